@@ -1,1 +1,1 @@
-"""Instruction schemes, their names and how to search them, free of Django."""
+"""Instruction sets: schemes and their names, basic blocks, code for measurements. Independent of Django."""

@@ -1,10 +1,10 @@
-"""The changes of a block that tell why tools disagree about it.
+"""Changes of a block that show why tools disagree about it.
 
-A steady state waits for nothing but what goes from one execution of the block to the next: through a
-register, the flags, a place in memory. Each of these ways, a *carrier*, can be cut by an instruction that
-writes it anew and reads nothing that the block writes. The instruction stands once before several copies of
-the block, so that its own cost hardly counts. Where a tool waits in each copy anew, that cuts too little:
-then it stands before each instruction that reads what it writes.
+In the steady state a block waits only for what one execution passes to the next: through a register, the
+flags, or a place in memory. Each of these ways, a *carrier*, can be cut by an instruction that overwrites it
+and reads nothing that the block writes. The instruction stands once before several copies of the block, so
+that its own cost hardly counts. A tool may wait again in each copy; then one cut is too few, and the
+instruction stands before each instruction that reads the carrier.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from enum import StrEnum
 from typing import Protocol
 
 COPIES = 4
-"""Copies of the block behind what cuts."""
-NOPS = 4
-"""Instructions that only take room, for so many copies."""
+"""Copies of the block behind the instructions that cut its carriers."""
+NOPS_PER_BLOCK = 4
+"""NOPs added to so many copies: they only need issue slots."""
 
 
 class CarrierRole(StrEnum):
-    """What the block does with a carrier."""
+    """How the block uses a carrier."""
 
     ACCUMULATOR = "accumulator"
-    """One instruction both reads and writes it."""
+    """One instruction reads and writes it."""
     RESULT = "result"
-    """Nothing reads it: whoever waits for it takes a write for a read."""
+    """No instruction reads it: a tool that waits for it takes a write for a read."""
     BETWEEN = "between"
-    """One instruction reads it, and whatever writes it is another one."""
+    """One instruction reads it, and another one writes it."""
 
 
 class CarrierKind(StrEnum):
-    """Through what an execution of a block waits for the one before."""
+    """What carries a value from one execution of a block to the next."""
 
     REGISTER = "register"
     FLAGS = "flags"
@@ -42,10 +42,11 @@ class CarrierKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A register or a place in memory that a block writes, or flags that it touches; `name` for the reader.
+    """A register or place in memory that a block writes, or flags that it reads or writes; `name` is for
+    readers.
 
-    `instructions`: which ones write it, from 0; none where it only reads flags, which some processors take to
-    be written by a shift by 0.
+    `instructions`: indices of the writers, from 0; empty for flags that are only read, which some processors
+    take to be written by a shift by 0.
     """
 
     kind: CarrierKind
@@ -55,13 +56,13 @@ class Carrier:
 
 
 class ChangeKind(StrEnum):
-    """What is done to the block."""
+    """The kinds of changes of a block."""
 
     REPEATED = "repeated"
     CUT_ALL = "all dependencies cut"
     CUT = "one dependency cut"
     CUT_EVERYWHERE = "all dependencies cut in each copy"
-    CUT_ONE_EVERYWHERE = "one dependency cut in each copy"
+    CUT_SINGLE_EVERYWHERE = "one dependency cut in each copy"
     PADDED = "padded"
     UNLOCKED = "lock prefixes left out"
     LOADS_FIRST = "loads before stores"
@@ -70,7 +71,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """A changed block, to be asked about: `code` has `copies` of it. `cut`: the carriers that are cut."""
+    """A changed block: `code` contains `copies` copies of it. `cut`: the carriers that are cut."""
 
     kind: ChangeKind
     code: bytes
@@ -79,6 +80,8 @@ class BlockChange:
 
 
 class ChangedBlock(Protocol):
+    """A block and its changes; methods return [] where a change is impossible or makes no difference."""
+
     @property
     def copies(self) -> int:
         """Copies of the block in each change."""
@@ -86,33 +89,33 @@ class ChangedBlock(Protocol):
     @property
     def carriers(self) -> tuple[Carrier, ...]: ...
 
-    def first(self) -> list[BlockChange]:
-        """The changes to be tried with every block; without carriers there is nothing to be cut."""
+    def initial_changes(self) -> list[BlockChange]:
+        """The changes to try with every block: repeated, padded, and all carriers cut."""
 
-    def each(self) -> list[BlockChange]:
-        """One carrier cut at a time; () where there is but one."""
+    def single_cuts(self) -> list[BlockChange]:
+        """One change per carrier; [] for fewer than two carriers."""
 
-    def everywhere(self) -> list[BlockChange]:
-        """Whatever goes through registers and flags cut before each instruction that reads it."""
+    def cut_everywhere(self) -> list[BlockChange]:
+        """All registers and flags cut before each instruction that reads them."""
 
-    def each_everywhere(self) -> list[BlockChange]:
-        """One of these at a time; () where there is but one."""
+    def single_cuts_everywhere(self) -> list[BlockChange]:
+        """The same for one carrier at a time; [] for fewer than two."""
 
-    def parted(self) -> list[BlockChange]:
-        """The copies with their loads before their stores, where there is a difference; none where not."""
+    def loads_before_stores(self) -> list[BlockChange]:
+        """The copies with all loads before all stores."""
 
-    def in_registers(self) -> list[BlockChange]:
-        """The copies with registers in place of what they load; none where that cannot be, or cuts more."""
+    def registers_for_loads(self) -> list[BlockChange]:
+        """The copies with registers in place of loaded operands; [] where that would cut a dependency."""
 
     def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
-        """The copies of the block behind what writes these carriers anew."""
+        """The copies of the block behind instructions that overwrite these carriers."""
 
 
-APART = 128
-"""Bytes between two offsets: more than any operand has, and another cache line."""
+OFFSET_DISTANCE = 128
+"""Bytes between two offsets: larger than any operand, and on another cache line."""
 
 
-class Memory(StrEnum):
+class AddressRelation(StrEnum):
     """How the addresses of a variant relate to each other."""
 
     SAME = "same address"
@@ -121,12 +124,13 @@ class Memory(StrEnum):
 
 
 @dataclass(frozen=True)
-class Variants:
-    """The machine code of each variant; `twice`: the block accesses memory once, and so stands there twice.
+class MemoryVariants:
+    """The machine code of each variant.
 
-    `untouched`: how many operands in memory keep their address, since they cannot have a free one.
+    `twice`: the block accesses memory once, so the variants contain it twice. `untouched`: the number of
+    memory operands that keep their address, as it is not free to choose.
     """
 
-    code: dict[Memory, bytes]
+    code: dict[AddressRelation, bytes]
     twice: bool
     untouched: int

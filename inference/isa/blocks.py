@@ -1,7 +1,7 @@
-"""Basic blocks of any instruction set, by its name: from machine code or pasted text to values, and back.
+"""Basic blocks of any instruction set, by its name: machine code or pasted text to values, and back.
 
-What a block is stands in `inference.isa.code.block`. Everything here raises `BlockError`, also where an
-instruction set has no blocks yet, or no facet for what is asked of them.
+`inference.isa.code.block` defines blocks. All functions raise `BlockError`, also where an instruction set has
+no blocks yet, or lacks the facet that is needed.
 """
 
 from __future__ import annotations
@@ -50,67 +50,78 @@ __all__ = [
 
 @cache  # a block is decoded in two microseconds
 def block_reader(isa: str) -> BlockReader:
-    """What decodes the blocks of an instruction set. Raises `BlockError` where nothing does."""
+    """The decoder of an instruction set's blocks. Raises `BlockError` where there is none."""
     reader = target_of(isa).blocks
     if reader is None:
         raise BlockError(f"blocks of {isa} are not supported yet")
     return reader
 
 
-def isa_beside(fields: Mapping[str, object]) -> str:
-    """The instruction set of the digits among these fields: `DEFAULT` for those written without one."""
+def isa_of_fields(fields: Mapping[str, object]) -> str:
+    """The instruction set in the fields beside a block's digits; `DEFAULT` for records without it."""
     return str(fields.get("isa") or DEFAULT)
 
 
 def block_of_bytes(code: bytes, isa: str = DEFAULT) -> Block:
+    """Decode machine code, at most `MOST_BYTES` bytes and `MOST_INSTRUCTIONS` instructions.
+
+    >>> [instruction.text for instruction in block_of_bytes(bytes.fromhex("4801d8")).instructions]
+    ['add rax, rbx']
+    """
     return block_reader(isa).block_of_bytes(code)
 
 
 def block_of_hex(text: str, isa: str = DEFAULT) -> Block:
-    """Decode hexadecimal digits, spaces between them or not."""
+    """Decode hexadecimal digits, with or without spaces between them."""
     return block_reader(isa).block_of_bytes(bytes_of_hex(text))
 
 
 def body_of(code: bytes, isa: str = DEFAULT) -> bytes:
-    """Machine code without the jump that closes a loop; other code, and bytes that are none, as they are."""
+    """Machine code without the jump that closes a loop; other code, and undecodable bytes, unchanged."""
     return block_reader(isa).body_of(code)
 
 
 def mnemonics_of(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
-    """The mnemonic of each instruction, "add"; many times faster than describing them."""
+    """The mnemonic of each instruction, such as "add"; many times faster than `block_of_bytes`."""
     return block_reader(isa).mnemonics_of(code)
 
 
 def schemes_of_bytes(code: bytes, isa: str = DEFAULT) -> tuple[str | None, ...]:
-    """The scheme of each instruction but the jump that closes a loop, None for one of no scheme."""
+    """The scheme of each instruction but a loop's closing jump; None for one without a scheme."""
     return block_reader(isa).schemes_of_bytes(code)
 
 
 def general_registers(isa: str = DEFAULT) -> Sequence[str]:
-    """The general-purpose registers in the order of their numbers."""
+    """The general-purpose registers by number."""
     return block_reader(isa).GENERAL
 
 
 def read_blocks(text: str, most: int, isa: str = DEFAULT) -> list[Block]:
-    """The blocks of a text; see `read`. Raises `BlockError` for each line of `dropped`, too."""
+    """The blocks of a text, at most `most`; see `read`. Raises `BlockError` for a dropped line, too."""
     reading = read(text, most, isa)
     refuse_dropped(reading.dropped)
     return [piece.block for piece in reading.pieces]
 
 
 def block_of_text(text: str, isa: str = DEFAULT) -> Block:
-    """The one block of a text; see `read_blocks`."""
+    """The only block of a text; see `read_blocks`."""
     (block,) = read_blocks(text, 1, isa)
     return block
 
 
 def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
-    """The blocks of a text, at most `most` of them.
+    """Read the blocks of a text.
 
-    Paragraphs, parted by empty lines, are a block each, in hexadecimal digits or as assembly, unless jumps
-    lead from one to another; code with jumps is cut into its loops and straight pieces. Of a CSV file each
-    line is one: its first column has the digits, the others are passed over, and so is a header. Raises
-    `BlockError` with line and column; for assembly of AArch64, that there are no blocks of it.
+    Args:
+        text: Paragraphs, separated by blank lines; each is one block in hexadecimal digits or as assembly,
+            unless jumps lead from one to another. Code with jumps is cut into its loops and straight pieces.
+            Of a CSV file each line is a block: its first column contains the digits; a header and further
+            columns are ignored.
+        most: The largest number of blocks.
+        isa: The name of the instruction set.
+
+    Raises:
+        BlockError: With line and column; for assembly of AArch64, that its blocks are not supported.
     """
     try:
         return blocks_of_text(text, most, block_reader(isa), is_foreign_line)
@@ -121,33 +132,33 @@ def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
 
 
 def intel_of_bytes(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
-    """The instructions of machine code: `mov rcx, qword ptr [rax+8]`."""
+    """The instructions in Intel syntax: `mov rcx, qword ptr [rax+8]`."""
     return block_reader(isa).intel_of_bytes(code)
 
 
 def att_of_bytes(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
-    """The instructions of machine code, sizes in their names: `movq 8(%rax), %rcx`."""
+    """The instructions in AT&T syntax, `movq 8(%rax), %rcx`; they assemble to the same bytes."""
     return block_reader(isa).att_of_bytes(code)
 
 
 def plain_att_of_bytes(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
-    """The same for tools that know instructions alone: an assembler may choose another encoding of some."""
+    """The same without pseudo prefixes and numbers: an assembler may choose other encodings."""
     return block_reader(isa).plain_att_of_bytes(code)
 
 
 def text_writer(isa: str = DEFAULT) -> str:
-    """Who writes the texts, for the identity of answers that depend on them."""
+    """The writer of the texts with its version, for the identity of answers that depend on them."""
     return block_reader(isa).ASSEMBLY
 
 
-def in_loop(code: bytes, isa: str = DEFAULT) -> bytes:
-    """A loop as it is; another block with a counter that it does not use and a jump behind it."""
-    return block_reader(isa).in_loop(code)
+def as_loop(code: bytes, isa: str = DEFAULT) -> bytes:
+    """A loop unchanged; another block followed by a counter in an unused register and a jump back."""
+    return block_reader(isa).as_loop(code)
 
 
-def between_markers(code: bytes, isa: str = DEFAULT) -> bytes:
-    """The block between the marks by which analysers find it in a program."""
-    return block_reader(isa).between_markers(code)
+def with_markers(code: bytes, isa: str = DEFAULT) -> bytes:
+    """The block between the markers by which analysers find it in a program."""
+    return block_reader(isa).with_markers(code)
 
 
 def object_file(code: bytes, name: str = "block", isa: str = DEFAULT) -> bytes:
@@ -156,7 +167,7 @@ def object_file(code: bytes, name: str = "block", isa: str = DEFAULT) -> bytes:
 
 
 def intel_or_digits(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
-    """The instructions of machine code; its digits where the bytes are no instructions."""
+    """The instructions in Intel syntax; the hexadecimal digits where the bytes cannot be decoded."""
     try:
         return intel_of_bytes(code, isa)
     except BlockError:
@@ -165,7 +176,7 @@ def intel_or_digits(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
 
 @cache
 def access_reader(isa: str) -> AccessReader:
-    """What knows the accesses of an instruction set. Raises `BlockError` where nothing does."""
+    """The reader of reads and writes of an instruction set. Raises `BlockError` where there is none."""
     reader = target_of(isa).accesses
     if reader is None:
         raise BlockError(f"what instructions of {isa} read and write is not known here")
@@ -173,41 +184,41 @@ def access_reader(isa: str) -> AccessReader:
 
 
 def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
-    """Of each instruction, in their order.
+    """The reads and writes of each instruction, in order.
 
-    `alike`: registers start with the same number, as machines that measure blocks have it, so that those
-    which the block does not write lead to the same places.
+    `alike`: registers start with the same number, as on machines that measure blocks, so that all registers
+    which the block does not write point to the same place.
     """
     return access_reader(block.isa).accesses_of(block, alike=alike)
 
 
 def reads_of(block: Block) -> BlockReads:
-    """What it reads of the values that registers and memory start with: registers first, in their order."""
-    return access_reader(block.isa).reads_of(one.code for one in block.instructions)
+    """The start values of registers and memory that a block reads: registers first, in order."""
+    return access_reader(block.isa).reads_of(instruction.code for instruction in block.instructions)
 
 
 def pairs_of(block: Block) -> tuple[str, ...]:
-    """What may become one instruction in a core, by `inference.isa.front_end`'s names."""
+    """Pairs that a core may fuse, by the names of `inference.isa.front_end`."""
     return access_reader(block.isa).pairs_of(block)
 
 
 def moves_of(block: Block) -> tuple[str, ...]:
-    """The same of register moves and what updates their copies."""
+    """Register moves that a core may fuse with the operation on the copy, by the same names."""
     return access_reader(block.isa).moves_of(block)
 
 
 def stores_of(instruction: BlockInstruction) -> int:
-    """How often an instruction stores."""
+    """The number of stores of an instruction."""
     return access_reader(instruction.isa).stores_of(instruction)
 
 
-def shifts_by_nothing(block: Block, registers: Mapping[str, int]) -> int:
-    """How many shifts by a register move no bits where registers start so."""
-    return access_reader(block.isa).shifts_by_nothing(block, registers)
+def zero_bit_shifts(block: Block, registers: Mapping[str, int]) -> int:
+    """The number of shifts by a register that move by 0 bits, for these start values of registers."""
+    return access_reader(block.isa).zero_bit_shifts(block, registers)
 
 
 def name_of_location(location: str, isa: str = DEFAULT) -> str:
-    """What people call a location: `rax`, `xmm3`, `the carry flag`."""
+    """The usual name of a location: `rax`, `xmm3`, `CF`."""
     return access_reader(isa).name_of_location(location)
 
 
@@ -219,29 +230,29 @@ def _framer(block: Block) -> BlockFramer:
 
 
 def iteration_of(block: Block) -> Iteration:
-    """The block once; that of a loop is as long as some lines of the instruction cache."""
+    """One iteration as it is measured; that of a loop fills whole lines of the instruction cache."""
     return _framer(block).iteration_of(block)
 
 
-def wants_avx(block: Block, flags: Collection[str] | None) -> bool:
-    """Whether vector registers start 256 bits wide; `flags`: the CPU's, None where they are not known."""
-    return _framer(block).wants_avx(block, flags)
+def needs_avx(block: Block, flags: Collection[str] | None) -> bool:
+    """Whether vector registers start 256 bits wide; `flags`: the CPU's, None where unknown."""
+    return _framer(block).needs_avx(block, flags)
 
 
 def mask_bits(block: Block, flags: Collection[str] | None) -> int:
-    """Of the mask registers, where the block has and the CPU knows some, else 0."""
+    """Bits of the mask registers: 16 or 64 where block and CPU have AVX-512, else 0."""
     return _framer(block).mask_bits(block, flags)
 
 
 def filled_fpu(block: Block) -> str:
-    """Whose registers a block finds filled: "x87", "mmx", or "" for neither."""
+    """The unit whose registers are filled before the block: "x87", "mmx", or "" for neither."""
     return _framer(block).filled_fpu(block)
 
 
 def changed_block(code: bytes, *, executes: bool = False, isa: str = DEFAULT) -> ChangedBlock:
     """A block and its changes. Raises `BlockError` for code that is no basic block.
 
-    `executes`: the changed blocks are executed, so that the stack pointer must stay what it is.
+    `executes`: the changed blocks are executed, so that the stack pointer must not change.
     """
     changer = target_of(isa).changes
     if changer is None:

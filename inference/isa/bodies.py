@@ -1,4 +1,4 @@
-"""What measures cores, by the name of their instruction set: loop bodies, chains, code for front ends."""
+"""Makers of code for measurements, by instruction set: loop bodies, chains, code for front ends."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from inference.isa.targets import DEFAULT, code_target, target_of
 
 
 def obstacle_to_blocks(name: str, isa: str) -> str:
-    """Why there are no blocks for a mapping or machine of this instruction set, "" where there are.
+    """Why there are no blocks for a mapping or machine of this instruction set; "" where there are.
 
-    `name` is that of the mapping or machine.
+    `name` is that of the mapping or machine, for the message.
     """
     target = target_of(isa)
     if target.blocks is not None:
@@ -24,7 +24,7 @@ def obstacle_to_blocks(name: str, isa: str) -> str:
 
 
 def body_maker(isa: str) -> BodyMaker:
-    """What makes the bodies of an instruction set. Raises `LookupError` where nothing does."""
+    """The maker of loop bodies of an instruction set. Raises `LookupError` where there is none."""
     maker = code_target(isa).bodies
     if maker is None:
         raise LookupError(f"no machine code of {isa} can be made here")
@@ -32,7 +32,7 @@ def body_maker(isa: str) -> BodyMaker:
 
 
 def chain_maker(isa: str) -> LatencyChainMaker:
-    """What makes the chains of an instruction set. Raises `LookupError` where nothing does."""
+    """The maker of latency chains of an instruction set. Raises `LookupError` where there is none."""
     maker = target_of(isa).chains
     if maker is None:
         raise LookupError(f"there are no chains for {isa}")
@@ -40,15 +40,12 @@ def chain_maker(isa: str) -> LatencyChainMaker:
 
 
 def obstacle_to_chains(name: str, isa: str) -> str:
-    """Why there are no chains for a machine of this instruction set, "" where there are.
-
-    `name` is that of the machine.
-    """
+    """Why there are no chains for a machine called `name` of this instruction set; "" where there are."""
     return obstacle_to_blocks(name, isa) if target_of(isa).chains is None else ""
 
 
 def front_end_maker(isa: str) -> FrontEndMaker:
-    """What makes code that shows a front end. Raises `BlockError` where nothing does."""
+    """The maker of code that shows a front end. Raises `BlockError` where there is none."""
     maker = target_of(isa).front_end
     if maker is None:
         raise BlockError(f"there is no code yet that shows the front end of a core of {isa}")

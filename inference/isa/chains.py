@@ -1,4 +1,4 @@
-"""Chains of instructions each of which waits for the one before: what latencies are read from.
+"""Chains of dependent instructions, from which latencies are read.
 
 uops.info's definition (Abel and Reineke 2019, section 4.2): the latency from a source operand to a
 destination operand is the number of cycles from when the source is ready until the destination is, where all
@@ -15,11 +15,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, order=True)
 class ChainLink:
-    """The way through one instruction of a chain, from a source operand of its scheme to a destination.
+    """The way through one instruction of a chain, from a source operand of its scheme to a destination
+    operand.
 
-    Operands are named by their place in the scheme's text, from "1", those of memory with what of it is meant
-    ("2 address", "2 data"); implicit ones by their register, "flags" or "mask". `values`: of which
-    `ValueClass` those are that operands hold, "" where that makes no difference.
+    Operands are named by their position in the scheme's text, from "1"; parts of memory operands as "2
+    address" or "2 data"; implicit operands by their register, "flags" or "mask". `values`: the name of the
+    operands' `ValueClass`, "" where values make no difference.
     """
 
     scheme: str
@@ -35,33 +36,33 @@ class ChainLink:
 
 
 Latency = tuple[float, float]
-"""The least and the most cycles that a document gives for a link."""
+"""The smallest and the largest documented number of cycles of a link."""
 
 QUICK, SLOW = "quick", "slow"
 
 
 @dataclass(frozen=True, slots=True)
 class ValueClass:
-    """Values with which an instruction takes as long as any others of this class: `QUICK` or `SLOW`.
+    """Values with which an instruction takes equally long: `QUICK` or `SLOW`, or those of one immediate.
 
-    `told`: the values, in words. `immediate`: the only number that an instruction of the class has; its name
-    is "" where chains have that anyway. `count`: the only number of bits that a shift of the class moves by.
+    `description`: the values, in words. `immediate`: the only number that an instruction of the class has;
+    its class is named "" where chains have that number anyway. `count`: the only number of bits that its
+    shifts move by.
     """
 
     name: str
-    told: str
+    description: str
     immediate: int | None = None
     count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyChain:
-    """Machine code of one turn of a chain, to be repeated, and the links that a turn passes.
+    """Machine code of one iteration of a chain, to be repeated, and the links that an iteration passes.
 
-    Other instructions in the code break dependencies that are not meant. Without any link it is no chain:
-    `instances` that wait for nothing show what their throughput allows, in a `loop`. `listing`: the code as
-    text where it cannot be read from its bytes here. `copies`: that are measured one behind the other, 0 for
-    the usual number.
+    Other instructions in the code break unwanted dependencies. Without links it is no chain: `instances` of
+    independent instructions show the limit of throughput, in a `loop`. `listing`: the code as text where its
+    bytes cannot be decoded here. `copies`: the number of copies to measure, 0 for the usual number.
     """
 
     code: bytes
@@ -73,21 +74,22 @@ class DependencyChain:
 
     @property
     def values(self) -> str:
-        """The class of values that operands hold, "" where that makes no difference."""
+        """The class of the operands' values, "" where values make no difference."""
         return self.links[0].values if self.links else ""
 
     @property
-    def others(self) -> tuple[ChainLink, ...]:
-        """All links but the first, whose latency is wanted: connectors, or the same one again."""
+    def closing_links(self) -> tuple[ChainLink, ...]:
+        """All links but the first, whose latency is measured: connectors, or the first one again."""
         return self.links[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class PairChains:
-    """The chains that show a latency; of one that is not `isolated` they only show sums, `why` says it.
+    """The chains that measure a link's latency. If not `isolated` they only bound sums, and `why` gives the
+    reason.
 
-    Without any chain, `why` says what keeps it from being measured. `classes` of values for which there are
-    chains each; () where values make no difference. Of immediates the first class is the usual one.
+    Without chains, `why` is the reason that it cannot be measured. `classes`: of values with chains of their
+    own; () where values make no difference. Of immediates the first class is the usual one.
     """
 
     link: ChainLink
@@ -98,50 +100,52 @@ class PairChains:
 
     @property
     def is_by_immediate(self) -> bool:
-        """Whether there are chains for several immediates, which may be alike."""
-        return any(one.immediate is not None for one in self.classes)
+        """Whether there are chains for several immediates, whose latencies may be equal."""
+        return any(value_class.immediate is not None for value_class in self.classes)
 
 
-ONE_REGISTER, OLD_VALUE = "one register", "old value"
-"""Sources that are no operands: all that can be are the same register; what the destination held before."""
+SAME_REGISTER, OLD_VALUE = "one register", "old value"
+"""Sources that are no operands: one register for all operands that allow it; the destination's previous
+value."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdiomChains:
-    """What shows whether a choice of operands makes a scheme an idiom, or wait for what it does not read.
+    """Chains that show whether a choice of operands makes a scheme an idiom, or falsely dependent.
 
-    `pair`: from `ONE_REGISTER` or `OLD_VALUE` to a destination. `usual`: a link between different registers,
-    None for an old value. `apart`: instances that wait for nothing, by the same choice. `partial`: the
-    destination is a part of a register.
+    `pair`: from `SAME_REGISTER` or `OLD_VALUE` to a destination. `regular_link`: a link between different
+    registers, None for an old value. `independent`: instances that wait for nothing, with the same choice.
+    `partial`: the destination is a part of a register.
     """
 
     pair: PairChains
-    usual: ChainLink | None
-    apart: DependencyChain
+    regular_link: ChainLink | None
+    independent: DependencyChain
     partial: bool = False
 
 
-ONE_LINE, LINES_IN_TURN = "one cache line", "two cache lines in turn"
-HALVES_IN_TURN, THREE_AND_ONE = "two halves of one cache line in turn", "three times one line, then another"
-"""Where stores alone go."""
-ONE_WORD = "one word"
-"""What loads alone read."""
-BLOCKED = "a part, then the whole"
-"""What is stored and then loaded, without waiting for what was loaded before."""
+SAME_LINE, LINES_IN_TURN = "one cache line", "two cache lines in turn"
+HALVES_IN_TURN = "two halves of one cache line in turn"
+THREE_THEN_OTHER = "three times one line, then another"
+"""Addresses of stores alone."""
+SAME_WORD = "one word"
+"""The address of loads alone."""
+PARTIAL_STORE = "a part, then the whole"
+"""A store and a wider load, without waiting for the previous load."""
 OTHER_PAGE = "what was stored, by an address on another page of the same memory"
-"""What is stored and then loaded, without waiting for what was loaded before."""
-FORESEEN = "what was stored, by an address that the load before gave"
-"""What a load reads that would have to wait for its address, if the core did not foresee what it reads."""
-BEHIND_POP = "the stack pointer, behind a pop"
-"""What a subtraction computes with that puts it back."""
+"""A store and a load of the same memory by another page, without waiting for the previous load."""
+PREDICTED_ADDRESS = "what was stored, by an address that the load before gave"
+"""A load whose address the previous load gives: it would wait, unless the core predicts the value."""
+AFTER_POP = "the stack pointer, behind a pop"
+"""A subtraction from the stack pointer that undoes a pop."""
 POPS, PUSHES = "the stack, by pops that go on", "the stack, by pushes that go on"
-"""What is loaded or stored by the stack pointer, which each instruction moves on."""
+"""Loads or stores by the stack pointer, which each instruction moves."""
 POP_AND_LOAD = "the stack, by a pop that goes on, beside another load"
-"""What two instructions load, one of them by the stack pointer."""
+"""Two loads, one of them by the stack pointer."""
 
 
 class MemoryCondition(StrEnum):
-    """What a chain through memory varies, beside widths and addresses; a number goes with most of them."""
+    """What a chain through memory varies beside widths and addresses; most conditions have a number."""
 
     NONE = ""
     REWRITTEN = "register of the address written in between"
@@ -157,13 +161,17 @@ class MemoryCondition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryChain:
-    """A chain through memory: loads alone, or a store whose value a load reads, with others between them;
-    or no chain: loads or stores alone, or a load that wants more than the store before it wrote.
+    """A chain through memory: loads alone, or a store whose value a load reads, with connectors in between.
+    Or no chain: independent loads or stores, or a load that is wider than the store before it.
 
-    `stored` bits (0: no store) and `loaded` bits (0: no load), the load `offset` bytes behind the store.
-    `register_class`: "general" or "vector". `address`: how memory is addressed, in words. `between`:
-    connectors from the load to the store. `isolated`: the latency follows, else it is a bound. `number`: of
-    other stores, of pairs or updates in the loop, or of lines, as the `condition` says.
+    Attributes:
+        stored: Bits of the store, 0 for none.
+        loaded: Bits of the load, 0 for none; `offset` bytes behind the store.
+        register_class: "general" or "vector".
+        address: How memory is addressed, in words.
+        between: Number of connectors from the load to the store.
+        isolated: The latency follows; else it is a bound.
+        number: Of other stores, pairs or updates in the loop, or lines, as the `condition` says.
     """
 
     stored: int
@@ -179,13 +187,13 @@ class MemoryChain:
 
 
 class ChainMixer(Protocol):
-    """Makes chains of those of single instructions."""
+    """Combines chains of single instructions."""
 
     def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
-        """Both in turn, each waiting for the other; None where they cannot."""
+        """Both instructions in turn, each waiting for the other; None where they cannot be combined."""
 
     def spaced(self, chain: DependencyChain, fillers: int) -> DependencyChain | None:
-        """With so many instructions that wait for nothing; None where it is no single instruction."""
+        """The chain with so many independent instructions; None unless it is a single instruction."""
 
 
 BITS = 64
@@ -193,7 +201,7 @@ BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class FloatValues:
-    """A dividend and a divisor, or the same for a root, as 64 bits that repeat them.
+    """A dividend and a divisor, as 64 bits that repeat them; the dividend also serves as a radicand.
 
     `quotient` and `root` are their classes.
     """
@@ -204,7 +212,7 @@ class FloatValues:
     root: ValueClass
 
 
-_ELEMENTS: Mapping[int, tuple[int, int, int]] = {
+_ELEMENT_PATTERNS: Mapping[int, tuple[int, int, int]] = {
     # bits of an element: 1, √2, and 1.2360…: their quotient, and the root of √2, have no end
     16: (0x3C00, 0x3DA8, 0x3CF2),
     32: (0x3F800000, 0x3FB504F3, 0x3F9E3779),
@@ -213,13 +221,17 @@ _ELEMENTS: Mapping[int, tuple[int, int, int]] = {
 
 
 def float_values(bits: int) -> tuple[FloatValues, FloatValues]:
-    """The quick ones and the slow ones of elements of so many bits: 16, 32 or 64."""
-    one, root, divisor = (_repeated(pattern, bits) for pattern in _ELEMENTS[bits])
+    """The quick and the slow values for elements of 16, 32 or 64 bits.
+
+    >>> float_values(64)[0].quotient.description
+    '1 / 1'
+    """
+    unit, root, divisor = (_repeated(pattern, bits) for pattern in _ELEMENT_PATTERNS[bits])
     return (
-        FloatValues(one, one, ValueClass(QUICK, "1 / 1"), ValueClass(QUICK, "root of 1")),
+        FloatValues(unit, unit, ValueClass(QUICK, "1 / 1"), ValueClass(QUICK, "root of 1")),
         FloatValues(root, divisor, ValueClass(SLOW, "√2 / 1.236…"), ValueClass(SLOW, "root of √2")),
     )
 
 
 def _repeated(pattern: int, bits: int) -> int:
-    return sum(pattern << at for at in range(0, BITS, bits))
+    return sum(pattern << shift for shift in range(0, BITS, bits))

@@ -1,4 +1,4 @@
-"""What each instruction of a block reads and writes, by the operands of its scheme."""
+"""Reads and writes of a block's instructions, by the operands of their schemes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import NamedTuple
 
 PAGE_BYTES = 4096
 CODE = "code"
-"""The location that the instruction pointer is."""
+"""The location that stands for the instruction pointer."""
 STACK = (("stack", 1),)
-"""The registers of an address that `push` and `pop` move on."""
+"""The address register of `push` and `pop`, which they move."""
 
 
 class MemoryPlace(NamedTuple):
-    """An access to memory: where `address` is equal, it is surely `offset` bytes from the same place; None is
-    equal to nothing.
+    """An access to memory.
 
-    `step`: by how many bytes it moves from iteration to iteration, None where nobody knows. `page`: by which
-    of several pages that are one in memory it is accessed, 0 without such. `registers` (locations
-    and factors) and `displacement`: what the instruction makes the address of.
+    Attributes:
+        address: Accesses with equal addresses are exactly `offset` bytes from the same place; None equals
+            nothing.
+        step: Bytes by which it moves per iteration, None where unknown.
+        page: Number of the virtual page, where several are the same memory; 0 otherwise.
+        registers: Locations and factors that the instruction computes the address from.
+        displacement: The constant part of the address.
     """
 
     address: Hashable
@@ -30,10 +33,10 @@ class MemoryPlace(NamedTuple):
     displacement: int = 0
 
     @property
-    def spot(self) -> tuple[Hashable, int]:
-        """Something that is equal for accesses that are near each other, and how many bytes behind it.
+    def neighbourhood(self) -> tuple[Hashable, int]:
+        """A key that is equal for accesses near each other, and the offset in bytes from it.
 
-        Of those that move, it is the registers: most pointers move by less than a cache line.
+        Of moving accesses it is the address registers: most pointers move by less than a cache line.
         """
         if self.address is not None and self.step == 0:
             return self.address, self.offset
@@ -41,17 +44,17 @@ class MemoryPlace(NamedTuple):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether the address has an index."""
+        """Whether the address has an index register."""
         return len(self.registers) > 1 or any(scale > 1 for _, scale in self.registers)
 
     def overlaps(self, other: MemoryPlace) -> bool:
-        """Whether both surely have a byte in common, in this iteration and in all others."""
+        """Whether both certainly have a byte in common, in every iteration."""
         if self.address is None or (self.address, self.step) != (other.address, other.step):
             return False
         return self.offset < other.offset + other.bits // 8 and other.offset < self.offset + self.bits // 8
 
-    def an_iteration_ago(self) -> MemoryPlace | None:
-        """The same access in the iteration before, None where nobody knows where it was."""
+    def in_previous_iteration(self) -> MemoryPlace | None:
+        """The same access one iteration earlier; None where its movement is unknown."""
         if self.step is None:
             return None
         page, offset = self.page, self.offset - self.step
@@ -59,14 +62,15 @@ class MemoryPlace(NamedTuple):
             page, offset = divmod(page * PAGE_BYTES + offset, PAGE_BYTES)
         return self._replace(page=page, offset=offset)
 
-    def behind(self, more: int) -> MemoryPlace:
+    def with_displacement(self, more: int) -> MemoryPlace:
+        """The same access `more` bytes further."""
         return self._replace(displacement=self.displacement + more)
 
 
 class OperandAccess(NamedTuple):
-    """A read or a write of one location through an operand, named as latencies name it.
+    """A read or write of one location through an operand; `operand` is named as in `ChainLink`.
 
-    `location`: of a register or a flag; `memory` instead, of an access to memory.
+    `location`: a register or flag; "" for an access to `memory`.
     """
 
     operand: str
@@ -75,16 +79,20 @@ class OperandAccess(NamedTuple):
 
 
 class InstructionAccesses(NamedTuple):
-    """One instruction: `scheme` is None where it has none. `one_register`: all operands that can be the same
-    register are. `vector`: what it loads or stores is in a vector register. `behind_stack`: it computes with
-    the stack pointer, which `push` or `pop` moved before. `immediate`: one of 8 bits, or 0 of a shift by a
-    register that is surely 0; None without. `keeps_flags`: that shift leaves the flags as they were, which
-    other operands have it write."""
+    """The reads and writes of one instruction; `scheme` is None where it has none.
+
+    Attributes:
+        same_register: All operands that can be the same register are.
+        vector: It loads to or stores from a vector register.
+        behind_stack: It computes with the stack pointer after `push` or `pop` moved it.
+        immediate: An immediate of 8 bits, or 0 for a shift by a register that is certainly 0; None without.
+        keeps_flags: That shift leaves the flags unchanged, although `writes` contains them.
+    """
 
     scheme: str | None
     reads: tuple[OperandAccess, ...]
     writes: tuple[OperandAccess, ...]
-    one_register: bool = False
+    same_register: bool = False
     vector: bool = False
     behind_stack: bool = False
     immediate: int | None = None
@@ -96,21 +104,21 @@ class InstructionAccesses(NamedTuple):
 
 
 _FLAG = "flag "
-"""How locations of flags begin."""
+"""Prefix of the locations of flags."""
 
 
-def reads_of_kept_flags(block: Sequence[InstructionAccesses]) -> int:
-    """How many instructions of a loop keep flags that are read before another one writes them."""
+def reads_of_preserved_flags(block: Sequence[InstructionAccesses]) -> int:
+    """The number of instructions in a loop that leave flags unchanged which are read before another write."""
     return sum(
-        one.keeps_flags and _is_read_first([*block[place + 1 :], *block[: place + 1]])
-        for place, one in enumerate(block)
+        instruction.keeps_flags and _is_read_first([*block[place + 1 :], *block[: place + 1]])
+        for place, instruction in enumerate(block)
     )
 
 
 def _is_read_first(following: Sequence[InstructionAccesses]) -> bool:
-    for one in following:
-        if any(access.location.startswith(_FLAG) for access in one.reads):
+    for instruction in following:
+        if any(access.location.startswith(_FLAG) for access in instruction.reads):
             return True
-        if any(access.location.startswith(_FLAG) for access in one.writes):
+        if any(access.location.startswith(_FLAG) for access in instruction.writes):
             return False
     return False

@@ -32,16 +32,21 @@ _ACCESSES = ("R", "W", "RW")
 
 
 class InstructionSetError(ValueError):
-    """A document that is no instruction set; the text says where and what would be right."""
+    """An invalid document; the message says where and what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperandForm:
-    """What an operand name stands for.
+    """The meaning of an operand name.
 
-    `bank` names the set of registers that one can be chosen from, `assembly` how an assembler writes it, with
-    `{}` for the register's number. `span`: so many registers in a row, of which the first is chosen.
-    `registers_below`: registers from this number on cannot be named.
+    Attributes:
+        kind: Register, memory, address, immediate, branch or flags.
+        width: Bits, 0 where it has none.
+        registers: Names of fixed registers.
+        bank: The set of registers to choose from, "" where there is no choice.
+        assembly: How an assembler writes it, with `{}` for the register's number.
+        span: Number of consecutive registers, of which the first is chosen.
+        registers_below: Only registers with smaller numbers can be named.
     """
 
     kind: OperandKind
@@ -62,20 +67,30 @@ class InstructionSet:
 
 
 def read_instruction_set(content: bytes) -> InstructionSet:
-    """Read a document. Raises `InstructionSetError`."""
+    """Read a document.
+
+    Args:
+        content: JSON in UTF-8, at most `MAX_BYTES` bytes and `MAX_SCHEMES` schemes.
+
+    Returns:
+        The instruction set with its schemes in the document's order.
+
+    Raises:
+        InstructionSetError: The document is invalid; the message names the scheme or operand, and its field.
+    """
     if len(content) > MAX_BYTES:
         raise InstructionSetError(f"an instruction set has at most {MAX_BYTES >> 20} MiB")
     try:
-        given = read_json(content.decode("utf-8-sig"), MOST_VALUES)
+        parsed = read_json(content.decode("utf-8-sig"), MOST_VALUES)
     except (ValueError, RecursionError) as error:
         raise InstructionSetError(f"not JSON: {error}") from None
-    document = _Fields("the document", given)
-    if document.text("format") != FORMAT or document.whole("version") != VERSION:
+    document = _Fields("the document", parsed)
+    if document.text("format") != FORMAT or document.integer("version") != VERSION:
         raise InstructionSetError(f'the document must say "format": "{FORMAT}", "version": {VERSION}')
     name = document.text("name", limit=100, required=True)
     source = document.text("source", limit=MAX_TEXT)
     encoding = document.text("encoding", limit=10)
-    forms = {text: _form(text, given) for text, given in document.mapping("operands").items()}
+    forms = {text: _form(text, parsed) for text, parsed in document.mapping("operands").items()}
     rows = document.entries("schemes")
     document.end()
     if not 1 <= len(rows) <= MAX_SCHEMES:
@@ -89,20 +104,20 @@ def read_instruction_set(content: bytes) -> InstructionSet:
     return InstructionSet(name, source, tuple(schemes.values()), forms)
 
 
-def _form(name: str, given: Any) -> OperandForm:
-    fields = _Fields(f"operand {name!r:.80}", given)
+def _form(name: str, content: Any) -> OperandForm:
+    fields = _Fields(f"operand {name!r:.80}", content)
     kind = fields.text("kind")
     if kind not in _KINDS:
         known = ", ".join(_KINDS)
         raise InstructionSetError(f"operand {name!r:.80}: kind must be one of {known}, not {kind!r}")
     form = OperandForm(
         kind=cast(OperandKind, kind),
-        width=fields.whole("width", most=MAX_WIDTH),
+        width=fields.integer("width", most=MAX_WIDTH),
         registers=tuple(fields.texts("registers")),
         bank=fields.text("bank"),
         assembly=fields.text("assembly"),
-        span=fields.whole("span", default=1, most=16),
-        registers_below=fields.whole("registers_below", default=1000, most=1000),
+        span=fields.integer("span", default=1, most=16),
+        registers_below=fields.integer("registers_below", default=1000, most=1000),
     )
     fields.end()
     return form
@@ -110,10 +125,10 @@ def _form(name: str, given: Any) -> OperandForm:
 
 def _scheme(row: _Fields, forms: Mapping[str, OperandForm], encoding: str) -> Scheme:
     text = row.text("text", limit=MAX_TEXT, required=True)
-    mnemonic, _, rest = text.partition(" ")
-    shown = [_operand(row.where, part, forms, implicit=False) for part in filter(None, rest.split(", "))]
-    hidden = [_operand(row.where, part, forms, implicit=True) for part in row.texts("implicit")]
-    operands = (*shown, *hidden)
+    mnemonic, _, texts = text.partition(" ")
+    explicit = [_operand(row.where, part, forms, implicit=False) for part in filter(None, texts.split(", "))]
+    implicit = [_operand(row.where, part, forms, implicit=True) for part in row.texts("implicit")]
+    operands = (*explicit, *implicit)
     scheme = Scheme(
         text=text,
         mnemonic=mnemonic,
@@ -122,9 +137,9 @@ def _scheme(row: _Fields, forms: Mapping[str, OperandForm], encoding: str) -> Sc
         category=row.text("category", limit=60),
         encoding=encoding,
         memory=memory_use(operands),
-        width=max((operand.width for operand in shown), default=0),
+        width=max((operand.width for operand in explicit), default=0),
         exclusion=row.text("exclusion", limit=MAX_TEXT),
-        starter=row.truth("starter"),
+        starter=row.boolean("starter"),
     )
     row.end()
     return scheme
@@ -141,61 +156,61 @@ def _operand(where: str, part: str, forms: Mapping[str, OperandForm], *, implici
 
 
 class _Fields:
-    """The fields of one JSON object, each asked for once; errors say where."""
+    """The fields of one JSON object; each is read once, and `end` refuses unread ones."""
 
-    def __init__(self, where: str, given: Any) -> None:
-        if not isinstance(given, dict):
-            raise InstructionSetError(f"{where}: an object is expected, not {given!r:.80}")
+    def __init__(self, where: str, content: Any) -> None:
+        if not isinstance(content, dict):
+            raise InstructionSetError(f"{where}: an object is expected, not {content!r:.80}")
         self.where = where
-        self._left = dict(given)
+        self._remaining = dict(content)
 
     def text(self, name: str, *, limit: int = MAX_TEXT, required: bool = False) -> str:
-        value = self._left.pop(name, "")
+        value = self._remaining.pop(name, "")
         if not isinstance(value, str) or len(value) > limit or (required and not value.strip()):
-            raise self._wrong(name, f"text of {int(required)} to {limit} characters", value)
-        return self._line(name, value)
+            raise self._error(name, f"text of {int(required)} to {limit} characters", value)
+        return self._printable(name, value)
 
-    def _line(self, name: str, text: str) -> str:
-        """No text of a document has line breaks, nor what changes how the text around it is shown."""
+    def _printable(self, name: str, text: str) -> str:
+        """The text; it may not contain line breaks or characters that change the text around it."""
         if not text.isprintable():
             raise InstructionSetError(
                 f"{self.where}: {name} must be a line of printable characters, not {text!a:.80}"
             )
         return text
 
-    def whole(self, name: str, *, default: int = 0, most: int = 2**31) -> int:
-        value = self._left.pop(name, default)
+    def integer(self, name: str, *, default: int = 0, most: int = 2**31) -> int:
+        value = self._remaining.pop(name, default)
         if type(value) is not int or not 0 <= value <= most:
-            raise self._wrong(name, f"a whole number from 0 to {most:,}", value)
+            raise self._error(name, f"a whole number from 0 to {most:,}", value)
         return value
 
-    def truth(self, name: str) -> bool:
-        value = self._left.pop(name, False)
+    def boolean(self, name: str) -> bool:
+        value = self._remaining.pop(name, False)
         if type(value) is not bool:
-            raise self._wrong(name, "true or false", value)
+            raise self._error(name, "true or false", value)
         return value
 
     def texts(self, name: str) -> list[str]:
         value = self.entries(name)
-        if not all(isinstance(one, str) for one in value):
-            raise self._wrong(name, "a list of texts", value)
-        return [self._line(name, text) for text in value]
+        if not all(isinstance(element, str) for element in value):
+            raise self._error(name, "a list of texts", value)
+        return [self._printable(name, text) for text in value]
 
     def entries(self, name: str) -> list[Any]:
-        value = self._left.pop(name, [])
+        value = self._remaining.pop(name, [])
         if not isinstance(value, list):
-            raise self._wrong(name, "a list", value)
+            raise self._error(name, "a list", value)
         return value
 
     def mapping(self, name: str) -> dict[str, Any]:
-        value = self._left.pop(name, {})
+        value = self._remaining.pop(name, {})
         if not isinstance(value, dict):
-            raise self._wrong(name, "an object", value)
-        return {self._line(f"a key of {name}", key): entry for key, entry in value.items()}
+            raise self._error(name, "an object", value)
+        return {self._printable(f"a key of {name}", key): entry for key, entry in value.items()}
 
     def end(self) -> None:
-        if self._left:
-            raise InstructionSetError(f"{self.where}: unknown field {min(self._left)!r:.80}")
+        if self._remaining:
+            raise InstructionSetError(f"{self.where}: unknown field {min(self._remaining)!r:.80}")
 
-    def _wrong(self, name: str, right: str, value: object) -> InstructionSetError:
+    def _error(self, name: str, right: str, value: object) -> InstructionSetError:
         return InstructionSetError(f"{self.where}: {name} must be {right}, not {value!r:.80}")

@@ -1,7 +1,7 @@
-"""What a scheme's text says that it occupies of a core: integer, vector or memory units, and of which kind.
+"""Execution domains of schemes: which units of a core they occupy, by their texts.
 
-A scheme that computes with memory has no kind of its own: its µops are those of a load, a store and a
-computation, which other schemes show one by one.
+A scheme that computes with memory has no domain of its own: its µops are a load, a store and a computation,
+which other schemes show one by one.
 
 Names may be in any style that `inference.isa.reading` knows.
 """
@@ -18,22 +18,22 @@ from inference.isa.tables import table_beside
 
 
 class MemoryPart(StrEnum):
-    """What a scheme that accesses memory does there."""
+    """The kind of a memory access."""
 
     LOAD = "load"
     STORE = "store"
 
 
 class ExecutionDomain(StrEnum):
-    """The execution domain of a scheme."""
+    """The units that a µop occupies."""
 
     INTEGER = "integer"
     VECTOR = "vector"
     MEMORY = "memory"
 
 
-_OPERAND = re.compile(r"(?<![A-Z])(?:GPR|ADDR|MEM|MOFFS|[XYZ]?MM|FPR|VEC|ELEM)")
-_WRITTEN = re.compile(r"(?:MEM|MOFFS)(?:\[[0-9]++\])?:R?W")
+_OPERAND_NAME = re.compile(r"(?<![A-Z])(?:GPR|ADDR|MEM|MOFFS|[XYZ]?MM|FPR|VEC|ELEM)")
+_STORED_MEMORY = re.compile(r"(?:MEM|MOFFS)(?:\[[0-9]++\])?:R?W")
 _DOMAINS = {
     "GPR": ExecutionDomain.INTEGER,
     "ADDR": ExecutionDomain.INTEGER,
@@ -43,27 +43,31 @@ _DOMAINS = {
 
 
 def domain_of(scheme: str) -> ExecutionDomain | None:
-    """The domain of a scheme that has a single µop; None where its operands are of several, or of none.
+    """The domain of a scheme with a single µop; None where its operands belong to several domains, or to
+    none.
 
-    Memory accessed decides, as a µop that accesses memory does nothing else; otherwise the registers do.
-    A NOP only names its operand.
+    An accessed memory operand decides, since a µop that accesses memory does nothing else; otherwise the
+    registers do. A NOP does not access its operand.
+
+    >>> domain_of("add GPR[64]:RW, GPR[64]:R")
+    <ExecutionDomain.INTEGER: 'integer'>
     """
     if scheme.startswith("nop "):
         return None
-    found = domains_in(scheme)
-    if ExecutionDomain.MEMORY in found:
+    domains = domains_in(scheme)
+    if ExecutionDomain.MEMORY in domains:
         return ExecutionDomain.MEMORY
-    return found.pop() if len(found) == 1 else None
+    return domains.pop() if len(domains) == 1 else None
 
 
 def domains_of(schemes: Iterable[str]) -> dict[str, str]:
-    """{scheme: domain} of those that have one."""
-    found = {scheme: domain_of(scheme) for scheme in schemes}
-    return {scheme: domain.value for scheme, domain in found.items() if domain is not None}
+    """{scheme: domain} of the schemes that have one."""
+    domains = {scheme: domain_of(scheme) for scheme in schemes}
+    return {scheme: domain.value for scheme, domain in domains.items() if domain is not None}
 
 
 def units_of(schemes: Iterable[str]) -> dict[str, str]:
-    """{scheme: domain} as `domains_of`, with what loads told from what stores."""
+    """{scheme: domain} as in `domains_of`, but with "load" and "store" in place of "memory"."""
     return {
         scheme: _memory_unit(scheme) if domain == ExecutionDomain.MEMORY else domain
         for scheme, domain in domains_of(schemes).items()
@@ -71,37 +75,36 @@ def units_of(schemes: Iterable[str]) -> dict[str, str]:
 
 
 def _memory_unit(scheme: str) -> str:
-    return (MemoryPart.STORE if _WRITTEN.search(scheme) else MemoryPart.LOAD).value
+    return (MemoryPart.STORE if _STORED_MEMORY.search(scheme) else MemoryPart.LOAD).value
 
 
-def undivided(schemes: Iterable[str]) -> dict[str, str]:
-    """{scheme: domain} of those all of whose µops are of one, however many these are.
+def single_domains(schemes: Iterable[str]) -> dict[str, str]:
+    """{scheme: domain} of the schemes all of whose µops belong to one domain, however many there are.
 
-    That is what computes on registers of one kind, and plain loads. Names may be in any style that
-    `inference.isa.reading` knows.
+    These are computations on registers of one kind, and plain loads.
     """
-    found = {scheme: _domain_of_all(scheme) for scheme in schemes}
-    return {scheme: domain.value for scheme, domain in found.items() if domain is not None}
+    domains = {scheme: _single_domain(scheme) for scheme in schemes}
+    return {scheme: domain.value for scheme, domain in domains.items() if domain is not None}
 
 
-def _domain_of_all(scheme: str) -> ExecutionDomain | None:
+def _single_domain(scheme: str) -> ExecutionDomain | None:
     reading = read(scheme)
     if reading is None or not reading.understood:
         return None
-    found = domains_in(",".join(reading.operands).upper())
-    if ExecutionDomain.MEMORY in found:
+    domains = domains_in(",".join(reading.operands).upper())
+    if ExecutionDomain.MEMORY in domains:
         memory = memory_of(reading)
         return ExecutionDomain.MEMORY if memory is not None and memory[0] == 1 and is_move(reading) else None
-    return found.pop() if len(found) == 1 else None
+    return domains.pop() if len(domains) == 1 else None
 
 
 def domains_in(operands: str) -> set[ExecutionDomain]:
-    """All that operands, as scheme texts write them, are of."""
-    return {_DOMAINS.get(name, ExecutionDomain.VECTOR) for name in _OPERAND.findall(operands)}
+    """All domains of the operands in a scheme's text."""
+    return {_DOMAINS.get(name, ExecutionDomain.VECTOR) for name in _OPERAND_NAME.findall(operands)}
 
 
 _MEMORY = re.compile(r"mem\[(\d+)\]")
-_LOCKED = "xchg"  # with memory it locks the bus, though nothing says so
+_LOCKING_MNEMONIC = "xchg"  # with memory it locks the bus, though nothing says so
 _REGISTERS = {
     8: ("gpr[8]", "xmm"),
     16: ("gpr[16]", "xmm"),
@@ -111,12 +114,12 @@ _REGISTERS = {
     256: ("ymm",),
     512: ("zmm",),
 }
-_WORDS = (64, 32, 16, 8)
+_GENERAL_WIDTHS = (64, 32, 16, 8)
 
 
 @dataclass(frozen=True)
 class MemoryForm:
-    """A scheme with memory instead of a register of another; how it accesses these `bits`: r, w or rw."""
+    """A scheme with memory in place of a register of `register_form`; `access`: r, w or rw of `bits` bits."""
 
     scheme: str
     register_form: str
@@ -125,36 +128,37 @@ class MemoryForm:
 
 
 def memory_of(reading: SchemeNameParts) -> tuple[int, int, str] | None:
-    """(place, bits, access) of the only memory operand; None for none, several or an unusual one."""
-    found = [(place, name) for place, name in enumerate(reading.operands) if name.startswith("mem[")]
-    if len(found) != 1:
+    """(position, bits, access) of the only memory operand; None for none, several or an unusual one."""
+    places = [(place, name) for place, name in enumerate(reading.operands) if name.startswith("mem[")]
+    if len(places) != 1:
         return None
-    place, name = found[0]
+    place, name = places[0]
     match = _MEMORY.fullmatch(name)
     return None if match is None else (place, int(match[1]), reading.accesses[place])
 
 
 def is_move(reading: SchemeNameParts) -> bool:
-    """Whether it copies, loads or stores and does nothing else."""
+    """Whether it only copies, loads or stores."""
     return reading.head.startswith(("mov", "vmov")) and len(reading.operands) == 2
 
 
 def memory_forms(readings: Mapping[str, SchemeNameParts], *, any_width: bool = False) -> Iterator[MemoryForm]:
-    """Those of {scheme: its reading} whose register form is among them; moves have none.
+    """The schemes with memory whose register form is among the given ones; moves have none.
 
-    `any_width`: of those that have none with registers as wide as their memory, with other general-purpose
-    registers.
+    Args:
+        readings: {scheme: its name taken apart}.
+        any_width: Accept registers of other widths than the memory operand's where there is no equal one.
     """
     by_key: dict[Key, str] = {reading.key: scheme for scheme, reading in readings.items()}
     for scheme, reading in readings.items():
         memory = memory_of(reading)
-        if memory is None or is_move(reading) or reading.head == _LOCKED:
+        if memory is None or is_move(reading) or reading.head == _LOCKING_MNEMONIC:
             continue
         place, bits, access = memory
         before, after = reading.operands[:place], reading.operands[place + 1 :]
         names = _REGISTERS.get(bits, ())
-        if any_width and bits <= _WORDS[0]:
-            names = (*names, *(f"gpr[{width}]" for width in _WORDS))
+        if any_width and bits <= _GENERAL_WIDTHS[0]:
+            names = (*names, *(f"gpr[{width}]" for width in _GENERAL_WIDTHS))
         keys = ((reading.head, (*before, name, *after)) for name in names)
         other = next((by_key[key] for key in keys if key in by_key), None)
         if other is not None:
@@ -163,13 +167,13 @@ def memory_forms(readings: Mapping[str, SchemeNameParts], *, any_width: bool = F
 
 
 def forms_among(schemes: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """{scheme with memory: (its register form, access)} of these schemes, of whatever width."""
-    readings = {scheme: found for scheme in schemes if (found := read(scheme)) and found.understood}
-    return {each.scheme: (each.register_form, each.access) for each in memory_forms(readings, any_width=True)}
+    """{scheme with memory: (its register form, access)} of these schemes, with registers of any width."""
+    readings = {scheme: reading for scheme in schemes if (reading := read(scheme)) and reading.understood}
+    return {form.scheme: (form.register_form, form.access) for form in memory_forms(readings, any_width=True)}
 
 
 LOADS, STORES = ("load", "vector load"), ("store", "vector store")
-"""On integer and on vector registers."""
+"""Unit classes of stores from integer and from vector registers."""
 
 _CROSSING = "int ↔ vector"
 _MASK = "mask"
@@ -181,16 +185,16 @@ UNIT_CLASSES = tuple(
         (*_INTEGER.values(), *LOADS, *STORES, _CROSSING, _MASK, *_FLOATING.values(), *_VECTOR.values())
     )
 )
-"""All of them, in the order in which pictures list them."""
+"""All unit classes, in the order of plots."""
 
 _X86_FLOATING = re.compile(r"(?!v?p)\w*[ps][sdh]")
 _MASK_REGISTER = re.compile(r"(?<![A-Z])K(?![A-Z])")
 
 
 def unit_class(text: str, mnemonic: str, category: str, memory: str) -> str:
-    """Of a scheme by what its instruction set says of it; "" for one that is several things at once.
+    """The unit class of a scheme by its properties; "" for one that needs several units.
 
-    `category`, `memory`: as `inference.isa.scheme.Scheme` has them.
+    `category`, `memory`: as in `inference.isa.scheme.Scheme`.
     """
     domains = domains_in(text.upper())
     vector = ExecutionDomain.VECTOR in domains
@@ -203,10 +207,10 @@ def unit_class(text: str, mnemonic: str, category: str, memory: str) -> str:
         return _MASK
     if vector and ExecutionDomain.INTEGER in domains:
         return _CROSSING
-    return _of_vector(mnemonic, category) if vector else _INTEGER.get(category, "")
+    return _vector_class(mnemonic, category) if vector else _INTEGER.get(category, "")
 
 
-def _of_vector(mnemonic: str, category: str) -> str:
+def _vector_class(mnemonic: str, category: str) -> str:
     if category in _FLOATING and _is_floating(mnemonic):
         return _FLOATING[category]
     return _VECTOR.get(category, "")

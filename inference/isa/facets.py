@@ -1,7 +1,4 @@
-"""The facets of an instruction set: what its folder offers, each a protocol.
-
-A facet is a module of the folder, or an object, with these functions.
-"""
+"""The facets of an instruction set, as protocols. Its folder implements a facet by a module or an object."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from inference.agent.protocol import Frame
-from inference.isa.block_changes import ChangedBlock, Variants
+from inference.isa.block_changes import ChangedBlock, MemoryVariants
 from inference.isa.chains import (
     ChainLink,
     ChainMixer,
@@ -26,8 +23,8 @@ from inference.isa.code.pieces import CodeReader
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.front_end import FetchedInstruction, FrontEndCode
 from inference.isa.machine_bodies import (
-    Around,
     BodyAccesses,
+    BodyContext,
     Kind,
     LoopBody,
     LoopSize,
@@ -41,7 +38,7 @@ from inference.isa.start_values import BlockReads
 
 @dataclass(frozen=True, slots=True)
 class SearchMeaning:
-    """All schemes of some mnemonics, and the texts of particular schemes; false for what is no name."""
+    """All schemes of some mnemonics, and the texts of particular schemes; false without either."""
 
     mnemonics: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
@@ -50,14 +47,15 @@ class SearchMeaning:
         return bool(self.mnemonics or self.texts)
 
 
-NOTHING = SearchMeaning()
+NO_MEANING = SearchMeaning()
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenScheme:
-    """How a scheme is written: `mnemonic`, the same with the letter for its width, and operands in order.
+    """A scheme in GNU assembler syntax: `mnemonic`, `suffixed` with the letter for its width, operands in
+    order.
 
-    `movzx` is `movzbl` and the like here; only where the assembler can do without it is a letter left out.
+    `movzx` is `movzbl` and the like; `mnemonic` omits a letter only where the assembler accepts that.
     """
 
     mnemonic: str
@@ -66,7 +64,7 @@ class WrittenScheme:
 
 
 class UsedRegister(NamedTuple):
-    """As wide as it is used; `bank`: "general", "vector", "mask", "mmx", or "" for any other."""
+    """A register in the width of its use; `bank`: "general", "vector", "mask", "mmx", or "" for any other."""
 
     name: str
     bank: str
@@ -74,10 +72,10 @@ class UsedRegister(NamedTuple):
 
 
 class SchemeCatalogue(Protocol):
-    """The schemes of the instruction set, and which of them stand for what."""
+    """The schemes of the instruction set, and which of them replace others."""
 
     def schemes(self) -> Sequence[Scheme]:
-        """All of them; takes seconds."""
+        """All schemes; takes seconds."""
         return ()
 
     def scheme_of(self, text: str) -> Scheme | None:
@@ -85,128 +83,133 @@ class SchemeCatalogue(Protocol):
         return None
 
     def source(self) -> str:
-        """Where the schemes come from; it ends with their `version`."""
+        """The origin of the schemes, ending with their `version`."""
         return ""
 
     def version(self) -> str:
-        """Another text whenever the schemes may have changed; quick to know."""
+        """An identifier that changes whenever the schemes may have changed; computed quickly."""
         return ""
 
     def flag(self, extension: str) -> str:
-        """The flag in /proc/cpuinfo that announces an extension, "" for what every processor has."""
+        """The flag in /proc/cpuinfo that announces an extension, "" for those that every processor has."""
         return extension.lower()
 
     def missing_feature(self, scheme: Scheme, flags: Collection[str]) -> str:
-        """What the scheme needs and a CPU with these flags has not, in words; "" where nothing is missing."""
+        """The feature that the scheme needs and a CPU with these flags lacks, in words; "" for none."""
         return ""
 
     def core_of(self, facts: Mapping[str, Any]) -> Microarchitecture | None:
-        """What is documented about the core whose agent tells these facts, None where it is not known."""
+        """The documented core of an agent's computer, from the facts that it reports; None where unknown."""
         return None
 
     @property
     def probes(self) -> Collection[str]:
-        """One or two schemes for each kind of execution unit, all of one µop."""
+        """One or two schemes of one µop for each kind of execution unit."""
         return ()
 
     @property
     def divisions(self) -> Collection[str]:
-        """What a starter set of latencies has beside that of throughputs."""
+        """The schemes of a starter set of latencies beside those of throughputs."""
         return ()
 
     @property
     def preferred(self) -> Sequence[str]:
-        """The schemes that explained µops are shown by, the best first."""
+        """The schemes by which explained µops are displayed, the best first."""
         return ()
 
     @property
-    def work_of_others(self) -> Mapping[str, tuple[str, ...]]:
-        """{scheme that cannot be measured itself: those that together need the same ports and slots}."""
+    def equivalent_schemes(self) -> Mapping[str, tuple[str, ...]]:
+        """{scheme that cannot be measured itself: schemes that together need the same ports and slots}."""
         return {}
 
     def same_work(self, text: str) -> tuple[str, ...]:
-        """The same of those and of what is excluded as legacy."""
+        """The schemes that together need the ports and slots of this one, which may be excluded as legacy."""
         return (text,)
 
 
 class Textbook(Protocol):
-    """What documents say of cores, by the names of these; nothing of cores that they do not know."""
+    """Documented properties of cores, by their names; empty for undocumented cores."""
 
     def known_cpi(self, name: str) -> Mapping[str, tuple[float, str]]:
         """{scheme: (cycles per instruction, source)} of a core."""
         return {}
 
     def beyond_ports(self, scheme: Scheme, ports: Collection[str]) -> str:
-        """Why documented usages of these ports do not tell the scheme's time, "" where they do."""
+        """Why documented usages of these ports do not determine the scheme's time, "" where they do."""
         return ""
 
     def known_latencies(self, core: str) -> Mapping[ChainLink, Latency]:
-        """What is documented of the latencies of a core."""
+        """The documented latencies of a core, in cycles."""
         return {}
 
     def latency_source(self, core: str) -> str:
+        """The document of a core's latencies; "" without."""
         return ""
 
 
 class ForeignNames(Protocol):
+    """Names that assemblers and other tools have for schemes and mnemonics."""
+
     def meaning_of(self, word: str) -> SearchMeaning:
-        """What a word of a search means as a name; false for what is no name."""
-        return NOTHING
+        """The schemes that a word of a search names; false for a word that is no name."""
+        return NO_MEANING
 
     def is_avx512(self, word: str) -> bool:
-        """Whether a word names schemes of AVX-512, which searches leave out else, and nothing else."""
+        """Whether a word names only schemes of AVX-512, which searches omit otherwise."""
         return False
 
     def mnemonics_named(self, word: str) -> frozenset[str]:
-        """Our mnemonics of what a word means, whatever it says of operands."""
+        """The mnemonics that a word names, whatever operands it also implies."""
         return frozenset()
 
 
 class FrontEndMaker(Protocol):
-    """Code that shows what a front end does."""
+    """Makes code that shows the properties of a front end."""
 
     def front_end_codes(self, *, offsets: bool) -> tuple[FrontEndCode, ...]:
-        """All of them; `offsets`: also loops that begin elsewhere than at a cache line."""
+        """All codes; `offsets`: also loops that do not begin at a cache line."""
 
-    def fetched(self, code: bytes) -> Sequence[FetchedInstruction]:
+    def fetched_instructions(self, code: bytes) -> Sequence[FetchedInstruction]:
         """The instructions of machine code as a front end sees them."""
 
 
 class LatencyChainMaker(Protocol):
+    """Makes chains of dependent instructions."""
+
     def links_of(self, text: str) -> tuple[ChainLink, ...]:
-        """The pairs of source and destination operands of a scheme; () for one that there is not."""
+        """The pairs of source and destination operands of a scheme; () for an unknown one."""
 
     def connectors(self) -> tuple[ChainLink, ...]:
-        """The links that close chains within a class of registers: their own latencies come first."""
+        """The links that close chains within a class of registers: their own latencies are measured first."""
 
     def chains_of_pairs(self, links: Iterable[ChainLink]) -> list[PairChains]:
-        """The chains for each, in their order. Raises `AssemblerError` where the assembler is not there."""
+        """The chains of each link, in order. Raises `AssemblerError` where the assembler is missing."""
 
     def idioms_of(self, text: str) -> tuple[IdiomChains, ...]:
-        """What shows whether a scheme is an idiom for some choice of operands."""
+        """Chains that show whether a scheme is an idiom for some choice of operands."""
 
     def plain_additions(self) -> DependencyChain | None:
-        """Ordinary instructions that wait for nothing, which idioms are held against."""
+        """Ordinary independent instructions, as the reference of idioms."""
 
     def memory_chains(self) -> tuple[MemoryChain, ...]: ...
 
     def mixer(self) -> ChainMixer | None:
-        """Makes the chains that show bypasses."""
+        """The maker of chains that show bypass delays; None without."""
 
     def frame(self) -> Frame | None:
-        """The registers and memory that chains rely on; None where they are measured as blocks are."""
+        """The registers and memory that chains need; None where they are measured like blocks."""
 
 
 class BodyMaker(Protocol):
-    """Loop bodies of experiments. All raise `CannotMeasureError`."""
+    """Makes loop bodies of experiments. All methods raise `CannotMeasureError`."""
 
     @property
     def needs_assembler(self) -> bool:
-        """Whether llvm-mc makes the code."""
+        """Whether llvm-mc assembles the code."""
 
     @property
     def padding(self) -> tuple[str, ...]:
-        """Schemes that issue slots are counted with, beside what is counted."""
+        """Schemes of one issue slot, to count the slots of others."""
 
     def unroll(
         self, terms: Sequence[tuple[str, int]], instructions: int = ..., *, breaking: bool = False
@@ -214,22 +217,22 @@ class BodyMaker(Protocol):
         """The usual body of an experiment; `breaking`: see `inference.isa.machine_bodies.Options`."""
 
     def unroll_in_order(self, order: Sequence[str]) -> LoopBody:
-        """The body in whose copies the schemes stand in this order."""
+        """A body whose copies contain the schemes in this order."""
 
     def breakers_of(self, scheme: str) -> Sequence[Kind]:
-        """Kinds of instructions that stand before each copy of a scheme to break its dependencies."""
+        """The kinds of instructions that break a scheme's dependencies, before each copy."""
 
-    def around(self, avx: bool) -> Around:
-        """What usual bodies need around them; `avx`: VEX-encoded instructions are among them."""
+    def around(self, avx: bool) -> BodyContext:
+        """The context of usual bodies; `avx`: VEX-encoded instructions are among them."""
 
     def machine_bodies(
         self, schemes: Collection[str], flags: frozenset[str] | None, options: Options
     ) -> MachineBodies:
-        """What makes the bodies of these schemes for a CPU with these flags, None where none are known."""
+        """The bodies of these schemes for a CPU with these flags; None where the flags are unknown."""
 
 
-class ToolSide(Protocol):
-    """What LLVM, and the tools that use its syntax, take of an instruction set."""
+class LlvmSide(Protocol):
+    """What LLVM, and tools with its syntax, need to know of an instruction set."""
 
     @property
     def triple(self) -> str:
@@ -241,143 +244,145 @@ class ToolSide(Protocol):
 
     @property
     def features(self) -> str:
-        """What that processor has besides, "" for nothing."""
+        """Features of that processor to switch on, "" for none."""
 
     @property
     def models(self) -> str:
-        """The folder of LLVM's sources with models of its cores, "" where these cannot be read here."""
+        """The folder of core models in LLVM's sources, "" where they cannot be read."""
 
     def instances(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """{scheme text: machine code of one instance}, of those of which there is one."""
+        """{scheme text: machine code of one instance}, without schemes that have none."""
 
     def register_probes(self) -> dict[str, bytes]:
-        """{register as LLVM calls it: an instruction whose first operand it is}, where releases differ.
+        """{register in LLVM's spelling: an instruction with it as first operand}, where releases differ.
 
-        Older ones print numbers of their own.
+        Older releases print numbers instead of names.
         """
 
-    def written(self, text: str) -> WrittenScheme | None:
-        """A scheme as the GNU assembler writes it, None where it does not differ or there is none."""
+    def gnu_scheme(self, text: str) -> WrittenScheme | None:
+        """The scheme in GNU assembler syntax; None for an unknown one, or where it does not differ."""
 
-    def listed(self, code: bytes) -> list[str]:
-        """Machine code as lines that the GNU assembler takes."""
+    def gnu_lines(self, code: bytes) -> list[str]:
+        """Machine code as lines for the GNU assembler."""
 
 
 class BlockReader(CodeReader, Protocol):
-    """Basic blocks from machine code and text, and as text again. All raise `BlockError`."""
+    """Basic blocks from machine code and text, and back to text. All methods raise `BlockError`."""
 
     GENERAL: list[str]
-    """General-purpose registers in the order of their numbers."""
+    """General-purpose registers by number."""
 
     ASSEMBLY: str
-    """Who writes the texts, for the identity of answers that depend on them."""
+    """The writer of the texts with its version, for the identity of answers that depend on them."""
 
     def body_of(self, code: bytes) -> bytes:
-        """Machine code without the jump that closes a loop; other bytes as they are."""
+        """Machine code without the jump that closes a loop; other bytes unchanged."""
 
     def mnemonics_of(self, code: bytes) -> tuple[str, ...]:
-        """The mnemonic of each instruction; many times faster than describing them."""
+        """The mnemonic of each instruction; many times faster than `block_of_bytes`."""
 
     def schemes_of_bytes(self, code: bytes) -> tuple[str | None, ...]:
-        """The scheme of each instruction but the jump that closes a loop, None for one of no scheme."""
+        """The scheme of each instruction but a loop's closing jump; None for one without a scheme."""
 
     def intel_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The instructions as people read them."""
+        """The instructions for readers."""
 
     def att_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The instructions as the GNU assembler takes them: it makes the very same bytes of them."""
+        """The instructions for the GNU assembler, which makes the same bytes of them."""
 
     def plain_att_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The same for tools that know instructions alone: other bytes may be made of some."""
+        """The same without pseudo prefixes and numbers: other bytes may result."""
 
-    def in_loop(self, code: bytes) -> bytes:
-        """A loop as it is; another block with a counter and a jump behind it."""
+    def as_loop(self, code: bytes) -> bytes:
+        """A loop unchanged; another block followed by a counter and a jump back."""
 
-    def between_markers(self, code: bytes) -> bytes:
-        """The block between the marks by which analysers find it in a program."""
+    def with_markers(self, code: bytes) -> bytes:
+        """The block between the markers by which analysers find it in a program."""
 
     def object_file(self, code: bytes, name: str = "block") -> bytes:
         """A relocatable file with the code as a global function of this name."""
 
 
 class AccessReader(Protocol):
-    """What instructions of blocks read, write and become together."""
+    """Reads and writes of blocks' instructions, and the pairs that a core may fuse."""
 
     def accesses_of(self, block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
-        """See `inference.isa.blocks`, also for the others."""
+        """See `inference.isa.blocks`, also for the other methods."""
 
     def reads_of(self, codes: Iterable[bytes]) -> BlockReads:
-        """What a block, given by the code of each instruction, reads of what it starts with."""
+        """The start values that a block reads, from the code of each instruction."""
 
     def pairs_of(self, block: Block) -> tuple[str, ...]:
-        """What may become one instruction."""
+        """Pairs that a core may fuse."""
 
     def moves_of(self, block: Block) -> tuple[str, ...]:
-        """Register moves that may become one with what updates their copies."""
+        """Register moves that a core may fuse with the operation on the copy."""
 
-    def stores_of(self, one: BlockInstruction) -> int:
-        """How often an instruction stores."""
+    def stores_of(self, instruction: BlockInstruction) -> int:
+        """The number of stores of an instruction."""
 
-    def shifts_by_nothing(self, block: Block, registers: Mapping[str, int]) -> int:
-        """Shifts by a register that move no bits."""
+    def zero_bit_shifts(self, block: Block, registers: Mapping[str, int]) -> int:
+        """The number of shifts by a register that move by 0 bits."""
 
     def loop_body(self, terms: Sequence[tuple[str, int]], options: Options = ...) -> BodyAccesses:
-        """The body that is measured for an experiment with these options. Raises `CannotMeasureError`."""
+        """The measured body of an experiment. Raises `CannotMeasureError`."""
 
     def loop_size(self, terms: Sequence[tuple[str, int]], options: Options = ...) -> LoopSize:
-        """How large that is; much quicker than what it reads and writes."""
+        """Its size; much quicker than its reads and writes."""
 
     def name_of_location(self, location: str) -> str:
-        """What people call a location."""
+        """The usual name of a location."""
 
 
 class BlockFramer(Protocol):
-    """What is put around blocks where they are measured; see `inference.isa.blocks`."""
+    """Prepares blocks for measurements; see `inference.isa.blocks`."""
 
     def iteration_of(self, block: Block) -> Iteration:
-        """The block once, closed as it is measured."""
+        """One iteration, closed as it is measured."""
 
-    def wants_avx(self, block: Block, flags: Collection[str] | None) -> bool:
+    def needs_avx(self, block: Block, flags: Collection[str] | None) -> bool:
         """Whether vector registers start 256 bits wide."""
 
     def mask_bits(self, block: Block, flags: Collection[str] | None) -> int: ...
 
     def filled_fpu(self, block: Block) -> str:
-        """Whose registers a block finds filled."""
+        """The unit whose registers are filled before the block."""
 
 
 class SnippetRegisters(Protocol):
-    """Which registers code uses: what a snippet that runs by itself has to set up."""
+    """The registers of code, which a snippet that runs by itself has to initialize."""
 
     def bases(self, code: bytes) -> frozenset[str]:
-        """The registers that the code addresses memory by."""
+        """The base registers of its addresses."""
 
     def indices(self, code: bytes) -> frozenset[str]:
-        """The registers that are added to those."""
+        """The index registers of its addresses."""
 
     def used_registers(self, code: bytes, *, wide: bool) -> list[UsedRegister]:
         """The registers that the code reads or writes; `wide`: vectors in their full width."""
 
     def snippet_frame(self, schemes: Sequence[str]) -> Frame:
-        """What the harness puts around code of these schemes."""
+        """The harness's frame for code of these schemes."""
 
 
 class DependentBlockMaker(Protocol):
-    """Makes short blocks whose instructions wait for each other."""
+    """Makes short blocks of dependent instructions."""
 
     def dependent_block(self, schemes: Sequence[str], dice: Random) -> bytes:
-        """Machine code of the schemes in this order, with registers of a few that the dice draw.
+        """Machine code of the schemes in this order, with random registers of a small pool.
 
-        Equal dice give equal code. Raises `CannotMeasureError`.
+        The same state of `dice` gives the same code. Raises `CannotMeasureError`.
         """
 
 
 class MemoryVariantMaker(Protocol):
-    def variants(self, code: bytes) -> Variants:
+    """Changes the addresses of a block."""
+
+    def variants(self, code: bytes) -> MemoryVariants:
         """The block with the same address, other offsets, other bases. Raises `BlockError`."""
 
 
 class BlockChanger(Protocol):
-    """Blocks changed so that they tell why tools disagree about them."""
+    """Changes blocks to show why tools disagree about them."""
 
     def changed_block(self, code: bytes, *, executes: bool = False) -> ChangedBlock: ...

@@ -1,4 +1,4 @@
-"""Code that shows what a core's front end does: fetching, decoding and handing over instructions."""
+"""Code that shows how a core fetches, decodes and issues instructions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from inference.isa.code.control_flow import Flow
 class TimedCode:
     """One copy of `instructions` instructions of machine code.
 
-    `loop`: the copies are a loop, else they are run once after registers began anew. `copies`: of the longer
-    code, 0 for the usual number; of a loop with one copy there is no shorter code, and cycles include the
-    counter and its branch. `registers`: (name, value) of those that must not start with the usual value.
-    `offset`: bytes behind the beginning of a cache line where the first copy starts.
+    Attributes:
+        loop: The copies form a loop; else they run once after registers were reset.
+        copies: Of the longer code, 0 for the usual number. For a loop of one copy there is no shorter code:
+            cycles include the counter and its branch.
+        registers: (name, value) of registers that must not start with the usual value.
+        offset: Bytes between the beginning of a cache line and the first copy.
     """
 
     code: bytes
@@ -30,7 +32,7 @@ class TimedCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeReading:
-    """A code as it was timed: cycles of one copy, None where they did not settle, and then `note` why."""
+    """The measured cycles of one copy; None where they did not settle, and then `note` says why."""
 
     code: TimedCode
     cycles: float | None
@@ -39,43 +41,43 @@ class CodeReading:
 
 
 class CodeTimer(Protocol):
-    """Says how many cycles a copy of a code takes."""
+    """Measures codes."""
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
-        """A reading of each, in any order."""
+        """One reading per code, in any order."""
 
 
 class Aspect(StrEnum):
-    """What of the front end a code shows, and what `FrontEndCode.value` is then."""
+    """The property that a code shows; the comment says what `FrontEndCode.value` is."""
 
     SIZE = "size"
-    """Loops that need no port, by the instructions in one."""
+    """Loops of instructions without ports: the number of instructions."""
     LOOP_LENGTH = "length in loops"
-    """NOPs in a loop, by the bytes of one."""
+    """NOPs in a loop: bytes of each."""
     STRAIGHT_LENGTH = "length in straight code"
-    """NOPs in code without a loop, by the bytes of one."""
+    """NOPs without a loop: bytes of each."""
     STRAIGHT_MIX = "mixed lengths in straight code"
-    """NOPs of several lengths in code without a loop, by the bytes of all of them."""
+    """NOPs of several lengths without a loop: bytes of all of them."""
     STRAIGHT = "straight code"
-    """What needs no port, in code without a loop, by the bytes of an instruction."""
-    TAKEN = "taken branch"
-    """Jumps, by the bytes between one and its target."""
+    """Instructions without ports, without a loop: bytes of each."""
+    JUMP = "taken branch"
+    """Taken jumps: bytes between one and its target."""
     UNTAKEN = "untaken branch"
     OFFSET = "offset"
-    """A short loop, by the bytes between the beginning of a cache line and its first."""
+    """A short loop: bytes between the beginning of a cache line and its first instruction."""
     ENCODING = "encoding"
-    """What differs in one number of its code, by the bytes of that."""
+    """Instructions that differ in one number of their code: bytes of that number."""
     FUSION = "fusion"
-    """A comparison and a branch in slot-bound code: 1 together, 0 with something between them."""
+    """A comparison and a branch in slot-bound code: 1 adjacent, 0 with an instruction in between."""
     MOVE = "move and operation"
-    """A register move and an operation that updates the copy, in the same way."""
-    KEPT_FLAGS = "kept flags"
-    """Shifts by 0, which leave the flags as they were, and what reads them, by the number of shifts."""
+    """A register move and an operation that updates the copy, likewise."""
+    PRESERVED_FLAGS = "kept flags"
+    """Shifts by 0, which leave the flags unchanged, and readers of the flags: number of shifts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontEndCode:
-    """A code to be timed. `name` says which one of several, "" where there is one alone."""
+    """A code to be measured; `name` distinguishes codes of one aspect, "" where there is only one."""
 
     aspect: Aspect
     name: str
@@ -86,8 +88,8 @@ class FrontEndCode:
 class FetchedInstruction(NamedTuple):
     """An instruction as a front end sees it.
 
-    `number_bytes`: of the numbers in its code. `registers`: the number of each operand's register, None for
-    an operand that is none.
+    `number_bytes`: bytes of its displacement or immediate. `registers`: the number of each operand's
+    register, None for other operands.
     """
 
     mnemonic: str

@@ -1,8 +1,8 @@
-"""Machine code from text, and names of machine code, by LLVM's `llvm-mc`, which may not be installed.
+"""Assembles text and names machine code by LLVM's `llvm-mc`, which may not be installed.
 
-The text is printed by this program from values that it has parsed. An assembler includes files when it is
-told to, and repeats what it is told to repeat: so llvm-mc opens nothing but its libraries where the kernel
-can hold it to that (`inference.sandbox`), and what it takes in, keeps in memory and prints is limited.
+The text is generated from parsed values. An assembler can include files and repeat code when told to, so
+llvm-mc may open only its libraries where the kernel can enforce that (`inference.sandbox`), and its input,
+memory and output are limited.
 """
 
 from __future__ import annotations
@@ -13,15 +13,23 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inference.containment import LIBRARIES, CallOutcome, CannotStartError, FileAccess, Limits, places_of, run
+from inference.containment import (
+    LIBRARIES,
+    CallOutcome,
+    CannotStartError,
+    FileAccess,
+    Limits,
+    program_paths,
+    run,
+)
 
 PROGRAM = "llvm-mc"
 LIMITS = Limits(seconds=10.0, memory=1024, output=64, processes=1, open_files=32)
 """Of one call; a hundred thousand instructions take less than a second."""
 LINES_PER_SECOND = 2000
-"""More lines have more time."""
+"""Calls with more lines get more time."""
 MOST_TEXT = 32 << 20
-"""Bytes of one call."""
+"""Bytes per call."""
 
 _NEWEST = 30
 _OLDEST = 11
@@ -34,18 +42,18 @@ _MARKERS = {
     "x86_64": (bytes.fromhex("0f1f8078563412"), "305419896("),  # nopl 0x12345678(%rax)
     "aarch64": (bytes.fromhex("405c38d5"), "S3_0_C5_C12_2"),
 }
-"""By architecture, an instruction that stands behind each that is asked about, and how its text is found."""
+"""By architecture: an instruction inserted behind each disassembled one, and the text that marks it."""
 
 
 class AssemblerError(RuntimeError):
-    """llvm-mc is missing, hangs, or does not do what it should; the text says what would help."""
+    """llvm-mc is missing, hangs or fails; the message says what would help."""
 
 
 @dataclass(frozen=True)
-class Assembled:
-    """What became of some lines: the code of all of them, or what is wrong with which.
+class AssemblyResult:
+    """The code of all lines, or the lines that were refused.
 
-    `refused`: {number of the line, from 0: llvm-mc's words}; where there are any, there is no code.
+    `refused`: {line index, from 0: llvm-mc's message}; if it is not empty, there is no code.
     """
 
     code: bytes = b""
@@ -53,34 +61,35 @@ class Assembled:
 
 
 def program() -> str | None:
-    """Where llvm-mc is, None where it is not: by its plain name, or the newest with a version behind it."""
+    """The path of llvm-mc, None where it is missing: its plain name, or the newest with a version suffix."""
     names = [PROGRAM, *(f"{PROGRAM}-{version}" for version in range(_NEWEST, _OLDEST - 1, -1))]
     return next((path for path in map(shutil.which, names) if path), None)
 
 
-def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") -> Assembled:
-    """One call for all lines, one instruction each. Raises `AssemblerError`."""
+def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") -> AssemblyResult:
+    """Assemble lines of one instruction each in one call. Raises `AssemblerError`."""
     path = program()
     if path is None:
         raise AssemblerError(
             f"{PROGRAM} is not installed where this site runs, and assembles {triple}: install LLVM's tools "
             "(Debian: apt install llvm) and start the site again"
         )
-    done = _called(path, ["-filetype=obj", "-o", "-"], lines, triple, cpu, features)
-    if done.status == 0:
-        return Assembled(_section(done.output))
-    said = done.complaints.decode(errors="replace")
-    refused = {int(number) - 1: reason for number, reason in _ERROR.findall(said)}
+    outcome = _run_llvm_mc(path, ["-filetype=obj", "-o", "-"], lines, triple, cpu, features)
+    if outcome.status == 0:
+        return AssemblyResult(_text_section(outcome.stdout))
+    errors = outcome.stderr.decode(errors="replace")
+    refused = {int(number) - 1: reason for number, reason in _ERROR.findall(errors)}
     if not refused:
-        raise AssemblerError(f"{path} failed: {said.strip().partition(chr(10))[0][:200] or done.ending}")
-    return Assembled(refused=refused)
+        raise AssemblerError(f"{path} failed: {errors.strip().partition(chr(10))[0][:200] or outcome.ending}")
+    return AssemblyResult(refused=refused)
 
 
 @dataclass(frozen=True)
 class LlvmInstruction:
-    """An instruction as LLVM has it: its `opcode`, and (kind, text) of each operand: `("Imm", "64")`.
+    """An instruction in LLVM's terms: its `opcode`, and (kind, text) of each operand, such as `("Imm",
+    "64")`.
 
-    Registers are numbers or, in newer releases, names; 0 or "" stands for none.
+    Registers are numbers or, in newer releases, names; 0 or "" is no register.
     """
 
     opcode: str
@@ -89,44 +98,44 @@ class LlvmInstruction:
 
 @dataclass(frozen=True)
 class LlvmNames:
-    """LLVM's words for some instructions, None for what it does not know, and which llvm-mc said so."""
+    """LLVM's terms for some instructions, None for unknown ones, and the version of llvm-mc."""
 
     instructions: Sequence[LlvmInstruction | None]
-    told_by: str
+    tool_version: str
 
 
 def instructions_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = "") -> LlvmNames:
-    """What LLVM makes of each of these instructions; one call for all. Raises `AssemblerError`.
+    """LLVM's terms for each of these instructions, in one call. Raises `AssemblerError`.
 
-    One that LLVM takes for several, as it does where there is a prefix, is none: the bare instruction would
-    be another.
+    None for one that LLVM decodes as several, for example with a prefix: without it the instruction would be
+    another.
     """
     path = program()
     if path is None:
         raise AssemblerError(f"{PROGRAM} is not installed where this site runs")
-    marker, sign = _MARKERS[triple.partition("-")[0]]
+    marker, marker_text = _MARKERS[triple.partition("-")[0]]
     lines = [f"[{_hexadecimal(code)}]\n[{_hexadecimal(marker)}]" for code in codes]
-    done = _called(path, ["-disassemble", "-show-inst"], lines, triple, cpu, features)
-    parts = done.output.decode(errors="replace").split(sign)
+    outcome = _run_llvm_mc(path, ["-disassemble", "-show-inst"], lines, triple, cpu, features)
+    parts = outcome.stdout.decode(errors="replace").split(marker_text)
     if len(parts) != len(codes) + 1:  # one that it does not know ends older releases with status 1
-        raise AssemblerError(f"{path} cannot disassemble: {done.complaints.decode(errors='replace')[:200]}")
-    found: list[LlvmInstruction | None] = []
+        raise AssemblerError(f"{path} cannot disassemble: {outcome.stderr.decode(errors='replace')[:200]}")
+    instructions: list[LlvmInstruction | None] = []
     for part in parts[:-1]:
         # The marker's own line says its opcode behind the sign, the instruction's come on lines of their own.
-        own = part.partition("\n")[2] if found else part
-        names = list(_OPCODE.finditer(own))
-        known = LlvmInstruction(names[0][1], _OPERAND.findall(own, names[0].end())) if names else None
-        found.append(known if len(names) == 1 else None)
-    version = _called(path, ["--version"], (), triple, cpu).output.decode(errors="replace")
+        dump = part.partition("\n")[2] if instructions else part
+        names = list(_OPCODE.finditer(dump))
+        instruction = LlvmInstruction(names[0][1], _OPERAND.findall(dump, names[0].end())) if names else None
+        instructions.append(instruction if len(names) == 1 else None)
+    version = _run_llvm_mc(path, ["--version"], (), triple, cpu).stdout.decode(errors="replace")
     number = _VERSION.search(version)
-    return LlvmNames(found, f"{PROGRAM} {number[1]}" if number else PROGRAM)
+    return LlvmNames(instructions, f"{PROGRAM} {number[1]}" if number else PROGRAM)
 
 
 def _hexadecimal(code: bytes) -> str:
     return ",".join(f"{byte:#04x}" for byte in code)
 
 
-def _called(
+def _run_llvm_mc(
     path: str, arguments: Sequence[str], lines: Sequence[str], triple: str, cpu: str, features: str = ""
 ) -> CallOutcome:
     text = ("\n".join(lines) + "\n").encode()
@@ -139,20 +148,20 @@ def _called(
         command.append(f"-mattr={features}")
     try:
         limits = replace(LIMITS, seconds=LIMITS.seconds + len(lines) / LINES_PER_SECOND)
-        done = run(command, text, limits=limits, access=_access(path))
+        outcome = run(command, text, limits=limits, access=_access(path))
     except CannotStartError as error:
         raise AssemblerError(str(error)) from error
-    if done.late or done.flooded:
-        raise AssemblerError(f"{PROGRAM} was ended for {len(lines)} lines: {done.ending}")
-    return done
+    if outcome.timed_out or outcome.output_exceeded:
+        raise AssemblerError(f"{PROGRAM} was ended for {len(lines)} lines: {outcome.ending}")
+    return outcome
 
 
 def _access(path: str) -> FileAccess:
-    """The program with what lies around it, and libraries of the system."""
-    return replace(LIBRARIES, reads=(*LIBRARIES.reads, *places_of(path)))
+    """The program with its installation, and libraries of the system."""
+    return replace(LIBRARIES, reads=(*LIBRARIES.reads, *program_paths(path)))
 
 
-def _section(elf: bytes) -> bytes:
+def _text_section(elf: bytes) -> bytes:
     """The code in a relocatable 64-bit ELF file. Raises `AssemblerError`."""
     try:
         table, size, count, names_at = (

@@ -1,4 +1,4 @@
-"""LLVM's names of instructions: those of schemes, and the schemes of `ADD64rr` or `ADD64rr RBX RBX RBP`."""
+"""LLVM's names of schemes, and the schemes of `ADD64rr` or `ADD64rr RBX RBX RBP`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from inference.isa import llvm_mc
-from inference.isa.facets import ToolSide
+from inference.isa.facets import LlvmSide
 from inference.isa.llvm_mc import LlvmInstruction
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target, target_of
@@ -15,8 +15,8 @@ from inference.isa.targets import code_target, target_of
 _NO_REGISTER = "%noreg"
 
 
-def tool_side(isa: str) -> ToolSide:
-    """What other tools take of an instruction set. Raises `LookupError` where there is nothing."""
+def llvm_side(isa: str) -> LlvmSide:
+    """The LLVM facet of an instruction set. Raises `LookupError` where there is none."""
     tools = code_target(isa).tools
     if tools is None:
         raise LookupError(f"no machine code of {isa} can be made here")
@@ -24,42 +24,43 @@ def tool_side(isa: str) -> ToolSide:
 
 
 def llvm_opcodes(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
-    """({scheme text: opcode}, which llvm-mc said so); schemes that it does not know are missing.
+    """({scheme text: opcode}, the version of llvm-mc), without schemes that it does not know.
 
-    One call for all. Raises `AssemblerError` where llvm-mc is not installed or fails.
+    One call for all. Raises `AssemblerError` where llvm-mc is missing or fails.
     """
-    tools = tool_side(isa)
+    tools = llvm_side(isa)
     codes = tools.instances(texts)
-    named = llvm_mc.instructions_of(list(codes.values()), tools.triple, tools.cpu, tools.features)
-    pairs = zip(codes, named.instructions, strict=True)
-    return {text: found.opcode for text, found in pairs if found is not None}, named.told_by
+    names = llvm_mc.instructions_of(list(codes.values()), tools.triple, tools.cpu, tools.features)
+    pairs = zip(codes, names.instructions, strict=True)
+    return {text: parsed.opcode for text, parsed in pairs if parsed is not None}, names.tool_version
 
 
 def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
-    """({scheme text: an instance as llvm-exegesis writes it}, which llvm-mc said so).
+    """({scheme text: an instance in llvm-exegesis's syntax}, the version of llvm-mc), without unknown
+    schemes.
 
-    `ADD64rm RAX RAX RSI i_0x1 %noreg i_0x40 %noreg`. One call for all; schemes that llvm-mc does not know are
-    missing. Raises `AssemblerError` where it is not installed or fails.
+    `ADD64rm RAX RAX RSI i_0x1 %noreg i_0x40 %noreg`. One call for all. Raises `AssemblerError` where llvm-mc
+    is missing or fails.
     """
-    tools = tool_side(isa)
+    tools = llvm_side(isa)
     codes, probes = tools.instances(texts), tools.register_probes()
-    named = llvm_mc.instructions_of(
+    result = llvm_mc.instructions_of(
         [*codes.values(), *probes.values()], tools.triple, tools.cpu, tools.features
     )
-    asked, known = named.instructions[: len(codes)], named.instructions[len(codes) :]
+    instances, probed = result.instructions[: len(codes)], result.instructions[len(codes) :]
     names = {
-        found.operands[0][1]: name for name, found in zip(probes, known, strict=True) if found is not None
+        parsed.operands[0][1]: name for name, parsed in zip(probes, probed, strict=True) if parsed is not None
     }
     names |= {name: name for name in names.values()} | dict.fromkeys(("0", ""), _NO_REGISTER)
-    lines = {text: _line(found, names) for text, found in zip(codes, asked, strict=True)}
-    return {text: line for text, line in lines.items() if line is not None}, named.told_by
+    lines = {text: _line(parsed, names) for text, parsed in zip(codes, instances, strict=True)}
+    return {text: line for text, line in lines.items() if line is not None}, result.tool_version
 
 
-def _line(found: LlvmInstruction | None, names: Mapping[str, str]) -> str | None:
-    if found is None:
+def _line(instruction: LlvmInstruction | None, names: Mapping[str, str]) -> str | None:
+    if instruction is None:
         return None
-    words = [found.opcode]
-    for kind, value in found.operands:
+    words = [instruction.opcode]
+    for kind, value in instruction.operands:
         if kind == "Reg" and value in names:
             words.append(names[value])
         elif kind == "Imm":
@@ -69,44 +70,44 @@ def _line(found: LlvmInstruction | None, names: Mapping[str, str]) -> str | None
     return " ".join(words)
 
 
-_SAME = ("_REV", "_alt", "_Int")
-"""Behind an opcode: another encoding, or another view by the compiler, of the same instruction."""
+_VARIANT_SUFFIXES = ("_REV", "_alt", "_Int")
+"""Suffixes of opcodes for another encoding, or another view by the compiler, of the same instruction."""
 _IMMEDIATE = "i_"
 _NONE = "%noreg"
-_MEMORY = 5
+_ADDRESS_OPERANDS = 5
 """Operands of an address of x86-64: base, scale, index, displacement, segment."""
 
 
 @dataclass(frozen=True)
 class LlvmScheme:
-    """A scheme with an instance as LLVM has it: `words` are those of `ADD64rr RBX RBX RBP`, or the opcode."""
+    """A scheme with an instance in LLVM's terms: `words` of `ADD64rr RBX RBX RBP`, or only the opcode."""
 
     scheme: Scheme
     words: tuple[str, ...]
 
     @property
     def immediates(self) -> list[str]:
-        """Those of the instance, without what belongs to an address."""
+        """The immediates of the instance, without those of an address."""
         return [word for word in _operands(self.words) if word.startswith(_IMMEDIATE)]
 
     @cached_property
     def registers(self) -> dict[int, int]:
-        """{operand of LLVM: explicit operand of the scheme}, both from 0, of those that are registers."""
-        found: dict[int, int] = {}
+        """{index of LLVM's operand: index of the scheme's explicit operand} of the registers, both from 0."""
+        operand_numbers: dict[int, int] = {}
         numbers: dict[str, int] = {}
-        kinds = [one.kind for one in self.scheme.operands if not one.implicit]
-        fixed = [bool(one.registers) for one in self.scheme.operands if not one.implicit]
-        free = iter([n for n, kind in enumerate(kinds) if kind == "register" and not fixed[n]])
+        kinds = [operand.kind for operand in self.scheme.operands if not operand.implicit]
+        is_fixed = [bool(operand.registers) for operand in self.scheme.operands if not operand.implicit]
+        free_operands = iter([n for n, kind in enumerate(kinds) if kind == "register" and not is_fixed[n]])
         for place, word in enumerate(_operands(self.words)):
             if word.startswith(_IMMEDIATE) or word in (_NONE, ""):
                 continue
             if word not in numbers:
-                number = next(free, None)
+                number = next(free_operands, None)
                 if number is None:
                     return {}
                 numbers[word] = number
-            found[place] = numbers[word]
-        return found
+            operand_numbers[place] = numbers[word]
+        return operand_numbers
 
     @staticmethod
     def operands_of(words: Sequence[str]) -> list[str]:
@@ -115,65 +116,67 @@ class LlvmScheme:
 
 
 class LlvmSchemes:
-    """The schemes of an instruction set by LLVM's opcodes, and which llvm-mc named them."""
+    """The schemes of an instruction set by LLVM's opcodes, and the version of llvm-mc that named them."""
 
-    def __init__(self, listed: Sequence[LlvmScheme], told_by: str) -> None:
-        self.told_by = told_by
+    def __init__(self, schemes: Sequence[LlvmScheme], tool_version: str) -> None:
+        self.tool_version = tool_version
         self._by_opcode: dict[str, list[LlvmScheme]] = {}
-        for one in listed:
-            self._by_opcode.setdefault(one.words[0], []).append(one)
-        self._alike: dict[str, str] = {}
+        for llvm_scheme in schemes:
+            self._by_opcode.setdefault(llvm_scheme.words[0], []).append(llvm_scheme)
+        self._by_plain: dict[str, str] = {}
         for opcode in self._by_opcode:
-            self._alike.setdefault(_plain(opcode), opcode)
+            self._by_plain.setdefault(_without_variant(opcode), opcode)
 
     def knows(self, opcode: str) -> bool:
-        """Whether any scheme has this opcode, or one that differs in its encoding alone."""
-        return bool(self._named(opcode))
+        """Whether a scheme has this opcode, or one that differs only in its encoding."""
+        return bool(self._schemes_of_opcode(opcode))
 
     def find(self, words: Sequence[str]) -> LlvmScheme | str:
-        """The scheme of an instruction, the plainest of several that LLVM does not tell apart; else why not.
+        """The scheme of an instruction, the plainest of several that LLVM does not distinguish; else the
+        reason.
 
-        `words`: an opcode, and the operands where they are known. Of conditions and the like, which are
-        immediates of one opcode, they say which is meant.
+        `words`: an opcode, and the operands where known. Operands distinguish conditions and the like, which
+        are immediates of one opcode.
         """
-        candidates = self._named(words[0])
+        candidates = self._schemes_of_opcode(words[0])
         if not candidates:
             return "no scheme here has this opcode of LLVM"
-        if same := [one for one in candidates if one.words == tuple(words)]:
+        if same := [candidate for candidate in candidates if candidate.words == tuple(words)]:
             return min(same, key=_plainness)
-        if len({one.scheme.mnemonic for one in candidates}) == 1:
+        if len({candidate.scheme.mnemonic for candidate in candidates}) == 1:
             return min(candidates, key=_plainness)
         immediates = [word for word in _operands(words) if word.startswith(_IMMEDIATE)]
-        exact = [one for one in candidates if immediates and one.immediates == immediates]
+        exact = [candidate for candidate in candidates if immediates and candidate.immediates == immediates]
         if not exact:
             return "this opcode of LLVM stands for several schemes: which is meant, no operand says"
         return min(exact, key=_plainness)
 
-    def _named(self, opcode: str) -> list[LlvmScheme]:
-        return self._by_opcode.get(opcode) or self._by_opcode.get(self._alike.get(_plain(opcode), ""), [])
+    def _schemes_of_opcode(self, opcode: str) -> list[LlvmScheme]:
+        plain = self._by_plain.get(_without_variant(opcode), "")
+        return self._by_opcode.get(opcode) or self._by_opcode.get(plain, [])
 
 
 @cache
 def llvm_schemes(isa: str) -> LlvmSchemes:
-    """Those of an instruction set. Some seconds. Raises `AssemblerError` where there is no llvm-mc."""
-    known = {scheme.text: scheme for scheme in target_of(isa).schemes.schemes()}
-    named = llvm_instructions if tool_side(isa).register_probes() else llvm_opcodes
-    found, told_by = named(isa, list(known))
-    listed = [LlvmScheme(known[text], tuple(line.split())) for text, line in found.items()]
-    return LlvmSchemes(listed, told_by)
+    """The schemes of an instruction set by opcode; takes seconds. Raises `AssemblerError` without llvm-mc."""
+    schemes = {scheme.text: scheme for scheme in target_of(isa).schemes.schemes()}
+    namer = llvm_instructions if llvm_side(isa).register_probes() else llvm_opcodes
+    lines, tool_version = namer(isa, list(schemes))
+    llvm_schemes_of_set = [LlvmScheme(schemes[text], tuple(line.split())) for text, line in lines.items()]
+    return LlvmSchemes(llvm_schemes_of_set, tool_version)
 
 
 def _operands(words: Sequence[str]) -> list[str]:
-    """What stands behind the opcode; of an address the first word stays, as "", and the others go."""
-    found: list[str] = []
-    rest = list(words[1:])
-    while rest:
-        if len(rest) >= _MEMORY and _is_address(rest[:_MEMORY]):
-            found.append("")
-            rest = rest[_MEMORY:]
+    """The words behind the opcode, with "" in place of the words of an address."""
+    operands: list[str] = []
+    remaining = list(words[1:])
+    while remaining:
+        if len(remaining) >= _ADDRESS_OPERANDS and _is_address(remaining[:_ADDRESS_OPERANDS]):
+            operands.append("")
+            remaining = remaining[_ADDRESS_OPERANDS:]
         else:
-            found.append(rest.pop(0))
-    return found
+            operands.append(remaining.pop(0))
+    return operands
 
 
 def _is_address(words: Sequence[str]) -> bool:
@@ -182,15 +185,15 @@ def _is_address(words: Sequence[str]) -> bool:
     return numbers and not base.startswith(_IMMEDIATE) and not index.startswith(_IMMEDIATE)
 
 
-def _plain(opcode: str) -> str:
-    for end in _SAME:
+def _without_variant(opcode: str) -> str:
+    for end in _VARIANT_SUFFIXES:
         opcode = opcode.replace(end, "")
     return opcode
 
 
-def _plainness(one: LlvmScheme) -> tuple[bool, bool, bool, str]:
-    """Without decorations and prefixes, with any number rather than one, offered for inference."""
-    scheme = one.scheme
+def _plainness(candidate: LlvmScheme) -> tuple[bool, bool, bool, str]:
+    """Sort key: no decorations and prefixes, any immediate rather than a fixed one, in the default set."""
+    scheme = candidate.scheme
     decorated = "{" in scheme.text or not scheme.text.startswith(scheme.mnemonic)
     fixed = any(operand.name.startswith("0x") for operand in scheme.operands)
     return decorated, fixed, bool(scheme.exclusion), scheme.text

@@ -1,7 +1,7 @@
-"""What LLVM's own files say of X86, as `llvm-tblgen` reads them: records as plain objects.
+"""LLVM's own descriptions of X86, read by `llvm-tblgen`: records as plain objects.
 
-The files are those of a folder of LLVM's sources that the operator names. `llvm-tblgen` opens nothing else,
-and has a limit on time, memory and output; see `inference.containment`.
+The files are in a folder of LLVM's sources that the operator names. `llvm-tblgen` may open nothing else, and
+has limits on time, memory and output; see `inference.containment`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from inference.containment import LIBRARIES, CannotStartError, Limits, places_of, run
+from inference.containment import LIBRARIES, CannotStartError, Limits, program_paths, run
 
 Record = dict[str, Any]
 """A record's fields, and `!superclasses`."""
@@ -29,12 +29,12 @@ _PLACES = ("usr/lib/llvm-*/bin", "usr/local/lib/llvm-*/bin", "opt/llvm*/bin")
 
 
 class TableGeneratorError(RuntimeError):
-    """llvm-tblgen is missing or cannot read the files; the text says what would help."""
+    """llvm-tblgen is missing or cannot read the files; the message says what would help."""
 
 
 @dataclass(frozen=True)
 class LlvmSources:
-    """A folder of LLVM's sources: that with `lib` and `include` in it."""
+    """A folder of LLVM's sources, with `lib` and `include` in it."""
 
     folder: Path
 
@@ -45,19 +45,19 @@ class LlvmSources:
 
     @property
     def release(self) -> int | None:
-        """The major version that the folder declares, None where it does not."""
+        """The major version that the folder declares, None without a declaration."""
         for name in _DECLARING:
             try:
-                found = _DECLARED.search((self.folder / name).read_text(encoding="utf-8", errors="replace"))
+                version = _DECLARED.search((self.folder / name).read_text(encoding="utf-8", errors="replace"))
             except OSError:
                 continue
-            if found:
-                return int(found[1])
+            if version:
+                return int(version[1])
         return None
 
 
 def sources_in(folder: Path) -> LlvmSources:
-    """The sources in a folder: it, or `llvm` in it, has `lib/Target/X86`. Raises `TableGeneratorError`."""
+    """The sources in a folder: it, or its `llvm`, contains `lib/Target/X86`. Raises `TableGeneratorError`."""
     for candidate in (folder, folder / "llvm"):
         if (candidate / _TOP).is_file() and (candidate / "include").is_dir():
             return LlvmSources(candidate.resolve())
@@ -71,22 +71,20 @@ def records_of(sources: LlvmSources) -> Iterator[tuple[str, Record]]:
 
     The one of the folder's own release is tried first. Raises `TableGeneratorError`.
     """
-    complaints = []
+    failures = []
     for program in _programs(sources.release):
         try:
-            done = run(
-                _command(program, sources, "-dump-json"),
-                limits=_LIMITS,
-                access=replace(LIBRARIES, reads=(*LIBRARIES.reads, *places_of(program), str(sources.folder))),
-            )
+            reads = (*LIBRARIES.reads, *program_paths(program), str(sources.folder))
+            command = _command(program, sources, "-dump-json")
+            outcome = run(command, limits=_LIMITS, access=replace(LIBRARIES, reads=reads))
         except CannotStartError as error:
             raise TableGeneratorError(str(error)) from error
-        if done.status == 0:
-            return _objects(done.output.decode())
-        complaints.append(f"{program}: {done.last_complaint or done.ending}")
-    if complaints:
+        if outcome.status == 0:
+            return _objects(outcome.stdout.decode())
+        failures.append(f"{program}: {outcome.last_error_line or outcome.ending}")
+    if failures:
         raise TableGeneratorError(
-            f"no {PROGRAM} that is installed can read {sources.target}: {'; '.join(complaints)}"
+            f"no {PROGRAM} that is installed can read {sources.target}: {'; '.join(failures)}"
         )
     raise TableGeneratorError(
         f"{PROGRAM} is not installed here: install LLVM's tools (Debian: apt install llvm)"
@@ -99,12 +97,12 @@ def _command(program: str, sources: LlvmSources, action: str) -> list[str]:
 
 
 def _programs(release: int | None) -> list[str]:
-    """Installed ones: of this release, then from the PATH, then the newest."""
+    """Installed programs: of this release, then from the PATH, then the newest."""
     numbered = {
-        int(found[0]): str(path)
+        int(digits[0]): str(path)
         for pattern in _PLACES
         for path in Path("/").glob(f"{pattern}/{PROGRAM}")
-        if (found := re.findall(r"\d+", path.parent.parent.name))
+        if (digits := re.findall(r"\d+", path.parent.parent.name))
     }
     plain = shutil.which(PROGRAM)
     own = [numbered[release]] if release in numbered else []
@@ -113,7 +111,7 @@ def _programs(release: int | None) -> list[str]:
 
 
 def _objects(text: str) -> Iterator[tuple[str, Record]]:
-    """The members of one large object, one after the other."""
+    """The members of one large JSON object, parsed one at a time."""
     decoder = json.JSONDecoder()
     place = text.index("{") + 1
     while True:

@@ -1,4 +1,4 @@
-"""Loop bodies of experiments, of whichever instruction set: how they are made up, and what they are like."""
+"""Loop bodies of experiments, for all instruction sets: their options, properties and protocols."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ COSTS: dict[Kind, str] = {
     "vector-ones": "vpcmpeqd of a register with itself: a µop on the ports of integer vector comparisons",
     "mask-ones": "kxnorw of a register with itself: a µop on the ports of mask logic",
 }
-"""What each kind costs of itself, for whoever reads a measurement with it."""
+"""The cost of each kind, for readers of a measurement that contains it."""
 
 INSTRUCTIONS = 100
 FEWEST, MOST = 20, 400
 
 WRITTEN_LINES = 20
 """Cache lines that mere writes take turns in: far more than are written within five cycles. The number suits
-bodies of 100 instructions, in which the turns begin anew with every iteration."""
+bodies of 100 instructions, in which the turns begin again with every iteration."""
 FEWEST_WRITTEN_LINES = 8
-"""Of a core that takes longer over more (Zen 5: over 13 twice as long as over 12)."""
+"""For cores that are slower with more lines (Zen 5: twice as slow over 13 as over 12)."""
 
 USUAL = "usual"
 ZERO = "zero"
@@ -40,18 +40,19 @@ VALUES = {
     "large": "near the largest, floats of 9e37",
     "random": "bits as by chance, floats of 1.2 and 1.4",
 }
-"""{class of values that registers and memory hold: what it is}; "usual" is what everything is measured with
-unless something else is asked for."""
+"""{class of values in registers and memory: description}; measurements use "usual" by default."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How loop bodies are made, as far as a user may choose it.
+    """The options of loop bodies that a user may choose.
 
-    `instructions`: about how many an unrolled body has. `breaking`: other instructions break dependencies of
-    hard-wired operands (`inference.isa.machine_bodies`), and are measured along. `values`: a key of `VALUES`.
-    `least_bytes`: of an instruction of x86-64, shorter ones get prefixes that change nothing; 0 for none.
-    `written_lines`: that mere stores take turns in, None for the usual number.
+    Attributes:
+        instructions: The approximate number in an unrolled body.
+        breaking: Other instructions break dependencies of hard-wired operands, and are measured too.
+        values: A key of `VALUES`.
+        least_bytes: Of an instruction of x86-64: shorter ones get prefixes without effect; 0 for none.
+        written_lines: Cache lines that mere stores take turns in, None for the usual number.
     """
 
     instructions: int = INSTRUCTIONS
@@ -61,12 +62,12 @@ class Options:
     written_lines: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What differs from the defaults."""
+        """The options that differ from the defaults."""
         return {name: value for name, value in vars(self).items() if value != getattr(Options, name)}
 
     @property
-    def of_bodies(self) -> dict[str, Any]:
-        """The keyword arguments with which bodies are unrolled; `values` are those of the frame."""
+    def unrolling(self) -> dict[str, Any]:
+        """The keyword arguments of `unroll`; `values` belong to the frame."""
         chosen = {name: getattr(self, name) for name in ("instructions", "breaking", "least_bytes")}
         return chosen if self.written_lines is None else {**chosen, "written_lines": self.written_lines}
 
@@ -75,7 +76,7 @@ DEFAULTS = Options()
 
 
 class MachineCode(Protocol):
-    """A loop body as `inference.agent.protocol.BatchItem` needs it."""
+    """A loop body for `inference.agent.protocol.BatchItem`."""
 
     @property
     def code(self) -> bytes: ...
@@ -86,15 +87,15 @@ class MachineCode(Protocol):
 
     @property
     def half_bytes(self) -> int:
-        """Length of a shorter loop body at its beginning."""
+        """Length of the shorter loop body at its beginning."""
 
     @property
     def half_copies(self) -> int:
         """Copies in the shorter one."""
 
 
-class Around(Protocol):
-    """What loop bodies need around them, of whichever instruction set."""
+class BodyContext(Protocol):
+    """The frame of loop bodies, for all instruction sets."""
 
     @property
     def frame(self) -> Frame:
@@ -108,26 +109,26 @@ class Around(Protocol):
 
 
 class LoopBody(MachineCode, Protocol):
-    """A loop body that can be shown."""
+    """A loop body with a listing."""
 
     @property
     def listing(self) -> tuple[str, ...]: ...
 
     @property
     def chains(self) -> float | None:
-        """How many registers what is read and written takes turns in, None where nothing is."""
+        """The number of registers that take turns in read and written operands, None without any."""
 
     @property
     def breakers(self) -> Sequence[Kind]:
-        """Kinds of instructions that stand before others to break dependencies."""
+        """The kinds of instructions that break dependencies in it."""
 
 
-class MachineBodies(Around, Protocol):
-    """What makes the bodies for a machine."""
+class MachineBodies(BodyContext, Protocol):
+    """Makes the bodies for a machine."""
 
     @property
     def flags(self) -> frozenset[str] | None:
-        """The CPU's, None where the bodies themselves refuse what it lacks."""
+        """The CPU's flags, None where the bodies themselves refuse missing features."""
 
     @property
     def avx(self) -> bool:
@@ -135,22 +136,22 @@ class MachineBodies(Around, Protocol):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What else changes results, besides machine and frame."""
+        """Further properties that change results, beside machine and frame."""
 
     def unroll(self, terms: Sequence[tuple[str, int]]) -> MachineCode:
         """The body of an experiment; `terms` are (scheme text, multiplicity) pairs."""
 
     def unroll_in_order(self, order: Sequence[str]) -> MachineCode:
-        """The body in whose copies the schemes stand in this order."""
+        """A body whose copies contain the schemes in this order."""
 
 
-LEFT_OUT = 2
-"""Registers that may stay unused for the sake of evenly mixed chains."""
+MOST_UNUSED_REGISTERS = 2
+"""Registers that may stay unused for evenly mixed chains."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSize:
-    """Of a loop body: its `instructions` and bytes, with so many `copies` of an experiment."""
+    """The size of a loop body: `instructions` and bytes of so many `copies` of an experiment."""
 
     instructions: int
     size: int
@@ -159,7 +160,7 @@ class LoopSize:
 
 @dataclass(frozen=True, slots=True)
 class BodyAccesses:
-    """The `instructions` of a loop body of `size` bytes, which has so many `copies` of an experiment."""
+    """The `instructions` of a loop body of `size` bytes with so many `copies` of an experiment."""
 
     instructions: tuple[InstructionAccesses, ...]
     copies: int
@@ -167,7 +168,7 @@ class BodyAccesses:
 
 
 class CannotMeasureError(ValueError):
-    """A scheme that cannot be part of an experiment on a real processor, and why."""
+    """A scheme cannot be part of an experiment on a real processor; `reason` says why."""
 
     def __init__(self, scheme: str, reason: str) -> None:
         self.scheme = scheme
@@ -175,10 +176,13 @@ class CannotMeasureError(ValueError):
         super().__init__(f"{scheme!r} cannot be measured: {reason}")
 
 
-def interleaved(terms: Sequence[tuple[str, int]]) -> list[str]:
-    """The schemes of one copy, the instances of each as far apart as they can be.
+def interleave(terms: Sequence[tuple[str, int]]) -> list[str]:
+    """The schemes of one copy, with the instances of each as far apart as possible.
 
     `terms` are (scheme text, multiplicity) pairs. Raises `ValueError` for a multiplicity below 1.
+
+    >>> interleave([("a", 2), ("b", 1)])
+    ['a', 'b', 'a']
     """
     counts: dict[str, int] = {}
     for text, count in terms:
@@ -190,10 +194,13 @@ def interleaved(terms: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def evenly_mixed(fewest: int, most: int, operands: int) -> int:
-    """How many of `most` registers, but at least `fewest`, so many operands per copy had best take turns in.
+    """The best number of registers, from `fewest` to `most`, for so many operands per copy to take turns in.
 
-    In a number that has a factor in common with that of the operands, each operand would get registers of its
-    own: quick instructions would wait for nobody and slow ones only for each other.
+    If it had a factor in common with the number of operands, each operand would get registers of its own:
+    quick instructions would wait for nothing, and slow ones only for each other.
+
+    >>> evenly_mixed(2, 8, 2)
+    7
     """
-    sizes = range(most, max(fewest, most - LEFT_OUT) - 1, -1)
+    sizes = range(most, max(fewest, most - MOST_UNUSED_REGISTERS) - 1, -1)
     return min(sizes, key=lambda size: gcd(size, operands))

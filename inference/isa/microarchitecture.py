@@ -1,4 +1,4 @@
-"""What is documented about a core, what tools call it, and which features its agent tells of."""
+"""Documented facts about cores, their names in other tools, and the features that agents report."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from inference.isa.tables import table_beside
 
 @dataclass(frozen=True, slots=True)
 class Microarchitecture:
-    """What is documented about a core.
+    """Documented facts about a core.
 
-    `ports`: how many an inference should start from: execution and store-data ports, at most the 13 that
-    mappings are evaluated quickly with. `r_max`: instructions per cycle that rename or dispatch lets through
-    (fused pairs count once), None where it is not documented for certain. `source`: where this is said.
-    `widest`: the most ports that one µop may use, None where that is not documented for certain.
+    Attributes:
+        ports: Number that an inference starts from: execution and store-data ports, at most the 13 that
+            mappings are evaluated quickly with.
+        r_max: Instructions per cycle that rename or dispatch accepts (fused pairs count once), None where not
+            reliably documented.
+        source: The document.
+        widest: The most ports of one µop, None where not reliably documented.
     """
 
     name: str
@@ -27,17 +30,20 @@ class Microarchitecture:
 
 
 def flags_of(facts: Mapping[str, Any]) -> frozenset[str] | None:
-    """The flags of a CPU by what an agent says of its computer; None where it says nothing.
+    """The flags of a CPU from an agent's facts; None without facts.
 
-    Those that the kernel lists, and those that the processor itself tells: an old kernel does not know all.
+    They are those of the kernel and those of `cpuid`: an old kernel does not know all.
+
+    >>> sorted(flags_of({"flags": ["avx"], "cpuid": ["avx2"]}))
+    ['avx', 'avx2']
     """
-    listed, told = facts.get("flags"), facts.get("cpuid")
-    return None if listed is None else frozenset(listed) | frozenset(told or ())
+    listed, by_cpuid = facts.get("flags"), facts.get("cpuid")
+    return None if listed is None else frozenset(listed) | frozenset(by_cpuid or ())
 
 
 @dataclass(frozen=True)
 class ToolNames:
-    """What other tools call a core: `osaca` of its `--arch`, `llvm` of `-mcpu`; "" where they lack it."""
+    """A core's name in other tools: for OSACA's `--arch` and LLVM's `-mcpu`; "" where they lack it."""
 
     osaca: str = ""
     llvm: str = ""
@@ -46,4 +52,4 @@ class ToolNames:
 NO_NAMES = ToolNames()
 
 TOOL_NAMES = {core: ToolNames(**names) for core, names in table_beside(__file__).items()}
-"""By `Microarchitecture.name`; the nearest relative where a tool has no model of the very core."""
+"""By `Microarchitecture.name`; the nearest relative where a tool has no model of the core itself."""

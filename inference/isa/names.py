@@ -1,4 +1,4 @@
-"""Find the scheme that a name means, and the schemes that an unknown name might have meant."""
+"""Resolves names of schemes, and suggests schemes for unknown names."""
 
 from __future__ import annotations
 
@@ -10,42 +10,45 @@ from heapq import nlargest
 from inference.isa.reading import MAX_NAME, Key, SchemeNameParts, read, reduced, squeezed
 
 _MNEMONICS_TRIED = 5
-"""How many similar mnemonics are looked into where the mnemonic itself is unknown."""
+"""Number of similar mnemonics to search for an unknown mnemonic."""
 
 
 class SchemeNames:
     """The names of one instruction set's schemes.
 
-    `texts` are the scheme texts of the set, in their order. They may be in any style that `reading` knows, or
-    in none: then they are found by their own text only.
+    `texts` are the set's scheme texts in order. They may be in any style that `reading` knows, or in none:
+    then only their own text finds them.
+
+    >>> SchemeNames(["add GPR[64]:RW, GPR[64]:R"]).resolve("ADD_((REG:RW:G:64)),_((REG:R:G:64))")
+    'add GPR[64]:RW, GPR[64]:R'
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(dict.fromkeys(texts))
-        self._known = frozenset(self._texts)
+        self._text_set = frozenset(self._texts)
 
     def resolve(self, name: str) -> str | None:
-        """The scheme text that `name` means, None where there is none. Case and blanks do not matter."""
-        if name in self._known:
+        """The scheme text of a name, None where there is none. Case and blanks do not matter."""
+        if name in self._text_set:
             return name
         if (text := self._squeezed.get(squeezed(name))) is not None:
             return text
         reading = read(name)
-        if reading is None or not reading.understood or not self._is_for(reading):
+        if reading is None or not reading.understood or not self._has_mark(reading):
             return None
         for index in (self._by_key, self._by_reduced_key):
             for key in reading.variants():
-                if found := index.get(key):
-                    return _closest_accesses(reading, found)
+                if candidates := index.get(key):
+                    return _closest_accesses(reading, candidates)
         return None
 
-    def _is_for(self, reading: SchemeNameParts) -> bool:
+    def _has_mark(self, reading: SchemeNameParts) -> bool:
         return not reading.mark or reading.mark in self._all_text
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
-        """Up to `n` scheme texts that look most like `name`, the best first; [] for an empty set or name.
+        """Up to `n` scheme texts that resemble a name most, the best first; [] for an empty set or name.
 
-        Takes time in the number of schemes of a few mnemonics, not in the size of the set.
+        The time depends on the number of schemes of a few mnemonics, not on the size of the set.
         """
         reading = read(name[:MAX_NAME])
         if reading is None or n < 1:
@@ -107,13 +110,13 @@ class SchemeNames:
         return dict(index)
 
     def _similar(self, mnemonic: str) -> list[str]:
-        """Known mnemonics with the most pairs of neighbouring letters in common (Dice's coefficient)."""
-        wanted = set(_pairs(mnemonic))
-        shared = Counter(other for pair in wanted for other in self._by_letters.get(pair, ()))
+        """Known mnemonics with the most pairs of adjacent letters in common (Dice's coefficient)."""
+        pairs = set(_pairs(mnemonic))
+        shared = Counter(other for pair in pairs for other in self._by_letters.get(pair, ()))
         return nlargest(
             _MNEMONICS_TRIED,
             shared,
-            key=lambda other: (2 * shared[other] / (len(wanted) + len(other) + 1), other),
+            key=lambda other: (2 * shared[other] / (len(pairs) + len(other) + 1), other),
         )
 
 
@@ -122,22 +125,22 @@ def _pairs(mnemonic: str) -> Iterable[str]:
     return (padded[i : i + 2] for i in range(len(padded) - 1))
 
 
-def _closest_accesses(reading: SchemeNameParts, found: list[tuple[str, SchemeNameParts]]) -> str:
+def _closest_accesses(reading: SchemeNameParts, candidates: list[tuple[str, SchemeNameParts]]) -> str:
     def agreement(candidate: tuple[str, SchemeNameParts]) -> int:
         return sum(
             ours == theirs for ours, theirs in zip(reading.accesses, candidate[1].accesses, strict=False)
         )
 
-    return max(found, key=agreement)[0]
+    return max(candidates, key=agreement)[0]
 
 
-def _likeness(wanted: SchemeNameParts, other: SchemeNameParts) -> float:
-    """Points for operands that agree in place, in class and in access, minus some for a different number."""
-    points = 2.0 * (wanted.head == other.head)
-    for position, (ours, theirs) in enumerate(zip(wanted.operands, other.operands, strict=False)):
+def _likeness(reading: SchemeNameParts, other: SchemeNameParts) -> float:
+    """A score: points for operands equal in position, class and access, minus some for a different number."""
+    points = 2.0 * (reading.head == other.head)
+    for position, (ours, theirs) in enumerate(zip(reading.operands, other.operands, strict=False)):
         if ours == theirs:
             points += 3
         elif ours.partition("[")[0] == theirs.partition("[")[0]:
             points += 1
-        points += 0.5 * (wanted.accesses[position] == other.accesses[position] != "")
-    return points - 2 * abs(len(wanted.operands) - len(other.operands))
+        points += 0.5 * (reading.accesses[position] == other.accesses[position] != "")
+    return points - 2 * abs(len(reading.operands) - len(other.operands))

@@ -1,18 +1,18 @@
-"""Operands that can alias: which a scheme has, what may stand in them, and what does in a block (§8.1.4).
+"""Operands that can alias: those of a scheme, their possible contents, and their contents in a block
+(§8.1.4).
 
-Operands are counted by kind, as the published tool does it: the first register, the second register, the
-first memory operand of an instruction, and so on. So "the memory of instruction 1 is that of instruction 2"
-holds for `add [m], r` and `vaddps x, x, [m]` alike, wherever the operand stands in the text. Registers are
-those that the text names, those fixed there (`cl` of shifts) included, the registers of an address that is
-only computed (`lea`), and a mask. Memory is what explicit operands access, unless its address is an absolute
-one.
+Operands are counted by kind, as in the published tool: the first register, the second register, the first
+memory operand of an instruction, and so on. So "the memory of instruction 1 is that of instruction 2" applies
+to `add [m], r` and `vaddps x, x, [m]` alike, wherever the operand stands in the text. Registers are those
+that the text names, fixed ones (`cl` of shifts) included, those of an address that is only computed (`lea`),
+and a mask. Memory is what explicit operands access, except at absolute addresses.
 
-A register is a set of *units*, as bits of a number: parts of it that are read and written by themselves. Two
+A register is a set of *units*, as bits of a number: parts of it that are read and written separately. Two
 registers overlap exactly if they share a unit, and two operands *match*, that is could alias, if their
 possible registers share one. Each flag is a unit as well, from `FIRST_FLAG` on.
 
-Which register has which units and number is for the folder of an instruction set to say; registers of
-addresses are numbers of its decoder.
+The folder of an instruction set defines the units and numbers of its registers; registers of addresses are
+numbers of its decoder.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 from inference.isa.scheme import Access, Scheme
 
 FIRST_FLAG = 128
-"""The units below are those of registers."""
+"""Smaller units are those of registers."""
 
 Kind = Literal["memory", "register"]
 
 
 class OperandPlace(NamedTuple):
-    """An operand of a block: of which instruction, of which kind, and the how-manieth; all from 0."""
+    """An operand of a block: index of its instruction, its kind, and its number among these; all from 0."""
 
     instruction: int
     kind: Kind
@@ -40,7 +40,7 @@ class OperandPlace(NamedTuple):
 
 
 class Address(NamedTuple):
-    """How a memory operand is written; 0 for no register, negative displacements plus 2^64."""
+    """The address of a memory operand; 0 for no register, negative displacements plus 2^64."""
 
     base: int
     index_register: int = 0
@@ -50,7 +50,7 @@ class Address(NamedTuple):
 
 
 Content = int | Address
-"""What stands in an operand: the units of a register, or an address."""
+"""The content of an operand: the units of a register, or an address."""
 
 Filling = tuple[int | Address, ...]
 """For each operand of an instruction that can alias, the family of its register, or its address."""
@@ -75,7 +75,7 @@ class RegisterSlot:
     avoids_pointers: bool
 
     def fitting(self, units: int) -> int:
-        """Those of `choices` whose register has one of these units."""
+        """The `choices` whose register has one of these units, as bits."""
         return self.choices & sum(1 << family for family, own in self.units.items() if own & units)
 
 
@@ -83,8 +83,8 @@ class RegisterSlot:
 class MemorySlot:
     """A memory operand.
 
-    `fixed` is the address that it has if there is no choice, as of string instructions. `indices`: the vector
-    of indices that sampled blocks use, 0 for an operand without.
+    `fixed` is its address where there is no choice, as for string instructions. `indices`: the vector
+    register of indices in sampled blocks, 0 without.
     """
 
     fixed: Address | None
@@ -104,13 +104,13 @@ Slot = RegisterSlot | MemorySlot
 
 @dataclass(frozen=True)
 class Slots:
-    """The operands of a scheme that can alias, and what its instructions use besides.
+    """The operands of a scheme that can alias, and its implicit operands.
 
     Attributes:
-        distinct: Numbers of registers: it cannot be encoded, or means nothing, unless these differ.
-        bases: Registers that its memory can be addressed through where that is chosen.
-        pointing: The families of registers that it addresses memory through without a choice, as bits.
-        read: The units of flags and of registers that no text names and that it reads.
+        distinct: Numbers of registers that must differ for the instruction to be valid.
+        bases: Base registers for memory operands with a free address.
+        pointing: The families of its fixed base registers, as bits.
+        read: The units of implicit flags and registers that it reads.
         written: Those that it writes.
     """
 
@@ -124,48 +124,48 @@ class Slots:
 
     @cached_property
     def all(self) -> tuple[Slot, ...]:
-        """Registers first, then memory; contents of instructions are in this order."""
+        """Registers first, then memory; contents of instructions have the same order."""
         return (*self.registers, *self.memories)
 
     def places(self, instruction: int) -> list[OperandPlace]:
-        """The name of each where the scheme is that of this instruction."""
+        """The place of each operand, where the scheme is that of this instruction."""
         return [
             *(OperandPlace(instruction, "register", number) for number in range(len(self.registers))),
             *(OperandPlace(instruction, "memory", number) for number in range(len(self.memories))),
         ]
 
     def index(self, kind: Kind, number: int) -> int | None:
-        """Where among all of them an operand is, None where the scheme has no such one."""
+        """The index of an operand in `all`, None where the scheme lacks it."""
         if kind == "register":
             return number if number < len(self.registers) else None
         return len(self.registers) + number if number < len(self.memories) else None
 
 
-def overlap(one: Content, other: Content) -> bool:
-    """Whether two operands of one kind alias: registers that overlap, addresses that are written alike."""
-    if isinstance(one, int) and isinstance(other, int):
-        return bool(one & other)
-    return one == other
+def overlap(first: Content, second: Content) -> bool:
+    """Whether two contents of one kind alias: overlapping registers, or equal addresses."""
+    if isinstance(first, int) and isinstance(second, int):
+        return bool(first & second)
+    return first == second
 
 
-def match(one: Slot, other: Slot) -> bool:
-    """Whether two operands could alias at all."""
-    if isinstance(one, RegisterSlot):
-        return isinstance(other, RegisterSlot) and bool(one.possible & other.possible)
-    return isinstance(other, MemorySlot) and one.matches(other)
+def match(first: Slot, second: Slot) -> bool:
+    """Whether two operands could alias."""
+    if isinstance(first, RegisterSlot):
+        return isinstance(second, RegisterSlot) and bool(first.possible & second.possible)
+    return isinstance(second, MemorySlot) and first.matches(second)
 
 
 class ChoiceError(Exception):
-    """No scheme, register or address is left: this attempt failed, another may succeed."""
+    """No scheme, register or address is left to choose: this attempt failed, another one may succeed."""
 
 
 @dataclass(frozen=True)
 class OperandNames:
-    """How the operands of schemes name flags and registers.
+    """The names of flags and registers in schemes.
 
     Attributes:
         flags: The names of all flags.
-        register_kinds: {kind, such as `GPR`: the names of its registers, whatever their width}.
+        register_kinds: {kind, such as `GPR`: pattern of its registers' names, in all widths}.
     """
 
     flags: Collection[str] = ()
@@ -173,7 +173,7 @@ class OperandNames:
 
 
 class BlockScheme(Protocol):
-    """A scheme as blocks are made of it: what encodes it is known to the folder alone."""
+    """A scheme as a part of sampled blocks; only the folder knows how to encode it."""
 
     @property
     def scheme(self) -> Scheme:
@@ -185,51 +185,48 @@ class BlockScheme(Protocol):
 
     @property
     def prefix(self) -> str:
-        """What stands before its mnemonic, such as `lock`; "" for nothing."""
+        """The prefix before its mnemonic, such as `lock`; "" for none."""
 
     @property
     def isa_sets(self) -> Sequence[str]:
-        """The CPU features that it needs, by the decoder's names."""
+        """The CPU features that it needs, in the decoder's spelling."""
 
     @property
     def extension_family(self) -> str:
-        """The family of CPU features that it belongs to, of which `isa_sets` are members."""
+        """The family of CPU features that contains `isa_sets`."""
 
     def obstacle(self, groups: frozenset[str]) -> str:
-        """Why blocks do not have it, "" where they do; `groups`: kinds of schemes that they may have."""
+        """Why blocks do not contain it, "" where they do; `groups`: kinds of schemes that are allowed."""
 
 
 BlockSchemeT = TypeVar("BlockSchemeT", bound=BlockScheme)
 FilledInstruction = tuple[tuple[Content, ...], bytes]
-"""What stands in the slots of an instruction, and its machine code."""
+"""The contents of an instruction's slots, and its machine code."""
 DecodedOperands = tuple[str, tuple[Content, ...], bytes]
-"""The text of an instruction's scheme, what stands in the slots of that, and its bytes."""
+"""The text of an instruction's scheme, the contents of its slots, and its bytes."""
 
 
 class OperandChooser(Protocol[BlockSchemeT]):
-    """Schemes as blocks are made of them, and the operands of their instructions."""
+    """Schemes as parts of sampled blocks, and the operands of their instructions."""
 
     @property
     def names(self) -> OperandNames:
-        """How schemes name flags and registers."""
+        """The names of flags and registers in schemes."""
 
     def block_schemes(self) -> Mapping[str, BlockSchemeT]:
-        """{text: scheme} of all in the order of the catalogue; takes seconds."""
+        """{text: scheme} of all schemes in the order of the catalogue; takes seconds."""
 
     def block_scheme(self, text: str) -> BlockSchemeT | None:
         """The scheme of a text, None where there is none; quicker than all of them."""
 
     def filler(self, schemes: Sequence[BlockSchemeT]) -> Callable[[int, Filling], FilledInstruction]:
-        """Makes the instruction of a scheme, given by its place, with chosen operands; in one thread."""
+        """A function from a scheme's index and chosen operands to the instruction; for one thread."""
 
     def independent_fillings(self, schemes: Sequence[BlockSchemeT]) -> list[Filling]:
-        """Operands of a block's instructions such that as little as possible waits for something else.
+        """Operands of a block's instructions with as few dependencies as possible. Raises `ChoiceError`."""
 
-        Raises `ChoiceError`.
-        """
+    def decode_operands(self, code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
+        """The instructions of machine code by the most special of the schemes in `slots`.
 
-    def decoded(self, code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
-        """The instructions of machine code by the most special of some schemes, given with their slots.
-
-        None for an instruction of another scheme, and for what is no instruction.
+        None for an instruction of another scheme, and for bytes that are no instruction.
         """

@@ -1,4 +1,4 @@
-"""Read the name of an x86 scheme, in whichever style it is written, into one comparable form.
+"""Reads names of x86 schemes in different styles into one comparable form.
 
 Four styles are understood:
 
@@ -7,8 +7,8 @@ Four styles are understood:
 - iwho's, after uops.info: `add RW:GPR:64, qword ptr R:MEM(64)`, where sets of registers are spelt out;
 - Palmed's, after Intel XED: `ADD_GPR64i64_MEM64i64`, each operand with the type of its elements.
 
-Styles differ in how they see a scheme, too: iwho leaves out the `1` of a shift by one, writes `xmm0` where it
-is implied, and gives every comparison predicate a mnemonic of its own. `variants` cover that.
+Styles also differ in how they describe a scheme: iwho omits the `1` of a shift by one, writes `xmm0` where it
+is implied, and gives each comparison predicate its own mnemonic. `variants` cover that.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Key = tuple[str, tuple[str, ...]]
 """Prefixes and mnemonic, and the operands without their accesses; all in lower case."""
 
 MAX_NAME = 400
-"""Longer names are no scheme names; reading them would only cost time."""
+"""Characters; longer names are no scheme names, and not read."""
 
 MAX_OPERANDS = 8
-"""More than any instruction has; bounds the number of variants of a name."""
+"""More than any instruction has; it limits the number of variants of a name."""
 
 _PREFIXES = frozenset({"lock", "rep", "repe", "repne", "repz", "repnz", "data16", "rex.w", "{evex}", "{vex}"})
 _SAME_PREFIX = {"repz": "repe", "repnz": "repne"}
@@ -57,11 +57,11 @@ _POINTER = "|".join(_POINTER_WIDTH)
 
 @dataclass(frozen=True, slots=True)
 class SchemeNameParts:
-    """A scheme name taken apart: `head` is prefixes and mnemonic, `operands` are as scheme texts name them.
+    """The parts of a scheme name: `head` is prefixes and mnemonic, `operands` are spelt as in scheme texts.
 
-    `accesses` has one entry per operand, empty where the name does not say. What is not `understood` is kept
-    as it stands: good enough to look for similar names, too little to say which scheme is meant. `mark`: a
-    name in this style is for instruction sets alone that have it in some scheme text.
+    `accesses` has one entry per operand, "" where the name does not say. Operands that are not `understood`
+    are kept as written: they suffice to search for similar names, not to identify a scheme. `mark`: a name in
+    this style belongs only to instruction sets with a scheme text that contains it.
     """
 
     head: str
@@ -72,16 +72,16 @@ class SchemeNameParts:
 
     @property
     def mnemonic(self) -> str:
-        """The head without its prefixes."""
+        """The head without prefixes."""
         return self.head.rpartition(" ")[2]
 
     @property
     def key(self) -> Key:
-        """What equal schemes have in common, whatever their accesses."""
+        """Equal for names of the same scheme, whatever their accesses."""
         return self.head, self.operands
 
     def variants(self) -> Iterator[Key]:
-        """Keys that the same scheme may be known under, the most literal one first."""
+        """Possible keys of the same scheme, the most literal one first."""
         for head, operands in self._spellings():
             yield from ((head, choice) for choice in product(*map(_operand_variants, operands)))
 
@@ -121,7 +121,7 @@ def _operand_variants(operand: str) -> tuple[str, ...]:
 
 
 def reduced(key: Key) -> Key:
-    """The key without what leaves no choice: memory at a fixed register, the `1` of a shift by one."""
+    """The key without fixed operands: memory at a fixed register, the `1` of a shift by one."""
     head, operands = key
     return head, tuple(name for name in operands if name != "0x1" and not _FIXED_MEMORY.fullmatch(name))
 
@@ -131,7 +131,11 @@ _FIXED_MEMORY = re.compile(r"mem\[\d+,r[^]]*\]")
 
 
 def squeezed(name: str) -> str:
-    """The name without differences that never matter: case, blanks, typographic letters."""
+    """The name without insignificant differences: case, blanks, typographic letters.
+
+    >>> squeezed("ADD  GPR[64] , GPR[64]")
+    'add gpr[64],gpr[64]'
+    """
     text = unicodedata.normalize("NFKC", name[:MAX_NAME]).casefold()
     return _AROUND_PUNCTUATION.sub(r"\1", " ".join(text.split()))
 
@@ -140,18 +144,22 @@ _AROUND_PUNCTUATION = re.compile(r" ?([,:\[\]()+*⟨⟩<>]) ?")
 
 
 def read(name: str) -> SchemeNameParts | None:
-    """Take a name apart, or None where there is nothing to take apart. Never raises, whatever the text."""
+    """Take a name apart; None for an empty name or one longer than `MAX_NAME`. It never raises.
+
+    >>> read("ADD_GPR64i64_MEM64i64").operands
+    ('gpr[64]', 'mem[64]')
+    """
     if not name or len(name) > MAX_NAME:
         return None
-    plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-    if "((" in plain or "_ptr_" in plain:
-        return _read_pmevo(plain)
-    if _PALMED.fullmatch(plain):
-        return _read_palmed(plain)
-    head, rest = _head(plain)
+    normalized = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    if "((" in normalized or "_ptr_" in normalized:
+        return _read_pmevo(normalized)
+    if _PALMED.fullmatch(normalized):
+        return _read_palmed(normalized)
+    head, operand_text = _head(normalized)
     if not head:
         return None
-    return _read_iwho(head, rest) if _IWHO.search(rest) else _read_text(head, rest)
+    return _read_iwho(head, operand_text) if _IWHO.search(operand_text) else _read_text(head, operand_text)
 
 
 def _head(plain: str) -> tuple[str, str]:
@@ -166,14 +174,14 @@ def _head(plain: str) -> tuple[str, str]:
 _COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")  # bounded: a scheme's name has at most 500 characters
 
 
-def _read_text(head: str, rest: str) -> SchemeNameParts | None:
-    return _reading(head, _COMMA_OUTSIDE.split(rest) if rest else [], _text_operand)
+def _read_text(head: str, operand_text: str) -> SchemeNameParts | None:
+    return _reading(head, _COMMA_OUTSIDE.split(operand_text) if operand_text else [], _text_operand)
 
 
 def _reading(
     head: str, parts: Sequence[str], operand: Callable[[str], tuple[str, str] | None]
 ) -> SchemeNameParts | None:
-    """The reading whose operands and accesses `operand` makes of the parts, None where it has no head."""
+    """The reading with the operands and accesses that `operand` makes of the parts; None without a head."""
     if not head:
         return None
     pairs = [(part, operand(part.strip())) for part in parts[:MAX_OPERANDS]]
@@ -208,14 +216,14 @@ _VECTOR = {"64": "mm", "128": "xmm", "256": "ymm", "512": "zmm"}
 
 
 def _read_pmevo(plain: str) -> SchemeNameParts | None:
-    foreign = plain.startswith("_")  # so begin PMEvo's names for AArch64
-    mnemonic, _, rest = plain.replace(" ", "").lstrip("_").partition("_")
-    if foreign:
-        parts = _PMEVO_COMMA.split(rest) if rest else []
-        found = dict(zip(parts, aarch64_names.operands(mnemonic, parts), strict=True))
-        reading = _reading(aarch64_names.SAME_MNEMONIC.get(mnemonic, mnemonic), parts, found.get)
+    is_aarch64 = plain.startswith("_")  # so begin PMEvo's names for AArch64
+    mnemonic, _, operand_text = plain.replace(" ", "").lstrip("_").partition("_")
+    if is_aarch64:
+        parts = _PMEVO_COMMA.split(operand_text) if operand_text else []
+        known = dict(zip(parts, aarch64_names.operands(mnemonic, parts), strict=True))
+        reading = _reading(aarch64_names.SAME_MNEMONIC.get(mnemonic, mnemonic), parts, known.get)
         return None if reading is None else replace(reading, mark=aarch64_names.MARK)
-    return _reading(mnemonic, rest.split(",_") if rest else [], _pmevo_operand)
+    return _reading(mnemonic, operand_text.split(",_") if operand_text else [], _pmevo_operand)
 
 
 def _pmevo_operand(part: str) -> tuple[str, str] | None:
@@ -273,12 +281,12 @@ _REGISTER_SETS = {
 
 
 def register_class(names: frozenset[str]) -> str | None:
-    """What operands of these registers (in lower case) are called, None for a set that no scheme has."""
+    """The operand name for a set of registers (in lower case), None for a set that no scheme has."""
     return _REGISTER_SETS.get(names)
 
 
-def _read_iwho(head: str, rest: str) -> SchemeNameParts | None:
-    return _reading(head, rest.split(", "), _iwho_operand)
+def _read_iwho(head: str, operand_text: str) -> SchemeNameParts | None:
+    return _reading(head, operand_text.split(", "), _iwho_operand)
 
 
 def _iwho_operand(part: str) -> tuple[str, str] | None:
@@ -324,7 +332,7 @@ def _read_palmed(plain: str) -> SchemeNameParts | None:
 
 
 def _palmed_operand(part: str) -> tuple[str, str] | None:
-    """The operand, without an access: the names say nothing of it."""
+    """The operand with an empty access, which these names lack."""
     if part == "one":
         return "0x1", ""
     match = _PALMED_OPERAND.fullmatch(part)

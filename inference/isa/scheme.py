@@ -55,9 +55,12 @@ OperandKind = Literal["register", "memory", "address", "immediate", "branch", "f
 class Operand:
     """One operand of a scheme.
 
-    `name` is how the scheme text writes it, without its access: `GPR[64]`, `cl`, `MEM[128]`, `0x1`.
-    `width` is in bits, 0 where it has none. `registers` names registers (or flags) that cannot be chosen: the
-    fixed register itself, or the ones an address is made of. An `implicit` operand is not part of the text.
+    Attributes:
+        name: As in the scheme text, without its access: `GPR[64]`, `cl`, `MEM[128]`, `0x1`.
+        width: Bits, 0 where it has none.
+        registers: Registers (or flags) that cannot be chosen: the fixed register itself, or those of an
+            address.
+        implicit: It is not part of the text.
     """
 
     kind: OperandKind
@@ -69,7 +72,7 @@ class Operand:
 
     @property
     def text(self) -> str:
-        """The operand as the scheme text writes it, e.g. `GPR[64]:RW`."""
+        """The operand as in the scheme text, `GPR[64]:RW`."""
         return f"{self.name}:{self.access}" if self.access else self.name
 
     def as_json(self) -> dict[str, object]:
@@ -86,13 +89,16 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """An instruction scheme and what is known about it without measuring.
+    """An instruction scheme and its properties that need no measurement.
 
-    `mnemonic` comes without prefixes. `operands` lists the explicit ones in text order, then the implicit
-    ones. `extension` is the name of the CPU feature, several joined by `+`. `memory` says how memory is used:
-    read, written, both, `A` where an address is only computed, or not at all. `width` is that of the widest
-    explicit operand in bits. `exclusion` is the reason for not being in the default inference set, empty when
-    in it. `starter` marks the small set for a first inference.
+    Attributes:
+        mnemonic: Without prefixes.
+        operands: The explicit ones in text order, then the implicit ones.
+        extension: Name of the CPU feature, several joined by `+`.
+        memory: Use of memory: read, written, both, `A` where an address is only computed, "" for none.
+        width: Bits of the widest explicit operand.
+        exclusion: Why it is not in the default inference set, "" where it is.
+        starter: Whether it is in the small set for a first inference.
     """
 
     text: str
@@ -108,7 +114,7 @@ class Scheme:
 
 
 def memory_use(operands: Iterable[Operand]) -> MemoryUse:
-    """How the operands of a scheme use memory, implicit ones included."""
+    """The use of memory by the operands of a scheme, implicit ones included."""
     in_memory = [operand for operand in operands if operand.kind in {"memory", "address"}]
     accesses = {letter for operand in in_memory for letter in operand.access}
     if accesses == {"R", "W"}:
@@ -120,17 +126,17 @@ def memory_use(operands: Iterable[Operand]) -> MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a file says of an instruction besides: the extension that has it, and its category."""
+    """Further facts that a file has of an instruction: the extension that defines it, and its category."""
 
     extension: str
     category: str
 
 
 GROUPS = {"legacy-sse": "legacy SSE", "mmx": "MMX:", "x87": "x87:", "avx512": "AVX-512"}
-"""{a set of schemes to be chosen by name: how its reason begins}."""
+"""{group of schemes that users can select: prefix of its exclusions}."""
 
 SELECTABLE = (*GROUPS.values(), "a special case of", "an undocumented second encoding")
-"""Beginnings of reasons that do not keep a scheme from being measured."""
+"""Prefixes of exclusions that do not prevent measuring."""
 
 BREAKABLE = (
     "reads and writes the flags",
@@ -138,20 +144,20 @@ BREAKABLE = (
     "reads and writes one of ah",
     "uses up its mask",
 )
-"""Beginnings of reasons that hold unless dependencies are broken by other instructions."""
+"""Prefixes of exclusions that apply unless other instructions break dependencies."""
 
 TOP_OF_STACK = "reads and writes st0"
-"""The same of x87's: no other instruction breaks that dependency, but a chain is one."""
+"""Prefix for x87: no other instruction breaks that dependency, but it closes a chain."""
 
 ONLY_IN_CHAINS = ("each copy waits for the flags", "its time depends on the values")
-"""Beginnings of reasons that keep a scheme from being measured alone, but not in a chain."""
+"""Prefixes of exclusions that prevent measuring a scheme alone, but not in a chain."""
 
 LEGACY_SSE = GROUPS["legacy-sse"]
-"""Of the schemes that stand for their forms with VEX."""
+"""Prefix for schemes that their VEX-encoded forms replace."""
 
 NOT_IN_A_BODY = (
     "Calls, returns, push and pop are in no set, though a sixth of what compilers emit: their copies cannot "
     "stand side by side in a loop body, since each changes where execution goes on or where the stack ends. "
     "Conditional jumps are measured with the comparison before them, by the part “Front end”."
 )
-"""Why the most frequent instructions of programs are in no set of schemes."""
+"""Why the most frequent instructions of programs are in no set of schemes; for readers."""

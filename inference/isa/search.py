@@ -1,9 +1,9 @@
-"""The search syntax of the scheme table, parsed to plain terms. Filters on the command line use the same.
+"""The search syntax of the scheme table, parsed to terms. Filters on the command line use the same syntax.
 
     add "GPR[64]" mnemonic:imul ext:AVX2 category:shift memory:R width:256 is:default -is:starter
 
-Terms are separated by blanks and all of them must hold; a leading `-` negates one. A bare word or a "quoted
-phrase" is looked for in the scheme text. Values may be quoted as well: `ext:"SSE4.2"`.
+Terms are separated by blanks and all of them must apply; a leading `-` negates one. A word or a "quoted
+phrase" is searched in the scheme text. Values may be quoted as well: `ext:"SSE4.2"`.
 
 | key | meaning |
 |---|---|
@@ -14,16 +14,16 @@ phrase" is looked for in the scheme text. Values may be quoted as well: `ext:"SS
 | `width:` | widest explicit operand in bits |
 | `is:` | `starter`, `default` (offered for inference), `excluded` (all others), or one of `IS_VALUES` below |
 
-Of the schemes that are not in the default set, `is:measurable` ones are measured when they are asked for, by
-groups `legacy-sse`, `mmx`, `x87` and `avx512`, and `breakable` ones when other instructions may break their
-dependencies. AVX-512 has more schemes than everything else together: they are found only by a search that
-names it (`names_avx512`) or where a switch says so.
+Of the schemes outside the default set, `is:measurable` ones are measured on request, by groups `legacy-sse`,
+`mmx`, `x87` and `avx512`, and `breakable` ones when other instructions may break their dependencies. AVX-512
+has more schemes than all other extensions together: only a search that names it (`names_avx512`) or a switch
+includes them.
 
-A word may be a name that others have for an instruction, and then finds that as well: of assemblers
-(`cmovnz`, `vcmpltps`, AT&T's `addq`), of uops.info (`ADD_R64_R64`, `ADD (R64, R64)`) or LLVM's opcode
-(`VADDPDYrr`); see `inference.isa.x86.naming`. So may the value of `mnemonic:`.
+A word may be another name of an instruction, and then finds that as well: of assemblers (`cmovnz`,
+`vcmpltps`, AT&T's `addq`), of uops.info (`ADD_R64_R64`, `ADD (R64, R64)`) or LLVM's opcode (`VADDPDYrr`); see
+`inference.isa.x86.naming`. So may the value of `mnemonic:`.
 
-Search does not tell upper from lower case.
+Search is case-insensitive.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ _TERM = re.compile(
 )
 
 
-_ONLY_AVX512 = ("zmm", "{evex}", "{k}", "{1to", "{er}", "{sae}")
+_AVX512_MARKS = ("zmm", "{evex}", "{k}", "{1to", "{er}", "{sae}")
 
 
 class SearchError(ValueError):
-    """The search text cannot be understood; the message says which part and what would be right."""
+    """An invalid search text; the message says which part and what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """One condition: `key` must (or, negated, must not) have `value`.
+    """One condition: `key` has `value` or, negated, has not.
 
-    The values of `memory` are canonical (`none` or upper case), those of `is` lower case, and `width` is a
-    decimal number without leading zeros. `text` stands for words and phrases.
+    Values of `memory` are `none` or upper case, those of `is` lower case, and `width` is a decimal number
+    without leading zeros. `text` stands for words and phrases.
     """
 
     key: Key
@@ -85,16 +85,20 @@ class SearchTerm:
 
 
 def parse_search(query: str) -> tuple[SearchTerm, ...]:
-    """The terms of a search text, in order; () for a blank one. Raises SearchError."""
+    """The terms of a search text, in order; () for a blank one. Raises `SearchError`.
+
+    >>> [term.key for term in parse_search("add -is:starter")]
+    ['text', 'is']
+    """
     if len(query) > MAX_LENGTH:
         raise SearchError(f"the search has {len(query)} characters; at most {MAX_LENGTH} are allowed")
     terms: list[SearchTerm] = []
     position = 0
-    while rest := query[position:].lstrip():
-        position = len(query) - len(rest)
+    while remaining := query[position:].lstrip():
+        position = len(query) - len(remaining)
         match = _TERM.match(query, position)
         if match is None:
-            raise SearchError(_complaint(rest))
+            raise SearchError(_syntax_error(remaining))
         terms.append(_term(match))
         position = match.end()
     if len(terms) > MAX_TERMS:
@@ -103,7 +107,7 @@ def parse_search(query: str) -> tuple[SearchTerm, ...]:
 
 
 def names_avx512(terms: Iterable[SearchTerm]) -> bool:
-    """Whether a search is about AVX-512, as no other one is."""
+    """Whether a search is about AVX-512."""
     return any(not term.negated and _is_avx512(term) for term in terms)
 
 
@@ -111,24 +115,24 @@ def _is_avx512(term: SearchTerm) -> bool:
     value = term.value.lower()
     if term.key == "ext":
         return value.startswith("avx512")
-    if term.key in ("text", "mnemonic") and any(one.names.is_avx512(value) for one in targets()):
+    if term.key in ("text", "mnemonic") and any(target.names.is_avx512(value) for target in targets()):
         return True
     if term.key == "text":
-        return any(mark in value for mark in _ONLY_AVX512)
+        return any(mark in value for mark in _AVX512_MARKS)
     return (term.key, value) in {("is", "avx512"), ("width", "512")}
 
 
-def _complaint(rest: str) -> str:
-    if rest.count('"') % 2:
-        return f"a quotation mark is not closed at: {rest[:40]}"
-    return f"cannot read the search at: {rest[:40]} (put a blank between terms, quotes around whole values)"
+def _syntax_error(text: str) -> str:
+    if text.count('"') % 2:
+        return f"a quotation mark is not closed at: {text[:40]}"
+    return f"cannot read the search at: {text[:40]} (put a blank between terms, quotes around whole values)"
 
 
 def _term(match: re.Match[str]) -> SearchTerm:
     negated = match["minus"] is not None
     if match["key"] is None:
         word = match["word"] or match["listed"]
-        return SearchTerm("text", word if match["phrase"] is None else _filled(match["phrase"]), negated)
+        return SearchTerm("text", word if match["phrase"] is None else _phrase(match["phrase"]), negated)
     key = match["key"].lower()
     value = match["value"] if match["quoted_value"] is None else match["quoted_value"]
     if key not in KEYS:
@@ -136,22 +140,22 @@ def _term(match: re.Match[str]) -> SearchTerm:
             f"unknown search key {match['key']}: the keys are {', '.join(f'{name}:' for name in KEYS)}; "
             "put quotes around text that contains a colon"
         )
-    return SearchTerm(cast(Key, key), _checked(key, value.strip()), negated)
+    return SearchTerm(cast(Key, key), _valid_value(key, value.strip()), negated)
 
 
-def _filled(phrase: str) -> str:
+def _phrase(phrase: str) -> str:
     if not phrase.strip():
         raise SearchError('an empty phrase "" matches everything: leave it out')
     return phrase.strip()
 
 
-def _checked(key: str, value: str) -> str:
+def _valid_value(key: str, value: str) -> str:
     if not value:
         raise SearchError(f"{key}: needs a value right after the colon")
     if key == "memory":
-        return _one_of(key, value, MEMORY_VALUES)
+        return _allowed_value(key, value, MEMORY_VALUES)
     if key == "is":
-        return _one_of(key, value, IS_VALUES)
+        return _allowed_value(key, value, IS_VALUES)
     if key == "width":
         if not (value.isascii() and value.isdigit() and len(value) <= 6 and int(value) <= MAX_WIDTH):
             raise SearchError(f"width:{value} is not a number of bits; try width:256")
@@ -159,7 +163,7 @@ def _checked(key: str, value: str) -> str:
     return value
 
 
-def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> str:
+def _allowed_value(key: str, value: str, allowed: tuple[str, ...]) -> str:
     for choice in allowed:
         if value.lower() == choice.lower():
             return choice

@@ -1,8 +1,8 @@
-"""Values that registers and memory of a measured block start with, and others to measure it with again.
+"""Start values of registers and memory of a measured block, and further ones to repeat measurements with.
 
-Some instructions take another time with other values: a shift by 0, a masked load of nothing, a division.
-What is measured with one choice of values is known for that choice alone, so findings are repeated with the
-values of `repetitions`, each set for all that the block reads of its start.
+Some instructions take another time with other values: a shift by 0, a masked load of nothing, a division. A
+measurement is valid for its values alone, so findings are repeated with the values of `repetitions`, each for
+all start values that the block reads.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 START = 0x62345600
-"""What registers, and all words of memory, start with where they are alike: BHive's choice moved to where no
-process has its own memory."""
+"""Start value of registers and memory words where they are alike: BHive's choice, moved to an address that no
+process uses."""
 
 _BITS = 64
-_ONES = 2**_BITS - 1
+_ALL_BITS = 2**_BITS - 1
 _MOST_DECIMAL = 256
 _WORD = 8  # bytes, so that what was aligned still is
 _USUAL_FLOATS = 0x3F8CCCCD3F8CCCCD  # 1.1 as a float, near 0.01 as a double: neither a special value
-_FLOATS_OF_ONE = 0x3F8000013F800001
+_UNIT_FLOATS = 0x3F8000013F800001
 
 
 @dataclass(frozen=True)
 class StartValues:
-    """What a block starts with.
+    """The start values of a block.
 
     Attributes:
         registers: Of general-purpose registers, 64 bits by name.
@@ -41,7 +41,7 @@ class StartValues:
 
 
 class InputKind(StrEnum):
-    """Where an input of a block comes from."""
+    """The origin of a block's input."""
 
     REGISTER = "register"
     VECTOR = "vector"
@@ -51,15 +51,15 @@ class InputKind(StrEnum):
 
 @dataclass(frozen=True)
 class BlockInput:
-    """What a block reads before it writes it, otherwise than to address memory.
+    """A value that a block reads before it writes it, other than to address memory.
 
     Attributes:
-        kind: Of vector and mask registers, and of memory, there is one input each: they start alike. Of a
+        kind: There is one input each for vector registers, mask registers and memory: they start alike. Of a
             general-purpose register there is one for each part that is read, `cl` and `rcx`.
         name: As it is read: `cl`, `rax`, `xmm1, xmm2`, `memory`.
         register: The general-purpose register of 64 bits, "" of other kinds.
-        low: Its first bit that is read.
-        bits: So many are read.
+        low: The index of the lowest bit that is read.
+        bits: Number of bits that are read.
     """
 
     kind: InputKind
@@ -70,26 +70,26 @@ class BlockInput:
 
     @property
     def source(self) -> str:
-        """The whole register, or the kind: what has another value when the input has one."""
+        """The full register, or the kind: the start value that determines the input."""
         return self.register or self.kind.value
 
     def value(self, start: StartValues) -> int:
-        """What the block reads, of vectors and memory the pattern; of masks 64 bits."""
+        """The input's value: the pattern of vectors and memory, 64 bits of masks."""
         content = {
             InputKind.REGISTER: start.registers.get(self.register, 0),
             InputKind.VECTOR: start.vector,
-            InputKind.MASK: _ONES if start.masks else 0,
+            InputKind.MASK: _ALL_BITS if start.masks else 0,
             InputKind.MEMORY: start.memory,
         }[self.kind]
         return content >> self.low & (1 << self.bits) - 1
 
     def value_text(self, start: StartValues) -> str:
-        """The same: small numbers in decimal, others in hexadecimal digits."""
+        """The value: numbers below 256 in decimal, others in hexadecimal digits."""
         value = self.value(start)
         return str(value) if value < _MOST_DECIMAL else f"{value:#x}"
 
     def replaced(self, start: StartValues, source: StartValues) -> StartValues:
-        """`start`, with this input as in `source`."""
+        """`start`, with the value of this input in `source`."""
         if self.kind is InputKind.REGISTER:
             value = source.registers.get(self.register, 0)
             return replace(start, registers={**start.registers, self.register: value})
@@ -102,20 +102,20 @@ class BlockInput:
 
 @dataclass(frozen=True)
 class BlockReads:
-    """The inputs of a block, and the general-purpose registers of 64 bits that it addresses memory by."""
+    """The inputs of a block, and the general-purpose registers of 64 bits in its addresses."""
 
     inputs: tuple[BlockInput, ...]
     addresses: frozenset[str]
 
     def values(self, start: StartValues) -> dict[str, str]:
-        """{name of an input: what is read of it}, as texts: not all readers of JSON have 64-bit numbers."""
+        """{name of an input: its value}, as texts: not all readers of JSON support 64-bit numbers."""
         return {block_input.name: block_input.value_text(start) for block_input in self.inputs}
 
-    def moved(self, start: StartValues, source: StartValues) -> StartValues:
-        """`source`, but for what memory is addressed by: that is as in `start`.
+    def with_addresses(self, start: StartValues, source: StartValues) -> StartValues:
+        """`source`, but with the address registers of `start`.
 
-        What is read otherwise as well becomes a few bytes more, unless `source` has 0 there: memory stays
-        where it was, and a count in the lowest bits is another one.
+        An address register that is also read otherwise moves by 8 bytes, unless `source` has 0 there: memory
+        stays nearly the same, and a count in the lowest bits changes.
         """
         read = {block_input.register for block_input in self.inputs}
         addresses = {
@@ -127,27 +127,27 @@ class BlockReads:
 
 @dataclass(frozen=True)
 class Repetition:
-    """Values to measure a block with again; `label` names them."""
+    """Further start values to measure a block with; `label` names them."""
 
     label: str
     start: StartValues
 
 
 def repetitions(usual: StartValues, reads: BlockReads) -> list[Repetition]:
-    """The values by which it shows whether a block's time depends on them: 0, 1, small numbers, all ones.
+    """Start values that show whether a block's time depends on them: 0, 1, small numbers, all ones.
 
-    All that addresses no memory gets them, read or not, so that many blocks share a frame. Those of which the
-    block reads the same as before are left out.
+    Every value except address registers is replaced, read or not, so that many blocks share a frame. Values
+    that do not change what the block reads are omitted.
     """
-    distinct = [reads.values(usual)]
-    repeated = []
+    known_values = [reads.values(usual)]
+    new_repetitions = []
     for label, source in _sources(usual).items():
-        start = reads.moved(usual, source)
+        start = reads.with_addresses(usual, source)
         values = reads.values(start)
-        if values not in distinct:
-            distinct.append(values)
-            repeated.append(Repetition(label, start))
-    return repeated
+        if values not in known_values:
+            known_values.append(values)
+            new_repetitions.append(Repetition(label, start))
+    return new_repetitions
 
 
 def _sources(usual: StartValues) -> dict[str, StartValues]:
@@ -156,7 +156,7 @@ def _sources(usual: StartValues) -> dict[str, StartValues]:
     small = {name: 2 * place + 3 for place, name in enumerate(names)}
     return {
         "0": StartValues(dict.fromkeys(names, 0), 0, 0, masks=False),
-        "1": StartValues(dict.fromkeys(names, 1), _FLOATS_OF_ONE, 1),
+        "1": StartValues(dict.fromkeys(names, 1), _UNIT_FLOATS, 1),
         "small": StartValues(small, _USUAL_FLOATS, _USUAL_FLOATS),
-        "all ones": StartValues(dict.fromkeys(names, _ONES), _ONES, _ONES),
+        "all ones": StartValues(dict.fromkeys(names, _ALL_BITS), _ALL_BITS, _ALL_BITS),
     }

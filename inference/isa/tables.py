@@ -1,4 +1,4 @@
-"""Tables of an instruction set that are data: TOML files, each beside the module that reads it."""
+"""Tables of an instruction set, as TOML files beside the modules that read them."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from typing import Any
 
 
 def table_beside(module: str) -> dict[str, Any]:
-    """The table of the module with this file (`__file__`), which has its name and ends with `.toml`."""
+    """The TOML file with the name of a module, from the module's `__file__`."""
     return tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))

@@ -1,6 +1,6 @@
-"""An instruction set as the rest of the program sees it: its name and its facets.
+"""An instruction set as seen by the rest of the program: its name and its facets.
 
-`inference.isa.targets` finds the folder of an instruction set by its name; nothing else imports one.
+Only `inference.isa.targets` imports the folder of an instruction set, by its name.
 """
 
 from __future__ import annotations
@@ -18,59 +18,59 @@ from inference.isa.facets import (
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
+    LlvmSide,
     MemoryVariantMaker,
     SchemeCatalogue,
     SnippetRegisters,
     Textbook,
-    ToolSide,
 )
 from inference.isa.operand_slots import OperandChooser
 
 
 class _NoSchemes(SchemeCatalogue):
-    """The catalogue of an instruction set of which no scheme is described here."""
+    """The catalogue of an instruction set without schemes here."""
 
 
 class _NoTextbook(Textbook):
-    """Of cores about which no document is known here."""
+    """No documented cores."""
 
 
 class _NoNames(ForeignNames):
-    """Of an instruction set that no other tool has names for."""
+    """No names in other tools."""
 
 
 class IsaTarget:
-    """An instruction set by its name, of which nothing else is known; those with a folder override facets."""
+    """An instruction set that is known by its name only; subclasses override facets."""
 
     sampling_groups: Collection[str] = ()
-    """Kinds of schemes that random blocks have only if asked for (`BlockScheme.obstacle`)."""
+    """Kinds of schemes that random blocks contain only on request (`BlockScheme.obstacle`)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     @property
     def blocks(self) -> BlockReader | None:
-        """Basic blocks from machine code and text; None where none can be read."""
+        """Basic blocks from machine code and text; None where none can be decoded."""
         return None
 
     @property
     def accesses(self) -> AccessReader | None:
-        """What instructions of blocks read and write; None where that is not known."""
+        """Reads and writes of blocks' instructions; None where unknown."""
         return None
 
     @property
     def frames(self) -> BlockFramer | None:
-        """What is put around blocks where they are measured; None where none are."""
+        """Preparation of blocks for measurements; None where they cannot be measured."""
         return None
 
     @property
     def front_end(self) -> FrontEndMaker | None:
-        """Code that shows what a front end does; None where there is none."""
+        """Code that shows a front end; None without."""
         return None
 
     @property
     def chains(self) -> LatencyChainMaker | None:
-        """Chains that show latencies; None where there are none."""
+        """Latency chains; None without."""
         return None
 
     @property
@@ -79,13 +79,13 @@ class IsaTarget:
         return None
 
     @property
-    def tools(self) -> ToolSide | None:
-        """What LLVM and the like take; None where they take nothing."""
+    def tools(self) -> LlvmSide | None:
+        """The side of LLVM and similar tools; None without."""
         return None
 
     @property
     def snippets(self) -> SnippetRegisters | None:
-        """Which registers code uses; None where they are not known."""
+        """Registers that code uses; None where unknown."""
         return None
 
     @property
@@ -95,12 +95,12 @@ class IsaTarget:
 
     @property
     def dependent_blocks(self) -> DependentBlockMaker | None:
-        """Blocks whose instructions wait for each other; None where none can be made."""
+        """Blocks of dependent instructions; None where none can be made."""
         return None
 
     @property
     def changes(self) -> BlockChanger | None:
-        """Blocks changed so that they tell why tools disagree; None where they cannot be changed."""
+        """Changes of blocks that show why tools disagree; None where blocks cannot be changed."""
         return None
 
     @property
@@ -110,12 +110,12 @@ class IsaTarget:
 
     @property
     def schemes(self) -> SchemeCatalogue:
-        """The schemes, and which of them stand for what."""
+        """The schemes, and which of them replace others."""
         return _NoSchemes()
 
     @property
     def textbook(self) -> Textbook:
-        """What documents say of cores."""
+        """Documented properties of cores."""
         return _NoTextbook()
 
     @property

@@ -14,7 +14,7 @@ from inference.isa import aarch64, llvm_mc
 from inference.isa.aarch64.allocation import ADDRESSES, LINE, MEMORY, READ_SLOT, VALUES
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, Assembler, LoopText
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.machine_bodies import CannotMeasureError, interleaved
+from inference.isa.machine_bodies import CannotMeasureError, interleave
 from tests.isa.aarch64_program import needs_llvm_mc
 
 pytestmark = needs_llvm_mc
@@ -101,7 +101,7 @@ def test_no_instance_reads_what_another_wrote_unless_the_operand_is_both():
 
 def _texts(terms: list[tuple[str, int]], mnemonics: list[str]) -> list[str]:
     """The schemes of one copy in their order (which is that of their texts where all occur once)."""
-    texts = interleaved(terms)
+    texts = interleave(terms)
     assert [text.partition(" ")[0] for text in texts] == mnemonics
     return texts
 

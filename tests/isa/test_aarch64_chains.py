@@ -13,7 +13,7 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.isa.aarch64 import by_text
 from inference.isa.aarch64.chains import chains_of_pairs, connectors, frame, links_of
 from inference.isa.chains import ChainLink, PairChains
-from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
 from tests.isa.aarch64_program import needs_llvm_mc, needs_qemu, run
 
 pytestmark = needs_llvm_mc
@@ -93,7 +93,7 @@ def test_what_cannot_be_chained_says_why() -> None:
 
 def test_divisions_have_quick_and_slow_values_which_the_way_back_restores() -> None:
     pair = pairs_of("udiv GPR[64]:W, GPR[64]:R, GPR[64]:R")["3", "1"]
-    assert [one.told for one in pair.classes] == ["0 / 1", "0x743a9ed744556677 / 3"]
+    assert [one.description for one in pair.classes] == ["0 / 1", "0x743a9ed744556677 / 3"]
     assert list(pair.chains[0].listing) == [
         *("mov x2, #0", "udiv x1, x2, x0", "mov x14, #0", "mov x15, #1"),
         *("and x0, x1, x14", "orr x0, x0, x15"),
@@ -121,7 +121,7 @@ def test_latencies_of_simulated_processors_are_found_again(seed: int) -> None:
     dice = random.Random(seed)
     pairs = dice.sample(every_pair(), 400)
     ways = chains_of_pairs(connectors())
-    truth = drawn_latencies(seed, connectors())
+    truth = sampled_latencies(seed, connectors())
     problem = LatencyProblem(pairs, ways)
     exact = infer_latencies(problem, SimulatedLatencies(truth))
     classes = {pair.link: pair.classes for pair in pairs}

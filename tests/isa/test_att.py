@@ -6,7 +6,7 @@ import pytest
 from iced_x86 import Decoder
 
 from inference.isa import x86
-from inference.isa.x86.att import encoded, listed, written
+from inference.isa.x86.att import example_code, gnu_lines, gnu_scheme
 
 
 @pytest.mark.parametrize(
@@ -23,22 +23,22 @@ from inference.isa.x86.att import encoded, listed, written
 def test_a_scheme_is_written_as_the_gnu_assembler_does(
     text: str, mnemonic: str, suffixed: str, operands: list[str]
 ) -> None:
-    found = written(text)
+    found = gnu_scheme(text)
     assert found is not None
     assert (found.mnemonic, found.suffixed) == (mnemonic, suffixed)
     assert [operand.name for operand in found.operands] == operands
 
 
 def test_prefixes_and_unknown_texts_have_no_form() -> None:
-    assert written("lock add MEM[64]:RW, GPR[64]:R") is None
-    assert written("no such scheme") is None
-    assert encoded("no such scheme") is None
+    assert gnu_scheme("lock add MEM[64]:RW, GPR[64]:R") is None
+    assert gnu_scheme("no such scheme") is None
+    assert example_code("no such scheme") is None
 
 
 def test_every_scheme_of_the_default_set_is_one_instruction() -> None:
     for scheme in x86.schemes():
         if not scheme.exclusion:
-            code = encoded(scheme.text)
+            code = example_code(scheme.text)
             assert code is not None
             assert len(list(Decoder(64, code))) == 1
-            assert len(listed(code)) == 1
+            assert len(gnu_lines(code)) == 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from inference.isa.x86.documented import beyond_ports
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
 SKYLAKE = tuple("01234567")
 ZEN_3 = ("FP0", "FP1", "FP2", "FP3", "FP4", "FP5")
 
 
 def reason(text: str, ports: tuple[str, ...]) -> str:
-    found = described(text)
+    found = scheme_and_form(text)
     assert found is not None
     return beyond_ports(found[0], ports)
 

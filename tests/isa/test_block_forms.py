@@ -9,17 +9,17 @@ import pytest
 
 from inference.isa.blocks import (
     BlockError,
+    as_loop,
     att_of_bytes,
-    between_markers,
     block_of_bytes,
     block_of_text,
-    in_loop,
     intel_of_bytes,
     object_file,
     read_blocks,
     schemes_of_bytes,
+    with_markers,
 )
-from inference.isa.x86.blocks.surrounding import BEGIN, END
+from inference.isa.x86.blocks.surrounding import BEGIN_MARKER, END_MARKER
 
 SEVERAL = (
     "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\nlock add dword ptr [rbx], 3\nvaddps ymm1, ymm2, ymm3"
@@ -109,18 +109,18 @@ def test_the_schemes_are_those_of_the_described_block():
 @pytest.mark.parametrize("text", ["add rax, rbx", "\n".join(["mov qword ptr [r15+8], r14"] * 40)])
 def test_a_loop_counts_in_a_register_that_is_free_and_jumps_to_the_begin(text):
     block = block_of_text(text)
-    looped = block_of_bytes(in_loop(block.code))
+    looped = block_of_bytes(as_loop(block.code))
     assert looped.instructions[:-1] == block.instructions
     assert looped.instructions[-1].text == f"dec {block.unused_register}"
     assert (looped.kind, looped.closing_text.removeprefix("{disp32} ")) == ("loop", "jne .loop")
 
 
 def test_markers_stand_around_the_block():
-    marked = block_of_bytes(between_markers(bytes.fromhex("4801d8")))
+    marked = block_of_bytes(with_markers(bytes.fromhex("4801d8")))
     texts = [one.text for one in marked.instructions]
     number = ".byte 0x64, 0x67, 0x90 # nop"
     assert texts == ["mov ebx, 0x6F", number, "add rax, rbx", "mov ebx, 0xDE", number]
-    assert (BEGIN.hex(), END.hex()) == ("bb6f000000646790", "bbde000000646790")
+    assert (BEGIN_MARKER.hex(), END_MARKER.hex()) == ("bb6f000000646790", "bbde000000646790")
 
 
 def test_an_object_file_has_the_code_as_a_function():

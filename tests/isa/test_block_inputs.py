@@ -11,7 +11,7 @@ from inference.isa.start_values import BlockReads, repetitions
 from inference.isa.x86 import schemes
 from inference.isa.x86.block_inputs import reads_of
 from inference.isa.x86.instances import instance
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.blocks import BlockOptions
 
 USUAL = BlockOptions().start
@@ -92,7 +92,7 @@ def test_all_operands_that_any_scheme_reads_are_inputs_or_addresses() -> None:
     """One with a value that matters and is never varied would make a finding hold everywhere."""
     asked = 0
     for scheme in schemes():
-        found = described(scheme.text)
+        found = scheme_and_form(scheme.text)
         if scheme.exclusion or found is None:
             continue
         operands = [

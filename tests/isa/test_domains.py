@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.domains import domain_of, domains_of, undivided
+from inference.isa.domains import domain_of, domains_of, single_domains
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_operands_say_what_a_scheme_is_for(scheme: str, domain: str | None) -> N
     ],
 )
 def test_all_uops_of_some_schemes_are_for_one_part_of_the_core(scheme: str, domain: str | None) -> None:
-    assert undivided([scheme]) == ({} if domain is None else {scheme: domain})
+    assert single_domains([scheme]) == ({} if domain is None else {scheme: domain})

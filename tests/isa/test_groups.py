@@ -14,7 +14,7 @@ from inference.isa.scheme import BREAKABLE, GROUPS, SELECTABLE, Scheme
 from inference.isa.x86 import forms_by_text, schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
 from inference.isa.x86.choosing import family_of
-from inference.isa.x86.demands import INDICES, obstacle
+from inference.isa.x86.demands import INDEX_VECTOR, obstacle
 from inference.isa.x86.surroundings import needs
 from tests.drawn import examples
 from tests.isa.decoding import INFO, accesses, decoded, is_instance_of, is_within_a_line
@@ -155,12 +155,12 @@ def test_gathers_have_their_indices_in_a_register_that_nobody_writes_and_a_mask_
             if not _is_instance(one, scheme):
                 assert one.mnemonic in ZEROING
                 continue
-            assert family_of(one.memory_index) == ("vector", INDICES)
+            assert family_of(one.memory_index) == ("vector", INDEX_VECTOR)
             vectors = {one.op0_register, one.memory_index}
             assert len({RegisterExt.full_register(r) for r in vectors}) == 2
             mask = one.op_mask if scheme.encoding == "EVEX" else one.op2_register
             assert RegisterExt.full_register(mask) not in {RegisterExt.full_register(r) for r in vectors}
-            assert family_of(mask)[1] != INDICES
+            assert family_of(mask)[1] != INDEX_VECTOR
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_bytes_behind_a_return_are_told_and_no_jump_leads_to_them():
         (".set acc, %rax\naddq acc, %rbx", 1, "a register has no other name"),
         ("nop\na=dd rax, rbx", 2, "a register has no other name"),
         ("f:\ndq %rbx, %rax\nnop", 2, "dq puts bytes into the code"),
-        (".L3: add rax, rbx\njne .L3 foo", 2, "something stands behind the target of the jump"),
+        (".L3: add rax, rbx\njne .L3 foo", 2, "text follows the target of the jump"),
         ("nop\nfrob rax, rbx:\nnop", 2, "no instruction 'frob'"),
         ("add rax, rbx\n...\ndec ecx", 2, "dots stand for code"),
         ("add rax, rbx\n…\ndec ecx", 2, "dots stand for code"),

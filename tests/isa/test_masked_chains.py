@@ -35,6 +35,6 @@ def test_a_latency_says_with_which_mask_it_holds() -> None:
         LatencyProblem(pairs, [*map(pair_chains, connectors())]), SimulatedLatencies(latency)
     )
     through_mask = next(pair for pair in inferred.pairs if pair.link.source == "2")
-    cycles = {entry.values.told: (entry.least, entry.most) for entry in through_mask.by_values}
+    cycles = {entry.values.description: (entry.least, entry.most) for entry in through_mask.by_values}
     assert cycles["all of the mask set"][0] is not None
     assert cycles["all of the mask set"][0] < 2 < 299 < cycles["none of the mask set"][1]

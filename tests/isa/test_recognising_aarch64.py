@@ -14,7 +14,7 @@ from inference.isa.aarch64.assembling import Assembler
 from inference.isa.blocks import BlockError, block_of_hex, read_blocks
 from inference.isa.llvm_mc import program
 from inference.isa.targets.recognising import looks_like_aarch64
-from inference.isa.x86.att import listed
+from inference.isa.x86.att import gnu_lines
 
 LOOP_OF_GCC = """\
 	.arch armv8-a
@@ -119,7 +119,7 @@ def test_no_block_of_bhive_is_taken_for_it_in_any_syntax_with_any_comment() -> N
             intel = block_of_hex(code).text
         except BlockError:  # BHive has a few that are cut off
             continue
-        att = "\n".join(listed(bytes.fromhex(code)))
+        att = "\n".join(gnu_lines(bytes.fromhex(code)))
         bare = "\n".join(line.partition(" ")[0] for line in intel.splitlines())
         for text in (intel, att, bare, intel.replace("\n", " # ldr x0, [x1]\n")):
             assert not looks_like_aarch64(text), text

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.x86.same_work import WORK_OF_OTHERS
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.same_work import EQUIVALENT_SCHEMES
+from inference.isa.x86.scheme_set import scheme_and_form
 
 
-@pytest.mark.parametrize("text", WORK_OF_OTHERS)
+@pytest.mark.parametrize("text", EQUIVALENT_SCHEMES)
 def test_both_are_schemes_and_the_others_can_be_measured(text: str) -> None:
-    found = described(text)
+    found = scheme_and_form(text)
     assert found is not None
     assert found[0].exclusion  # else it is known by itself
-    for other in WORK_OF_OTHERS[text]:
-        known = described(other)
+    for other in EQUIVALENT_SCHEMES[text]:
+        known = scheme_and_form(other)
         assert known is not None
         assert not known[0].exclusion, known[0].exclusion

@@ -9,7 +9,7 @@ import pytest
 from inference.agent.protocol import Frame
 from inference.isa.machine_bodies import DEFAULTS, USUAL, Options
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.surroundings import Surroundings
 from inference.isa.x86.values import VALUES, obstacle
 
@@ -18,7 +18,7 @@ PHI = SERVER - {"avx512bw"}
 
 
 def scheme(text: str):
-    found = described(text)
+    found = scheme_and_form(text)
     assert found is not None
     return found[0]
 

@@ -13,11 +13,11 @@ from inference.isa.blocks import (
     LOOP,
     BlockError,
     accesses_of,
+    as_loop,
     att_of_bytes,
     block_of_bytes,
     block_of_hex,
     body_of,
-    in_loop,
     intel_of_bytes,
     iteration_of,
     read,
@@ -87,7 +87,12 @@ def test_schemes_are_found_by_their_texts(target: IsaTarget) -> None:
     assert catalogue.scheme_of("no such scheme") is None
     assert catalogue.core_of({}) is None
     assert catalogue.source().endswith(catalogue.version())
-    for text in (*catalogue.probes, *catalogue.divisions, *catalogue.preferred, *catalogue.work_of_others):
+    for text in (
+        *catalogue.probes,
+        *catalogue.divisions,
+        *catalogue.preferred,
+        *catalogue.equivalent_schemes,
+    ):
         assert catalogue.scheme_of(text) is not None, text
 
 
@@ -128,7 +133,7 @@ def test_texts_read_back_to_the_same_bytes(target: IsaTarget) -> None:
 def test_loops_are_closed_by_what_is_no_instruction_of_theirs(target: IsaTarget) -> None:
     with_blocks(target)
     for _, code in codes(target):
-        looped = in_loop(code, target.name)
+        looped = as_loop(code, target.name)
         block = block_of_bytes(looped, target.name)
         assert block.kind == LOOP
         assert block.closing is not None
@@ -165,7 +170,7 @@ def test_iterations_hold_the_body_of_the_block(target: IsaTarget) -> None:
         pytest.skip(f"blocks of {target.name} are not measured")
     for _, code in codes(target):
         assert iteration_of(block_of_bytes(code, target.name)).code == code
-        loop = block_of_bytes(in_loop(code, target.name), target.name)
+        loop = block_of_bytes(as_loop(code, target.name), target.name)
         assert iteration_of(loop).code.startswith(code)
 
 
@@ -186,7 +191,7 @@ def test_front_end_codes_need_no_more_than_the_timer_gives(target: IsaTarget) ->
     if target.front_end is None:
         pytest.skip(f"no code shows front ends of {target.name}")
     for asked in target.front_end.front_end_codes(offsets=True)[::20]:
-        assert len(target.front_end.fetched(asked.code.code)) >= asked.code.instructions > 0
+        assert len(target.front_end.fetched_instructions(asked.code.code)) >= asked.code.instructions > 0
 
 
 def test_tools_get_an_instance_of_each_scheme(target: IsaTarget) -> None:
@@ -219,9 +224,9 @@ def test_filled_operands_are_decoded_again(target: IsaTarget) -> None:
             assert slot.possible < 1 << FIRST_FLAG
         (filling,) = operands.independent_fillings([member])
         contents, code = filled(number, filling)
-        assert list(operands.decoded(code, slots)) == [(member.scheme.text, contents, code)]
-        assert list(operands.decoded(code, {})) == [None]
-    assert set(operands.decoded(b"\xff\xff", slots)) == {None}
+        assert list(operands.decode_operands(code, slots)) == [(member.scheme.text, contents, code)]
+        assert list(operands.decode_operands(code, {})) == [None]
+    assert set(operands.decode_operands(b"\xff\xff", slots)) == {None}
 
 
 def test_sampled_blocks_are_read_from_their_code(target: IsaTarget) -> None:

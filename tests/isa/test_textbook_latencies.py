@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from inference.isa.chains import ChainLink
+from inference.isa.targets import documented_latency
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.microarchitectures import microarchitecture
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.textbook_latencies import (
     DOCUMENTED_CORES,
-    documented_latency,
     known_latencies,
     latency_source,
 )
@@ -21,7 +21,7 @@ def test_every_entry_is_a_pair_of_operands_that_a_chain_isolates(core: str) -> N
     found = known_latencies(core)
     assert len(found) >= 50
     for link, (least, most) in found.items():
-        assert described(link.scheme) is not None, link
+        assert scheme_and_form(link.scheme) is not None, link
         assert link in links_of(link.scheme), link
         assert pair_chains(link).isolated, link
         assert 0 < least <= most, link

@@ -6,7 +6,7 @@ import pytest
 
 from inference.isa import aarch64
 from inference.isa.domains import UNIT_CLASSES, unit_class
-from inference.isa.x86.scheme_set import described, schemes
+from inference.isa.x86.scheme_set import scheme_and_form, schemes
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from inference.isa.x86.scheme_set import described, schemes
     ],
 )
 def test_schemes_of_x86(text: str, kind: str) -> None:
-    found = described(text)
+    found = scheme_and_form(text)
     assert found is not None, text
     scheme = found[0]
     assert unit_class(scheme.text, scheme.mnemonic, scheme.category, scheme.memory) == kind

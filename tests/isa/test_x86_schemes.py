@@ -18,7 +18,7 @@ from inference.isa.reading import read
 from inference.isa.x86 import forms_by_text, scheme_set, schemes
 from inference.isa.x86.forms import forms
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.starter_set import STARTER_SET
 from inference.models import InstructionScheme
 
@@ -37,16 +37,17 @@ def test_a_scheme_that_is_looked_up_alone_is_the_one_of_the_whole_set():
     forms_of = forms_by_text()
     prefixed = [text for text in together if text.startswith(("{evex}", "lock ", "rep", "data16 ", "rex.w "))]
     for text in [*prefixed[::7], *list(together)[::31]]:
-        assert described(text) == (together[text], forms_of[text])
-    assert described("") is described("lock") is described("addd GPR[64]:RW, GPR[64]:R") is None
+        assert scheme_and_form(text) == (together[text], forms_of[text])
+    for text in ("", "lock", "addd GPR[64]:RW, GPR[64]:R"):
+        assert scheme_and_form(text) is None
 
 
 def test_looking_up_a_scheme_describes_those_of_its_mnemonic_alone(monkeypatch: pytest.MonkeyPatch):
     asked = []
     monkeypatch.setattr(scheme_set, "forms", lambda mnemonic=None: asked.append(mnemonic) or forms(mnemonic))
     monkeypatch.setattr(scheme_set, "_described", cache(scheme_set._described.__wrapped__))
-    assert described("lock add MEM[64]:RW, GPR[64]:R")
-    assert described("add GPR[64]:RW, GPR[64]:R")
+    assert scheme_and_form("lock add MEM[64]:RW, GPR[64]:R")
+    assert scheme_and_form("add GPR[64]:RW, GPR[64]:R")
     assert asked == ["add"]
 
 

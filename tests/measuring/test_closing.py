@@ -44,7 +44,7 @@ def test_the_pair_that_closes_a_loop_is_of_its_kind_and_always_taken(condition: 
     second = value if comparison == "test" else instructions[1].immediate(1)
     assert holds(condition, comparison, value, second)
     assert instructions[2].near_branch_target == len(once.code) == LINE
-    assert f"/j{condition} loop" in once.closing_text
+    assert f"/j{condition} loop" in once.loop_note
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_other_loops_go_on_whatever_their_condition(text: str, jumps: list[str],
     leading = [one for one in behind if one.mnemonic != Mnemonic.INT3]
     assert [str(one).split()[0] for one in leading] == jumps
     assert {one.near_branch_target for one in leading} == {len(once.code)}
-    assert words in once.closing_text
+    assert words in once.loop_note
     assert once.registers == {}
 
 

@@ -30,13 +30,13 @@ DIVISIONS = frozenset(
         "fsqrt FPR[64]:W, FPR[64]:R",
     )
 )
-"""What a starter set of latencies has beside that of throughputs."""
+"""The schemes of a starter set of latencies beside those of throughputs."""
 DOCUMENT = Path(__file__).with_name("schemes.json")
 
 
 @cache
 def instruction_set() -> InstructionSet:
-    """The whole document, read once."""
+    """The instruction set of `schemes.json`, read once."""
     return read_instruction_set(DOCUMENT.read_bytes())
 
 

@@ -1,18 +1,18 @@
-"""Choosing registers and memory for AArch64 such that no instance waits for another (Algorithm 3.1).
+"""Chooses registers and memory for AArch64 such that no instance waits for another (Algorithm 3.1).
 
-As on x86-64 (`isa/x86/allocation.py`), registers are parted into those only read, only written, and both; of
-those that would do, an operand gets the one used least recently. It is simpler here: no operand has a fixed
-register, and there are enough of them to part them by number.
+As on x86-64 (`isa/x86/allocation.py`), registers are partitioned into read-only ones, write-only ones, and
+both; an operand gets the least recently used register that fits. It is simpler here: no operand has a fixed
+register, and there are enough registers to partition them by number.
 
-- What is read begins at x0 and v0: as many registers as any single scheme reads. Operands that can name v0 to
-  v15 alone are read ones, and so are lists of registers for `tbl`.
-- What is both comes next, and what is only written last. Where nothing is both, everything else is written.
-- Bases of addresses are registers of their own, some for loads, some for stores. A pre- or post-indexed
-  access moves its base by 0 bytes, which takes whatever moving it takes, but leaves it where it is. Others
-  do not wait for that: they have bases of their own.
+- Read-only registers begin at x0 and v0: as many as any single scheme reads. Operands limited to v0 to v15
+  are read-only, and so are lists of registers for `tbl`.
+- Registers for both come next, and write-only ones last. If no operand is both, all others are write-only.
+- Base registers of addresses are separate, some for loads, some for stores. A pre- or post-indexed access
+  moves its base by 0 bytes, which costs as much as any other move but keeps the address. Other accesses do
+  not wait for that: they have bases of their own.
 
-What is read lies on cache lines that nothing writes, and one store never goes to the line of the one before,
-all within one window of 4 KiB, so that no load seems to alias a store.
+Read operands lie on cache lines that nothing writes, and consecutive stores go to different lines, all within
+one window of 4 KiB, so that no load seems to alias a store.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Bank = Literal["general", "vector", "load base", "store base"]
 Role = Literal["R", "W", "RW"]
 
 LINE = 64
-WRITTEN = 4
-"""Registers that mere writes take turns in, where others need registers as well; twice as many as the longest
-list of registers, if that is more."""
+WRITE_REGISTERS = 4
+"""Write-only registers, where others are needed as well; twice the longest list of registers, if that is
+more."""
 
-_STEADY = 2  # bases that nothing moves, where others are moved
+_FIXED_BASES = 2  # bases that nothing moves, where others are moved
 
 MEMORY, COUNTER = 27, 28
 _GENERAL = tuple(range(18))  # x18 is the platform's
@@ -46,7 +46,7 @@ _LOAD_AREA = 16 * LINE
 _STORE_AREA = -32 * LINE
 
 VALUES = {f"x{number}": (16, 32, 48)[number % 3] for number in _GENERAL}
-"""As an index, scaled or not, each keeps any access within a line and within its area."""
+"""As an index, scaled or not, each value keeps an access within a line and within its area."""
 
 ADDRESSES = {
     **{f"x{number}": _LOAD_AREA for number in _LOAD_BASES},
@@ -61,9 +61,9 @@ class AArch64AllocationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AArch64Choice:
-    """An operand, or a part of an address, for which a register is chosen.
+    """An operand, or a part of an address, whose register can be chosen.
 
-    `span`: so many in a row. `below`: it must have a smaller number.
+    `span`: number of consecutive registers. `below`: upper limit of the number, exclusive.
     """
 
     bank: Bank
@@ -74,9 +74,9 @@ class AArch64Choice:
 
 @dataclass(frozen=True, slots=True)
 class AArch64Demands:
-    """All choices of a scheme in their order, and the memory that it accesses beside the bases.
+    """All choices of a scheme in order, and its access to memory at a fixed base.
 
-    `near`: its displacement is short. `memory`: "" where it has none, or a base of its own.
+    `near`: the displacement is short. `memory`: "" without, or with a base of its own.
     """
 
     choices: tuple[AArch64Choice, ...]
@@ -88,28 +88,27 @@ class AArch64Allocator:
     """Chooses operands for one scheme after another; see the module's description."""
 
     def __init__(self, copy: Sequence[AArch64Demands]) -> None:
-        """`copy` is what will be asked for again and again. Raises `AArch64AllocationError`."""
+        """`copy`: the schemes of one copy, which is repeated. Raises `AArch64AllocationError`."""
         self._sets: dict[tuple[Bank, Role], tuple[int, ...]] = {
-            **_parted("general", _GENERAL, copy),
-            **_parted("vector", tuple(range(32)), copy),
+            **_partition("general", _GENERAL, copy),
+            **_partition("vector", tuple(range(32)), copy),
         }
         for bank, bases in _BASES.items():
-            roles = {one.role for each in copy for one in each.choices if one.bank == bank}
-            split = _STEADY if len(roles) > 1 else 0
+            roles = {operand.role for scheme in copy for operand in scheme.choices if operand.bank == bank}
+            split = _FIXED_BASES if len(roles) > 1 else 0
             self._sets[bank, "R"], self._sets[bank, "RW"] = bases[:split] or bases, bases[split:]
-        self._candidates = {
-            choice: self._fitting(choice) for choice in {one for each in copy for one in each.choices}
-        }
+        choices = {choice for scheme in copy for choice in scheme.choices}
+        self._candidates = {choice: self._fitting(choice) for choice in choices}
         self._last_uses = [0] * 32, [0] * 32  # of general-purpose registers, and of vectors
         self._last_slots: dict[int, int] = {}
         self._time = 0
 
     def families(self, bank: Bank, role: Role) -> tuple[int, ...]:
-        """The registers for operands of this role, by number."""
+        """The numbers of the registers for operands of this role."""
         return self._sets.get((bank, role), ())
 
     def registers(self, scheme: AArch64Demands) -> list[int]:
-        """A register for every choice of the scheme, in their order: the first one of a list."""
+        """A register for each choice of the scheme, in order; of a list the first one."""
         return [self._choose(choice) for choice in scheme.choices]
 
     def slot(self, scheme: AArch64Demands) -> int:
@@ -126,12 +125,12 @@ class AArch64Allocator:
         last_uses = self._last_uses[choice.bank == "vector"]
         firsts = self._candidates[choice]
         if choice.span == 1:
-            found = min(firsts, key=last_uses.__getitem__)
+            chosen = min(firsts, key=last_uses.__getitem__)
         else:
-            found = min(firsts, key=lambda first: max(last_uses[first : first + choice.span]))
+            chosen = min(firsts, key=lambda first: max(last_uses[first : first + choice.span]))
         self._time += 1
-        last_uses[found : found + choice.span] = [self._time] * choice.span
-        return found
+        last_uses[chosen : chosen + choice.span] = [self._time] * choice.span
+        return chosen
 
     def _fitting(self, choice: AArch64Choice) -> tuple[int, ...]:
         families = self.families(choice.bank, choice.role)
@@ -145,27 +144,27 @@ class AArch64Allocator:
         return firsts
 
 
-def _parted(
+def _partition(
     bank: Bank, families: Sequence[int], copy: Iterable[AArch64Demands]
 ) -> dict[tuple[Bank, Role], tuple[int, ...]]:
-    """Which registers of a bank are only read, both, and only written."""
-    chosen = [[choice for choice in scheme.choices if choice.bank == bank] for scheme in copy]
+    """The read-only, read-write and write-only registers of a bank."""
+    by_scheme = [[choice for choice in scheme.choices if choice.bank == bank] for scheme in copy]
     read, written = (
-        max((sum(one.span for one in scheme if one.role == role) for scheme in chosen), default=0)
+        max((sum(part.span for part in scheme if part.role == role) for scheme in by_scheme), default=0)
         for role in ("R", "W")
     )
-    spans = [one.span for scheme in chosen for one in scheme if one.role == "W"]
-    chained = [tuple(scheme) for scheme in chosen for one in scheme if one.role == "RW"]
-    rest = families[read:]
+    spans = [operand.span for scheme in by_scheme for operand in scheme if operand.role == "W"]
+    chained = [tuple(scheme) for scheme in by_scheme for operand in scheme if operand.role == "RW"]
+    unread = families[read:]
     if not chained:
-        return {(bank, "R"): tuple(families[:read]), (bank, "W"): tuple(rest), (bank, "RW"): ()}
-    kept = max(WRITTEN, written, 2 * max(spans)) if spans else 0
-    both = rest[: len(rest) - kept]
-    fewest = max(sum(one.role == "RW" for one in scheme) for scheme in chosen)
+        return {(bank, "R"): tuple(families[:read]), (bank, "W"): tuple(unread), (bank, "RW"): ()}
+    reserved = max(WRITE_REGISTERS, written, 2 * max(spans)) if spans else 0
+    both = unread[: len(unread) - reserved]
+    fewest = max(sum(operand.role == "RW" for operand in scheme) for scheme in by_scheme)
     operands = len(chained) if len(set(chained)) > 1 else 1
     size = evenly_mixed(fewest, len(both), operands)
     return {
         (bank, "R"): tuple(families[:read]),
         (bank, "RW"): tuple(both[:size]),
-        (bank, "W"): tuple(rest[len(rest) - kept :]),
+        (bank, "W"): tuple(unread[len(unread) - reserved :]),
     }

@@ -1,7 +1,7 @@
 """Experiments as unrolled loop bodies of AArch64, assembled by llvm-mc (thesis §3.2.1, Algorithm 3.1).
 
-A body is a sequence of copies of the experiment, as on x86-64. Bodies are written as text first, and turned
-into machine code when the code of one of them is asked for: with all the others that wait, in one call.
+A body is a sequence of copies of the experiment, as on x86-64. Bodies are written as text first. The first
+use of a body's code assembles all waiting bodies in one call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from inference.isa.aarch64.allocation import (
 from inference.isa.document import OperandForm
 from inference.isa.facets import WrittenScheme
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.machine_bodies import DEFAULTS, CannotMeasureError, Kind, Options, interleaved
+from inference.isa.machine_bodies import DEFAULTS, CannotMeasureError, Kind, Options, interleave
 from inference.isa.scheme import Operand, Scheme
 
 TRIPLE, CPU, FEATURES = "aarch64", "cortex-a72", "+crc,+crypto"
@@ -40,9 +40,9 @@ _FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An operand as it is written; `fields` are its places for registers, each with the choice that fills it.
+    """An operand's assembly with its fields for registers: (name, index of the choice).
 
-    Those of addresses have names, that of a register operand has none.
+    Fields of addresses are named, that of a register operand has the name "".
     """
 
     assembly: str
@@ -83,7 +83,7 @@ class LoopText:
 
 
 class Assembler:
-    """Instantiates experiments; llvm-mc is called for all bodies together when the first code is wanted."""
+    """Instantiates experiments; one call of llvm-mc assembles all bodies when code is first needed."""
 
     def __init__(self) -> None:
         self._waiting: list[LoopText] = []
@@ -93,16 +93,16 @@ class Assembler:
         """A loop body of at least two copies and about so many instructions.
 
         `terms` are (scheme text, multiplicity) pairs; equal multisets give equal code. Raises
-        `CannotMeasureError`, `AssemblerError`, and `ValueError` for a multiplicity below 1 or no term at all.
+        `CannotMeasureError`, `AssemblerError`, and `ValueError` for a multiplicity below 1 or without terms.
         """
-        return self.unroll_in_order(interleaved(terms), instructions)
+        return self.unroll_in_order(interleave(terms), instructions)
 
     def unroll_in_order(self, order: Sequence[str], instructions: int = INSTRUCTIONS) -> LoopText:
-        """A loop body of copies in which the schemes stand in this order."""
+        """A loop body whose copies contain the schemes in this order."""
         if not order:
             raise ValueError("an experiment has at least one instruction")
         plans = [_plan(text) for text in order]
-        refused = _refused()
+        refused = _unknown_to_llvm()
         for plan in plans:
             text = plan.scheme.text
             if text in refused:
@@ -118,7 +118,7 @@ class Assembler:
         return body
 
     def code(self, body: LoopText) -> bytes:
-        """The code of a body of this assembler; that of the others that wait is made along with it."""
+        """The code of a body of this assembler; other waiting bodies are assembled along with it."""
         if body not in self._codes:
             bodies, self._waiting = self._waiting, []
             self._codes = dict(zip(bodies, _assembled(bodies), strict=True))
@@ -164,8 +164,8 @@ def _assembled(bodies: Sequence[LoopText]) -> list[bytes]:
 
 
 @cache
-def _refused() -> dict[str, str]:
-    """Schemes that this llvm-mc, if it is an old one, does not know, with its words. One call for all."""
+def _unknown_to_llvm() -> dict[str, str]:
+    """{scheme that this version of llvm-mc does not know: its message}. One call for all."""
     texts = [scheme.text for scheme in instruction_set().schemes if not obstacle(scheme.text)]
     plans = [_plan(text) for text in texts]
     lines = [_line(plan, AArch64Allocator([plan.demands])) for plan in plans]
@@ -218,18 +218,18 @@ def _line(plan: _Plan, allocator: AArch64Allocator) -> str:
     """The next instance of a scheme."""
     registers = allocator.registers(plan.demands)
     offset = allocator.slot(plan.demands) if plan.demands.memory else 0
-    shown = []
+    operands = []
     for part in plan.parts:
-        named: dict[str, object] = {"memory": f"x{MEMORY}", "offset": offset, "near": offset}
+        fields: dict[str, object] = {"memory": f"x{MEMORY}", "offset": offset, "near": offset}
         numbers: list[int] = []
         for name, choice in part.fields:
             first = registers[choice]
             if name:
-                named[name] = f"{'w' if name == 'index32' else 'x'}{first}"
+                fields[name] = f"{'w' if name == 'index32' else 'x'}{first}"
             else:
                 numbers = [first + k for k in range(plan.demands.choices[choice].span)]
-        shown.append(part.assembly.format(*numbers, **named))
-    return f"{plan.scheme.mnemonic} {', '.join(shown)}".rstrip()
+        operands.append(part.assembly.format(*numbers, **fields))
+    return f"{plan.scheme.mnemonic} {', '.join(operands)}".rstrip()
 
 
 triple, cpu, features = TRIPLE, CPU, FEATURES
@@ -249,17 +249,17 @@ def instances(texts: Iterable[str]) -> dict[str, bytes]:
 
 
 def register_probes() -> dict[str, bytes]:
-    """None: registers have the same names everywhere."""
+    """{}: registers have the same names in all releases."""
     return {}
 
 
-def written(text: str) -> WrittenScheme | None:
-    """None: there is one syntax, that of the schemes."""
+def gnu_scheme(text: str) -> WrittenScheme | None:
+    """None: the only syntax is that of the schemes."""
     return None
 
 
-def listed(code: bytes) -> list[str]:
-    """The words of the code, as an assembler takes them."""
+def gnu_lines(code: bytes) -> list[str]:
+    """The words of the code as assembler directives."""
     return [f".inst {int.from_bytes(code[at : at + 4], 'little'):#010x}" for at in range(0, len(code), 4)]
 
 
@@ -268,9 +268,9 @@ padding = ("mov GPR[64]:W, GPR[64]:R",)
 
 
 class AArch64Bodies:
-    """Assembles for a processor with these features, as /proc/cpuinfo lists them; None where none are known.
+    """Assembles for a processor with these features, as in /proc/cpuinfo; None where unknown.
 
-    `options`: how many instructions a body has; AArch64 has neither dependencies to break nor other values.
+    `options`: the number of instructions per body; AArch64 has neither breakers nor other values.
     """
 
     flags = None  # the bodies themselves refuse what the CPU lacks
@@ -292,7 +292,7 @@ class AArch64Bodies:
         return Options(instructions=self._instructions)
 
     def obstacle(self, scheme: Scheme) -> str:
-        """What of the scheme's needs the processor has not, in words; "" where nothing is missing."""
+        """The feature that the scheme needs and the processor lacks, in words; "" for none."""
         return "" if self._features is None else catalogue.missing_feature(scheme, self._features)
 
     def unroll(self, terms: Sequence[tuple[str, int]]) -> LoopText:
@@ -316,17 +316,17 @@ def unroll(
     *,
     breaking: bool = False,
 ) -> LoopText:
-    """The usual body of an experiment; nothing breaks dependencies. Raises `CannotMeasureError`."""
+    """The usual body of an experiment; `breaking` has no effect. Raises `CannotMeasureError`."""
     return _with_code(Assembler().unroll(terms, instructions), terms[0][0])
 
 
 def unroll_in_order(order: Sequence[str]) -> LoopText:
-    """The body in whose copies the schemes stand in this order. Raises `CannotMeasureError`."""
+    """A body whose copies contain the schemes in this order. Raises `CannotMeasureError`."""
     return _with_code(Assembler().unroll_in_order(order), order[0])
 
 
 def _with_code(body: LoopText, scheme: str) -> LoopText:
-    """With its code, so that a missing assembler is noticed here."""
+    """The body after assembling it, so that a missing assembler is detected here."""
     try:
         assert body.code
     except AssemblerError as error:
@@ -339,7 +339,7 @@ def breakers_of(scheme: str) -> Sequence[Kind]:
 
 
 def around(avx: bool) -> AArch64Bodies:
-    """What usual bodies need around them."""
+    """The context of usual bodies."""
     return AArch64Bodies(None)
 
 
@@ -348,5 +348,5 @@ def machine_bodies(
     flags: frozenset[str] | None,
     options: Options,
 ) -> AArch64Bodies:
-    """What makes the bodies for a CPU with these features, None where none are known."""
+    """The bodies for a CPU with these features; None where unknown."""
     return AArch64Bodies(flags, options)

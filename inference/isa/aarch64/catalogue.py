@@ -1,4 +1,4 @@
-"""The schemes of AArch64, and which of them stand for what."""
+"""The schemes of AArch64, and documented cores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KNOWN = {
 
 
 def arm_microarchitecture(implementer: object, part: object) -> Microarchitecture | None:
-    """What is documented about the core with these numbers of MIDR_EL1; None where it is not known here."""
+    """The documented core with these numbers of MIDR_EL1; None where unknown."""
     if not isinstance(implementer, int) or not isinstance(part, int):
         return None
     return _KNOWN.get((implementer, part))
@@ -38,7 +38,7 @@ _ALWAYS = ("", "BASE")
 divisions = DIVISIONS
 probes: Collection[str] = ()
 preferred: Sequence[str] = ()
-work_of_others: Mapping[str, tuple[str, ...]] = {}
+equivalent_schemes: Mapping[str, tuple[str, ...]] = {}
 
 
 def schemes() -> Sequence[Scheme]:
@@ -51,28 +51,28 @@ def scheme_of(text: str) -> Scheme | None:
 
 
 def flag(extension: str) -> str:
-    """The flag in /proc/cpuinfo that announces an extension, "" for what every processor has."""
+    """The flag in /proc/cpuinfo that announces an extension, "" for those that every processor has."""
     return "" if extension in _ALWAYS else extension.lower()
 
 
 def missing_feature(scheme: Scheme, flags: Collection[str]) -> str:
-    """What the scheme needs and a CPU with these flags has not, in words; "" where nothing is missing."""
+    """The feature that the scheme needs and a CPU with these flags lacks, in words; "" for none."""
     needed = flag(scheme.extension)
     return f"this CPU lacks {scheme.extension}" if needed and needed not in flags else ""
 
 
 def version() -> str:
-    """A digest of the document, which is not read for it."""
+    """A digest of the document, without parsing it."""
     return f"document {hashlib.sha256(DOCUMENT.read_bytes()).hexdigest()[:12]}"
 
 
 def source() -> str:
-    """What the document says of itself, and its digest."""
+    """The document's own source and its digest."""
     return f"{instruction_set().source}, {version()}"
 
 
 def core_of(facts: Mapping[str, Any]) -> Microarchitecture | None:
-    """By the numbers of MIDR_EL1."""
+    """The core by the numbers of MIDR_EL1."""
     return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
 
 

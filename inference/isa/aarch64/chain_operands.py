@@ -1,4 +1,4 @@
-"""The operands of AArch64 schemes that a latency can go from and to, and the values that some hold."""
+"""Operands of AArch64 schemes that are sources or destinations of latencies, and values of some."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class LinkOperand:
     """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
 
     name: str
@@ -25,42 +25,42 @@ class Spot:
 
     @property
     def is_in_address(self) -> bool:
-        """Whether it is a register that an address is made of."""
+        """Whether it is a register of an address."""
         return self.name.endswith((ADDRESS, INDEX))
 
 
-def spots_of(scheme: Scheme) -> Iterator[Spot]:
-    """All operands in their order, those of memory in their parts, the flags at the end."""
+def link_operands_of(scheme: Scheme) -> Iterator[LinkOperand]:
+    """All operands in order, those of memory in their parts, the flags last."""
     forms = instruction_set().forms
     for number, operand in enumerate(scheme.operands):
         if operand.implicit:
             if operand.name == BASE:
-                yield Spot(BASE, "general", operand)
+                yield LinkOperand(BASE, "general", operand)
             continue
         form, name = forms[operand.name], str(number + 1)
         if operand.kind == "memory":
             fields = set(_FIELD.findall(form.assembly))
             if fields & {"base", "memory"}:
-                yield Spot(f"{name} {ADDRESS}", "general", operand, number)
+                yield LinkOperand(f"{name} {ADDRESS}", "general", operand, number)
             if fields & {"index", "index32"}:
-                yield Spot(f"{name} {INDEX}", "general", operand, number)
-            yield Spot(f"{name} {DATA}", MEMORY, operand, number)
+                yield LinkOperand(f"{name} {INDEX}", "general", operand, number)
+            yield LinkOperand(f"{name} {DATA}", MEMORY, operand, number)
         elif form.bank:
-            yield Spot(name, form.bank, operand, number)
+            yield LinkOperand(name, form.bank, operand, number)
     flags = [operand for operand in scheme.operands if operand.kind == "flags"]
-    yield from (Spot(FLAGS, FLAGS, operand) for operand in flags[:1])
+    yield from (LinkOperand(FLAGS, FLAGS, operand) for operand in flags[:1])
 
 
-def is_source(spot: Spot) -> bool:
-    """The base that moves along is the address, and no source beside it."""
+def is_source(spot: LinkOperand) -> bool:
+    """Whether a latency can begin here; the base that a pre- or post-indexed access moves is the address."""
     return spot.is_in_address or ("R" in spot.operand.access and spot.name != BASE)
 
 
-def is_target(spot: Spot) -> bool:
+def is_target(spot: LinkOperand) -> bool:
     return not spot.is_in_address and "W" in spot.operand.access
 
 
-def in_words(spot: Spot) -> str:
+def bank_in_words(spot: LinkOperand) -> str:
     """The class of the operand."""
     if spot.is_in_address:
         return "an address"
@@ -69,21 +69,21 @@ def in_words(spot: Spot) -> str:
 
 
 _DIVIDEND, _DIVISOR = 0x743A9ED744556677, 3
-"""The quotient has nearly all bits, signed or not."""
+"""With this divisor the quotient has nearly all bits, signed or not."""
 _BITS = {"H": 16, "S": 32, "D": 64}
 _VECTOR = re.compile(r"VEC\[\d+([HSD])\]")
 
 
 @dataclass(frozen=True, slots=True)
-class SpotValues:
-    """What operands hold: 64 bits, which vectors repeat, by the names of their places."""
+class LinkValues:
+    """Values of operands, by the operands' names: 64 bits, which vectors repeat."""
 
     kind: ValueClass
     patterns: Mapping[str, int]
 
 
-def values_of(scheme: Scheme) -> tuple[SpotValues, ...]:
-    """The quick ones and the slow ones; () where values make no difference."""
+def values_of(scheme: Scheme) -> tuple[LinkValues, ...]:
+    """The quick and the slow values; () where values make no difference."""
     if scheme.mnemonic in {"sdiv", "udiv"}:
         return tuple(_integer_division(scheme))
     if scheme.mnemonic in {"fdiv", "fsqrt"}:
@@ -91,28 +91,28 @@ def values_of(scheme: Scheme) -> tuple[SpotValues, ...]:
     return ()
 
 
-def _integer_division(scheme: Scheme) -> Iterator[SpotValues]:
-    dividend, divisor = (spot.name for spot in spots_of(scheme) if is_source(spot))
+def _integer_division(scheme: Scheme) -> Iterator[LinkValues]:
+    dividend, divisor = (spot.name for spot in link_operands_of(scheme) if is_source(spot))
     large = _DIVIDEND >> (64 - scheme.operands[0].width)
     for name, first, second in ((QUICK, 0, 1), (SLOW, large, _DIVISOR)):
-        told = f"{first:#x} / {second}" if first else f"{first} / {second}"
-        yield SpotValues(ValueClass(name, told), {dividend: first, divisor: second})
+        description = f"{first:#x} / {second}" if first else f"{first} / {second}"
+        yield LinkValues(ValueClass(name, description), {dividend: first, divisor: second})
 
 
-def _floating(scheme: Scheme) -> Iterator[SpotValues]:
-    read = [spot for spot in spots_of(scheme) if is_source(spot)]
+def _floating(scheme: Scheme) -> Iterator[LinkValues]:
+    read = [spot for spot in link_operands_of(scheme) if is_source(spot)]
     vector = _VECTOR.fullmatch(read[0].operand.name)
     bits = read[0].operand.width if vector is None else _BITS[vector[1]]
     for values in float_values(bits):
         if scheme.mnemonic == "fsqrt":
-            yield SpotValues(values.root, {read[0].name: values.dividend})
+            yield LinkValues(values.root, {read[0].name: values.dividend})
         else:
             both = {read[0].name: values.dividend, read[1].name: values.divisor}
-            yield SpotValues(values.quotient, both)
+            yield LinkValues(values.quotient, both)
 
 
 def with_value(bank: str, number: int, value: int, scratch: int) -> Iterator[str]:
-    """Lines that write these 64 bits to a register, and to both halves of a vector register."""
+    """Lines that write these 64 bits to a register, or to both halves of a vector register."""
     general = number if bank == "general" else scratch
     yield f"mov x{general}, #{value & 0xFFFF}"
     for shift in (16, 32, 48):

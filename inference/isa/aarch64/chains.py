@@ -1,12 +1,12 @@
-"""Code of AArch64 that leads a chain from a source operand through a scheme to a destination, and back.
+"""Chains of AArch64 from a source operand through a scheme to a destination, and back.
 
 As on x86-64 (`isa/x86/chains`), with other connectors: sign extensions between general-purpose registers, AND
-and negation (of the floating-point units) between vector registers, since moves may be eliminated. An
-address stays what it is: what was loaded is taken away from its register, by an exclusive OR, and given back.
-Between classes of registers, flags and memory only sums with the way back are known.
+and negation (of the floating-point units) between vector registers, since moves may be eliminated. An address
+is restored: two exclusive ORs of its register with the loaded value cancel. Between classes of registers,
+flags and memory only sums with the way back are known.
 
-Chains are loop bodies in the frame of experiments, but for x0, which may be an index and begins with zero.
-Their text is assembled line by line, all of it in one call.
+Chains are loop bodies in the frame of experiments, except that x0, which may be an index, starts with zero.
+All lines are assembled in one call.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from inference.isa.aarch64.chain_operands import (
     FLAGS,
     INDEX,
     MEMORY,
-    Spot,
-    SpotValues,
-    in_words,
+    LinkOperand,
+    LinkValues,
+    bank_in_words,
     is_source,
     is_target,
-    spots_of,
+    link_operands_of,
     values_of,
     with_value,
 )
@@ -39,13 +39,13 @@ from inference.isa.document import OperandForm
 from inference.isa.scheme import ONLY_IN_CHAINS
 
 REPEATED = (1, 3)
-"""How often connectors stand in a row: a chain that throughput limits does not grow with them."""
+"""Numbers of connectors in a row: a chain that throughput limits does not grow with them."""
 
 _SCRATCH, _CONSTANT, _LOAD_BASE, _STORE_BASE = 16, 17, 19, 23
 _GENERAL, _VECTORS = range(14), range(30)
 _LAST_VECTOR = 29
 _CONSTANTS = {"general": (14, 15), "vector": (30, 31)}
-"""Registers for zero and for a value, which no operand has."""
+"""Registers for zero and for a value; no operand uses them."""
 _EXTEND = ChainLink("sxtw GPR[64]:W, GPR[32]:R", "2", "1")
 _EOR_FIRST, _EOR_SECOND = (ChainLink("eor GPR[64]:W, GPR[64]:R, GPR[64]:R", name, "1") for name in "23")
 _AND = ChainLink("and VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
@@ -94,11 +94,11 @@ def frame() -> Frame:
 
 
 def links_of(text: str) -> tuple[ChainLink, ...]:
-    """The pairs of source and destination operands of a scheme; () for one that there is not."""
+    """The pairs of source and destination operands of a scheme; () for an unknown one."""
     scheme = by_text().get(text)
     if scheme is None:
         return ()
-    spots = list(spots_of(scheme))
+    spots = list(link_operands_of(scheme))
     return tuple(
         ChainLink(text, source.name, target.name)
         for source in spots
@@ -109,25 +109,25 @@ def links_of(text: str) -> tuple[ChainLink, ...]:
 
 
 def connectors() -> tuple[ChainLink, ...]:
-    """The links that chains are closed with within a class: their own latencies come first."""
+    """The links that close chains within a class: their own latencies are measured first."""
     restoring = (_AND_GENERAL, _ORR_GENERAL, _ORR)
     return (_EXTEND, _EOR_FIRST, _EOR_SECOND, _AND, _NEGATE, *restoring)
 
 
 def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
-    """The chains for pairs of operands of `links_of`, in their order. Raises `AssemblerError`."""
-    made: list[tuple[ChainLink, list[_ChainText], bool, str]] = []
+    """The chains for pairs of operands of `links_of`, in order. Raises `AssemblerError`."""
+    drafts: list[tuple[ChainLink, list[_ChainText], bool, str]] = []
     for link in links:
         texts: list[_ChainText] = []
         try:
             for values in values_of(by_text()[link.scheme]) or (None,):
                 more, isolated, why = _Linker(link, values).texts()
                 texts += more
-            made.append((link, texts, isolated, why))
+            drafts.append((link, texts, isolated, why))
         except CannotLinkError as error:
-            made.append((link, [], False, str(error)))
-    codes = _assembled({line for _, texts, _, _ in made for text in texts for line in text.lines})
-    return [_pair(link, texts, codes, isolated=isolated, why=why) for link, texts, isolated, why in made]
+            drafts.append((link, [], False, str(error)))
+    codes = _assembled({line for _, texts, _, _ in drafts for text in texts for line in text.lines})
+    return [_pair(link, texts, codes, isolated=isolated, why=why) for link, texts, isolated, why in drafts]
 
 
 def idioms_of(text: str) -> tuple[IdiomChains, ...]:
@@ -135,7 +135,7 @@ def idioms_of(text: str) -> tuple[IdiomChains, ...]:
 
 
 def plain_additions() -> None:
-    """None, as there are no idioms to hold against them."""
+    """None, since there are no idioms to compare with."""
 
 
 def memory_chains() -> tuple[MemoryChain, ...]:
@@ -143,7 +143,7 @@ def memory_chains() -> tuple[MemoryChain, ...]:
 
 
 def mixer() -> None:
-    """None yet."""
+    """Not implemented."""
 
 
 def _pair(
@@ -151,19 +151,19 @@ def _pair(
 ) -> PairChains:
     chains = []
     for text in texts:
-        found = [codes[line] for line in text.lines]
-        refused = next((one for one in found if isinstance(one, str)), None)
+        line_codes = [codes[line] for line in text.lines]
+        refused = next((line_code for line_code in line_codes if isinstance(line_code, str)), None)
         if refused is not None:
             why = f"llvm-mc does not know it: {refused}"
             continue
-        code = b"".join(one for one in found if isinstance(one, bytes))
+        code = b"".join(line_code for line_code in line_codes if isinstance(line_code, bytes))
         chains.append(DependencyChain(code, text.links, loop=True, listing=text.lines))
-    classes = tuple(one.kind for one in values_of(by_text()[link.scheme])) if chains else ()
+    classes = tuple(line_code.kind for line_code in values_of(by_text()[link.scheme])) if chains else ()
     return PairChains(link, tuple(chains), isolated and bool(chains), why, classes)
 
 
 def _assembled(lines: set[str]) -> dict[str, bytes | str]:
-    """{line: its four bytes, or why llvm-mc refuses it}."""
+    """{line: its four bytes, or llvm-mc's error}."""
     ordered = sorted(lines)
     if not ordered:
         return {}
@@ -180,17 +180,17 @@ def _assembled(lines: set[str]) -> dict[str, bytes | str]:
 class _Linker:
     """Makes the chains of one link."""
 
-    def __init__(self, link: ChainLink, values: SpotValues | None) -> None:
+    def __init__(self, link: ChainLink, values: LinkValues | None) -> None:
         self._link = link if values is None else replace(link, values=values.kind.name)
         self._values = {} if values is None else values.patterns
         self._scheme = by_text()[link.scheme]
-        self._spots = list(spots_of(self._scheme))
-        self._source = next(one for one in self._spots if is_source(one) and one.name == link.source)
-        self._target = next(one for one in self._spots if is_target(one) and one.name == link.destination)
+        self._spots = list(link_operands_of(self._scheme))
+        self._source = next(spot for spot in self._spots if is_source(spot) and spot.name == link.source)
+        self._target = next(spot for spot in self._spots if is_target(spot) and spot.name == link.destination)
         reason = obstacle(link.scheme)
         if reason and not reason.startswith(ONLY_IN_CHAINS):
             raise CannotLinkError(reason)
-        stores = any(one.bank == MEMORY and "W" in one.operand.access for one in self._spots)
+        stores = any(spot.bank == MEMORY and "W" in spot.operand.access for spot in self._spots)
         self._base = _STORE_BASE if stores else _LOAD_BASE
 
     def texts(self) -> tuple[list[_ChainText], bool, str]:
@@ -206,11 +206,11 @@ class _Linker:
             return [*self._direct(), *self._closed(way)], True, ""
         if source.bank == target.bank == "vector":
             return [*self._direct(), *self._closed(self._within_vectors)], True, ""
-        why = f"from {in_words(source)} to {in_words(target)}: known only in sum with the way back"
+        why = f"from {bank_in_words(source)} to {bank_in_words(target)}: known only in sum with the way back"
         return self._closed(self._between_classes), False, why
 
     def _direct(self) -> list[_ChainText]:
-        """The scheme with itself: its destination is its source."""
+        """The scheme alone: its destination is its source."""
         source, target = self._source, self._target
         if source.name in self._values:
             return []  # what it leaves there is another value
@@ -222,41 +222,41 @@ class _Linker:
             if self._form(source).span != self._form(target).span:
                 return []
         registers = self._registers(together=True)
-        return [_ChainText((*self._ready(registers), self._line(registers)), (self._link,))]
+        return [_ChainText((*self._initialization(registers), self._line(registers)), (self._link,))]
 
     def _closed(self, way: _Way) -> list[_ChainText]:
         registers = self._registers(together=False)
         if self._source.name in self._values:
             way = self._restored
-        instance = [*self._ready(registers), self._line(registers)]
+        instance = [*self._initialization(registers), self._line(registers)]
         return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in way(registers)]
 
     # Registers, by (position of the operand, name of the part of an address or "").
 
-    def _form(self, spot: Spot) -> OperandForm:
+    def _form(self, spot: LinkOperand) -> OperandForm:
         return instruction_set().forms[spot.operand.name]
 
     def _registers(self, *, together: bool) -> dict[str, int]:
-        """{name of a spot: its register, the first one of a list}."""
+        """{name of an operand: its register, of a list the first one}."""
         free = {"general": list(_GENERAL), "vector": list(_VECTORS)}
-        found: dict[str, int] = {}
+        registers: dict[str, int] = {}
         order = [self._source, self._target, *self._spots]
         for spot in order:
-            if spot.name in found or spot.bank in {FLAGS, MEMORY}:
+            if spot.name in registers or spot.bank in {FLAGS, MEMORY}:
                 continue
             if spot.name == BASE or spot.name.endswith(ADDRESS):
-                found[spot.name] = self._base
-            elif together and spot is self._target and self._source.name in found:
-                found[spot.name] = found[self._source.name]
+                registers[spot.name] = self._base
+            elif together and spot is self._target and self._source.name in registers:
+                registers[spot.name] = registers[self._source.name]
             elif spot.name.endswith(INDEX):
-                found[spot.name] = free["general"].pop(0)
+                registers[spot.name] = free["general"].pop(0)
             else:
                 form = self._form(spot)
-                found[spot.name] = _taken(free[spot.bank], form.span, form.registers_below)
-        return found
+                registers[spot.name] = _take_registers(free[spot.bank], form.span, form.registers_below)
+        return registers
 
     def _line(self, registers: dict[str, int]) -> str:
-        shown = []
+        operands = []
         for number, operand in enumerate(self._scheme.operands):
             if operand.implicit:
                 continue
@@ -264,13 +264,13 @@ class _Linker:
             name = str(number + 1)
             numbers = [registers.get(name, 0) + k for k in range(form.span)]
             base, index = registers.get(f"{name} {ADDRESS}", 0), registers.get(f"{name} {INDEX}", 0)
-            given = {"memory": f"x{base}", "base": f"x{base}", "offset": 0, "near": 0}
-            given |= {"index": f"x{index}", "index32": f"w{index}"}
-            shown.append(form.assembly.format(*numbers, **given))
-        return f"{self._scheme.mnemonic} {', '.join(shown)}".rstrip()
+            fields = {"memory": f"x{base}", "base": f"x{base}", "offset": 0, "near": 0}
+            fields |= {"index": f"x{index}", "index32": f"w{index}"}
+            operands.append(form.assembly.format(*numbers, **fields))
+        return f"{self._scheme.mnemonic} {', '.join(operands)}".rstrip()
 
-    def _ready(self, registers: dict[str, int]) -> Iterator[str]:
-        """What writes the operands that are read and written, and are not the link's source."""
+    def _initialization(self, registers: dict[str, int]) -> Iterator[str]:
+        """Lines that overwrite read-write operands other than the link's source."""
         for spot in self._spots:
             if spot.name in self._values and spot.name != self._source.name:
                 yield from with_value(spot.bank, registers[spot.name], self._values[spot.name], _SCRATCH)
@@ -301,23 +301,23 @@ class _Linker:
                 yield [line.format(source, of) for of in order], [link] * times
 
     def _restored(self, registers: dict[str, int]) -> Iterator[_Steps]:
-        """The value of the source, whatever was left in the destination; both are of one bank."""
+        """The source's value, whatever the destination contains; both are in one bank."""
         bank, value = self._source.bank, self._values[self._source.name]
         source, target = registers[self._source.name], registers[self._target.name]
         cleared, filled, links = _RESTORING[bank]
-        zero, held = _CONSTANTS[bank]
-        constants = [*with_value(bank, zero, 0, _SCRATCH), *with_value(bank, held, value, _SCRATCH)]
+        zero, full = _CONSTANTS[bank]
+        constants = [*with_value(bank, zero, 0, _SCRATCH), *with_value(bank, full, value, _SCRATCH)]
         for times in REPEATED:
             order = (target, *[source] * (times - 1))
-            steps = [(cleared.format(source, of, zero), filled.format(source, source, held)) for of in order]
+            steps = [(cleared.format(source, of, zero), filled.format(source, source, full)) for of in order]
             yield [*constants, *(line for both in steps for line in both)], links * times
 
     def _to_address(self, registers: dict[str, int]) -> Iterator[_Steps]:
         moved = registers[self._source.name] == registers[self._target.name]
         for times in REPEATED[:1] if moved else REPEATED:
-            yield self._kept_address(registers, registers[self._target.name], times)
+            yield self._through_address(registers, registers[self._target.name], times)
 
-    def _kept_address(self, registers: dict[str, int], of: int, times: int) -> _Steps:
+    def _through_address(self, registers: dict[str, int], of: int, times: int) -> _Steps:
         address = registers[self._source.name]
         if of == address:  # the base that moves: from itself to itself
             return [f"sxtw x{_SCRATCH}, w{of}"] + [f"eor x{of}, x{of}, x{_SCRATCH}"] * 2, [
@@ -331,20 +331,20 @@ class _Linker:
         if MEMORY in banks and FLAGS not in banks and not self._source.is_in_address:
             yield self._through_memory(registers)
             return
-        there, first = self._to_scratch(registers)
-        back, second = self._from_scratch(registers)
-        yield [*there, *back], [*first, *second]
+        to_scratch, first = self._to_scratch(registers)
+        from_scratch, second = self._from_scratch(registers)
+        yield [*to_scratch, *from_scratch], [*first, *second]
 
     def _through_memory(self, registers: dict[str, int]) -> _Steps:
-        """A store of what was loaded, or a load of what was stored, where the operand has its part."""
+        """A store of the loaded value, or a load of the stored value, at the operand's part of the memory."""
         stores = self._target.bank == MEMORY
         register = self._source if stores else self._target
         return self._move("ldr" if stores else "str", register.bank, registers[register.name], register)
 
-    def _move(self, mnemonic: str, bank: str, number: int, register: Spot) -> _Steps:
-        memory = next(one for one in self._spots if one.bank == MEMORY)
-        parts = [one for one in self._spots if one.position is not None and one.bank in {"general", "vector"}]
-        parts = [one for one in parts if not one.is_in_address]
+    def _move(self, mnemonic: str, bank: str, number: int, register: LinkOperand) -> _Steps:
+        memory = next(spot for spot in self._spots if spot.bank == MEMORY)
+        parts = [spot for spot in self._spots if spot.position is not None and not spot.is_in_address]
+        parts = [spot for spot in parts if spot.bank in {"general", "vector"}]
         width = memory.operand.width // max(len(parts), self._form(register).span)
         if (bank, width) not in _MOVES or not self._has_base:
             raise CannotLinkError(f"no instruction moves {width} bits between that memory and registers")
@@ -357,7 +357,7 @@ class _Linker:
 
     @property
     def _has_base(self) -> bool:
-        return any(one.name.endswith(ADDRESS) for one in self._spots)
+        return any(operand.name.endswith(ADDRESS) for operand in self._spots)
 
     def _to_scratch(self, registers: dict[str, int]) -> _Steps:
         """The destination in the scratch register."""
@@ -367,7 +367,8 @@ class _Linker:
         if target.bank == FLAGS:
             return [f"cset x{_SCRATCH}, lo"], [_FROM_FLAGS]
         if target.bank == MEMORY:
-            stored = next(one for one in self._spots if one.position is not None and not one.is_in_address)
+            written = (spot for spot in self._spots if spot.position is not None)
+            stored = next(spot for spot in written if not spot.is_in_address)
             if stored.bank != "general":
                 lines, links = self._move("ldr", "vector", _LAST_VECTOR, stored)
                 return [*lines, f"fmov x{_SCRATCH}, d{_LAST_VECTOR}"], [*links, _FROM_VECTOR]
@@ -375,10 +376,10 @@ class _Linker:
         return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [_EXTEND]
 
     def _from_scratch(self, registers: dict[str, int]) -> _Steps:
-        """From there to the source."""
+        """From the scratch register to the source."""
         source = self._source
         if source.is_in_address:
-            return self._kept_address(registers, _SCRATCH, 1)
+            return self._through_address(registers, _SCRATCH, 1)
         if source.bank == "vector":
             return [f"fmov d{registers[source.name]}, x{_SCRATCH}"], [_TO_VECTOR]
         if source.bank == FLAGS:
@@ -388,11 +389,11 @@ class _Linker:
         return [f"sxtw x{registers[source.name]}, w{_SCRATCH}"], [_EXTEND]
 
 
-def _taken(free: list[int], span: int, below: int) -> int:
-    """The first of so many registers in a row, which are free no longer."""
+def _take_registers(free: list[int], span: int, below: int) -> int:
+    """The first of `span` free consecutive registers, all of which are then taken."""
     for first in free:
-        wanted = range(first, first + span)
-        if all(one in free and one < below for one in wanted):
-            free[:] = [one for one in free if one not in wanted]
+        candidates = range(first, first + span)
+        if all(number in free and number < below for number in candidates):
+            free[:] = [number for number in free if number not in candidates]
             return first
     raise CannotLinkError("there are not enough registers")

@@ -1,11 +1,11 @@
-"""AArch64 as a target: its facets are modules of this folder."""
+"""The target AArch64: its facets are modules of this folder."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
 from inference.isa.aarch64 import NAME
-from inference.isa.facets import BodyMaker, LatencyChainMaker, SchemeCatalogue, ToolSide
+from inference.isa.facets import BodyMaker, LatencyChainMaker, LlvmSide, SchemeCatalogue
 from inference.isa.target import IsaTarget
 
 
@@ -23,7 +23,7 @@ class Aarch64Target(IsaTarget):
         return assembling
 
     @cached_property
-    def tools(self) -> ToolSide:
+    def tools(self) -> LlvmSide:
         from inference.isa.aarch64 import assembling  # each facet when it is used
 
         return assembling

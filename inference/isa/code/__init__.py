@@ -1,4 +1,5 @@
-"""Code of any instruction set as values: basic blocks, programs of text, compiled programs, their loops.
+"""Code of any instruction set as values: basic blocks, programs from text, compiled programs, and their
+loops.
 
-Nothing here decodes: what an instruction is, an instruction set's folder tells (`isa.target`).
+Decoding is the task of an instruction set's folder (`isa.target`).
 """

@@ -1,7 +1,7 @@
-"""A basic block as a value: its machine code, its instructions, and the scheme of each.
+"""A basic block as a value: its machine code, its instructions, and their schemes.
 
-A *loop* is a block whose machine code ends with a jump to its own first byte. That jump is no instruction of
-the block: whoever runs or simulates it closes it as they can.
+A *loop* is a block whose machine code ends with a jump to its own first byte. That jump is not among the
+block's instructions: programs that run or simulate the block close the loop in their own way.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import ClassVar, NamedTuple
 
 from inference.isa.code.control_flow import LOOP, STRAIGHT
 
-_SHOWN = 60
+_TEXT_LENGTH = 60
 _MOST_NUMBERS = 6
 
 
 class BlockError(ValueError):
-    """Text or bytes that are no basic block; `line` and `column` count from 1, 0 where there is none."""
+    """Text or bytes that are no basic block; `line` and `column` count from 1, 0 where unknown."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         self.line = line
@@ -31,13 +31,13 @@ class BlockError(ValueError):
         super().__init__(f"{where}{message}")
 
     def at(self, line: int, column: int = 0) -> BlockError:
-        """The same about this line."""
+        """The same error at another line."""
         return BlockError(self.message, line, column)
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedLine:
-    """A line that looks like code and is in no block: its number from 1, what it says, and why."""
+    """A line that looks like code and is in no block: its number from 1, its text, and the reason."""
 
     line: int
     text: str
@@ -48,21 +48,25 @@ class DroppedLine:
 
 
 def dropped_line(number: int, text: str, reason: str) -> DroppedLine:
-    """With no more of the text than a notice has room for."""
-    shown = " ".join(text.split())
-    return DroppedLine(number, shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…", reason)
+    """A dropped line with its text cut to the length of a notice."""
+    line = " ".join(text.split())
+    return DroppedLine(number, line if len(line) <= _TEXT_LENGTH else f"{line[: _TEXT_LENGTH - 1]}…", reason)
 
 
-def numbered(lines: Sequence[int]) -> str:
-    """The first of some lines in words: `line 3`, `lines 3, 5`."""
-    shown = ", ".join(map(str, lines[:_MOST_NUMBERS])) + (" …" if len(lines) > _MOST_NUMBERS else "")
-    return f"line {shown}" if len(lines) == 1 else f"lines {shown}"
+def line_numbers(lines: Sequence[int]) -> str:
+    """The first of some line numbers in words: `line 3`, `lines 3, 5`.
+
+    >>> line_numbers([3, 5])
+    'lines 3, 5'
+    """
+    numbers = ", ".join(map(str, lines[:_MOST_NUMBERS])) + (" …" if len(lines) > _MOST_NUMBERS else "")
+    return f"line {numbers}" if len(lines) == 1 else f"lines {numbers}"
 
 
 class BlockName(NamedTuple):
     """The instruction set of a block and its machine code; equal exactly for equal blocks.
 
-    Where a format has fields, these are `isa` and `hex`; in one text it is written `x86-64:4801d8`.
+    Formats with fields call these `isa` and `hex`; as one text it is `x86-64:4801d8`.
     """
 
     isa: str
@@ -84,15 +88,15 @@ MOST_BYTES = 4096
 MOST_INSTRUCTIONS = 500
 
 LABEL = ".loop"
-"""What the first instruction of a loop is called."""
+"""The label of a loop's first instruction."""
 
 
 @dataclass(frozen=True)
 class BlockInstruction(ABC):
-    """One instruction; all that is known of its `code` is found out when it is used.
+    """One instruction; properties of its `code` are computed when first used.
 
-    `isa`: the name of the instruction set. `counters`: the registers that a loop around a block may count in
-    where the block does not use them, the best first.
+    `isa`: the name of the instruction set. `counters`: the registers for the counter of a loop around a block
+    that does not use them, the best first.
     """
 
     isa: ClassVar[str]
@@ -108,28 +112,29 @@ class BlockInstruction(ABC):
     @property
     @abstractmethod
     def obstacle(self) -> str:
-        """Why it cannot be part of a basic block that is measured, "" where it can."""
+        """Why it cannot be part of a measured block, "" where it can."""
 
     @property
     @abstractmethod
     def registers(self) -> frozenset[str]:
-        """The full-width names of all general-purpose registers that it uses, implicit ones among them."""
+        """The full-width names of all general-purpose registers that it uses, implicit ones included."""
 
     @property
     @abstractmethod
     def text(self) -> str:
-        """As assembly that reads back to the same bytes."""
+        """Assembly that reads back to the same bytes."""
 
     @abstractmethod
     def text_behind(self, size: int) -> str:
-        """As the jump that closes a loop over so many bytes."""
+        """As the jump that closes a loop of so many bytes."""
 
 
 @dataclass(frozen=True)
 class Block:
     """A sequence of instructions without control flow, or a loop of them.
 
-    `code` has the jump that closes a loop, `instructions` do not: it is `closing`, None of a straight block.
+    `code` includes the jump that closes a loop, `instructions` do not: it is `closing`, None for a straight
+    block.
     """
 
     code: bytes
@@ -152,70 +157,74 @@ class Block:
 
     @property
     def name(self) -> BlockName:
-        """What it is called everywhere."""
+        """Its unique name."""
         return BlockName(self.isa, self.code)
 
     @property
     def hex(self) -> str:
-        """The digits of its name, where the instruction set is known from what they stand in."""
+        """The digits of its name, where the instruction set is known from the context."""
         return self.code.hex()
 
     @property
     def text(self) -> str:
-        """One instruction a line, as assembly; a loop has a label and its jump."""
-        lines = [one.text for one in self.instructions]
+        """One instruction per line, as assembly; a loop has a label and its jump."""
+        lines = [instruction.text for instruction in self.instructions]
         if self.closing is not None:
             lines = [f"{LABEL}:", *lines, self.closing_text]
         return "\n".join(lines)
 
     @property
     def closing_text(self) -> str:
-        """The jump that closes a loop, "" of a straight block."""
+        """The jump that closes a loop, "" for a straight block."""
         return "" if self.closing is None else self.closing.text_behind(len(self.body))
 
     @property
     def listing(self) -> list[tuple[BlockInstruction, str]]:
-        """All instructions with their texts, the jump that closes a loop last."""
+        """All instructions with their texts, including the jump that closes a loop."""
         closing = [] if self.closing is None else [(self.closing, self.closing_text)]
-        return [*((one, one.text) for one in self.instructions), *closing]
+        return [*((instruction, instruction.text) for instruction in self.instructions), *closing]
 
     @cached_property
     def terms(self) -> tuple[tuple[str, int], ...]:
-        """Its schemes as an experiment has them: (text, multiplicity), by text; what has none is left out."""
-        return tuple(sorted(Counter(one.scheme for one in self.instructions if one.scheme).items()))
+        """Its schemes as in an experiment: (text, multiplicity), sorted; without unknown instructions."""
+        return tuple(sorted(Counter(step.scheme for step in self.instructions if step.scheme).items()))
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The instructions that are of no scheme."""
-        return tuple(one.text for one in self.instructions if one.scheme is None)
+        """The texts of instructions without scheme."""
+        return tuple(instruction.text for instruction in self.instructions if instruction.scheme is None)
 
     @property
     def unused_registers(self) -> tuple[str, ...]:
-        """The registers that a loop around it may count in, the best first."""
+        """The unused registers for the counter of a loop around it, the best first."""
         executed = self._executed
-        used = frozenset[str]().union(*(one.registers for one in executed))
+        used = frozenset[str]().union(*(instruction.registers for instruction in executed))
         return tuple(name for name in executed[0].counters if name not in used)
 
     @property
     def unused_register(self) -> str:
-        """The first of them, "" where there is none."""
+        """The first of `unused_registers`, "" without any."""
         return next(iter(self.unused_registers), "")
 
     def obstacle(self) -> str:
-        """Why it cannot be measured anywhere, naming the instruction; "" where nothing is known."""
-        for number, one in enumerate(self.instructions, start=1):
-            if one.obstacle:
-                return f"instruction {number}, {one.text}, {one.obstacle}"
+        """Why it cannot be measured on any machine, with the instruction; "" where no reason is known."""
+        for number, instruction in enumerate(self.instructions, start=1):
+            if instruction.obstacle:
+                return f"instruction {number}, {instruction.text}, {instruction.obstacle}"
         return ""
 
     @property
     def _executed(self) -> tuple[BlockInstruction, ...]:
-        """At least one: a block has a byte."""
+        """All instructions including a loop's jump; at least one."""
         return self.instructions if self.closing is None else (*self.instructions, self.closing)
 
 
 def bytes_of_hex(text: str) -> bytes:
-    """Machine code in hexadecimal digits, spaces between them or not. Raises `BlockError`."""
+    """Machine code from hexadecimal digits, with or without spaces. Raises `BlockError`.
+
+    >>> bytes_of_hex("48 01 d8").hex()
+    '4801d8'
+    """
     digits = re.sub(r"\s|0x|\\x|,", "", text.lower())
     odd = re.search(r"[^0-9a-f]", digits)
     if odd:
@@ -226,7 +235,7 @@ def bytes_of_hex(text: str) -> bytes:
 
 
 def refuse_length(code: bytes) -> None:
-    """Raise `BlockError` for as many bytes as no block has."""
+    """Raise `BlockError` for an invalid number of bytes."""
     if not 1 <= len(code) <= MOST_BYTES:
         raise BlockError(f"a basic block has 1 to {MOST_BYTES:,} bytes, not {len(code):,}")
 
@@ -237,35 +246,35 @@ LINE = 64
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration as it is run: `code`, the values of `registers` that it needs, how it is closed."""
+    """One iteration as executed: `code`, start values of `registers`, and how its loop is closed, in words."""
 
     code: bytes
     registers: Mapping[str, int] = field(default_factory=dict)
-    words: str = ""
+    loop_note: str = ""
 
     @property
     def jumps(self) -> int:
-        """Instructions behind the body that are executed in each iteration."""
-        return 1 if self.words else 0
+        """Instructions behind the body in each iteration."""
+        return 1 if self.loop_note else 0
 
 
-LONGEST = 24 * 1024
-"""Bytes of all copies of a block, as the agent takes them."""
+MOST_COPIES_BYTES = 24 * 1024
+"""Bytes of all copies of a block that the agent accepts."""
 
 _UNROLLED, _IN_LOOP = 1600, 100
 """Instructions. Unrolled, 800 more than in the shorter code: with fewer, the ends of both count. On a Golden
 Cove a constant's move took 0.17 cycles with 200, and takes the 0.2 of five ALUs; what a Zen 4 has to decode
 took 4 % too little with 800."""
 _STORES = 512
-"""Of blocks that store often, so many at least in the longer code, and half in the shorter: by then a store
-buffer is full (Golden Cove: 112 entries), which first takes stores sooner than the cache does."""
-_SELDOM = 6
-"""Instructions per store from which something else takes longer."""
+"""Stores in the longer code of blocks that store often, and half as many in the shorter one: then the store
+buffer is full (Golden Cove: 112 entries); before, it accepts stores faster than the cache does."""
+_INSTRUCTIONS_PER_STORE = 6
+"""Blocks with more instructions per store have another bottleneck."""
 
 
 def usual_copies(instructions: int, length: int, *, in_loop: bool, stores: int = 0) -> int:
-    """Of a block of so many instructions, so many bytes and, unrolled, so many stores; an even number."""
-    wanted = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)
-    if not in_loop and stores * _SELDOM >= instructions:
-        wanted = max(wanted, -(-_STORES // stores))
-    return max(2, min(wanted + wanted % 2, LONGEST // length))
+    """The number of copies of a block with so many instructions, bytes and, unrolled, stores; even."""
+    copies = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)
+    if not in_loop and stores * _INSTRUCTIONS_PER_STORE >= instructions:
+        copies = max(copies, -(-_STORES // stores))
+    return max(2, min(copies + copies % 2, MOST_COPIES_BYTES // length))

@@ -1,4 +1,4 @@
-"""The loops and straight pieces of a program, with their names and what was assumed of each."""
+"""Loops and straight pieces of a program, with their names and the assumptions made for each."""
 
 from __future__ import annotations
 
@@ -6,48 +6,54 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from inference.isa.code.block import Block, BlockError, DroppedLine, numbered
-from inference.isa.code.control_flow import LOOP, CodeStep, Cut, cut
+from inference.isa.code.block import Block, BlockError, DroppedLine, line_numbers
+from inference.isa.code.control_flow import LOOP, CodePath, CodeStep, cut_into_pieces
 
 
 class CodeReader(Protocol):
-    """Decodes machine code and reads assembly. All raise `BlockError`."""
+    """Decodes machine code and reads assembly. All methods raise `BlockError`."""
 
     def block_of_bytes(self, code: bytes) -> Block:
         """The block of machine code."""
 
     def steps_of(self, code: bytes) -> list[CodeStep]:
-        """The instructions of machine code, jumps among them."""
+        """The instructions of machine code, including jumps."""
 
     def steps_of_region(self, code: bytes, address: int) -> Iterator[CodeStep]:
-        """The same of any bytes: what is no instruction ends a path, and what follows is tried then."""
+        """The instructions of arbitrary bytes: an undecodable byte ends a path, and is skipped."""
 
-    def closed(self, body: bytes, jump: bytes) -> bytes | None:
-        """The body with a jump of this one's condition back to its first byte, as short as can be.
+    def close_loop(self, body: bytes, jump: bytes) -> bytes | None:
+        """The body with the shortest jump of this one's condition back to its first byte.
 
-        None where such a jump cannot lead so far.
+        None where such a jump cannot reach so far.
         """
 
     def listed_program(
         self, lines: Sequence[tuple[int, str]], is_foreign: Callable[[str], bool]
     ) -> AssemblyProgram | None:
-        """The program of a listing; None where the lines, each with its number, are none.
+        """The program of a listing, from numbered lines; None where they are no listing.
 
-        `is_foreign`: whether a line is code of another instruction set, and no heading or the like.
+        `is_foreign`: whether a line is code of another instruction set.
         """
 
     def paragraph_reader(
         self, is_foreign: Callable[[str], bool]
     ) -> Callable[[list[str], int], AssemblyProgram]:
-        """Reads (lines, number of the first) of the paragraphs of one text, in their order."""
+        """A function that reads the paragraphs of one text in order: (lines, number of the first line)."""
 
 
 @dataclass(slots=True)  # frozen ones take three times as long to make
 class ProgramInstruction:
-    """An instruction: where it stands in the text and in memory, its machine code, and how it goes on.
+    """An instruction of a program.
 
-    `symbols`: the names in it that are taken as 0. `regions`: numbers of the regions that it is in. `count`:
-    of a profiler. `labels`: the names of its address. `is_entry`: a function begins with it.
+    Attributes:
+        line: Number of its line in the text.
+        step: Its address, machine code and control flow.
+        labels: The names of its address.
+        symbols: Names in it that are assumed to be 0.
+        regions: Indices of the marked regions that contain it.
+        count: Of a profiler, None without.
+        is_entry: A function begins with it.
     """
 
     line: int
@@ -65,16 +71,16 @@ class ProgramInstruction:
 
     @property
     def code(self) -> bytes:
-        """Its machine code, that of jumps too."""
+        """Its machine code, also for jumps."""
         return self.step.code
 
 
 @dataclass(frozen=True)
 class AssemblyProgram:
-    """The instructions in the order of the text, what was passed over (how often each), and named regions.
+    """The instructions in the order of the text, {skipped directive or the like: number}, and named regions.
 
-    `remarks`: the lines of text behind a `;` that is no statement. `dropped`: lines that look like code and
-    are in no instruction. `notes`: what else the text did not tell, in words.
+    `remarks`: numbers of lines with a comment behind a `;`. `dropped`: lines that look like code and are in
+    no instruction. `notes`: further information missing from the text, in words.
     """
 
     instructions: tuple[ProgramInstruction, ...]
@@ -85,38 +91,38 @@ class AssemblyProgram:
     notes: tuple[str, ...] = ()
 
 
-_SHOWN = 6
+_MOST_NAMES = 6
 
 
 def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:
-    """What a reader passed over in a text and where it cut: sentences without a full stop."""
+    """Notes on skipped text and on the ends of blocks: sentences without a full stop."""
     yield from (note for program in programs for note in program.notes)
     skipped: dict[str, int] = {}
     for program in programs:
         for name, count in program.skipped.items():
             skipped[name] = skipped.get(name, 0) + count
     if total := sum(skipped.values()):
-        common = sorted(skipped.items(), key=lambda one: (-one[1], one[0]))
-        shown = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in common[:_SHOWN])
-        more = f" and {len(common) - _SHOWN} other kinds" if len(common) > _SHOWN else ""
-        yield f"{_counted(total, 'line')} without code passed over: {shown}{more}"
+        common = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
+        names = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in common[:_MOST_NAMES])
+        more = f" and {len(common) - _MOST_NAMES} other kinds" if len(common) > _MOST_NAMES else ""
+        yield f"{_plural(total, 'line')} without code passed over: {names}{more}"
     if remarks := [line for program in programs for line in program.remarks]:
-        yield f"{_counted(len(remarks), 'remark')} behind a ; passed over: {numbered(remarks)}"
-    if any(one.regions for one in programs):
-        outside = sum(not one.regions for program in programs for one in program.instructions)
+        yield f"{_plural(len(remarks), 'remark')} behind a ; passed over: {line_numbers(remarks)}"
+    if any(instruction.regions for instruction in programs):
+        outside = sum(not instruction.regions for program in programs for instruction in program.instructions)
         if outside:
-            yield f"{_counted(outside, 'instruction')} outside the marked regions passed over"
-    flows = [one.step.flow for program in programs for one in program.instructions]
+            yield f"{_plural(outside, 'instruction')} outside the marked regions passed over"
+    flows = [instruction.step.flow for program in programs for instruction in program.instructions]
     ends = {
         "jump": flows.count("jump") + flows.count("branch"),
         "call": flows.count("call"),
         "return": flows.count("end"),
     }
     if any(ends.values()):
-        yield f"blocks end at {', '.join(_counted(count, name) for name, count in ends.items() if count)}"
+        yield f"blocks end at {', '.join(_plural(count, name) for name, count in ends.items() if count)}"
 
 
-def _counted(count: int, name: str) -> str:
+def _plural(count: int, name: str) -> str:
     return f"{count:,} {name}{'s' if count > 1 else ''}"
 
 
@@ -125,9 +131,9 @@ _LOCAL_LABELS = (".", "L")
 
 @dataclass(frozen=True)
 class Piece:
-    """A block of the text: `line` is where it begins, `count` what a profiler says of it, None without one.
+    """A block of the text: `line` is its first line, `count` that of a profiler, None without.
 
-    `name`: its label or the like. `notes`: what was assumed or left out, in words.
+    `name`: its label or the like. `notes`: assumptions and omissions, in words.
     """
 
     name: str
@@ -138,72 +144,72 @@ class Piece:
 
 
 def pieces_of(program: AssemblyProgram, reader: CodeReader) -> list[Piece]:
-    """The loops and straight pieces of a program, of its regions alone where it has some.
+    """The loops and straight pieces of a program, of its marked regions only where it has some.
 
     Raises `BlockError` for an empty region and for pieces that are too long.
     """
     if not program.regions:
         return _cut(program.instructions, reader)
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for number, name in enumerate(program.regions):
-        inside = [one for one in program.instructions if number in one.regions]
+        inside = [instruction for instruction in program.instructions if number in instruction.regions]
         if not inside:
             raise BlockError(f"there is no instruction in the region {name or number + 1!r}")
-        found += _of_region(_cut(inside, reader), name or f"region {number + 1}")
-    return found
+        pieces += _of_region(_cut(inside, reader), name or f"region {number + 1}")
+    return pieces
 
 
-def named(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces with a name each, all of them different."""
+def with_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces with unique names."""
     used: dict[str, int] = {}
-    found = []
+    named_pieces = []
     for number, piece in enumerate(pieces, start=1):
         name = piece.name or f"block {number}"
         used[name] = used.get(name, 0) + 1
         if used[name] > 1:
             name = f"{name} ({used[name]})"
-        found.append(replace(piece, name=name))
-    return tuple(found)
+        named_pieces.append(replace(piece, name=name))
+    return tuple(named_pieces)
 
 
-def piece_of(pieces: Sequence[Piece], wanted: str) -> Piece:
-    """The piece of this name, or of this number from 1. Raises `BlockError` that lists all."""
+def piece_of(pieces: Sequence[Piece], name_or_number: str) -> Piece:
+    """The piece with this name, or this number from 1. Raises `BlockError` with all names."""
     for number, piece in enumerate(pieces, start=1):
-        if wanted in (piece.name, str(number)):
+        if name_or_number in (piece.name, str(number)):
             return piece
-    raise BlockError(f"there is no piece {wanted[:40]!r}; there are {listed(pieces)}")
+    raise BlockError(f"there is no piece {name_or_number[:40]!r}; there are {names_in_words(pieces)}")
 
 
-def listed(pieces: Sequence[Piece]) -> str:
-    """Their names, and which are loops."""
-    shown = [f"{one.name[:40]} (a loop)" if one.block.kind == LOOP else one.name[:40] for one in pieces]
-    return ", ".join(shown[:_SHOWN]) + (" …" if len(shown) > _SHOWN else "")
+def names_in_words(pieces: Sequence[Piece]) -> str:
+    """The names of pieces, and which of them are loops."""
+    titles = [piece.name[:40] + (" (a loop)" if piece.block.kind == LOOP else "") for piece in pieces]
+    return ", ".join(titles[:_MOST_NAMES]) + (" …" if len(titles) > _MOST_NAMES else "")
 
 
 def _of_region(pieces: Sequence[Piece], region: str) -> list[Piece]:
     if len(pieces) == 1:
         return [replace(pieces[0], name=region)]
-    return [replace(one, name=f"{region}: {one.name or f'line {one.line}'}") for one in pieces]
+    return [replace(piece, name=f"{region}: {piece.name or f'line {piece.line}'}") for piece in pieces]
 
 
 def _cut(instructions: Sequence[ProgramInstruction], reader: CodeReader) -> list[Piece]:
-    if (alone := _open_loop(instructions, reader)) is not None:
-        return [alone]
+    if (open_loop := _open_loop(instructions, reader)) is not None:
+        return [open_loop]
     functions = list(_functions(instructions))
-    entries = {one.address for one in instructions if one.is_entry}
+    entries = {path.address for path in instructions if path.is_entry}
     return [
-        _piece(one, instructions, _name(one, instructions, functions[one.steps[0]]), reader)
-        for one in cut([one.step for one in instructions], entries)
+        _piece(path, instructions, _name(path, instructions, functions[path.steps[0]]), reader)
+        for path in cut_into_pieces([path.step for path in instructions], entries)
     ]
 
 
 def _functions(instructions: Sequence[ProgramInstruction]) -> Iterator[str]:
-    """The name of the function that each instruction is in, "" where there is none."""
+    """The name of each instruction's function, "" where there is none."""
     function = ""
-    for one in instructions:
-        names = [label for label in one.labels if not _is_local(label)]
-        if names or (one.is_entry and one.labels):
-            function = (*names, *one.labels)[0]
+    for instruction in instructions:
+        names = [label for label in instruction.labels if not _is_local(label)]
+        if names or (instruction.is_entry and instruction.labels):
+            function = (*names, *instruction.labels)[0]
         yield function
 
 
@@ -211,22 +217,22 @@ def _is_local(label: str) -> bool:
     return label.startswith(_LOCAL_LABELS) or label.isdigit()
 
 
-def _name(one: Cut, instructions: Sequence[ProgramInstruction], function: str) -> str:
-    """Its label, or where it is in its function; a jump that it leaves out may come first."""
-    labels = instructions[min(one.steps[:1] + one.left_out[:1])].labels
-    told = sorted(labels, key=lambda name: (name.isdigit(), _is_local(name)))
-    line = instructions[one.steps[0]].line
-    return told[0] if told else f"{function}, line {line}" if function else ""
+def _name(path: CodePath, instructions: Sequence[ProgramInstruction], function: str) -> str:
+    """The label of a piece, or its line in its function; its first instruction may be an ignored jump."""
+    labels = instructions[min(path.steps[:1] + path.ignored_branches[:1])].labels
+    ranked = sorted(labels, key=lambda name: (name.isdigit(), _is_local(name)))
+    line = instructions[path.steps[0]].line
+    return ranked[0] if ranked else f"{function}, line {line}" if function else ""
 
 
-def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str, reader: CodeReader) -> Piece:
-    inside = [instructions[number] for number in one.steps]
-    jumps = [instructions[number] for number in one.left_out]
-    code = b"".join(each.code for each in inside)
-    notes = _assumed(inside)
-    if one.kind == LOOP and one.closing is not None:
-        closing = instructions[one.closing]
-        looped = reader.closed(code, closing.code)
+def _piece(path: CodePath, program: Sequence[ProgramInstruction], name: str, reader: CodeReader) -> Piece:
+    inside = [program[number] for number in path.steps]
+    jumps = [program[number] for number in path.ignored_branches]
+    code = b"".join(instruction.code for instruction in inside)
+    notes = _symbol_notes(inside)
+    if path.kind == LOOP and path.closing is not None:
+        closing = program[path.closing]
+        looped = reader.close_loop(code, closing.code)
         if looped is None:
             notes.append(f"{closing.text.strip()} cannot lead back so far: the body without it")
         code = looped or code
@@ -234,10 +240,10 @@ def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str, read
             f"{jump.text.strip()} (line {jump.line}) is taken as not jumping, and left out" for jump in jumps
         ]
         jumps.append(closing)
-    return _made(name, reader, code, inside, notes, jumps)
+    return _block(name, reader, code, inside, notes, jumps)
 
 
-def _made(
+def _block(
     name: str,
     reader: CodeReader,
     code: bytes,
@@ -246,7 +252,7 @@ def _made(
     jumps: Sequence[ProgramInstruction],
 ) -> Piece:
     line = inside[0].line
-    counts = [each.count for each in (*inside, *jumps) if each.count is not None]
+    counts = [instruction.count for instruction in (*inside, *jumps) if instruction.count is not None]
     try:
         block = reader.block_of_bytes(code)
     except BlockError as error:
@@ -255,25 +261,25 @@ def _made(
 
 
 def _open_loop(instructions: Sequence[ProgramInstruction], reader: CodeReader) -> Piece | None:
-    """A text that ends with its only jump, of a condition and to somewhere else: the body of a loop."""
+    """The body of a loop, where the text ends with its only jump, conditional and to an unknown target."""
     if len(instructions) < 2:
         return None
     *body, last = instructions
-    if last.step.flow != "branch" or any(one.address == last.step.target for one in instructions):
+    if last.step.flow != "branch" or any(step.address == last.step.target for step in instructions):
         return None
-    if any(one.step.flow != "next" for one in body) or any(one.is_entry for one in body[1:]):
+    if any(step.step.flow != "next" for step in body) or any(step.is_entry for step in body[1:]):
         return None
-    looped = reader.closed(b"".join(one.code for one in body), last.code)
+    looped = reader.close_loop(b"".join(step.code for step in body), last.code)
     if looped is None:
         return None
     note = f"where {last.text.strip()} leads is not in the text: taken for the jump back to the beginning"
-    return _made(next(iter(body[0].labels), ""), reader, looped, body, [*_assumed(body), note], [last])
+    return _block(next(iter(body[0].labels), ""), reader, looped, body, [*_symbol_notes(body), note], [last])
 
 
-def _assumed(inside: Sequence[ProgramInstruction]) -> list[str]:
-    """Which names are taken as 0, in words."""
-    names = list(dict.fromkeys(name for one in inside for name in one.symbols))
+def _symbol_notes(inside: Sequence[ProgramInstruction]) -> list[str]:
+    """A note on names that are assumed to be 0."""
+    names = list(dict.fromkeys(name for instruction in inside for name in instruction.symbols))
     if not names:
         return []
-    shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
-    return [f"{shown}: taken as 0" if len(names) > 1 else f"{shown} is taken as 0"]
+    listed = ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
+    return [f"{listed}: taken as 0" if len(names) > 1 else f"{listed} is taken as 0"]

@@ -1,4 +1,4 @@
-"""What somebody pastes, as basic blocks: machine code, assembly, listings, or lines of a CSV file."""
+"""Pasted text as basic blocks: machine code, assembly, listings, or lines of a CSV file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from inference.isa.code.pieces import (
     CodeReader,
     Piece,
     ProgramInstruction,
-    listed,
-    named,
+    names_in_words,
     notes_on,
     pieces_of,
+    with_names,
 )
-from inference.isa.code.source import lines_of, undrawn
+from inference.isa.code.source import lines_of, lines_without_drawings
 
 TITLES = ("bb", "hex", "block", "code", "bytes")
-"""What the first column of a CSV file of blocks is called."""
+"""Titles of the first column in CSV files of blocks."""
 
 _HEX = re.compile(r"[0-9a-f\s]+|(0x[0-9a-f]{2}[\s,]*)+|(\\x[0-9a-f]{2}\s*)+")
 _CSV = re.compile(r"\"?((?:[0-9a-f]{2})+)\"?(,[^,\n]*)*")
@@ -32,7 +32,7 @@ _REGION = re.compile(
     r"(?:llvm-mca|osaca)[-_](begin|start|end|stop)\b"
     r"|\bmov(?:[lq]?\s+\$(111|222)\s*,\s*%ebx|\s+ebx\s*,\s*(111|222))\b"
 )
-"""Where a region begins or ends by a comment, or by the bytes of IACA, in small letters."""
+"""Begin or end of a region, by a comment or by IACA's bytes; in lower case."""
 
 _REGION_WORDS = ("llvm-mca", "osaca", "111", "222")
 _BEGINS = ("begin", "start", "111")
@@ -41,9 +41,9 @@ _NO_CODE = ("#", "/", ".", ";", "*")
 
 @dataclass(frozen=True)
 class BlocksOfText:
-    """All blocks of a text. `skipped`: how many lines or statements were passed over; `notes` says which.
+    """All blocks of a text. `skipped`: number of ignored lines or statements, described in `notes`.
 
-    `dropped`: the lines that look like code and are in no block; whoever shows the blocks shows these, too.
+    `dropped`: lines that look like code and are in no block; pages show them beside the blocks.
     """
 
     pieces: tuple[Piece, ...]
@@ -52,24 +52,24 @@ class BlocksOfText:
     dropped: tuple[DroppedLine, ...] = ()
 
     def dropped_in(self, piece: Piece) -> tuple[DroppedLine, ...]:
-        """Those between the beginning of a piece and that of the next one."""
-        begins = sorted(one.line for one in self.pieces)
-        at = bisect_right(begins, piece.line)
-        begin = piece.line if at > 1 else 0
-        end = begins[at] if at < len(begins) else sys.maxsize
-        return tuple(one for one in self.dropped if begin <= one.line < end)
+        """The dropped lines from the beginning of a piece to that of the next one."""
+        starts = sorted(dropped.line for dropped in self.pieces)
+        place = bisect_right(starts, piece.line)
+        begin = piece.line if place > 1 else 0
+        end = starts[place] if place < len(starts) else sys.maxsize
+        return tuple(dropped for dropped in self.dropped if begin <= dropped.line < end)
 
 
 def refuse_dropped(dropped: Sequence[DroppedLine]) -> None:
-    """Raise `BlockError` for the first of them."""
-    for one in dropped:
-        raise BlockError(f"this line {one.reason}, and is in no block: {one.text}", one.line)
+    """Raise `BlockError` for the first dropped line."""
+    for line in dropped:
+        raise BlockError(f"this line {line.reason}, and is in no block: {line.text}", line.line)
 
 
 def blocks_of_text(
     text: str, most: int, reader: CodeReader, is_foreign: Callable[[str], bool]
 ) -> BlocksOfText:
-    """The blocks of a text, at most `most` of them; see `inference.isa.blocks.read`.
+    """The blocks of a text, at most `most`; see `inference.isa.blocks.read`.
 
     `is_foreign`: whether a line is code of another instruction set.
     """
@@ -81,14 +81,14 @@ def blocks_of_text(
     parts = list(_programs(lines, most, reader, is_foreign))
     programs = [part for part in parts if isinstance(part, AssemblyProgram)]
     has_regions = any(program.regions for program in programs)
-    found: list[Piece] = []
+    unnamed: list[Piece] = []
     for part in parts:
         if isinstance(part, Piece):
-            found.append(part)
+            unnamed.append(part)
         elif part.regions or not has_regions:
-            found += pieces_of(part, reader)
+            unnamed += pieces_of(part, reader)
     dropped = tuple(line for program in programs for line in program.dropped)
-    if not found:
+    if not unnamed:
         refuse_dropped(dropped)
         raise BlockError(
             "there is no block: paste assembly, a listing, or machine code in hexadecimal digits"
@@ -96,7 +96,7 @@ def blocks_of_text(
             else "there is no instruction but jumps, calls and returns: a block is what is between them"
         )
     skipped = sum(sum(program.skipped.values()) for program in programs) + len(dropped)
-    named_pieces = named(found)
+    named_pieces = with_names(unnamed)
     _not_too_many(len(named_pieces), most, named_pieces)
     return BlocksOfText(named_pieces, skipped, tuple(notes_on(programs)), dropped)
 
@@ -104,14 +104,14 @@ def blocks_of_text(
 def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:
     if count > most:
         blocks = "block" if most == 1 else "blocks"
-        which = f": {listed(pieces)}" if pieces else ""
+        which = f": {names_in_words(pieces)}" if pieces else ""
         raise BlockError(f"at most {most:,} {blocks} at a time, not {count:,}{which}")
 
 
 def _programs(
     lines: list[str], most: int, reader: CodeReader, is_foreign: Callable[[str], bool]
 ) -> Iterator[AssemblyProgram | Piece]:
-    """What the paragraphs are: blocks of digits, or programs of one paragraph or several."""
+    """The paragraphs as blocks of digits, or as programs of one or more paragraphs."""
     paragraphs = list(_paragraphs(lines))
     if not any(_is_hex(part) for _, part in paragraphs):
         program = reader.listed_program(list(enumerate(lines, start=1)), is_foreign)
@@ -129,21 +129,21 @@ def _programs(
 
 
 def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """(number of its first line, lines) of each paragraph; a comment of several lines is not parted."""
-    found: list[str] = []
-    begin = 0
+    """(number of its first line, lines) of each paragraph; a comment of several lines is not split."""
+    paragraph: list[str] = []
+    first = 0
     is_open = False
-    for number, (line, plain) in enumerate(zip(lines, undrawn(lines), strict=True), start=1):
+    for number, (line, plain) in enumerate(zip(lines, lines_without_drawings(lines), strict=True), start=1):
         if plain.strip() or is_open:
-            if not found:
-                begin = number
-            found.append(line)
+            if not paragraph:
+                first = number
+            paragraph.append(line)
             is_open = line.rfind("/*") > line.rfind("*/") if "/*" in line or "*/" in line else is_open
-        elif found:
-            yield begin, found
-            found = []
-    if found:
-        yield begin, found
+        elif paragraph:
+            yield first, paragraph
+            paragraph = []
+    if paragraph:
+        yield first, paragraph
 
 
 def _may_be_joined(paragraph: tuple[int, list[str]]) -> bool:
@@ -152,7 +152,7 @@ def _may_be_joined(paragraph: tuple[int, list[str]]) -> bool:
 
 
 def _region_marks(text: str) -> Iterator[str]:
-    """What begins or ends regions, in its order."""
+    """Begins and ends of regions, in order."""
     lowered = text.lower()
     if any(word in lowered for word in _REGION_WORDS):
         for mark in _REGION.finditer(lowered):
@@ -160,12 +160,12 @@ def _region_marks(text: str) -> Iterator[str]:
 
 
 def _has_code(paragraph: tuple[int, list[str]]) -> bool:
-    """Whether there is more in it than comments and directives."""
+    """Whether a paragraph contains more than comments and directives."""
     return any(line.strip() and not line.lstrip().startswith(_NO_CODE) for line in paragraph[1])
 
 
 def _joined(paragraphs: list[tuple[int, list[str]]], lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Paragraphs between which jumps lead, or over which a marked region goes, together."""
+    """Paragraphs, joined where a jump leads between them or a marked region spans them."""
     if len(paragraphs) == 1:
         yield paragraphs[0]
         return
@@ -174,26 +174,26 @@ def _joined(paragraphs: list[tuple[int, list[str]]], lines: list[str]) -> Iterat
     for number, names in enumerate(labels):
         for name in names:
             owners.setdefault(name, []).append(number)
-    until = list(range(len(paragraphs)))
+    last_joined = list(range(len(paragraphs)))
     region: int | None = None  # the paragraph in which an open one begins
     for number, (_, part) in enumerate(paragraphs):
         text = "\n".join(part)
         for name in _JUMP.findall(text):
-            others = owners.get(name, [])
-            if name not in labels[number] and others:
-                nearest = min(others, key=lambda other: abs(other - number))
+            candidates = owners.get(name, [])
+            if name not in labels[number] and candidates:
+                nearest = min(candidates, key=lambda other: abs(other - number))
                 low, high = sorted((number, nearest))
-                until[low] = max(until[low], high)
+                last_joined[low] = max(last_joined[low], high)
         for mark in _region_marks(text):
             if region is not None:
-                until[region] = max(until[region], number)
+                last_joined[region] = max(last_joined[region], number)
             region = number if mark in _BEGINS else None
     number = 0
     while number < len(paragraphs):
-        last = until[number]
+        last = last_joined[number]
         reached = number
         while reached <= last:
-            last = max(last, until[reached])
+            last = max(last, last_joined[reached])
             reached += 1
         first = paragraphs[number][0]
         end = paragraphs[last][0] + len(paragraphs[last][1]) - 1
@@ -208,24 +208,25 @@ def _is_hex(part: Sequence[str]) -> bool:
 
 def _rows(lines: list[str]) -> list[tuple[int, str]]:
     """(line number, hexadecimal digits) of a CSV file; empty where the text is none."""
-    full = [(number, line.strip().lower()) for number, line in enumerate(lines, start=1) if line.strip()]
-    titled = bool(full) and full[0][1].partition(",")[0].strip('"') in TITLES
-    if not any(_CSV.fullmatch(line) for _, line in full[titled : titled + 1]):
+    filled = [(number, line.strip().lower()) for number, line in enumerate(lines, start=1) if line.strip()]
+    titled = bool(filled) and filled[0][1].partition(",")[0].strip('"') in TITLES
+    if not any(_CSV.fullmatch(line) for _, line in filled[titled : titled + 1]):
         return []  # nearly all texts
-    matched = [(number, _CSV.fullmatch(line)) for number, line in full[titled:]]
-    found = [(number, row.group(1)) for number, row in matched if row is not None]
-    is_file = titled or any("," in line for _, line in full)
-    return found if is_file and len(found) == len(matched) else []
+    matched = [(number, _CSV.fullmatch(line)) for number, line in filled[titled:]]
+    rows = [(number, row.group(1)) for number, row in matched if row is not None]
+    is_file = titled or any("," in line for _, line in filled)
+    return rows if is_file and len(rows) == len(matched) else []
 
 
 def _of_digits(line: int, digits: str, reader: CodeReader) -> AssemblyProgram | Piece:
-    """A block; with jumps, calls or the like among its instructions, a program like any other code."""
+    """A block; digits with jumps, calls or the like are a program like other code."""
     block = _block(line, digits, reader)
     steps = reader.steps_of(block.body)
     if all(step.flow == "next" for step in steps):
         return Piece("", block, line)
     pairs = zip(block.instructions, steps, strict=True)
-    return AssemblyProgram(tuple(ProgramInstruction(line, one.text, step) for one, step in pairs))
+    instructions = (ProgramInstruction(line, instruction.text, step) for instruction, step in pairs)
+    return AssemblyProgram(tuple(instructions))
 
 
 def _block(line: int, digits: str, reader: CodeReader) -> Block:

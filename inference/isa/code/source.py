@@ -1,7 +1,7 @@
-"""Pasted text as lines without comments: what the comments say is kept beside them.
+"""Pasted text as lines without comments; the comments are kept beside them.
 
-Comments begin with `#` or `//` and end with the line, or stand between `/*` and `*/`. What follows a `;` can
-be an instruction or a comment, which only its reader can tell; the line is cut there.
+Comments begin with `#` or `//` and end with the line, or stand between `/*` and `*/`. The text behind a `;`
+may be an instruction or a comment, which only its reader can decide; the line is split there.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ _BLANKS = dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0
 _INVISIBLE = dict.fromkeys([0xAD, 0x200B, 0x2060, 0xFEFF])
 _SPELLINGS = {**_BLANKS, **_INVISIBLE, 0x2026: "..."}
 
-_DRAWN = "←-⇿─-◿➔-➾⟰-⟿⤀-⥿⬀-⬑"
+_DRAWING_CHARACTERS = "←-⇿─-◿➔-➾⟰-⟿⤀-⥿⬀-⬑"
 """Arrows, frames, blocks and triangles, as a class of characters."""
 
-_DRAWING = re.compile(rf"[{_DRAWN}]+(?:(?<=[─═╌┄┈])[<>])?")
+_DRAWING = re.compile(rf"[{_DRAWING_CHARACTERS}]+(?:(?<=[─═╌┄┈])[<>])?")
 """With the head of an arrow that radare2 writes behind its line: `┌─>`."""
 
 
 def without_colours(text: str) -> str:
-    """The text without escape sequences of terminals and invisible characters; each blank is a plain one."""
+    """The text without terminal escape sequences and invisible characters; all blanks are plain."""
     plain = text if text.isascii() else text.translate(_SPELLINGS)
     return _ESCAPE.sub("", plain) if "\x1b" in plain else plain
 
 
 def without_drawings(line: str) -> str:
-    """The line with a blank in place of each arrow and frame."""
+    """The line with blanks in place of arrows and frames."""
     return line if line.isascii() else _DRAWING.sub(" ", line)
 
 
-def undrawn(lines: list[str]) -> list[str]:
-    """The same of all lines; the very list where there is nothing to be done."""
+def lines_without_drawings(lines: list[str]) -> list[str]:
+    """The same for all lines; the same list where nothing changes."""
     return lines if "".join(lines).isascii() else [without_drawings(line) for line in lines]
 
 
@@ -48,7 +48,7 @@ _CHARACTER = re.compile(r"'\\?[^\s\\]'")
 
 
 class LinePart(NamedTuple):
-    """A piece of a line between semicolons; `column` counts from 1, `first` is the one before any `;`."""
+    """A part of a line between semicolons; `column` counts from 1, `first` is the part before any `;`."""
 
     text: str
     column: int
@@ -56,7 +56,7 @@ class LinePart(NamedTuple):
 
 
 class SourceLine(NamedTuple):
-    """A line of the text by its number from 1; `comment` is all that its comments say."""
+    """A line of the text with its number from 1; `comment` is the text of all its comments."""
 
     number: int
     raw: str
@@ -65,7 +65,7 @@ class SourceLine(NamedTuple):
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text as they are pasted. Raises `BlockError` for what no text has."""
+    """The lines of a pasted text. Raises `BlockError` for more than `MOST_LINES`."""
     lines = without_colours(text).splitlines()
     if len(lines) > MOST_LINES:
         raise BlockError(f"a text has at most {MOST_LINES:,} lines, not {len(lines):,}")
@@ -73,59 +73,59 @@ def lines_of(text: str) -> list[str]:
 
 
 def source_lines(lines: list[str], first: int) -> Iterator[SourceLine]:
-    """The lines without comments, the first of which has this number. Raises `BlockError`."""
+    """The lines without comments, numbered from `first`. Raises `BlockError` for an unclosed comment."""
     inside = 0  # the number of the line in which a comment of several lines began
-    for number, raw in enumerate(undrawn(lines), start=first):
-        parts, comment, inside = _parted(raw, number, inside)
+    for number, raw in enumerate(lines_without_drawings(lines), start=first):
+        parts, comment, inside = _split_comments(raw, number, inside)
         yield SourceLine(number, raw, tuple(parts), comment.strip())
     if inside:
         raise BlockError("a comment that begins here with /* is not closed", inside)
 
 
-def _parted(raw: str, number: int, inside: int) -> tuple[list[LinePart], str, int]:
-    if not inside and not _MARK.search(raw):
+def _split_comments(raw: str, number: int, comment_line: int) -> tuple[list[LinePart], str, int]:
+    if not comment_line and not _MARK.search(raw):
         only = _part(raw, 1, first=True)
         return [only] if only.text else [], "", 0
     parts: list[LinePart] = []
-    said: list[str] = []
-    written, begin, at = "", 1, 0
+    comments: list[str] = []
+    code_text, begin, at = "", 1, 0
     while at < len(raw):
-        if inside:
+        if comment_line:
             end = raw.find("*/", at)
-            said.append(raw[at:] if end < 0 else raw[at:end])
+            comments.append(raw[at:] if end < 0 else raw[at:end])
             if end < 0:
                 at = len(raw)
                 break
-            at, inside = end + 2, 0
-            written += " "
+            at, comment_line = end + 2, 0
+            code_text += " "
             continue
         mark = _MARK.search(raw, at)
         if mark is None:
-            written += raw[at:]
+            code_text += raw[at:]
             break
-        written += raw[at : mark.start()]
+        code_text += raw[at : mark.start()]
         sign, at = mark.group(), mark.start()
         if sign == '"':
             quoted = _QUOTED.match(raw, at)
             assert quoted is not None
-            written += quoted.group()
+            code_text += quoted.group()
             at = quoted.end()
         elif sign == "'":
             character = _CHARACTER.match(raw, at)
             length = len(character.group()) if character else 1
-            written += raw[at : at + length]
+            code_text += raw[at : at + length]
             at += length
         elif sign == "/*":
-            inside, at = number, at + 2
+            comment_line, at = number, at + 2
         elif sign == ";":
-            parts.append(_part(written, begin, first=not parts))
+            parts.append(_part(code_text, begin, first=not parts))
             at += 1
-            written, begin = "", at + 1
+            code_text, begin = "", at + 1
         else:
-            said.append(raw[at + len(sign) :])
+            comments.append(raw[at + len(sign) :])
             break
-    parts.append(_part(written, begin, first=not parts))
-    return [part for part in parts if part.text], " ".join(said), inside
+    parts.append(_part(code_text, begin, first=not parts))
+    return [part for part in parts if part.text], " ".join(comments), comment_line
 
 
 def _part(written: str, begin: int, *, first: bool) -> LinePart:
@@ -134,7 +134,7 @@ def _part(written: str, begin: int, *, first: bool) -> LinePart:
 
 
 def refuse_control_characters(text: str) -> None:
-    """Raise `BlockError` for characters that no assembly has."""
+    """Raise `BlockError` for characters that do not occur in assembly."""
     if _CONTROL.search(text):
         raise BlockError(f"{text[:40]!a} has characters that no assembly has")
 
@@ -143,7 +143,7 @@ _REGION_MARK = re.compile(r"\W{0,9}(?:LLVM-MCA|OSACA)[-_](BEGIN|START|END|STOP)\
 
 
 class Regions:
-    """The regions of a text, in the order in which they begin; an unnamed one is called ""."""
+    """The marked regions of a text, in the order of their begins; the name of an unnamed one is ""."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -155,11 +155,11 @@ class Regions:
 
     @property
     def inside(self) -> frozenset[int]:
-        """The numbers of those that are open."""
+        """The indices of the open regions."""
         return frozenset(number for number, _ in self._open.values())
 
-    def see(self, comment: str, line: int) -> None:
-        """What a comment says. Raises `BlockError` for ends without begins and the like."""
+    def read_comment(self, comment: str, line: int) -> None:
+        """Begin or end a region if the comment says so. Raises `BlockError` for an end without begin."""
         mark = _REGION_MARK.match(comment)
         if mark is None:
             return
@@ -179,7 +179,7 @@ class Regions:
         del self._open[name]
 
     def end(self) -> None:
-        """The end of the text. Raises `BlockError` where a region is open."""
+        """The end of the text. Raises `BlockError` where a region is still open."""
         for name, (_, line) in self._open.items():
             which = f"the region {name!r}" if name else "the region"
             raise BlockError(

@@ -1,6 +1,6 @@
-"""The instruction sets that have a folder here, by name. Only this package imports these folders.
+"""The instruction sets with a folder here, by name. Only this package imports the folders.
 
-A folder is imported when its instruction set is used, and a facet of it when that is.
+A folder is imported when its instruction set is first used, and a facet likewise.
 """
 
 from __future__ import annotations
@@ -31,58 +31,58 @@ FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64}
 
 
 def target_of(name: str) -> IsaTarget:
-    """The instruction set of this name; one that has no folder has no facets."""
+    """The instruction set of this name; one without a folder has no facets."""
     return FOLDERS[name]() if name in FOLDERS else IsaTarget(name)
 
 
 def code_target(name: str) -> IsaTarget:
-    """The instruction set itself where it has a folder, else `DEFAULT`.
+    """The instruction set of this name where it has a folder, else `DEFAULT`.
 
-    Sets of schemes from files have names of their own; their machines execute what `DEFAULT` is.
+    Imported sets of schemes have names of their own; their machines execute code of `DEFAULT`.
     """
     return target_of(name if name in FOLDERS else DEFAULT)
 
 
 def names_with_blocks() -> list[str]:
-    """The instruction sets whose blocks can be read, and their cores be asked about them."""
+    """The instruction sets whose blocks can be decoded."""
     return [target.name for target in targets() if target.blocks is not None]
 
 
 def names_with_operands() -> list[str]:
-    """The instruction sets of which random blocks can be made."""
+    """The instruction sets with random blocks."""
     return [target.name for target in targets() if target.operands is not None]
 
 
 def sampling_groups() -> tuple[str, ...]:
-    """The groups that the targets have, each once, in alphabetical order."""
+    """The sampling groups of all targets, in alphabetical order."""
     return tuple(sorted({group for target in targets() for group in target.sampling_groups}))
 
 
 def preferred_schemes() -> tuple[str, ...]:
-    """The schemes of all instruction sets that stand best for others with the same ports, the best first."""
+    """The schemes that best represent others with the same ports, of all instruction sets; the best first."""
     return tuple(text for target in targets() for text in target.schemes.preferred)
 
 
 def targets() -> list[IsaTarget]:
-    """All that have a folder."""
+    """All instruction sets with a folder."""
     return [target_of(name) for name in FOLDERS]
 
 
 def known_cpi(core: str) -> Mapping[str, tuple[float, str]]:
-    """{scheme text: (cycles per instruction, source)}; empty for a core without documents."""
+    """{scheme text: (cycles per instruction, source)}; empty for an undocumented core."""
     return next(filter(None, (target.textbook.known_cpi(core) for target in targets())), {})
 
 
 def known_latencies(core: str) -> Mapping[ChainLink, Latency]:
-    """What is documented of the latencies of a core; empty for one without documents."""
+    """The documented latencies of a core, in cycles; empty for an undocumented core."""
     return next(filter(None, (target.textbook.known_latencies(core) for target in targets())), {})
 
 
 def documented_latency(core: str, link: ChainLink) -> Latency | None:
-    """The least and the most cycles that a link takes on a core; None where that is not documented."""
+    """The smallest and largest documented latency of a link on a core, in cycles; None without."""
     return known_latencies(core).get(link)
 
 
 def latency_source(core: str) -> str:
-    """Who says so; "" of a core without documents."""
+    """The document of a core's latencies; "" for an undocumented core."""
     return next(filter(None, (target.textbook.latency_source(core) for target in targets())), "")

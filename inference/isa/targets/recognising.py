@@ -1,8 +1,8 @@
-"""Whether a text is assembly of AArch64, so that nobody is told that x86-64 has no such instruction.
+"""Recognises assembly of AArch64, for an error that says so instead of "x86-64 has no such instruction".
 
-Recognised is what can be nothing else: an instruction of AArch64 whose operands are all written as there,
-among them a register of it, and that x86-64 cannot have. One register of x86-64 anywhere speaks against it.
-Listings of disassemblers count as well; a text of which each line could be of either (`ret`) does not.
+A line is recognised if it is an instruction of AArch64 with valid operands, among them a register, and
+impossible in x86-64. A register of x86-64 anywhere prevents recognition. Listings of disassemblers are
+recognised as well; a text of lines that are valid in both (`ret`) is not.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _LONGEST_LINE = 500
 _MOST_LINES = 20_000
 _COMMENT = re.compile(r"//|;|/\*|#(?![-+]?\d)")
 _SYMBOL_OF_LISTING = re.compile(r"<[^<>]*>")
-_BEFORE = re.compile(r"[0-9a-f]+:?|0x[0-9a-f]+:?|[\w.$]+:|=>|\d+\.\d+%?|[:|│]")
+_LEADING_WORD = re.compile(r"[0-9a-f]+:?|0x[0-9a-f]+:?|[\w.$]+:|=>|\d+\.\d+%?|[:|│]")
 """Words before an instruction: addresses, its bytes, labels, shares of samples."""
-_OF_X86 = re.compile(
+_X86_REGISTER = re.compile(
     r"%[a-z]|\b(?:ptr|[re](?:[abcd]x|[sd]i|[bsi]p)|r(?:8|9|1[0-5])[dwb]?|[xyz]mm\d+|st\(\d\))\b"
 )
 _NUMBER = r"[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?)"
@@ -34,29 +34,33 @@ _REGISTER = re.compile(
 _PLAIN = re.compile(
     rf"w?sp|\#?{_NUMBER}|(?:lsl|lsr|asr|ror|msl|[su]xt[bhwx])(?:\s*\#?\d+)?|:[\w]+:[\w.$+-]+|[.$a-z_][\w.$@+-]*"
 )
-_AROUND = re.compile(r"[\[\]{}!]")
+_BRACKETS = re.compile(r"[\[\]{}!]")
 _BRANCH = re.compile(r"b\.[a-z]{2}")
 
 
 def looks_like_aarch64(text: str) -> bool:
-    """Whether a text is assembly of AArch64 and cannot be of x86-64."""
-    found = False
+    """Whether a text is assembly of AArch64 and cannot be of x86-64.
+
+    >>> looks_like_aarch64("add x0, x1, x2"), looks_like_aarch64("add rax, rbx")
+    (True, False)
+    """
+    has_certain_line = False
     for number, line in enumerate(text.lower().splitlines()):
         code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_LONGEST_LINE], maxsplit=1)[0]).strip()
         if not code or (code.startswith((".", "#")) and not code.endswith(":")):
             continue
-        if number >= _MOST_LINES or _OF_X86.search(code):
+        if number >= _MOST_LINES or _X86_REGISTER.search(code):
             return False
-        found = found or _is_certain(code)
-    return found
+        has_certain_line = has_certain_line or _is_certain(code)
+    return has_certain_line
 
 
 def _is_certain(code: str) -> bool:
-    """Whether one line is an instruction of AArch64 that x86-64 cannot have."""
+    """Whether one line is an instruction of AArch64 and impossible in x86-64."""
     mnemonic, _, written = _instruction(code).partition(" ")
     if mnemonic not in _mnemonics():
         return False
-    operands = [_AROUND.sub(" ", part).strip() for part in written.split(",")]
+    operands = [_BRACKETS.sub(" ", part).strip() for part in written.split(",")]
     registers = sum(_REGISTER.fullmatch(part) is not None for part in operands)
     if not all(part and (_REGISTER.fullmatch(part) or _PLAIN.fullmatch(part)) for part in operands):
         return False
@@ -67,9 +71,9 @@ def _is_certain(code: str) -> bool:
 
 
 def _instruction(code: str) -> str:
-    """The line from its first word on that is neither an address nor a label."""
+    """The line from its first word that is neither an address nor a label."""
     words = code.split()
-    while words and words[0] not in _mnemonics() and _BEFORE.fullmatch(words[0]):
+    while words and words[0] not in _mnemonics() and _LEADING_WORD.fullmatch(words[0]):
         words.pop(0)
     return " ".join(words)
 
@@ -85,5 +89,5 @@ def _mnemonics_of_x86() -> frozenset[str]:
 
 
 def is_foreign_line(text: str) -> bool:
-    """The same of a line among others, most of which are none."""
+    """Whether one line of a longer text is AArch64; quick for other lines."""
     return bool(_REGISTER_OF_AARCH64.search(text)) and looks_like_aarch64(text)

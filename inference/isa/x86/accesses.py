@@ -1,4 +1,4 @@
-"""What instructions of a block read, write and become together: all that a core model asks of a block."""
+"""The access facet of x86-64: reads and writes of blocks' instructions, and pairs that may be fused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inference.isa.x86.bodies import body_accesses, loop_body, loop_size
 from inference.isa.x86.choosing import RCX
 from inference.isa.x86.dependences import accesses_of, name_of_location
 from inference.isa.x86.fusion import moves_of, pairs_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.steps import step_of
 
 __all__ = [
@@ -22,22 +22,22 @@ __all__ = [
     "name_of_location",
     "pairs_of",
     "reads_of",
-    "shifts_by_nothing",
     "stores_of",
+    "zero_bit_shifts",
 ]
 
 
-def stores_of(one: BlockInstruction) -> int:
-    """How often an instruction stores."""
-    found = None if one.scheme is None else described(one.scheme)
-    operands = () if found is None else found[0].operands
+def stores_of(instruction: BlockInstruction) -> int:
+    """The number of stores of an instruction."""
+    scheme_form = None if instruction.scheme is None else scheme_and_form(instruction.scheme)
+    operands = () if scheme_form is None else scheme_form[0].operands
     return sum(operand.kind == "memory" and "W" in operand.access for operand in operands)
 
 
-def shifts_by_nothing(block: Block, registers: Mapping[str, int]) -> int:
-    """How many shifts by a register move no bits where registers start so.
+def zero_bit_shifts(block: Block, registers: Mapping[str, int]) -> int:
+    """The number of shifts by a register that move by 0 bits with these start values.
 
-    A count that the block computes itself is taken for another number than 0.
+    A count that the block computes itself is assumed to differ from 0.
     """
     steps = [step_of(instruction.code) for instruction in block.instructions]
     if any(part.family == RCX for step in steps for part in step.writes):

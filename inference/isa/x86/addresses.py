@@ -1,10 +1,10 @@
-"""Which addresses the instructions of a block use: its first iterations, carried out on numbers and unknowns.
+"""Addresses of a block's instructions, from interpreting its first iterations with numbers and unknowns.
 
-A value is a sum of unknown parts and a constant, so that `[rax+8]` and `[rbx]` are the same place after
-`lea rbx, [rax+8]`. Where registers and memory start with one number, as machines that measure blocks have it,
-nearly all values are numbers, and all pages are one (`inference.agent.paging`): accesses meet that are far
-apart in their code. What an instruction computes of the same values is the same unknown again, so an address
-can be steady without being known.
+A value is a sum of unknown parts and a constant, so that `[rax+8]` and `[rbx]` are the same place after `lea
+rbx, [rax+8]`. Where registers and memory start with one number, as on machines that measure blocks, nearly
+all values are numbers, and all pages are one (`inference.agent.paging`): accesses that are far apart in the
+code meet. Equal computations on equal values give the same unknown again, so that an address can be constant
+without being known.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import NamedTuple
 from inference.isa.dependences import PAGE_BYTES
 from inference.isa.start_values import START
 from inference.isa.x86.choosing import RCX, RSP
-from inference.isa.x86.steps import InMemory, Operand, RegisterPart, Step, step_of
+from inference.isa.x86.steps import MemoryAddress, Operand, RegisterPart, Step, step_of
 
 Parts = tuple[tuple[int, int], ...]
-"""Unknown numbers, each by its number, with their factors."""
+"""Unknown numbers, each by its index, with their factors."""
 
 _ITERATIONS = 4
-"""Carried out at most: by then, values have gone round."""
+"""The most iterations to interpret: then values have propagated around the loop."""
 _WORD = 8
-_ALL = (1 << 64) - 1
+_ALL_BITS = (1 << 64) - 1
 
 
 class BlockAddress(NamedTuple):
-    """Where `parts` are equal, surely `offset` bytes from the same place.
+    """An address: exactly `offset` bytes from addresses with equal `parts`.
 
-    `step`: by how many bytes it moves from iteration to iteration, None where nobody knows. `page`: see
+    `step`: bytes by which it moves per iteration, None where unknown. `page`: see
     `inference.isa.dependences.MemoryPlace`.
     """
 
@@ -41,8 +41,10 @@ class BlockAddress(NamedTuple):
 
 
 class InstructionAddresses(NamedTuple):
-    """Of the operand in memory, and of what `push` and `pop` access; None without. `shift`: what `rcx` holds
-    where a shift moves by it, None where that is not known or not always the same."""
+    """The addresses of the memory operand, and of the stack access of `push` and `pop`; None without.
+
+    `shift`: the value of `rcx` where a shift uses it, None where unknown or varying.
+    """
 
     memory: BlockAddress | None = None
     stack: BlockAddress | None = None
@@ -50,31 +52,31 @@ class InstructionAddresses(NamedTuple):
 
 
 def addresses_of(codes: Sequence[bytes], *, alike: bool, code_bytes: int = 0) -> list[InstructionAddresses]:
-    """Of each instruction, given by its code.
+    """The addresses of each instruction, given by its code.
 
-    `alike`: registers and memory start with `START`. `code_bytes`: by how many the code of an iteration is
-    behind that of the one before, none in a loop.
+    `alike`: registers and memory start with `START`. `code_bytes`: distance of the code of consecutive
+    iterations, 0 in a loop.
     """
     steps = list(map(step_of, codes))
-    begins = list(accumulate(map(len, codes[:-1]), initial=0))
-    run = _Run(alike=alike, code_bytes=code_bytes)
-    before: list[_Accessed] = []
-    found: list[_Accessed] = []
+    starts = list(accumulate(map(len, codes[:-1]), initial=0))
+    interpreter = _BlockInterpreter(alike=alike, code_bytes=code_bytes)
+    previous: list[_Accessed] = []
+    current: list[_Accessed] = []
     for _ in range(_ITERATIONS):
-        before, found = found, run.iteration(steps, begins)
-        if before == found:  # nothing moves any more
+        previous, current = current, interpreter.iteration(steps, starts)
+        if previous == current:  # nothing moves any more
             break
     return [
         InstructionAddresses(
-            _moving(earlier.memory, later.memory, alike=alike),
-            _moving(earlier.stack, later.stack, alike=alike),
-            _number(later.shift) if earlier.shift == later.shift else None,
+            _block_address(earlier.memory, later.memory, alike=alike),
+            _block_address(earlier.stack, later.stack, alike=alike),
+            _constant_of(later.shift) if earlier.shift == later.shift else None,
         )
-        for earlier, later in zip(before, found, strict=True)
+        for earlier, later in zip(previous, current, strict=True)
     ]
 
 
-def _moving(earlier: Value | None, later: Value | None, *, alike: bool) -> BlockAddress | None:
+def _block_address(earlier: Value | None, later: Value | None, *, alike: bool) -> BlockAddress | None:
     if earlier is None or later is None:
         return None
     step = _signed(later.constant - earlier.constant) if earlier.parts == later.parts else None
@@ -83,24 +85,24 @@ def _moving(earlier: Value | None, later: Value | None, *, alike: bool) -> Block
     return BlockAddress(later.parts, _signed(later.constant), step)
 
 
-def _number(value: Value | None) -> int | None:
+def _constant_of(value: Value | None) -> int | None:
     return None if value is None or value.parts else value.constant
 
 
 class Value(NamedTuple):
-    """A number of 64 bits: a constant, and unknown parts. A tuple, since most work is to compare such."""
+    """A 64-bit number: a constant and unknown parts. A tuple, since most time goes to comparing values."""
 
     constant: int
     parts: Parts = ()
 
     def plus(self, other: Value, factor: int = 1) -> Value:
-        """With a multiple of another."""
-        constant = (self.constant + factor * other.constant) & _ALL
+        """The sum with a multiple of another value."""
+        constant = (self.constant + factor * other.constant) & _ALL_BITS
         if not other.parts:
             return Value(constant, self.parts)
         factors = dict(self.parts)
         for name, times in other.parts:
-            factors[name] = (factors.get(name, 0) + factor * times) & _ALL
+            factors[name] = (factors.get(name, 0) + factor * times) & _ALL_BITS
         return Value(constant, tuple(sorted((name, times) for name, times in factors.items() if times)))
 
 
@@ -108,7 +110,7 @@ _ZERO = Value(0)
 
 
 class _Accessed(NamedTuple):
-    """The addresses of an operand in memory and of an access to the stack, and by what it shifts."""
+    """The addresses of a memory operand and of a stack access, and the count of a shift."""
 
     memory: Value | None
     stack: Value | None
@@ -121,8 +123,8 @@ class _Stored(NamedTuple):
     value: Value
 
 
-class _Run:
-    """Registers and memory while a block is carried out."""
+class _BlockInterpreter:
+    """Registers and memory while a block is interpreted."""
 
     def __init__(self, *, alike: bool, code_bytes: int) -> None:
         self._alike = alike
@@ -132,42 +134,41 @@ class _Run:
         self._registers = {n: start if alike else self._unknown("register", n) for n in range(16)}
         self._flags = self._unknown("flags")
         self._stored: list[_Stored] = []
-        self._turn = 0
+        self._iteration = 0
 
-    def iteration(self, steps: Sequence[Step], begins: Sequence[int]) -> list[_Accessed]:
-        """The addresses that each instruction of a block uses when it is carried out once more; `begins`: how
-        far its code is behind the first byte."""
-        self._turn += 1
-        return [self._carry_out(*one) for one in zip(count(), steps, begins, strict=False)]
+    def iteration(self, steps: Sequence[Step], starts: Sequence[int]) -> list[_Accessed]:
+        """The addresses of each instruction in one more iteration; `starts`: offsets of their code."""
+        self._iteration += 1
+        return [self._execute(*arguments) for arguments in zip(count(), steps, starts, strict=False)]
 
-    def _carry_out(self, number: int, step: Step, begin: int) -> _Accessed:
-        """The addresses that an instruction uses; what it writes is written."""
+    def _execute(self, number: int, step: Step, begin: int) -> _Accessed:
+        """The addresses of an instruction; its results are written."""
         memory = None if step.memory is None else self._address(step.memory, begin)
         shift = self._registers[RCX] if step.is_shift_by_register else None
         stack = None
-        if step.pushed:
+        if step.stack_increment:
             rsp = self._registers[RSP]
-            stack = rsp.plus(Value(min(step.pushed, 0) & _ALL))
-            self._registers[RSP] = rsp.plus(Value(step.pushed & _ALL))
+            stack = rsp.plus(Value(min(step.stack_increment, 0) & _ALL_BITS))
+            self._registers[RSP] = rsp.plus(Value(step.stack_increment & _ALL_BITS))
         loaded = (
             self._loaded(memory, step.memory.bits) if memory and step.memory and step.reads_memory else None
         )
         if step.mnemonic == "push" and stack is not None:
-            self._store(stack, 8 * -step.pushed, self._source(number, step, 0, loaded))
+            self._store(stack, 8 * -step.stack_increment, self._source(number, step, 0, loaded))
         elif step.mnemonic == "pop" and stack is not None:
-            self._write(step, memory, self._loaded(stack, 8 * step.pushed))
+            self._write(step, memory, self._loaded(stack, 8 * step.stack_increment))
         else:
             self._compute(number, step, memory, loaded)
         return _Accessed(memory, stack, shift)
 
     def _compute(self, number: int, step: Step, memory: Value | None, loaded: Value | None) -> None:
-        """Write the result of an instruction: exactly where it is known how, else an unknown one."""
+        """Write the result of an instruction: exact where known, else an unknown one."""
         inputs = [self._registers[part.family] for part in step.reads]
         inputs += [] if loaded is None else [loaded]
         inputs += [self._flags] if step.reads_flags else []
-        inputs += [Value(self._turn)] if step.reads_others else []
+        inputs += [Value(self._iteration)] if step.reads_other_registers else []
         key = (number, *inputs)
-        result = self._exactly(number, step, memory, loaded)
+        result = self._result(number, step, memory, loaded)
         if result is not None:
             self._write(step, memory, result)
         elif step.mnemonic not in _WITHOUT_RESULT:
@@ -178,24 +179,24 @@ class _Run:
         if step.writes_flags:
             self._flags = self._unknown("flags", key)
 
-    def _exactly(self, number: int, step: Step, memory: Value | None, loaded: Value | None) -> Value | None:
-        """What an instruction writes into its first operand; None where that is not known."""
+    def _result(self, number: int, step: Step, memory: Value | None, loaded: Value | None) -> Value | None:
+        """The value of the first operand that an instruction writes; None where unknown."""
         if step.mnemonic == "lea":
             return memory
-        if (compute := _EXACT.get(step.mnemonic)) is None:
+        if (compute := _OPERATIONS.get(step.mnemonic)) is None:
             return None
         sources = [self._source(number, step, place, loaded) for place in range(len(step.operands))]
         if step.mnemonic in ("movsx", "movsxd"):
-            sources[1] = _extended(step.operands[1], sources[1])
+            sources[1] = _sign_extended(step.operands[1], sources[1])
         return compute(step.bits, sources)
 
     def _unknown(self, *what: Hashable) -> Value:
-        """The same number for the same thing."""
+        """An unknown number, the same one for equal keys."""
         return Value(0, ((self._numbers.setdefault(what, len(self._numbers)), 1),))
 
-    def _address(self, place: InMemory, begin: int) -> Value:
+    def _address(self, place: MemoryAddress, begin: int) -> Value:
         if place.in_code:
-            behind = begin + place.displacement + self._turn * self._code_bytes
+            behind = begin + place.displacement + self._iteration * self._code_bytes
             return self._unknown("code").plus(Value(behind))
         value = Value(place.displacement)
         for part, scale in ((place.base, 1), (place.index, place.scale)):
@@ -204,15 +205,15 @@ class _Run:
         return value if place.is_known else self._unknown("vector of addresses", value)
 
     def _source(self, number: int, step: Step, place: int, loaded: Value | None) -> Value:
-        """What an operand holds, of fewer than 64 bits extended by zeros."""
+        """An operand's value; of fewer than 64 bits, zero-extended."""
         operand = step.operands[place]
         if isinstance(operand, int):
-            return Value(operand & _ALL)
+            return Value(operand & _ALL_BITS)
         if isinstance(operand, RegisterPart):
-            return self._part(self._registers[operand.family], operand)
+            return self._part_value(self._registers[operand.family], operand)
         return loaded if loaded is not None else self._unknown(number, "operand", place)
 
-    def _part(self, value: Value, part: RegisterPart) -> Value:
+    def _part_value(self, value: Value, part: RegisterPart) -> Value:
         if part.bits == 64:
             return value
         if value.parts:
@@ -220,9 +221,9 @@ class _Run:
         return Value(value.constant >> (8 * part.high) & (1 << part.bits) - 1)
 
     def _write(self, step: Step, memory: Value | None, result: Value) -> None:
-        """Into the first operand, which a part of a register is merged with."""
+        """Write the first operand; a part of a register is merged with the rest."""
         target = step.operands[0]
-        if isinstance(target, InMemory):
+        if isinstance(target, MemoryAddress):
             if memory is not None:
                 self._store(memory, target.bits, result)
         elif isinstance(target, RegisterPart):
@@ -233,36 +234,36 @@ class _Run:
                 result = Value(result.constant & (1 << target.bits) - 1)
                 if target.bits < 32:
                     mask = (1 << target.bits) - 1 << 8 * target.high
-                    result = Value(old.constant & ~mask & _ALL | result.constant << 8 * target.high)
+                    result = Value(old.constant & ~mask & _ALL_BITS | result.constant << 8 * target.high)
             self._registers[target.family] = result
 
     def _store(self, address: Value, bits: int, value: Value) -> None:
-        self._stored = [one for one in self._stored if (one.address, one.bits) != (address, bits)]
+        self._stored = [store for store in self._stored if (store.address, store.bits) != (address, bits)]
         self._stored.append(_Stored(address, bits, value))
 
     def _loaded(self, address: Value, bits: int) -> Value:
-        """What was stored there last; else what memory started with."""
-        for one in reversed(self._stored):
-            ahead = self._ahead(address, one)
-            if ahead is None:
+        """The value of the last store there; else the start value of memory."""
+        for store in reversed(self._stored):
+            distance = self._distance_from(address, store)
+            if distance is None:
                 continue
-            if ahead == 0 and bits == one.bits:
-                return one.value
-            if -bits < 8 * ahead < one.bits:
-                return self._of_parts(address, bits) or self._unknown("part of memory", ahead, bits, one)
-        return self._of_parts(address, bits) or self._unknown("memory", address, bits)
+            if distance == 0 and bits == store.bits:
+                return store.value
+            if -bits < 8 * distance < store.bits:
+                return self._joined(address, bits) or self._unknown("part of memory", distance, bits, store)
+        return self._joined(address, bits) or self._unknown("memory", address, bits)
 
-    def _ahead(self, address: Value, stored: _Stored) -> int | None:
-        """By how many bytes an address is behind that of a store; None where that is not known."""
+    def _distance_from(self, address: Value, stored: _Stored) -> int | None:
+        """Bytes from a store's address to this one; None where unknown."""
         if stored.address.parts != address.parts:
             return None
-        ahead = _signed(address.constant - stored.address.constant)
+        distance = _signed(address.constant - stored.address.constant)
         if self._alike and not address.parts:
-            ahead = (ahead + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
-        return ahead
+            distance = (distance + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
+        return distance
 
-    def _of_parts(self, address: Value, bits: int) -> Value | None:
-        """What several stores, and memory as it started, make together; None where that is no number."""
+    def _joined(self, address: Value, bits: int) -> Value | None:
+        """The value of several stores and the start value of memory together; None where unknown."""
         if not self._alike or address.parts:
             return None
         loaded = bytearray()
@@ -274,18 +275,18 @@ class _Run:
         return Value(int.from_bytes(loaded, "little"))
 
     def _byte(self, address: Value) -> int | None:
-        for one in reversed(self._stored):
-            ahead = self._ahead(address, one)
-            if ahead is not None and 0 <= 8 * ahead < one.bits:
-                return None if one.value.parts else one.value.constant >> 8 * ahead & 0xFF
+        for store in reversed(self._stored):
+            distance = self._distance_from(address, store)
+            if distance is not None and 0 <= 8 * distance < store.bits:
+                return None if store.value.parts else store.value.constant >> 8 * distance & 0xFF
         return START.to_bytes(_WORD, "little")[address.constant % _WORD]
 
 
-def _extended(source: Operand, value: Value) -> Value:
-    """By its sign, as far as that is known."""
-    if value.parts or not isinstance(source, RegisterPart | InMemory):
+def _sign_extended(source: Operand, value: Value) -> Value:
+    """The sign-extended value where it is known; else unchanged."""
+    if value.parts or not isinstance(source, RegisterPart | MemoryAddress):
         return value
-    return Value(_signed(value.constant, source.bits) & _ALL)
+    return Value(_signed(value.constant, source.bits) & _ALL_BITS)
 
 
 def _signed(number: int, bits: int = 64) -> int:
@@ -293,47 +294,50 @@ def _signed(number: int, bits: int = 64) -> int:
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
-_Computed = Callable[[int, Sequence[Value]], Value | None]
-"""f(bits, operands): what an instruction computes that addresses are made of, None where it is not known."""
+_Operation = Callable[[int, Sequence[Value]], Value | None]
+"""f(bits, operands): the result of an instruction; None where unknown."""
 
 
-def _sum(factor: int) -> _Computed:
+def _sum(factor: int) -> _Operation:
     return lambda bits, of: _exact(bits, of[0].plus(of[1], factor))
 
 
 def _exact(bits: int, value: Value) -> Value | None:
-    """Carries are lost where less than all bits of a number are known."""
+    """The value; None where carries into unknown bits are lost."""
     return value if bits == 64 or not value.parts else None
 
 
-def _bitwise(compute: Callable[[int, int], int]) -> _Computed:
+def _bitwise(compute: Callable[[int, int], int]) -> _Operation:
     def computed(bits: int, of: Sequence[Value]) -> Value | None:
         if of[0] == of[1]:
             return _ZERO if compute(1, 1) == 0 else of[0]
-        return None if of[0].parts or of[1].parts else Value(compute(of[0].constant, of[1].constant) & _ALL)
+        first, second = of[:2]
+        if first.parts or second.parts:
+            return None
+        return Value(compute(first.constant, second.constant) & _ALL_BITS)
 
     return computed
 
 
-def _shifted(compute: Callable[[int, int, int], int]) -> _Computed:
+def _shifted(compute: Callable[[int, int, int], int]) -> _Operation:
     def computed(bits: int, of: Sequence[Value]) -> Value | None:
         if of[0].parts or of[1].parts:
             return None
-        return Value(compute(of[0].constant, of[1].constant & (63 if bits == 64 else 31), bits) & _ALL)
+        return Value(compute(of[0].constant, of[1].constant & (63 if bits == 64 else 31), bits) & _ALL_BITS)
 
     return computed
 
 
-def _shifted_left(bits: int, of: Sequence[Value]) -> Value | None:
-    if of[1].parts:
+def _shifted_left(bits: int, operands: Sequence[Value]) -> Value | None:
+    if operands[1].parts:
         return None
-    return _exact(bits, _ZERO.plus(of[0], 1 << (of[1].constant & (63 if bits == 64 else 31))))
+    return _exact(bits, _ZERO.plus(operands[0], 1 << (operands[1].constant & (63 if bits == 64 else 31))))
 
 
-def _product(bits: int, of: Sequence[Value]) -> Value | None:
-    if len(of) < 2:
+def _product(bits: int, operands: Sequence[Value]) -> Value | None:
+    if len(operands) < 2:
         return None
-    first, second = of[-2:]
+    first, second = operands[-2:]
     if first.parts and second.parts:
         return None
     return _exact(
@@ -341,12 +345,12 @@ def _product(bits: int, of: Sequence[Value]) -> Value | None:
     )
 
 
-def _equal(bits: int, of: Sequence[Value]) -> Value | None:
-    return _exact(bits, of[0]) if of[0] == of[1] else None
+def _equal(bits: int, operands: Sequence[Value]) -> Value | None:
+    return _exact(bits, operands[0]) if operands[0] == operands[1] else None
 
 
 _CONDITIONS = "a ae b be e g ge l le ne no np ns o p s"
-_EXACT: Mapping[str, _Computed] = {
+_OPERATIONS: Mapping[str, _Operation] = {
     "mov": lambda _bits, of: of[1],
     "movzx": lambda _bits, of: of[1],
     "movsx": lambda _bits, of: of[1],
@@ -354,7 +358,7 @@ _EXACT: Mapping[str, _Computed] = {
     "inc": lambda bits, of: _exact(bits, of[0].plus(Value(1))),
     "dec": lambda bits, of: _exact(bits, of[0].plus(Value(1), -1)),
     "neg": lambda bits, of: _exact(bits, _ZERO.plus(of[0], -1)),
-    "not": lambda bits, of: _exact(bits, Value(_ALL).plus(of[0], -1)),
+    "not": lambda bits, of: _exact(bits, Value(_ALL_BITS).plus(of[0], -1)),
     "add": _sum(1),
     "sub": _sum(-1),
     "and": _bitwise(lambda a, b: a & b),

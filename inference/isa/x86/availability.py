@@ -1,4 +1,4 @@
-"""Whether a CPU has what a scheme needs: our names of CPU features, and Linux's in /proc/cpuinfo."""
+"""CPU features: our names, Linux's flags in /proc/cpuinfo, and whether a CPU has what a scheme needs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from inference.isa.scheme import Scheme
 from inference.isa.tables import table_beside
 
 _ALWAYS = frozenset({"", "BASE", "X64", "MULTIBYTENOP", "PAUSE", "CPUID", "CET_IBT"})
-"""Every x86-64 processor has these; `endbr64` is a no-operation where CET is unknown."""
+"""Features of every x86-64 processor; `endbr64` is a no-op without CET."""
 
 _TABLES = table_beside(__file__)
 EXTENSION_NAMES: Mapping[str, str] = _TABLES["names"]
-"""{feature as iced calls it: our name}, where it is another."""
+"""{feature in iced's spelling: our name}, where they differ."""
 _FLAGS: Mapping[str, str] = _TABLES["flags"]
-"""Names that differ by more than upper and lower case."""
+"""Flags that differ from our names by more than case."""
 
 
 def flag(extension: str) -> str:
-    """The flag in /proc/cpuinfo that announces an extension; empty for what every x86-64 processor has."""
+    """The flag in /proc/cpuinfo that announces an extension; "" for those that every x86-64 processor has."""
     return "" if extension in _ALWAYS else _FLAGS.get(extension, extension.lower())
 
 
 def missing_feature(scheme: Scheme, flags: Collection[str]) -> str:
-    """What the scheme needs and a CPU with these flags has not, in words; empty where nothing is missing.
+    """The feature that the scheme needs and a CPU with these flags lacks, in words; "" for none.
 
-    A flag counts only if the operating system has switched on the registers that come with it: neither Linux
-    nor the agent lists it otherwise.
+    A flag requires that the operating system has enabled the corresponding registers: neither Linux nor the
+    agent lists it otherwise.
     """
     for extension in scheme.extension.split("+"):
         needed = flag(extension)

@@ -1,10 +1,9 @@
-"""What is put around blocks of x86-64 where they are measured: values, and a jump that closes a loop.
+"""Prepares blocks of x86-64 for measurements: start values, and a jump that closes a loop.
 
-That is a jump of the same kind as the loop has, which is taken each time.
-
-The condition of the code itself is not waited for: the agent counts iterations. Copies of a loop lie one
-behind another, each at the beginning of a line of the instruction cache, and each ends with a jump to the
-next one, so that an iteration has one taken jump as it has in the program.
+The jump is of the loop's own kind, and taken each time. The condition of the code itself is ignored: the
+agent counts iterations. Copies of a loop lie one behind another, each at the beginning of a line of the
+instruction cache, and each ends with a jump to the next one, so that an iteration has one taken jump as in
+the program.
 """
 
 from __future__ import annotations
@@ -25,51 +24,52 @@ from inference.isa.x86.assembly.operands import (
 )
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.instances import register_names
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.surroundings import needs
 
 _SHORT = 8
-"""Bits of the distance of the jumps, which lead less than a line far."""
+"""Bits of the jumps' distances, which are less than a line."""
 
 _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
-_NEVER_RUN = b"\xcc"  # int3: a jump that is not taken shows
+_TRAP = b"\xcc"  # int3: a jump that is not taken shows
 _COMPARED = 1
-"""What the register holds that is compared."""
+"""The compared register's value."""
 
 _OVERFLOWS = -(2**31)
-_HOLDS_FOR = {
+_CONDITIONS_BY_OPERAND = {
     # cmp of 1 with: 0 leaves 1; 1 leaves 0; 2 borrows and leaves -1; the last one overflows
     0: "ne a ae g ge ns np no",
     1: "e be le p",
     2: "b l s",
     _OVERFLOWS: "o",
 }
-_COMPARED_WITH = {name: value for value, names in _HOLDS_FOR.items() for name in names.split()}
+_COMPARED_WITH = {name: value for value, names in _CONDITIONS_BY_OPERAND.items() for name in names.split()}
 _TESTED = {
     **dict.fromkeys("ne a ae g ge ns np no".split(), 1),  # noqa: SIM905
     **dict.fromkeys("e be le p".split(), 0),  # noqa: SIM905
     **dict.fromkeys("l s".split(), -1),  # noqa: SIM905
 }
-"""{condition: what a register holds of which `test` with itself makes it true}; `b` and `o` never are."""
+"""{condition: value of a register for which `test` with itself makes it true}; it never makes `b` and `o`
+true."""
 
 
 def iteration_of(block: Block) -> Iteration:
-    """The block once; that of a loop is as long as some lines of the instruction cache."""
+    """One iteration; that of a loop fills whole lines of the instruction cache."""
     if block.kind != LOOP or block.closing is None:
         return Iteration(block.code)
     jump = Decoder(64, block.closing.code).decode()
     name = MNEMONICS[jump.mnemonic]
     if jump.flow_control == FlowControl.UNCONDITIONAL_BRANCH:
-        return Iteration(_padded(block.body, ["jmp"]), words="closed by jmp")
+        return Iteration(_padded(block.body, ["jmp"]), loop_note="measured in a loop closed by jmp")
     condition = name.removeprefix("j")
-    if (pair := _pair(block, condition)) is not None:
+    if (pair := _fused_pair(block, condition)) is not None:
         return pair
-    words = f"closed by {name} as its condition is, and by jmp where it does not hold"
-    return Iteration(_padded(block.body, [name, "jmp"]), words=words)
+    words = f"measured in a loop closed by {name}, or by jmp where {name} falls through"
+    return Iteration(_padded(block.body, [name, "jmp"]), loop_note=words)
 
 
-def _pair(block: Block, condition: str) -> Iteration | None:
-    """Closed by a comparison and a branch of the same kind, of a register that nothing else uses."""
+def _fused_pair(block: Block, condition: str) -> Iteration | None:
+    """Closed by a comparison and a branch of the same kind, with an unused register."""
     if not block.instructions or not block.unused_registers:
         return None
     last = block.instructions[-1].code
@@ -91,18 +91,18 @@ def _pair(block: Block, condition: str) -> Iteration | None:
             f"cmp {name}, {number}",
         )
     body = block.body[: -len(last)] + encode(written)
-    words = f"closed by {text} and j{condition}, which is taken each time"
+    words = f"measured in a {text.partition(' ')[0]}/j{condition} loop"
     return Iteration(_padded(body, [f"j{condition}"]), {register: value % 2**64}, words)
 
 
 def _compares_registers(instruction: Instruction) -> bool:
-    """Whether it sets flags, of registers and numbers, and does nothing else."""
+    """Whether it only sets flags, from registers and numbers."""
     kinds = [instruction.op_kind(position) for position in range(instruction.op_count)]
     return instruction.mnemonic in (Mnemonic.CMP, Mnemonic.TEST) and OpKind.MEMORY not in kinds
 
 
 def _padded(body: bytes, jumps: list[str]) -> bytes:
-    """The body with jumps behind it that all lead to the next line of the instruction cache."""
+    """The body followed by jumps to the next line of the instruction cache."""
     sizes = [len(encode_jump(name, 0, _SHORT) or b"") for name in jumps]
     end = len(body) + sum(sizes)
     end += -end % LINE
@@ -110,21 +110,21 @@ def _padded(body: bytes, jumps: list[str]) -> bytes:
     for name in jumps:
         size = len(encode_jump(name, 0, _SHORT) or b"")
         code += encode_jump(name, end - len(code) - size, _SHORT) or b""
-    return code + _NEVER_RUN * (end - len(code))
+    return code + _TRAP * (end - len(code))
 
 
-def wants_avx(block: Block, flags: Collection[str] | None) -> bool:
+def needs_avx(block: Block, flags: Collection[str] | None) -> bool:
     """Whether vector registers start 256 bits wide: legacy SSE alone would wait for their upper halves."""
     if flags is not None and "avx" not in flags:
         return False
-    schemes = [scheme for scheme in (_scheme(one.scheme) for one in block.instructions) if scheme is not None]
+    schemes = [scheme for step in block.instructions if (scheme := _scheme(step.scheme)) is not None]
     vectors = [s for s in schemes if any(operand.name.startswith(_VECTORS) for operand in s.operands)]
     return not vectors or any(scheme.encoding != "legacy" for scheme in vectors)
 
 
 def mask_bits(block: Block, flags: Collection[str] | None) -> int:
-    """Of the mask registers, where the block has AVX-512 and so has the CPU, else 0."""
-    schemes = (_scheme(one.scheme) for one in block.instructions)
+    """Bits of the mask registers: 16 or 64 where block and CPU have AVX-512, else 0."""
+    schemes = (_scheme(step.scheme) for step in block.instructions)
     if not any(scheme is not None and "avx512" in needs(scheme) for scheme in schemes):
         return 0
     if flags is not None and "avx512f" not in flags:
@@ -133,15 +133,17 @@ def mask_bits(block: Block, flags: Collection[str] | None) -> int:
 
 
 def filled_fpu(block: Block) -> str:
-    """Whose registers a block finds filled: "x87" where it computes with these and pushes nothing, "mmx"
-    where it has MMX and no x87, else ""."""
-    schemes = [scheme for one in block.instructions if (scheme := _scheme(one.scheme)) is not None]
-    found = [scheme.exclusion for scheme in schemes if "x87" in needs(scheme)]
-    if found:
-        return "x87" if all(one.startswith((GROUPS["x87"], TOP_OF_STACK)) for one in found) else ""
+    """The unit whose registers are filled before the block: "x87", "mmx", or "" for neither.
+
+    "x87" where the block computes with its registers and pushes nothing, "mmx" for MMX without x87.
+    """
+    schemes = [scheme for step in block.instructions if (scheme := _scheme(step.scheme)) is not None]
+    exclusions = [scheme.exclusion for scheme in schemes if "x87" in needs(scheme)]
+    if exclusions:
+        return "x87" if all(step.startswith((GROUPS["x87"], TOP_OF_STACK)) for step in exclusions) else ""
     return "mmx" if any("mmx" in needs(scheme) for scheme in schemes) else ""
 
 
 def _scheme(text: str | None) -> Scheme | None:
-    found = None if text is None else described(text)
-    return None if found is None else found[0]
+    scheme_form = None if text is None else scheme_and_form(text)
+    return None if scheme_form is None else scheme_form[0]

@@ -1,7 +1,7 @@
-"""What a block of x86-64 reads of the values that registers and memory start with (`start_values`).
+"""Start values of registers and memory that a block of x86-64 reads (`start_values`).
 
-Registers that only address memory are no inputs: with other values the block would touch other memory, which
-is another finding. Flags are none either, since they always start cleared.
+Registers that only address memory are no inputs: with other values the block would access other memory, which
+is another finding. Neither are flags, which always start cleared.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from inference.isa.x86.instances import register_names
 from inference.isa.x86.steps import READS, information
 
 _WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE)  # conditional ones may leave what was there before
-_KEEPS = (*READS, OpAccess.COND_WRITE)  # a masked store leaves some of what was there
+_MEMORY_READS = (*READS, OpAccess.COND_WRITE)  # a masked store leaves some of what was there
 _HIGH = (Register.AH, Register.BH, Register.CH, Register.DH)
 _NARROW = 32
-"""Bits of a general-purpose register from which on a write sets all of it."""
+"""Bits of the narrowest general-purpose register whose write sets the full register."""
 
 
 def reads_of(codes: Iterable[bytes]) -> BlockReads:
-    """What a block, given by the code of each instruction, reads: registers first, in their order."""
-    reading = _Reading()
+    """The start values that a block reads, from the code of each instruction: registers first, in order."""
+    reading = _InputTracker()
     for code in codes:
         reading.execute(Decoder(64, code).decode())
     return reading.result()
 
 
-class _Reading:
-    """What has been read and written so far; registers by their whole one."""
+class _InputTracker:
+    """Registers and memory read and written so far; registers by their full one."""
 
     def __init__(self) -> None:
         self._written: set[RegisterValue] = set()
@@ -45,14 +45,14 @@ class _Reading:
         addressing: set[RegisterValue] = set()
         for place in used.used_memory():
             if place.access != OpAccess.NO_MEM_ACCESS:
-                self._reads_memory |= place.access in _KEEPS
+                self._reads_memory |= place.access in _MEMORY_READS
                 addressing |= {part for part in (place.base, place.index) if part}
         self._addresses |= {RegisterExt.full_register(part) for part in addressing}
         registers = [(part.register, part.access) for part in used.used_registers()]
         for register, access in registers:
-            whole = RegisterExt.full_register(register)
-            if access in READS and register not in addressing and whole not in self._written:
-                self._read[whole].add(register)
+            full = RegisterExt.full_register(register)
+            if access in READS and register not in addressing and full not in self._written:
+                self._read[full].add(register)
         for register, access in registers:
             if access in _WRITES and not _is_part(register):
                 self._written.add(RegisterExt.full_register(register))
@@ -65,14 +65,14 @@ class _Reading:
     def _inputs(self, names: Mapping[int, str]) -> Iterator[BlockInput]:
         read = [
             part
-            for whole in sorted(self._read.keys() - {Register.RSP})
-            for part in _distinct_parts(self._read[whole])
+            for full in sorted(self._read.keys() - {Register.RSP})
+            for part in _distinct_parts(self._read[full])
         ]
         for register in filter(RegisterExt.is_gpr, read):
             low = 8 if register in _HIGH else 0
-            whole = names[RegisterExt.full_register(register)]
+            full = names[RegisterExt.full_register(register)]
             bits = 8 * RegisterExt.size(register)
-            yield BlockInput(InputKind.REGISTER, names[register], whole, low, bits)
+            yield BlockInput(InputKind.REGISTER, names[register], full, low, bits)
         vectors = [names[part] for part in read if _is_filled_as_vectors_are(part)]
         if vectors:
             yield BlockInput(InputKind.VECTOR, ", ".join(vectors))
@@ -83,12 +83,12 @@ class _Reading:
 
 
 def _is_part(register: RegisterValue) -> bool:
-    """Whether the rest of a general-purpose register stays when this is written."""
+    """Whether a write of this general-purpose register keeps other bits of the full one."""
     return RegisterExt.is_gpr(register) and 8 * RegisterExt.size(register) < _NARROW
 
 
 def _distinct_parts(registers: Iterable[RegisterValue]) -> list[RegisterValue]:
-    """All parts of a general-purpose register, the widest first; of others the widest one."""
+    """All parts of a general-purpose register, the widest first; of other registers only the widest."""
     parts = sorted(registers, key=lambda register: (-RegisterExt.size(register), register))
     return parts if RegisterExt.is_gpr(parts[0]) else parts[:1]
 

@@ -1,4 +1,4 @@
-"""The loop bodies of experiments of x86-64, and what their instructions read and write."""
+"""Loop bodies of experiments for x86-64, and the reads and writes of their instructions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inference.isa.x86.assembling import LoopCode, unroll, unroll_in_order
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.dependences import accesses_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.surroundings import Surroundings
 
 __all__ = [
@@ -25,11 +25,11 @@ __all__ = [
     "loop_size",
     "machine_bodies",
     "needs_assembler",
+    "needs_avx",
     "padding",
     "surroundings_of",
     "unroll",
     "unroll_in_order",
-    "wants_avx",
 ]
 
 needs_assembler = False
@@ -39,12 +39,12 @@ _AVX_ENCODINGS = ("VEX", "EVEX")
 
 
 def around(avx: bool) -> Surroundings:
-    """What usual bodies need around them; `avx`: VEX-encoded instructions are among them."""
+    """The context of usual bodies; `avx`: VEX-encoded instructions are among them."""
     return Surroundings(avx)
 
 
 def breakers_of(scheme: str) -> Sequence[Kind]:
-    """Kinds of instructions that stand before each copy of a scheme to break its dependencies."""
+    """The kinds of instructions that break a scheme's dependencies, before each copy."""
     return unroll([(scheme, 1)], instructions=1, breaking=True).breakers
 
 
@@ -57,7 +57,7 @@ class X86Bodies:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Where bodies read, which was one word of a line at first: no result is mixed with those."""
+        """The layout of reads: results with another one, one word of a line, are not mixed with these."""
         return {"loads": "words of a line in turn"}
 
     @property
@@ -80,15 +80,15 @@ class X86Bodies:
 
     def unroll(self, terms: Sequence[tuple[str, int]]) -> LoopCode:
         """The body of an experiment."""
-        return unroll(terms, **self.options.of_bodies)
+        return unroll(terms, **self.options.unrolling)
 
     def unroll_in_order(self, order: Sequence[str]) -> LoopCode:
-        """The body in whose copies the schemes stand in this order."""
-        return unroll_in_order(order, **self.options.of_bodies)
+        """A body whose copies contain the schemes in this order."""
+        return unroll_in_order(order, **self.options.unrolling)
 
 
 def machine_bodies(schemes: Collection[str], flags: frozenset[str] | None, options: Options) -> X86Bodies:
-    """What makes the bodies of these schemes for a CPU with these flags, none of which may be known."""
+    """The bodies of these schemes for a CPU with these flags; None where the flags are unknown."""
     known = flags or frozenset()
     return X86Bodies(surroundings_of(schemes, known, options), known)
 
@@ -96,45 +96,42 @@ def machine_bodies(schemes: Collection[str], flags: frozenset[str] | None, optio
 def surroundings_of(
     schemes: Iterable[str], flags: Collection[str], options: Options = DEFAULTS
 ) -> Surroundings:
-    """What loop bodies of these schemes need around them on a processor with these flags."""
+    """The context of loop bodies of these schemes on a processor with these flags."""
     texts = list(schemes)
-    found = [scheme for scheme in _described(texts) if not missing_feature(scheme, flags)]
-    avx = "avx" in flags and wants_avx(texts)
-    return Surroundings.of(found, avx=avx, flags=flags, options=options)
+    supported = [scheme for scheme in _described(texts) if not missing_feature(scheme, flags)]
+    avx = "avx" in flags and needs_avx(texts)
+    return Surroundings.of(supported, avx=avx, flags=flags, options=options)
 
 
-def wants_avx(schemes: Iterable[str]) -> bool:
-    """Whether one of the schemes needs loop bodies with AVX around them; legacy SSE wants them without."""
+def needs_avx(schemes: Iterable[str]) -> bool:
+    """Whether a scheme needs loop bodies with AVX around them; legacy SSE needs them without."""
     return any(scheme.encoding in _AVX_ENCODINGS for scheme in _described(schemes))
 
 
 def _described(texts: Iterable[str]) -> list[Scheme]:
-    return [pair[0] for text in texts if (pair := described(text)) is not None]
+    return [pair[0] for text in texts if (pair := scheme_and_form(text)) is not None]
 
 
 def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> BodyAccesses:
-    """The body that is measured for an experiment with these options.
-
-    Raises `inference.isa.machine_bodies.CannotMeasureError`.
-    """
-    code = unroll(terms, **options.of_bodies)
+    """The measured body of an experiment. Raises `inference.isa.machine_bodies.CannotMeasureError`."""
+    code = unroll(terms, **options.unrolling)
     instructions = accesses_of(block_of_bytes(code.code), alike=True)
     return BodyAccesses(instructions, code.copies, len(code.code))
 
 
 def loop_size(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> LoopSize:
-    """How large the body is that is measured for an experiment; much quicker than what it reads and writes.
+    """The size of the measured body; much quicker than its reads and writes.
 
     Raises `inference.isa.machine_bodies.CannotMeasureError`.
     """
-    code = unroll(terms, **options.of_bodies)
+    code = unroll(terms, **options.unrolling)
     return LoopSize(code.copies * sum(count for _, count in terms), len(code.code), code.copies)
 
 
 def body_accesses(
     terms: Sequence[tuple[str, int]], options: Options = DEFAULTS
 ) -> tuple[tuple[InstructionAccesses, ...], int]:
-    """The instructions of the body that is measured for an experiment, and how many copies of it they are.
+    """The instructions of the measured body, and its number of copies of the experiment.
 
     Raises `inference.isa.machine_bodies.CannotMeasureError`.
     """

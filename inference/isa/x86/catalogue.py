@@ -1,4 +1,4 @@
-"""The schemes of x86-64, and which of them stand for what."""
+"""The schemes of x86-64, and which of them replace others."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86.availability import flag, missing_feature
 from inference.isa.x86.microarchitectures import microarchitecture
 from inference.isa.x86.probes import PREFERRED, PROBES
-from inference.isa.x86.same_work import WORK_OF_OTHERS, same_work
-from inference.isa.x86.scheme_set import SOURCE, described, schemes
+from inference.isa.x86.same_work import EQUIVALENT_SCHEMES, same_work
+from inference.isa.x86.scheme_set import SOURCE, scheme_and_form, schemes
 from inference.isa.x86.starter_set import DIVISIONS
 
 __all__ = [
     "core_of",
     "divisions",
+    "equivalent_schemes",
     "flag",
     "missing_feature",
     "preferred",
@@ -26,37 +27,36 @@ __all__ = [
     "schemes",
     "source",
     "version",
-    "work_of_others",
 ]
 
 divisions = DIVISIONS
 preferred = PREFERRED
 probes = PROBES
-work_of_others = WORK_OF_OTHERS
+equivalent_schemes = EQUIVALENT_SCHEMES
 
 RULES = "fe7ff8b7319e"
-"""Names the schemes that this folder's rules make of the opcode tables: sites with another name load
-them anew. Choose another one where `tests/isa/test_versions_of_schemes.py` finds other schemes."""
+"""Identifies the schemes that this folder's rules make of the opcode tables: sites with another identifier
+load them again. Change it where `tests/isa/test_versions_of_schemes.py` finds other schemes."""
 
 
 def scheme_of(text: str) -> Scheme | None:
-    """The scheme of a text, None where there is none; describes those of one mnemonic instead of all."""
-    pair = described(text)
+    """The scheme of a text, None where there is none; it describes those of one mnemonic instead of all."""
+    pair = scheme_and_form(text)
     return None if pair is None else pair[0]
 
 
 def version() -> str:
-    """The version of the opcode tables, and the name of what the rules make of them."""
+    """The version of the opcode tables, and the identifier of the rules."""
     return f"{SOURCE}, rules {RULES}"
 
 
 def source() -> str:
-    """The same: it says all."""
+    """The version, which names the source."""
     return version()
 
 
 def core_of(facts: Mapping[str, Any]) -> Microarchitecture | None:
-    """By vendor, family, model and, of hybrid processors, the kind of core."""
+    """The core by vendor, family, model and, for hybrid processors, the kind of core."""
     if not all(type(facts.get(key)) is int for key in ("family", "model")):
         return None
     kind = str(facts.get("core_type") or "")

@@ -39,10 +39,10 @@ def category(
     *,
     string: bool,
 ) -> str:
-    """The category of an instruction; `system` where no rule speaks.
+    """The category of an instruction; `system` where no rule applies.
 
-    `encoding` and `flow` are iced's `EncodingKind` and `FlowControl`; `string` says that an operand is memory
-    at rsi or rdi, which tells `movsd` the string instruction from `movsd` the vector one.
+    `encoding` and `flow` are iced's `EncodingKind` and `FlowControl`; `string`: an operand is memory at rsi
+    or rdi, which distinguishes the string instruction `movsd` from the vector one.
     """
     if flow in _BY_FLOW:
         return _BY_FLOW[flow]

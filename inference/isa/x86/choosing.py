@@ -1,7 +1,7 @@
-"""Registers that may be chosen for an operand, or that a scheme uses whatever is chosen.
+"""Registers that can be chosen for an operand, and registers that a scheme uses in any case.
 
-Registers that alias (rax, eax, ax, ah, al) count as one *family*, numbered as the hardware does; a *bank* is
-a set of families that can stand in for each other.
+Registers that alias (rax, eax, ax, ah, al) are one *family*, numbered as in hardware; a *bank* is a set of
+interchangeable families.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ and st0 is an operand of nearly every x87 instruction."""
 LINE = 64
 """Bytes of a cache line."""
 LEGACY_VECTORS = 16
-"""Vector registers that encodings other than EVEX can name."""
+"""Number of vector registers that encodings other than EVEX can name."""
 
 _FIRST = {
     GPR16.name: ("ax", 16),
@@ -74,10 +74,10 @@ _BANKS: dict[str, Bank] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegisterChoice:
-    """An operand, or a part of one, for which a register may be chosen.
+    """An operand, or a part of one, whose register can be chosen.
 
-    `registers` maps the families that fit to iced's registers; `position` is that of the operand and `hole`
-    what its text calls it.
+    `registers` maps the possible families to iced's registers; `position` is that of the operand and `hole`
+    its name in the text.
     """
 
     bank: Bank
@@ -90,7 +90,7 @@ class RegisterChoice:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A register that the scheme uses whatever is chosen elsewhere, be it in its text or implicitly."""
+    """A register that the scheme always uses, explicitly or implicitly."""
 
     bank: Bank
     family: int
@@ -104,7 +104,7 @@ class Fixed:
 
 
 def family_of(register: RegisterValue) -> tuple[Bank, int]:
-    """Bank and family of a register that instructions compute with."""
+    """Bank and family of a general-purpose, vector, mask, MMX or x87 register."""
     if RegisterExt.is_vector_register(register):
         return "vector", RegisterExt.full_register(register) - Register.ZMM0
     if RegisterExt.is_mm(register):
@@ -117,15 +117,15 @@ def family_of(register: RegisterValue) -> tuple[Bank, int]:
 
 
 def bank_of(hole: str) -> Bank:
-    """The bank of the registers that a hole of this name stands for."""
+    """The bank of a hole's registers."""
     return _BANKS.get(hole, "general")
 
 
 def aliases(hole: str, *, choosable: bool = False) -> dict[int, RegisterValue]:
-    """{family: its register of the class that the hole stands for}; `choosable`: without reserved ones."""
-    found = _aliases(hole)
+    """{family: its register in the hole's class}; `choosable`: without reserved ones."""
+    registers = _aliases(hole)
     reserved = RESERVED[bank_of(hole)] if choosable else frozenset()
-    return {family: register for family, register in found.items() if family not in reserved}
+    return {family: register for family, register in registers.items() if family not in reserved}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How instructions of x86-64 go on: decoded ones as steps of `inference.isa.code.control_flow`."""
+"""The control flow of x86-64 instructions: steps of `inference.isa.code.control_flow`."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ def step_of(instruction: Instruction, code: bytes) -> CodeStep:
 
 
 def steps_of(code: bytes, address: int = ADDRESS_OF_CODE) -> list[CodeStep]:
-    """Machine code that lies at an address. Raises `BlockError` at bytes that are no instruction."""
+    """Machine code at an address. Raises `BlockError` at undecodable bytes."""
     steps = []
-    for one in Decoder(64, code, ip=address):
-        begin = one.ip - address
-        if one.is_invalid:
-            rest = code[begin : begin + 8].hex()
-            raise BlockError(f"the bytes from number {begin + 1} on ({rest}…) are no instruction of x86-64")
-        steps.append(step_of(one, code[begin : begin + one.len]))
+    for instruction in Decoder(64, code, ip=address):
+        start = instruction.ip - address
+        if instruction.is_invalid:
+            digits = code[start : start + 8].hex()
+            raise BlockError(f"the bytes from number {start + 1} on ({digits}…) are no instruction of x86-64")
+        steps.append(step_of(instruction, code[start : start + instruction.len]))
     return steps
 
 
 def steps_of_region(code: bytes, address: int) -> Iterator[CodeStep]:
-    """Whatever the bytes are: what is no instruction ends a path, and the next byte is tried then."""
-    decoder, one = Decoder(64, code, ip=address), Instruction()
+    """Arbitrary bytes: an undecodable byte ends a path and is skipped."""
+    decoder, instruction = Decoder(64, code, ip=address), Instruction()
     position = 0
     while decoder.can_decode:
-        decoder.decode_out(one)
-        if one.is_invalid:
+        decoder.decode_out(instruction)
+        if instruction.is_invalid:
             yield CodeStep(address + position, code[position : position + 1], "end")
             position += 1
             decoder.position = position
             decoder.ip = address + position
         else:
-            yield step_of(one, code[position : position + one.len])
-            position += one.len
+            yield step_of(instruction, code[position : position + instruction.len])
+            position += instruction.len

@@ -1,9 +1,8 @@
-"""What a scheme demands of registers and memory, as the allocation sees it (thesis §3.2.1).
+"""Registers and memory that a scheme needs, for the allocation (thesis §3.2.1).
 
-Every operand has a role, R, W or RW, which is its access with one exception: a mere write that leaves a part
-of the register as it was, or that the hardware treats as if it did, is RW. Copies of such an instruction that
-share a register wait for each other like those of any other RW operand, so they need as many registers as
-there are. These are
+Every operand has a role, R, W or RW, which is its access with one exception: a mere write that preserves a
+part of the register, or that the hardware treats so, is RW. Copies of such an instruction in one register
+wait for each other like those of any other RW operand, so they need as many registers as possible. These are
 
 - writes of 8 or 16 bits of a general-purpose register,
 - `popcnt`, `lzcnt` and `tzcnt`, which wait for their old result on Intel's cores before Ice Lake.
@@ -52,8 +51,8 @@ from inference.isa.x86.holes import (
 )
 from inference.isa.x86.iced_types import RegisterValue
 
-INDICES = 15
-"""The vector register that holds the indices of gathers, all zero (see `surroundings`)."""
+INDEX_VECTOR = 15
+"""The vector register with the indices of gathers, all zero (see `surroundings`)."""
 
 _FAMILIES = frozenset(range(16))
 _WITHOUT_REX: dict[str, frozenset[int]] = {
@@ -72,12 +71,13 @@ _INDICES = _FAMILIES - {RSP}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demands:
-    """All choices of a scheme, its fixed registers, and the role of its memory operand, if it has one.
+    """All choices of a scheme, its fixed registers, and the role of its memory operand, None without.
 
-    `memory_bytes`: the size of what lies there, a whole line where indices lead away from it.
-    `low_base`: memory is addressed through rsi, because ah, bh, ch and dh cannot be named together with r14.
-    `index`: the register of indices that goes with it. `breakers` stand before
-    each instance; what is chosen for them is among the choices.
+    Attributes:
+        memory_bytes: Size in bytes of the memory operand, a full line for one with indices.
+        low_base: Memory is addressed through rsi, because ah, bh, ch and dh cannot be combined with r14.
+        index: The register of indices of the memory operand.
+        breakers: Instructions before each instance; their registers are among the choices.
     """
 
     choices: tuple[RegisterChoice, ...]
@@ -90,12 +90,12 @@ class Demands:
 
 
 def obstacle(scheme: Scheme, form: Form, *, breaking: bool = False) -> str:
-    """Why the scheme cannot be measured, in the words of its exclusion; empty where it can.
+    """Why the scheme cannot be measured, as in its exclusion; "" where it can.
 
-    `breaking`: other instructions may stand before each copy of it (`breaking`).
+    `breaking`: other instructions may break its dependencies (`breaking`).
     """
-    found = reasons(form, OpCodeInfo(form.code), scheme.category, features(form.code), scheme.operands)
-    return next((one for one in found if prevents_measuring(one, breaking=breaking)), "")
+    exclusions = reasons(form, OpCodeInfo(form.code), scheme.category, features(form.code), scheme.operands)
+    return next((reason for reason in exclusions if prevents_measuring(reason, breaking=breaking)), "")
 
 
 def demands(scheme: Scheme, form: Form) -> Demands:
@@ -122,7 +122,7 @@ def demands(scheme: Scheme, form: Form) -> Demands:
     before = tuple(breakers(scheme, choices, used_up))
     choices += [choice for breaker in before for choice in breaker.choices]
     fixed = [Fixed.of(operand) for operand in scheme.operands if _is_fixed_register(operand)]
-    fixed += _kept_from_others(form, index)
+    fixed += _reserved_registers(form, index)
     low_base = high and memory is not None
     return Demands(tuple(choices), tuple(fixed), memory, low_base, index, before, memory_bytes)
 
@@ -130,13 +130,13 @@ def demands(scheme: Scheme, form: Form) -> Demands:
 def _register(scheme: Scheme, form: Form, position: int, operand: Operand, *, high: bool) -> RegisterChoice:
     hole = form.holes[position]
     bank = bank_of(hole.name)
-    found = aliases(hole.name, choosable=True)
-    fitting = _HALVES.get(hole.name, frozenset(found))
+    registers = aliases(hole.name, choosable=True)
+    fitting = _HALVES.get(hole.name, frozenset(registers))
     if high:
         fitting &= _WITHOUT_REX[hole.name]
     if bank == "vector" and OpCodeInfo(form.code).encoding != EncodingKind.EVEX:
         fitting &= frozenset(range(LEGACY_VECTORS))
-    chosen = {family: found[family] for family in sorted(fitting & found.keys())}
+    chosen = {family: registers[family] for family in sorted(fitting & registers.keys())}
     return RegisterChoice(bank, _role(scheme, operand, bank), "register", position, chosen, hole.name)
 
 
@@ -163,11 +163,11 @@ def _address(position: int, hole: Hole) -> Iterator[RegisterChoice]:
 
 
 def _index(hole: Hole) -> RegisterValue | None:
-    """The register of indices, as wide as the hole has it; None where it has none."""
+    """The register of indices in the hole's width; None without."""
     if not RegisterExt.is_vector_register(hole.vector_index):
         return None
     _, family = family_of(hole.vector_index)
-    return cast(RegisterValue, hole.vector_index + INDICES - family)
+    return cast(RegisterValue, hole.vector_index + INDEX_VECTOR - family)
 
 
 def _mask(scheme: Scheme, form: Form, choices: Sequence[RegisterChoice]) -> RegisterChoice | None:
@@ -183,10 +183,10 @@ def _is_fixed_register(operand: Operand) -> bool:
     return operand.kind == "register" and bool(operand.registers)
 
 
-def _kept_from_others(form: Form, index: RegisterValue | None) -> Iterator[Fixed]:
-    """Registers that nobody else shall choose: the indices, and the second one of each pair of masks."""
+def _reserved_registers(form: Form, index: RegisterValue | None) -> Iterator[Fixed]:
+    """Registers that no other operand may use: the indices, and the second of each pair of masks."""
     if index is not None:
-        yield Fixed("vector", INDICES, "RW")
+        yield Fixed("vector", INDEX_VECTOR, "RW")
     for hole in form.holes:
         if hole.name == MASK_PAIR.name:
             yield from (Fixed("mask", family + 1, "RW") for family in aliases(hole.name))

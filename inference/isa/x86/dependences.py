@@ -1,7 +1,7 @@
-"""Which locations the instructions of an x86-64 block read and write, operand by operand of their schemes.
+"""Locations that the instructions of an x86-64 block read and write, by the operands of their schemes.
 
-The stack pointer as `push` and `pop` move it is no location: cores follow it ahead of everything else, but
-wait for whatever else writes it. Accesses whose addresses are not known to be the same are taken to be apart.
+The stack pointer as moved by `push` and `pop` is no location: cores track it ahead of execution, but wait for
+other instructions that write it. Accesses with addresses that are not known to be equal count as separate.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from inference.isa.x86.operand_places import (
     is_partial,
     places,
 )
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.steps import Step, step_of
 
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
 _ON_STACK = f"stack {DATA}"
 _IN_CODE = ((CODE, 1),)
-_READ_BEFORE = 1 << 14
-"""Instructions, about a kilobyte each; blocks of a program have the same ones over and over."""
+_CACHED_INSTRUCTIONS = 1 << 14
+"""About a kilobyte each; blocks of a program have the same instructions over and over."""
 
 
 def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
-    """Of each instruction, in their order.
+    """The reads and writes of each instruction, in order.
 
-    `alike`: registers start with the same number, as machines that measure blocks have it, so that those
-    which the block does not write lead to the same places.
+    `alike`: registers start with the same number, as on machines that measure blocks, so that all registers
+    which the block does not write point to the same place.
     """
-    codes = [one.code for one in block.instructions]
+    codes = [own.code for own in block.instructions]
     steps = [step_of(code) for code in codes]
     if sum(step.accesses for step in steps) > 1 or any(map(_is_by_values, steps)):
         code_bytes = 0 if block.kind == LOOP else len(block.code)
@@ -58,80 +58,82 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     else:  # nothing that it could meet
         addresses = [InstructionAddresses()] * len(codes)
     stack_moved = any(step.moves_stack_pointer for step in steps)
-    found, begin, depth = [], 0, 0
-    for code, step, at in zip(codes, steps, addresses, strict=True):
-        one = _accesses_anywhere(code)
-        if one.in_memory:
-            one = _placed(one, at, begin, depth)
+    block_accesses, start, depth = [], 0, 0
+    for code, step, address in zip(codes, steps, addresses, strict=True):
+        own = _accesses_anywhere(code)
+        if own.in_memory:
+            own = _with_addresses(own, address, start, depth)
             if stack_moved and step.mnemonic in _STACK:
-                one = one._replace(reads=(*one.reads, OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)))
-        if at.shift is not None and not step.shift_count(at.shift):
-            one = one._replace(immediate=0, keeps_flags=True)
-        found.append(one)
-        begin += len(code)
-        depth += step.pushed
+                own = own._replace(reads=(*own.reads, OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)))
+        if address.shift is not None and not step.shift_count(address.shift):
+            own = own._replace(immediate=0, keeps_flags=True)
+        block_accesses.append(own)
+        start += len(code)
+        depth += step.stack_increment
     if stack_moved:
-        for place in _behind_stack(found, [step.mnemonic for step in steps]):
-            found[place] = found[place]._replace(behind_stack=True)
-    return tuple(found)
+        for place in _behind_stack(block_accesses, [step.mnemonic for step in steps]):
+            block_accesses[place] = block_accesses[place]._replace(behind_stack=True)
+    return tuple(block_accesses)
 
 
 def _is_by_values(step: Step) -> bool:
-    """Whether it makes a difference what registers hold, even if nothing else accesses memory."""
-    return bool(step.pushed) or step.is_shift_by_register
+    """Whether start values of registers make a difference, even without another access to memory."""
+    return bool(step.stack_increment) or step.is_shift_by_register
 
 
 def _behind_stack(block: Sequence[InstructionAccesses], mnemonics: Sequence[str]) -> Iterator[int]:
-    """The places of what computes with the stack pointer, where what read it last, in this iteration or the
-    one before, is `push` or `pop`, say: what they moved it by is added first.
+    """The indices of instructions that compute with the stack pointer behind `push`, `pop` or the like, in
+    this iteration or the previous one: the core adds a synchronising µop first.
 
-    Not of `lea`, which adds that with its own displacement (Zen 4).
+    Not `lea`, which adds the offset with its own displacement (Zen 4).
     """
     ahead = False
     for place in range(2 * len(block)):
-        one, mnemonic = block[place % len(block)], mnemonics[place % len(block)]
+        accesses, mnemonic = block[place % len(block)], mnemonics[place % len(block)]
         if mnemonic in _STACK:
             ahead = True
-        elif any(each.location == _STACK_POINTER for each in one.reads):
-            writes = any(each.location == _STACK_POINTER for each in one.writes)
+        elif any(access.location == _STACK_POINTER for access in accesses.reads):
+            writes = any(access.location == _STACK_POINTER for access in accesses.writes)
             if ahead and writes and place >= len(block) and mnemonic != "lea":
                 yield place - len(block)
             ahead = False
 
 
-def _placed(
-    one: InstructionAccesses, at: InstructionAddresses, begin: int, depth: int
+def _with_addresses(
+    own: InstructionAccesses, addresses: InstructionAddresses, start: int, depth: int
 ) -> InstructionAccesses:
-    """With the addresses that it has in its block, behind so many bytes of code and as many on the stack."""
+    """The accesses with their addresses in the block, behind so many bytes of code and on the stack."""
 
     def placed(access: OperandAccess) -> OperandAccess:
-        known = access.memory
-        if known is None:
+        memory = access.memory
+        if memory is None:
             return access
         on_stack = access.operand == _ON_STACK
-        before = depth if on_stack else begin if known.registers == _IN_CODE else 0
-        address = at.stack if on_stack else at.memory
+        displacement = depth if on_stack else start if memory.registers == _IN_CODE else 0
+        address = addresses.stack if on_stack else addresses.memory
         if address is None:
-            return access if not before else access._replace(memory=known.behind(before))
+            return access._replace(memory=memory.with_displacement(displacement)) if displacement else access
         parts, offset, step, page = address
         place = MemoryPlace(
-            parts, offset, known.bits, step, page, known.registers, known.displacement + before
+            parts, offset, memory.bits, step, page, memory.registers, memory.displacement + displacement
         )
         return OperandAccess(access.operand, access.location, place)
 
-    return one._replace(reads=tuple(map(placed, one.reads)), writes=tuple(map(placed, one.writes)))
+    return own._replace(reads=tuple(map(placed, own.reads)), writes=tuple(map(placed, own.writes)))
 
 
-@lru_cache(maxsize=_READ_BEFORE)
+@lru_cache(maxsize=_CACHED_INSTRUCTIONS)
 def _accesses_anywhere(code: bytes) -> InstructionAccesses:
-    """What is the same wherever an instruction is in a block: all but the addresses of what it accesses."""
+    """The accesses that are independent of the block: all but their addresses."""
     instruction = Decoder(64, code).decode()
     scheme = scheme_of(instruction)
-    known = None if scheme is None else described(scheme)
-    return InstructionAccesses(None, (), ()) if known is None else _Reader(known[0], instruction).accesses()
+    scheme_form = None if scheme is None else scheme_and_form(scheme)
+    if scheme_form is None:
+        return InstructionAccesses(None, (), ())
+    return _AccessReader(scheme_form[0], instruction).accesses()
 
 
-class _Reader:
+class _AccessReader:
     def __init__(self, scheme: Scheme, instruction: Instruction) -> None:
         self._scheme = scheme
         self._instruction = instruction
@@ -140,71 +142,71 @@ class _Reader:
     def accesses(self) -> InstructionAccesses:
         reads: list[OperandAccess] = []
         writes: list[OperandAccess] = []
-        for each in _known_places(self._scheme.text):
-            place = each.place
-            if each.in_address:
+        for known_place in _scheme_places(self._scheme.text):
+            place = known_place.place
+            if known_place.in_address:
                 reads += [OperandAccess(place.name, name) for name in self._address_registers(place)]
                 continue
-            for access in self._locations(each):
-                if each.is_read:
+            for access in self._locations(known_place):
+                if known_place.is_read:
                     reads.append(access)
-                if each.is_written:
+                if known_place.is_written:
                     writes.append(access)
         for operand in self._scheme.operands:
             if operand.kind == "flags":
-                touched = [OperandAccess(FLAGS, f"flag {name}") for name in operand.registers]
+                flag_accesses = [OperandAccess(FLAGS, f"flag {name}") for name in operand.registers]
             elif operand.kind == "memory" and operand.implicit and self._on_stack:
-                touched = [OperandAccess(_ON_STACK, memory=self._pushed(operand.width))]
+                flag_accesses = [OperandAccess(_ON_STACK, memory=self._pushed(operand.width))]
             else:
                 continue
-            reads += touched if "R" in operand.access else []
-            writes += touched if "W" in operand.access else []
+            reads += flag_accesses if "R" in operand.access else []
+            writes += flag_accesses if "W" in operand.access else []
         explicit = list(self._explicit_registers())
-        one_register = len(explicit) > 1 and len(set(explicit)) == 1
+        same_register = len(explicit) > 1 and len(set(explicit)) == 1
         vector = any(name.startswith("vector") for name in explicit)
         return InstructionAccesses(
             self._scheme.text,
             tuple(reads),
             tuple(writes),
-            one_register,
+            same_register,
             vector,
             immediate=self._immediate(),
         )
 
     def _immediate(self) -> int | None:
-        one = self._instruction
-        kinds = [one.op_kind(place) for place in range(one.op_count)]
-        return one.immediate8 if OpKind.IMMEDIATE8 in kinds else None
+        instruction = self._instruction
+        kinds = [instruction.op_kind(place) for place in range(instruction.op_count)]
+        return instruction.immediate8 if OpKind.IMMEDIATE8 in kinds else None
 
-    def _locations(self, each: _KnownPlace) -> Iterator[OperandAccess]:
-        place = each.place
+    def _locations(self, known_place: _SchemePlace) -> Iterator[OperandAccess]:
+        place = known_place.place
         if place.name == MASK:
             if RegisterExt.is_k(self._instruction.op_mask):
                 yield OperandAccess(MASK, _location(self._instruction.op_mask))
-        elif each.in_memory:
+        elif known_place.in_memory:
             yield OperandAccess(place.name, memory=self._memory(place.operand.width))
-        elif each.fixed:
-            if not (self._on_stack and each.fixed == _STACK_POINTER):
-                yield OperandAccess(place.name, each.fixed)
+        elif known_place.fixed:
+            if not (self._on_stack and known_place.fixed == _STACK_POINTER):
+                yield OperandAccess(place.name, known_place.fixed)
         elif place.position is not None and place.operand.kind == "register":
             yield OperandAccess(place.name, _location(self._instruction.op_register(place.position)))
 
     def _explicit_registers(self) -> Iterator[str]:
-        """Location of every explicit register operand that can be chosen, masks apart."""
-        for each in _known_places(self._scheme.text):
-            if each.chosen is not None:
-                yield _location(self._instruction.op_register(each.chosen))
+        """The location of each explicit register operand that can be chosen, without masks."""
+        for known_place in _scheme_places(self._scheme.text):
+            if known_place.chosen is not None:
+                yield _location(self._instruction.op_register(known_place.chosen))
 
     def _address_registers(self, place: Place) -> Iterator[str]:
-        one = self._instruction
-        wanted: Sequence[RegisterValue] = (one.memory_base, one.memory_index)
+        instruction = self._instruction
+        registers: Sequence[RegisterValue] = (instruction.memory_base, instruction.memory_index)
         if place.name.endswith("base"):
-            wanted = wanted[:1]
+            registers = registers[:1]
         elif place.name.endswith("index"):
-            wanted = wanted[1:]
+            registers = registers[1:]
         elif place.name.endswith(ADDRESS):  # a vector of indices is a source of its own
-            wanted = [one for one in wanted if not RegisterExt.is_vector_register(one)]
-        for register in wanted:
+            registers = [register for register in registers if not RegisterExt.is_vector_register(register)]
+        for register in registers:
             if _is_tracked(register):
                 yield _location(register)
 
@@ -213,11 +215,11 @@ class _Reader:
         return MemoryPlace(None, 0, bits, None, 0, STACK, behind)
 
     def _memory(self, bits: int) -> MemoryPlace:
-        one = self._instruction
-        displacement = one.memory_displacement
+        insn = self._instruction
+        displacement = insn.memory_displacement
         displacement -= 1 << 64 if displacement >= 1 << 63 else 0
         registers: Counter[str] = Counter()
-        for register, scale in ((one.memory_base, 1), (one.memory_index, one.memory_index_scale)):
+        for register, scale in ((insn.memory_base, 1), (insn.memory_index, insn.memory_index_scale)):
             if _is_tracked(register):
                 registers[_location(register)] += scale
             elif RegisterExt.is_ip(register):
@@ -226,11 +228,11 @@ class _Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownPlace:
-    """An operand with what is the same in all instructions of a scheme.
+class _SchemePlace:
+    """An operand with the properties that all instructions of a scheme share.
 
-    `fixed`: the location of a register that cannot be chosen, "" of others; `chosen`: the position of one
-    that can.
+    `fixed`: the location of a fixed register, "" otherwise; `chosen`: the position of a register that can be
+    chosen.
     """
 
     place: Place
@@ -243,22 +245,22 @@ class _KnownPlace:
 
 
 @cache
-def _known_places(text: str) -> tuple[_KnownPlace, ...]:
+def _scheme_places(text: str) -> tuple[_SchemePlace, ...]:
     """The operands of a scheme, without its flags."""
-    found = described(text)
-    if found is None:
+    scheme_form = scheme_and_form(text)
+    if scheme_form is None:
         return ()
-    return tuple(_known_place(place) for place in places(found[0]) if place.name != FLAGS)
+    return tuple(_scheme_place(place) for place in places(scheme_form[0]) if place.name != FLAGS)
 
 
-def _known_place(place: Place) -> _KnownPlace:
+def _scheme_place(place: Place) -> _SchemePlace:
     operand = place.operand
     fixed = ""
     if operand.kind == "register" and operand.registers:
         register = Fixed.of(operand)
         fixed = f"{register.bank} {register.family}"
     choosable = operand.kind == "register" and not operand.registers and place.name != MASK
-    return _KnownPlace(
+    return _SchemePlace(
         place,
         is_in_address(place),
         place.name.endswith(DATA) and operand.kind == "memory",
@@ -281,10 +283,10 @@ def _is_tracked(register: RegisterValue) -> bool:
 
 
 def name_of_location(location: str) -> str:
-    """What people call a location: `rax`, `xmm3`, `the carry flag`."""
-    bank, _, rest = location.partition(" ")
+    """The usual name of a location: `rax`, `xmm3`, `CF`."""
+    bank, _, suffix = location.partition(" ")
     if bank == "flag":
-        return rest.upper()
+        return suffix.upper()
     if bank == "general":
-        return register_names()[Register.RAX + int(rest)]
-    return {"vector": "xmm", "mask": "k"}.get(bank, f"{bank} ") + rest
+        return register_names()[Register.RAX + int(suffix)]
+    return {"vector": "xmm", "mask": "k"}.get(bank, f"{bank} ") + suffix

@@ -1,4 +1,4 @@
-"""Short blocks whose instructions wait for each other, as compiled code does and loop bodies do not."""
+"""Short blocks of dependent instructions, as in compiled code but not in loop bodies."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from random import Random
 from iced_x86 import Encoder, Instruction
 
 from inference.isa.machine_bodies import CannotMeasureError
-from inference.isa.x86.assembling import pattern, put_register
+from inference.isa.x86.assembling import pattern, set_register
 from inference.isa.x86.choosing import BANKS, RESERVED, Bank
 from inference.isa.x86.demands import demands, obstacle
 from inference.isa.x86.instances import ADDRESS_OF_CODE
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
 _POOL = 3, 6
-"""Registers of a bank that the instructions of a block share: the fewest, and the most. With three nearly all
-of a block is one chain; of more than six, few are read again."""
+"""Registers of a bank that the instructions of a block share: the fewest, and the most. With three, nearly
+all of a block is one chain; with more than six, few registers are read again."""
 _FAMILIES = 8
-"""Of which they are drawn: those that every encoding can name."""
+"""The pools are drawn from families that every encoding can name."""
 
 Pools = dict[Bank, list[int]]
 
 
 def dependent_block(schemes: Sequence[str], dice: Random) -> bytes:
-    """Machine code of the schemes in this order, with registers of a few that the dice draw.
+    """Machine code of the schemes in this order, with random registers of a small pool.
 
-    An instruction has another register for each of its operands: with the same one for all, some cores
-    execute it otherwise. Equal dice give equal code. Raises `CannotMeasureError` for a scheme that is
-    unknown or cannot be measured, and where the registers do not suffice.
+    An instruction has another register for each of its operands: with one register for all, some cores
+    execute it otherwise. The same state of `dice` gives the same code. Raises `CannotMeasureError` for a
+    scheme that is unknown or cannot be measured, and where there are too few registers.
     """
     pools = {bank: _pool(bank, dice) for bank in BANKS}
     encoder = Encoder(64)
@@ -43,10 +43,10 @@ def _pool(bank: Bank, dice: Random) -> list[int]:
 
 
 def _instruction(text: str, pools: Pools, dice: Random) -> Instruction:
-    found = described(text)
-    if found is None:
+    scheme_form = scheme_and_form(text)
+    if scheme_form is None:
         raise CannotMeasureError(text, "there is no such scheme for x86-64")
-    scheme, form = found
+    scheme, form = scheme_form
     if reason := obstacle(scheme, form):
         raise CannotMeasureError(text, reason)
     instruction = pattern(form)
@@ -57,5 +57,5 @@ def _instruction(text: str, pools: Pools, dice: Random) -> Instruction:
             raise CannotMeasureError(text, "the registers do not suffice")
         family = dice.choice(fitting)
         free[choice.bank].remove(family)
-        put_register(instruction, choice.part, choice.position, choice.registers[family])
+        set_register(instruction, choice.part, choice.position, choice.registers[family])
     return instruction

@@ -1,4 +1,4 @@
-"""What documents say of cores of x86-64."""
+"""The textbook facet of x86-64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GENERAL = frozenset("rax eax ax al rcx ecx cx cl rdx edx dx dl rbx ebx bx bl rs
 
 
 def beyond_ports(scheme: Scheme, ports: Collection[str]) -> str:
-    """Why documented usages of these ports do not tell the scheme's time, "" where they do.
+    """Why documented usages of these ports do not determine the scheme's time, "" where they do.
 
     `ports` are the names of all ports of the reference.
     """

@@ -1,12 +1,12 @@
 """Why a scheme is not in the default inference set, in words for the user.
 
-The default set holds what a throughput measurement in user mode can say something about: copies of the scheme
-can be made independent of each other, and nothing but ports limits how fast they run. There are three kinds
-of reasons against a scheme, told apart by how they begin, so that a database can tell as well:
+The default set contains the schemes that a throughput measurement in user mode can characterise: their copies
+can be made independent, and only ports limit their throughput. There are three kinds of reasons against a
+scheme, distinguished by their prefixes, in a database too:
 
-- it belongs to a group that is measured when asked for (`GROUPS`), or is a special case of another scheme,
-- something hard-wired is read and written, so that copies are independent only with another instruction in
-  front of each (`BREAKABLE`, see `breaking`),
+- it belongs to a group that is measured on request (`GROUPS`), or is a special case of another scheme,
+- something hard-wired is read and written, so that copies are independent only with another instruction
+  before each (`BREAKABLE`, see `breaking`),
 - anything else: it is not measured at all.
 """
 
@@ -39,26 +39,26 @@ _X87_STATE = frozenset({"fldcw", "fldenv", "fnstenv", "fnsave", "frstor", "fnini
 def exclusion(
     form: Form, info: OpCodeInfo, kind: str, features: Sequence[str], operands: Sequence[Operand]
 ) -> str:
-    """The weightiest reason for leaving a scheme out of the default inference set, "" where there is none."""
-    return min(reasons(form, info, kind, features, operands), key=_weight, default="")
+    """The most severe reason for excluding a scheme from the default inference set, "" without any."""
+    return min(reasons(form, info, kind, features, operands), key=_rank, default="")
 
 
 def prevents_measuring(reason: str, *, breaking: bool = False) -> bool:
-    """Whether a reason means that a scheme cannot be measured, not only that it is not offered by default.
+    """Whether a scheme with this reason cannot be measured, instead of only not being in the default set.
 
-    `breaking`: other instructions break what dependencies they can.
+    `breaking`: other instructions break dependencies where possible.
     """
     return not reason.startswith((*SELECTABLE, *BREAKABLE) if breaking else SELECTABLE)
 
 
-def _weight(reason: str) -> int:
+def _rank(reason: str) -> int:
     return 2 if reason.startswith(SELECTABLE) else 1 if reason.startswith(BREAKABLE) else 0
 
 
 def reasons(
     form: Form, info: OpCodeInfo, kind: str, features: Sequence[str], operands: Sequence[Operand]
 ) -> Iterator[str]:
-    """All reasons for leaving a scheme out of the default inference set."""
+    """All reasons for excluding a scheme from the default inference set."""
     if info.is_privileged or info.must_be_cpl0 or info.is_input_output:
         yield "needs kernel rights"
     if info.encoding == EncodingKind.EVEX:
@@ -77,7 +77,7 @@ def reasons(
 
 
 def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> Iterator[str]:
-    """The reasons in the form and its operands that hold."""
+    """The reasons from the form and its operands."""
     names = {hole.name for hole in form.holes}
     in_memory = any(hole.kind == "memory" for hole in form.holes)
     legacy_vector = info.encoding == EncodingKind.LEGACY and (
@@ -102,13 +102,13 @@ def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> I
             "divides by the second byte of a register, which small values leave zero",
         ),
         (_has_fixed_address(operands), "accesses memory at a fixed register"),
-        (_touches_direction(operands), "changes the direction of string instructions"),
+        (_uses_direction_flag(operands), "changes the direction of string instructions"),
     )
     return (reason for holds, reason in possible if holds)
 
 
 def _by_stack(form: Form) -> Iterator[str]:
-    """What x87's registers are in the way of: they are numbered from the top of a stack."""
+    """The reasons from x87's registers, which are numbered from the top of a stack."""
     moves = instance(form).fpu_stack_increment_info()
     if form.mnemonic in _X87_STATE:
         yield "changes or saves the state of the x87 unit"
@@ -121,12 +121,12 @@ def _has_fixed_address(operands: Sequence[Operand]) -> bool:
     return any(operand.kind == "memory" and operand.registers for operand in operands)
 
 
-def _touches_direction(operands: Sequence[Operand]) -> bool:
+def _uses_direction_flag(operands: Sequence[Operand]) -> bool:
     return any(operand.kind == "flags" and "df" in operand.registers for operand in operands)
 
 
 def _by_dependency(operands: Sequence[Operand]) -> Iterator[str]:
-    """Why copies of the scheme cannot be made independent: something fixed is both read and written."""
+    """Why copies of the scheme cannot be independent: a fixed operand is both read and written."""
     for operand in operands:
         if operand.access != "RW":
             continue

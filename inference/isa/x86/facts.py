@@ -1,3 +1,3 @@
-"""What x86-64 is called."""
+"""The name of x86-64."""
 
 NAME = "x86-64"

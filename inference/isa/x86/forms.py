@@ -1,7 +1,7 @@
-"""Every form that an x86-64 instruction can take, enumerated from the opcode tables of iced-x86.
+"""All forms of x86-64 instructions, enumerated from the opcode tables of iced-x86.
 
 A form is one opcode with one hole chosen for each operand, a prefix, and for EVEX a decoration. Several forms
-can read the same (`add r, r` has two encodings); the scheme set keeps the first.
+may have the same text (`add r, r` has two encodings); the scheme set keeps the first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from inference.isa.x86.iced_types import CodeValue, MemorySizeValue
 
 
 def enum_names(enum: object) -> dict[int, str]:
-    """{value: name} of one of iced's enums, which are modules of numbers at run time."""
+    """{value: name} of one of iced's enumerations, which are modules of numbers at run time."""
     return {
         value: name
         for name, value in vars(enum).items()
@@ -54,7 +54,7 @@ FEATURES = enum_names(CpuidFeature)
 _VIA_ONLY = ("PADLOCK", "CENTAUR", "CYRIX")
 _NEAR_BRANCH_66 = frozenset({Kind.BR16_1, Kind.BR16_2, Kind.BR32_1, Kind.BR32_4})
 _DECODED_OTHERWISE = frozenset({Code.RETNW, Code.RETNW_IMM16, Code.CALL_RM16, Code.JMP_RM16, Code.UD0})
-"""Near branches whose 66 prefix Intel's processors ignore, and `ud0` without the operand that they read."""
+"""Near branches whose 66 prefix Intel's processors ignore, and `ud0` without its operand."""
 
 PREFIXES = frozenset({"lock", "rep", "repe", "repne", "data16", "rex.w"})
 _REPEATED_WHILE_EQUAL = ("cmps", "scas")
@@ -62,17 +62,20 @@ STRING_REGISTERS = frozenset({"rsi", "rdi"})
 _PREDICATES = {
     f"{prefix}cmp{kind}": count for prefix, count in (("", 8), ("v", 32)) for kind in ("ps", "pd", "ss", "sd")
 }
-"""Number of comparison predicates: assemblers give every predicate a mnemonic of its own."""
+"""Number of comparison predicates: assemblers have a mnemonic for each predicate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """One encoding of a scheme: `code` is iced's, `holes` has one entry per explicit operand.
 
-    `prefix`, empty or one of `PREFIXES`, stands before the mnemonic. `masking` is "",
-    `{k}` or `{k}{z}`; `rounding` is "", `{er}` or `{sae}`; `broadcast` is the number of copies of a memory
-    element, 0 for none. `narrows` has the holes of the scheme that this one restricts by fixing an immediate
-    or halving a register class, None where it is a scheme in its own right.
+    Attributes:
+        prefix: "" or one of `PREFIXES`, before the mnemonic.
+        masking: "", `{k}` or `{k}{z}`.
+        rounding: "", `{er}` or `{sae}`.
+        broadcast: Number of copies of a memory element, 0 for none.
+        narrows: The holes of the scheme that this one restricts by a fixed immediate or half a register
+            class; None for a scheme in its own right.
     """
 
     code: CodeValue
@@ -88,10 +91,10 @@ class Form:
 def forms(mnemonic: str | None = None) -> Iterator[Form]:
     """All forms, or those of one mnemonic, opcode by opcode in iced's order.
 
-    Narrowed ones come after the form that they narrow. No form depends on another mnemonic's.
+    Restricted ones follow the form that they restrict. Forms of different mnemonics are independent.
     """
     codes = _codes() if mnemonic is None else codes_of(mnemonic)
-    opcodes = [info for info in map(OpCodeInfo, codes) if _kept(info)]
+    opcodes = [info for info in map(OpCodeInfo, codes) if _is_usable(info)]
     prefixes = _operand_size_prefixes(opcodes)
     for info in opcodes:
         for form in _filled(info, prefixes):
@@ -100,9 +103,9 @@ def forms(mnemonic: str | None = None) -> Iterator[Form]:
 
 
 def forms_of_code(code: CodeValue) -> Iterator[Form]:
-    """The forms of an opcode that narrow none, in the same order; much quicker than all of a mnemonic."""
+    """The unrestricted forms of an opcode, in the same order; much quicker than all of a mnemonic."""
     info = OpCodeInfo(code)
-    if _kept(info):
+    if _is_usable(info):
         for form in _filled(info, _prefixes_of(MNEMONICS[info.mnemonic])):
             yield from _with_variants(info, form)
 
@@ -120,16 +123,16 @@ def _with_variants(info: OpCodeInfo, form: Form) -> Iterator[Form]:
 
 @cache
 def _prefixes_of(mnemonic: str) -> dict[CodeValue, str]:
-    return _operand_size_prefixes([info for info in map(OpCodeInfo, codes_of(mnemonic)) if _kept(info)])
+    return _operand_size_prefixes([info for info in map(OpCodeInfo, codes_of(mnemonic)) if _is_usable(info)])
 
 
 def has_forms(mnemonic: str) -> bool:
-    """Whether there are any; quick."""
-    return any(_kept(OpCodeInfo(code)) for code in codes_of(mnemonic))
+    """Whether the mnemonic has any form; quick."""
+    return any(_is_usable(OpCodeInfo(code)) for code in codes_of(mnemonic))
 
 
 def codes_of(mnemonic: str) -> Sequence[CodeValue]:
-    """All of iced's opcodes of a mnemonic in iced's order, kept or not."""
+    """All of iced's opcodes of a mnemonic in iced's order, unsupported ones included."""
     return _CODES_BY_MNEMONIC.get(mnemonic, ())
 
 
@@ -147,7 +150,7 @@ def _codes_by_mnemonic() -> dict[str, list[CodeValue]]:
 _CODES_BY_MNEMONIC = _codes_by_mnemonic()
 
 
-def _kept(info: OpCodeInfo) -> bool:
+def _is_usable(info: OpCodeInfo) -> bool:
     usable = (
         info.is_instruction
         and info.mode64
@@ -163,16 +166,16 @@ def _kept(info: OpCodeInfo) -> bool:
 
 
 def features(code: CodeValue) -> tuple[str, ...]:
-    """The CPU features that an opcode needs, by iced's names."""
+    """The CPU features that an opcode needs, in iced's spelling."""
     instruction = Instruction()
     instruction.code = code
     return tuple(FEATURES[feature] for feature in instruction.cpuid_features())
 
 
 def _operand_size_prefixes(opcodes: Sequence[OpCodeInfo]) -> dict[CodeValue, str]:
-    """Prefixes that tell apart opcodes of one mnemonic and no operand that shows the operand size.
+    """Prefixes that distinguish opcodes of one mnemonic without an operand that shows the operand size.
 
-    The one that needs no prefix byte stays bare: 32 bits where there is such a form, else 64.
+    The opcode without a prefix byte has none: 32 bits where there is such a form, else 64.
     """
     groups: dict[object, list[OpCodeInfo]] = defaultdict(list)
     for info in opcodes:
@@ -195,7 +198,7 @@ def _memory_width(memory_size: MemorySizeValue) -> int:
 
 
 def _fillings(info: OpCodeInfo) -> Iterator[tuple[Hole, ...]]:
-    """All choices of holes; AH..BH only where no operand forces a REX prefix."""
+    """All choices of holes; ah to bh only where no operand needs a REX prefix."""
     width = _memory_width(info.memory_size)
     if MNEMONICS[info.mnemonic] == "lea":
         (register,) = choices(info.op0_kind, 0)
@@ -217,7 +220,7 @@ def _prefixed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
 
 
 def _evex_forms(info: OpCodeInfo, form: Form) -> Iterator[Form]:
-    """The form with every masking, broadcast, rounding and suppression of exceptions that EVEX allows."""
+    """The form with all maskings, broadcasts, roundings and suppressions of exceptions that EVEX allows."""
     maskings = ["{k}" if info.require_op_mask_register else ""]
     if info.can_use_op_mask_register and not info.require_op_mask_register:
         maskings.append("{k}")
@@ -243,11 +246,11 @@ def _broadcast(info: OpCodeInfo, form: Form) -> Form:
 
 
 def _narrowed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
-    """Forms that published data sets tell apart although they only restrict what fills a hole.
+    """Restricted forms that published data sets distinguish.
 
-    An 8-bit immediate of integer instructions fixed to 0 (which some processors treat apart), the predicates
-    of vector comparisons, and the two halves of the 8-bit registers (register code 0–3 or 4–7 in its low
-    bits) where the instruction has no other register.
+    These are an 8-bit immediate of integer instructions fixed to 0 (a special case of some processors), the
+    predicates of vector comparisons, and the two halves of the 8-bit registers (register code 0–3 or 4–7 in
+    its low bits) where the instruction has no other register.
     """
     if info.encoding == EncodingKind.EVEX or not form.holes:
         return
@@ -260,7 +263,7 @@ def _narrowed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
             values = (0,)
     plain = [form, *(_fix_immediate(form, value) for value in values)]
     for variant in plain:
-        yield from _halves(info, variant)
+        yield from _register_halves(info, variant)
     for variant in plain[1:]:
         yield variant
         yield from _prefixed(info, variant)
@@ -275,7 +278,7 @@ def _fix_immediate(form: Form, value: int) -> Form:
     return replace(form, holes=fixed, narrows=form.holes)
 
 
-def _halves(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+def _register_halves(info: OpCodeInfo, form: Form) -> Iterator[Form]:
     grouped = info.is_group and len(form.holes) == 2 and form.holes[0] == GPR8
     if grouped and form.holes[1].kind == "immediate":
         for half in (GPR8_LOW_CODE, GPR8_HIGH_CODE):

@@ -1,8 +1,8 @@
-"""Codes that show the front end of an x86-64 core, of instructions that every such processor has.
+"""Code that shows the front end of an x86-64 core, of instructions that every such processor has.
 
-What needs no port, so that nothing but the front end limits it: NOPs, zeroing idioms, moves that the core
-eliminates. The agent closes loops with `dec r15` and a branch. Registers start with an address whose memory
-holds the same number.
+Instructions without ports are limited by the front end only: NOPs, zeroing idioms, eliminated moves. The
+agent closes loops with `dec r15` and a branch. Registers start with an address whose memory contains the same
+number.
 """
 
 from __future__ import annotations
@@ -28,43 +28,44 @@ _PREFIX = b"\x66"
 
 _TABLES = table_beside(__file__)
 _SIZES: Sequence[int] = _TABLES["sizes"]
-_TAKEN = {6: 30, 14: 30, 30: 30, 62: 20}
-"""{bytes jumped over: jumps in a loop}: those that lie closer share what a predictor keeps of them."""
+_JUMP_DISTANCES = {6: 30, 14: 30, 30: 30, 62: 20}
+"""{bytes jumped over: jumps in a loop}: closer jumps share entries of a branch predictor."""
 _LOOP_NOPS = 6
 _OFFSETS = range(0, 64, 4)
 
 _ZEROED = (0, 1, 2, 3, 5, 6, 7)
-"""Numbers of registers, apart from the stack pointer and those that need a prefix."""
+"""Numbers of registers, without the stack pointer and those that need a prefix."""
 _MOVED = ("4989c0", "4989c9", "4989d2", "4989db")  # mov r8, rax; mov r9, rcx; mov r10, rdx; mov r11, rbx
 _WRITTEN = (0, 1, 2, 3, 5, 7, 0, 1)
 
 
 def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
-    """All of them; `offsets`: also loops that begin elsewhere than at a cache line."""
+    """All codes; `offsets`: also loops that do not begin at a cache line."""
     return (
-        *_sizes(),
-        *_lengths(),
-        *_mixes(),
-        *_branches(),
-        *(_offsets() if offsets else ()),
-        *_encodings(),
-        *_fusions(),
-        *_moves(),
-        FrontEndCode(Aspect.KEPT_FLAGS, "", _SHIFTS, TimedCode(_ZERO_SHIFTS, 1 + 2 * _SHIFTS, loop=True)),
+        *_size_codes(),
+        *_length_codes(),
+        *_mix_codes(),
+        *_branch_codes(),
+        *(_offset_codes() if offsets else ()),
+        *_encoding_codes(),
+        *_fusion_codes(),
+        *_move_codes(),
+        FrontEndCode(Aspect.PRESERVED_FLAGS, "", _SHIFTS, _FLAG_READERS),
     )
 
 
 _SHIFTS = 4
 _ZERO_SHIFTS = bytes.fromhex("b900000000" + "d3e30f92c0" * _SHIFTS)
 """mov ecx, 0; shl ebx, cl; setb al; …"""
+_FLAG_READERS = TimedCode(_ZERO_SHIFTS, 1 + 2 * _SHIFTS, loop=True)
 _PORTLESS: Mapping[str, Sequence[bytes]] = {
     "zeroing idioms": [bytes([0x31, 0xC0 | number << 3 | number]) for number in _ZEROED],
-    "register moves": [bytes.fromhex(one) for one in _MOVED],
+    "register moves": [bytes.fromhex(digits) for digits in _MOVED],
 }
 
 
-def _sizes() -> Iterator[FrontEndCode]:
-    """Loops of one copy, so that nothing but the loop's own counter and branch stands beside."""
+def _size_codes() -> Iterator[FrontEndCode]:
+    """Loops of one copy, with only the loop's own counter and branch beside."""
     for name, filler in {**_PORTLESS, "NOPs": [_SHORT_NOP]}.items():
         for size in _SIZES:
             body = b"".join(filler[k % len(filler)] for k in range(size))
@@ -75,7 +76,7 @@ def _sizes() -> Iterator[FrontEndCode]:
 _LONGEST_LOOP = 24 * 1024
 
 
-def _lengths() -> Iterator[FrontEndCode]:
+def _length_codes() -> Iterator[FrontEndCode]:
     for length in range(1, _LONGEST_NOP + 1):
         nop = bytes.fromhex(_NOPS[min(length, len(_NOPS)) - 1])
         nop = _PREFIX * (length - len(nop)) + nop
@@ -87,16 +88,16 @@ def _lengths() -> Iterator[FrontEndCode]:
 
 
 _STRAIGHT_NOPS = 1600
-_MIXED, _MEAN_BYTES = range(3, 9), (2, 6)
+_MIX_LENGTHS, _MEAN_BYTES = range(3, 9), (2, 6)
 """NOPs in a mix, and their mean lengths. Golden Cove decodes 16 bytes per cycle where 32 bytes have more than
-eight instructions, else 32: code of 3.75 bytes per instruction is slower than any of NOPs of one length up to
+eight instructions, else 32: code of 3.75 bytes per instruction is slower than NOPs of any one length up to
 seven."""
 
 
-def _mixes() -> Iterator[FrontEndCode]:
-    """As many NOPs as short blocks have instructions, of even lengths and of others: how they lie matters."""
+def _mix_codes() -> Iterator[FrontEndCode]:
+    """As many NOPs as short blocks have instructions; even and uneven lengths, since alignment matters."""
     shortest, longest = _MEAN_BYTES
-    for count in _MIXED:
+    for count in _MIX_LENGTHS:
         for size in range(shortest * count, longest * count + 1):
             even = [(k + 1) * size // count - k * size // count for k in range(count)]
             wide = _uneven(even, 2)
@@ -109,34 +110,34 @@ def _mixes() -> Iterator[FrontEndCode]:
 
 
 def _uneven(lengths: Sequence[int], by: int) -> list[int]:
-    """Of each three, one shorter and one longer."""
+    """Of each three lengths, one is smaller and one larger."""
     changed = len(lengths) // 3 * 3
     return [length + by * (0, -1, 1)[k % 3] * (k < changed) for k, length in enumerate(lengths)]
 
 
-def _branches() -> Iterator[FrontEndCode]:
-    for between, copies in _TAKEN.items():
+def _branch_codes() -> Iterator[FrontEndCode]:
+    for between, copies in _JUMP_DISTANCES.items():
         jump = bytes([0xEB, between]) + b"\xcc" * between  # jmp; int3, which nothing reaches
-        yield FrontEndCode(Aspect.TAKEN, "", between, TimedCode(jump, 1, loop=True, copies=copies))
+        yield FrontEndCode(Aspect.JUMP, "", between, TimedCode(jump, 1, loop=True, copies=copies))
     smallest = TimedCode(_SHORT_NOP, 1, loop=True, copies=1)
-    yield FrontEndCode(Aspect.TAKEN, "smallest loop", len(_SHORT_NOP), smallest)
+    yield FrontEndCode(Aspect.JUMP, "smallest loop", len(_SHORT_NOP), smallest)
     # jb: the agent's counter leaves the carry flag alone, which is clear
     yield FrontEndCode(Aspect.UNTAKEN, "", 0, TimedCode(b"\x72\x00", 1, loop=True))
 
 
-def _offsets() -> Iterator[FrontEndCode]:
+def _offset_codes() -> Iterator[FrontEndCode]:
     for offset in _OFFSETS:
         code = TimedCode(_NOP * _LOOP_NOPS, _LOOP_NOPS, loop=True, copies=1, offset=offset)
         yield FrontEndCode(Aspect.OFFSET, "", offset, code)
 
 
-def _encodings() -> Iterator[FrontEndCode]:
+def _encoding_codes() -> Iterator[FrontEndCode]:
     """Instructions with a displacement or immediate of one byte, and the same with longer ones."""
     far, close = (0x01223344).to_bytes(4, "little"), b"\x01"
     kinds = {
         "lea, displacement": {1: _lea(0x46, close), 4: _lea(0x86, far)},
         "load, displacement": {1: _load(0x46, close), 4: _load(0x86, far)},
-        "cmp, immediate": {1: _compared(0x83, close), 4: _compared(0x81, far)},
+        "cmp, immediate": {1: _comparisons(0x83, close), 4: _comparisons(0x81, far)},
         "mov, immediate": {
             4: [bytes([0x48, 0xC7, 0xC0 | number]) + far for number in _WRITTEN],
             8: [bytes([0x48, 0xB8 | number]) + far * 2 for number in _WRITTEN],
@@ -157,21 +158,21 @@ def _load(mode: int, displacement: bytes) -> list[bytes]:
     return [bytes([0x48, 0x8B, mode | number << 3]) + displacement for number in _WRITTEN]
 
 
-def _compared(opcode: int, immediate: bytes) -> list[bytes]:
+def _comparisons(opcode: int, immediate: bytes) -> list[bytes]:
     return [bytes([0x48, opcode, 0xF8 | number]) + immediate for number in _WRITTEN]
 
 
 _CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A, "l": 0x7C, "le": 0x7E}
-"""The second half of the opcode's pairs, their opposites, is decided by the same flags."""
+"""The opposites, which are the other half of each pair of opcodes, depend on the same flags."""
 _BETWEEN = bytes.fromhex("4589c8")  # mov r8d, r9d
 _FUSION_NOPS = 12
-"""Of four bytes: where instructions lie closer than µop caches have room for, something else is the limit."""
+"""Of four bytes: denser instructions exceed µop caches, which would be another limit."""
 
 
-def _fusions() -> Iterator[FrontEndCode]:
-    """Comparisons and branches that the core may make one operation of, together and apart.
+def _fusion_codes() -> Iterator[FrontEndCode]:
+    """Comparisons and branches that the core may fuse, adjacent and apart.
 
-    Registers are such that no branch is ever taken: all flags stay clear.
+    Registers are chosen such that no branch is taken: all flags stay clear.
     """
     for name, compared in _TABLES["compared"].items():
         rax = compared.get("rax", 0) + (START if compared.get("is_address") else 0)
@@ -193,8 +194,8 @@ _COPY = bytes.fromhex("4989c0")  # mov r8, rax
 _OTHER_COPY = bytes.fromhex("4589d1")  # mov r9d, r10d
 
 
-def _moves() -> Iterator[FrontEndCode]:
-    """Moves and operations on the copy that the core may make one operation of, together and apart."""
+def _move_codes() -> Iterator[FrontEndCode]:
+    """Moves and operations on the copy that the core may fuse, adjacent and apart."""
     for name, operation in _TABLES["on_copy"].items():
         update = bytes.fromhex(operation)
         for together, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
@@ -202,15 +203,16 @@ def _moves() -> Iterator[FrontEndCode]:
             yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", together, timed)
 
 
-def fetched(code: bytes) -> list[FetchedInstruction]:
+def fetched_instructions(code: bytes) -> list[FetchedInstruction]:
     """The instructions of machine code as a front end sees them."""
-    return [_fetched(one) for one in Decoder(64, code)]
+    return [_fetched_instruction(instruction) for instruction in Decoder(64, code)]
 
 
-def _fetched(one: Instruction) -> FetchedInstruction:
-    mnemonic = MNEMONICS[one.mnemonic]
-    places = range(one.op_count)
-    registers = tuple(one.op_register(at) if one.op_kind(at) == OpKind.REGISTER else None for at in places)
-    behind_opcode = one.len - 4 if mnemonic in {"mov", "cmp"} else 0
-    number_bytes = max(one.memory_displ_size, behind_opcode)
-    return FetchedInstruction(mnemonic, step_of(one, b"").flow, number_bytes, registers)
+def _fetched_instruction(decoded: Instruction) -> FetchedInstruction:
+    mnemonic = MNEMONICS[decoded.mnemonic]
+    places = range(decoded.op_count)
+    is_register = [decoded.op_kind(at) == OpKind.REGISTER for at in places]
+    registers = tuple(decoded.op_register(at) if is_register[at] else None for at in places)
+    behind_opcode = decoded.len - 4 if mnemonic in {"mov", "cmp"} else 0
+    number_bytes = max(decoded.memory_displ_size, behind_opcode)
+    return FetchedInstruction(mnemonic, step_of(decoded, b"").flow, number_bytes, registers)

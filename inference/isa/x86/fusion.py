@@ -1,5 +1,6 @@
-"""Instructions that a core may make one of with what stands right behind them, by their kinds: those before a
-conditional jump, and register moves before an operation on the copy.
+"""Pairs of adjacent instructions that a core may fuse, by their kinds.
+
+The second one is a conditional jump, or an operation on the copy of a register move.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ _CONDITIONS = {
     "l": (ConditionCode.L, ConditionCode.GE),
     "le": (ConditionCode.LE, ConditionCode.G),
 }
-"""By the name that `front_end` gives a condition: itself and its opposite, which the same flags decide."""
+"""By the name that `front_end` gives a condition: it and its opposite, which depend on the same flags."""
 _NAMES = {code: name for name, codes in _CONDITIONS.items() for code in codes}
-_WHOLE_BYTES = 4
-"""Of a general-purpose register, from which on a write leaves nothing of the old value."""
-_FUSED = ("cmp", "test", "add", "sub", "and", "or", "xor", "inc", "dec")
+_FULL_WRITE_BYTES = 4
+"""Bytes of the narrowest general-purpose register whose write replaces the full register."""
+_FUSIBLE = ("cmp", "test", "add", "sub", "and", "or", "xor", "inc", "dec")
 
 
 def pairs_of(block: Block) -> tuple[str, ...]:
-    """The pairs of a block, as `front_end` names those that it measures: `cmp reg, imm + je`.
+    """The pairs of a block in `front_end`'s spelling of measured ones: `cmp reg, imm + je`.
 
-    That of a loop's own jump is the last, "" where nothing that may be one with it stands before.
+    The pair with a loop's own jump is the last, "" where no such instruction precedes it.
     """
     decoded = list(Decoder(64, block.code))
     names = [_name(*pair) for pair in pairwise(decoded)]
@@ -41,10 +42,10 @@ def pairs_of(block: Block) -> tuple[str, ...]:
 
 
 def moves_of(block: Block) -> tuple[str, ...]:
-    """Moves with an operation on the copy behind them, as `front_end` names those that it measures.
+    """Moves followed by an operation on the copy, in `front_end`'s spelling of measured ones.
 
-    The end of a block that is no loop stands before its beginning. What a jump behind it may be one with is
-    left out.
+    The end of a straight block is followed by its beginning. Operations that may fuse with a jump behind them
+    are omitted.
     """
     decoded = list(Decoder(64, block.code))
     turn = decoded if block.closing is not None else [*decoded, *decoded[:1]]
@@ -57,11 +58,11 @@ def moves_of(block: Block) -> tuple[str, ...]:
 
 
 def _updates_copy(move: Instruction, update: Instruction) -> bool:
-    """Whether a whole register is copied, and then changed with what is not the copy itself."""
+    """Whether a full register is copied, and the copy updated with another operand."""
     if MNEMONICS[move.mnemonic] != "mov" or {_kind(move, 0), _kind(move, 1)} != {"reg"}:
         return False
     copy = move.op_register(0)
-    if RegisterExt.size(copy) < _WHOLE_BYTES or not 0 < update.op_count <= 2 or update.has_lock_prefix:
+    if RegisterExt.size(copy) < _FULL_WRITE_BYTES or not 0 < update.op_count <= 2 or update.has_lock_prefix:
         return False
     operands = [update.op_register(place) for place in range(update.op_count)]
     return operands[0] == copy and copy not in operands[1:]
@@ -71,20 +72,20 @@ def _name(first: Instruction, jump: Instruction) -> str:
     """ "" where the two are no such pair."""
     mnemonic = MNEMONICS[first.mnemonic]
     condition = _NAMES.get(jump.condition_code)
-    if jump.flow_control != FlowControl.CONDITIONAL_BRANCH or condition is None or mnemonic not in _FUSED:
+    if jump.flow_control != FlowControl.CONDITIONAL_BRANCH or condition is None or mnemonic not in _FUSIBLE:
         return ""
     if first.has_lock_prefix or first.is_ip_rel_memory_operand:
         return ""
     return f"{_kinds_name(first)} + j{condition}"
 
 
-def _kinds_name(one: Instruction) -> str:
-    kinds = ", ".join(_kind(one, place) for place in range(one.op_count))
-    return f"{MNEMONICS[one.mnemonic]} {kinds}"
+def _kinds_name(instruction: Instruction) -> str:
+    kinds = ", ".join(_kind(instruction, place) for place in range(instruction.op_count))
+    return f"{MNEMONICS[instruction.mnemonic]} {kinds}"
 
 
-def _kind(one: Instruction, place: int) -> str:
-    kind = one.op_kind(place)
+def _kind(instruction: Instruction, place: int) -> str:
+    kind = instruction.op_kind(place)
     if kind == OpKind.REGISTER:
-        return "reg" if RegisterExt.is_gpr(one.op_register(place)) else "other"
+        return "reg" if RegisterExt.is_gpr(instruction.op_register(place)) else "other"
     return "mem" if kind == OpKind.MEMORY else "imm"

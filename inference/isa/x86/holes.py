@@ -1,9 +1,8 @@
-"""The holes that an x86-64 operand can have: what the text calls them and how to fill them for iced.
+"""Holes of x86-64 operands: their names in scheme texts, and fillings for iced.
 
 A hole is filled by *position*, so that the operands of one instruction get distinct registers: `xor rax, rax`
-would be reported as a mere write. The chosen registers avoid those that instructions use implicitly (rax,
-rcx, rdx, rsp) and the base register of memory operands, and need no REX prefix where AH..BH stand beside
-them.
+would count as a mere write. The fillings avoid implicit registers (rax, rcx, rdx, rsp) and the base register
+of memory operands, and need no REX prefix beside ah to bh.
 """
 
 from __future__ import annotations
@@ -30,11 +29,13 @@ MEMORY_BASE = Register.RSI
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A way to fill one operand.
+    """A possible content of one operand.
 
-    `registers` is indexed by operand position for register holes, and holds the one choice for fixed ones.
-    `value` is the immediate to put in; `shape` is the form of a computed address (see `ADDRESS_SHAPES`);
-    `fixed` says that there is only one filling, which the text then spells out.
+    Attributes:
+        registers: Indexed by operand position for register holes; the one choice for fixed ones.
+        value: The immediate to fill in.
+        shape: The form of a computed address (see `ADDRESS_SHAPES`).
+        fixed: There is only one filling, which the text names.
     """
 
     name: str
@@ -48,13 +49,13 @@ class Hole:
     fixed: bool = False
 
     def register_at(self, position: int) -> RegisterValue:
-        """The iced register to use where this hole is the operand at `position`."""
+        """The iced register where this hole is the operand at `position`."""
         return self.registers[0] if self.fixed else self.registers[position]
 
 
 @dataclass(frozen=True, slots=True)
 class AddressShape:
-    """The parts that an address is computed from: registers by iced number, displacement and its bytes."""
+    """The parts of an address: registers by iced number, displacement and its bytes."""
 
     base: RegisterValue = Register.NONE
     index: RegisterValue = Register.NONE
@@ -193,7 +194,7 @@ def address(shape: str) -> Hole:
 
 
 def literal(hole: Hole, value: int) -> Hole:
-    """The immediate hole with its value fixed, which the text then shows in place of `IMM[n]`."""
+    """The immediate hole with its value fixed, which replaces `IMM[n]` in the text."""
     return Hole(f"0x{value:x}", "immediate", hole.op_kind, hole.width, value=value, fixed=True)
 
 
@@ -213,10 +214,10 @@ def _memory_hole(kind: KindValue, width: int) -> Hole | None:
 
 
 def choices(kind: KindValue, memory_width: int) -> tuple[Hole, ...]:
-    """The holes that an operand of iced's `OpCodeOperandKind` can be expanded into.
+    """The holes of an operand of iced's `OpCodeOperandKind`.
 
-    `memory_width`: bits that the instruction's memory form accesses. Raises KeyError for a kind that cannot
-    occur in 64-bit mode.
+    `memory_width`: bits that the instruction's memory form accesses. Raises `KeyError` for a kind that does
+    not occur in 64-bit mode.
     """
     if kind == Kind.R8_OR_MEM:
         return GPR8, GPR8_HIGH, memory(memory_width)

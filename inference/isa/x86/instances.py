@@ -1,4 +1,4 @@
-"""Concrete iced instructions of a form, with distinct registers in its holes."""
+"""Example instructions of a form, with distinct registers in its holes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ _SPECIAL = tuple(
 
 
 def immediate(mnemonic: str, width: int, otherwise: int) -> int:
-    """The value of an immediate of `width` bits: 2^(width − 8) + 42 (thesis §3.2.1), but no special case.
+    """The value of an immediate of `width` bits: 2^(width − 8) + 42 (thesis §3.2.1), without special cases.
 
-    It has as many bytes as the scheme says, in the eyes of an assembler, too. `otherwise` is for widths
-    below 8.
+    Assemblers encode it in as many bytes as the scheme has. `otherwise` is for widths below 8.
     """
     if width < 8:
         return otherwise
@@ -45,7 +44,7 @@ def immediate(mnemonic: str, width: int, otherwise: int) -> int:
 
 
 ADDRESS_OF_CODE = 0x1000
-"""Where an instance is assumed to lie; branch targets and rip-relative addresses count from here."""
+"""The assumed address of an instance; branch targets and rip-relative addresses count from it."""
 
 _MEMORY_DISPLACEMENT = 0x40
 _ABSOLUTE_ADDRESS = 0x1122334455667788
@@ -53,17 +52,17 @@ _OPMASK = Register.K1
 
 
 def instance(form: Form) -> Instruction:
-    """An instruction of this form that lies at `ADDRESS_OF_CODE` and can be encoded."""
+    """An instruction of this form at `ADDRESS_OF_CODE` that can be encoded."""
     instruction = Instruction()
     instruction.code = form.code
     instruction.ip = ADDRESS_OF_CODE
-    seen_immediate = False
+    has_immediate = False
     for position, hole in enumerate(form.holes):
         op_kind = hole.op_kind
         if hole.kind == "immediate":
-            if seen_immediate:  # `enter` and SSE4a's bit fields have a second one
+            if has_immediate:  # `enter` and SSE4a's bit fields have a second one
                 op_kind = OpKind.IMMEDIATE8_2ND
-            seen_immediate = True
+            has_immediate = True
         instruction.set_op_kind(position, op_kind)
         _fill(instruction, position, hole, op_kind)
     _decorate(instruction, form)

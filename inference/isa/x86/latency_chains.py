@@ -1,4 +1,4 @@
-"""Chains of x86-64 for latencies: of pairs of operands, of idioms, through memory, of two in turn."""
+"""The chain facet of x86-64: pairs of operands, idioms, memory, two instructions in turn."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
 
 
 def mixer() -> MixedChains:
-    """Makes the chains that show bypasses."""
+    """The maker of chains that show bypass delays."""
     return MixedChains()
 
 
 def frame() -> None:
-    """Chains are measured as blocks are."""
+    """None: chains are measured like blocks."""

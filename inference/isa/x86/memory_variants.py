@@ -1,8 +1,8 @@
-"""The same block of x86-64 with other addresses (thesis §8.3.1).
+"""Variants of a block of x86-64 with other addresses (thesis §8.3.1).
 
 Table 8.4 compares `add [rcx+16], rbx; add [rcx+16], rbx` with the same instructions at another offset and
-with another base. Here this is done to any block that accesses memory: in all variants the registers of the
-addresses are ones that no instruction writes, so that nothing but memory can make a difference between them.
+with another base. This module does so for any block that accesses memory: in all variants no instruction
+writes the registers of the addresses, so that only memory can make a difference.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from inference.isa.block_changes import APART, Memory, Variants
+from inference.isa.block_changes import OFFSET_DISTANCE, AddressRelation, MemoryVariants
 from inference.isa.code.block import BlockError
 from inference.isa.x86.blocks.block import body_of
 from inference.isa.x86.iced_types import RegisterValue
@@ -37,7 +37,7 @@ _BASES = (
     Register.R8, Register.R9, Register.R10, Register.R11, Register.R14, Register.R15,
     Register.RBP, Register.R12, Register.R13,
 )  # fmt: skip
-"""Bases in the order of preference: the first can be encoded everywhere, the last take an extra byte."""
+"""Bases in order of preference: the first can be encoded everywhere, the last need an extra byte."""
 
 
 @dataclass(frozen=True)
@@ -46,49 +46,49 @@ class _Address:
     displacement: int
 
 
-def variants(code: bytes) -> Variants:
+def variants(code: bytes) -> MemoryVariants:
     """The block with the same address, other offsets, other bases; of a loop, its body.
 
-    Raises `BlockError` where it has no address that can be chosen.
+    Raises `BlockError` where no address can be chosen.
     """
     instructions = list(Decoder(64, body_of(code), ip=ADDRESS_OF_CODE))
-    if not instructions or any(one.is_invalid for one in instructions):
+    if not instructions or any(instruction.is_invalid for instruction in instructions):
         raise BlockError("these bytes are no basic block")
-    places = [n for n, one in enumerate(instructions) if _is_free(one)]
+    places = [n for n, instruction in enumerate(instructions) if _is_free(instruction)]
     if not places:
         raise BlockError("no instruction of this block accesses memory at an address that can be chosen")
-    others = sum(_touches(one) for one in instructions) - len(places)
+    unchosen = sum(_accesses_memory(instruction) for instruction in instructions) - len(places)
     twice = len(places) == 1
     if twice:
         places = [places[0], len(instructions) + places[0]]
-        instructions = [*instructions, *(one.copy() for one in instructions)]
-    anchor, bases = _addresses([instructions[n] for n in places], instructions)
-    count = range(len(places))
-    wanted = {
-        Memory.SAME: [anchor for _ in count],
-        Memory.OFFSET: [_Address(anchor.base, anchor.displacement + APART * n) for n in count],
-        Memory.BASE: [_Address(base, anchor.displacement) for base in bases],
+        instructions = [*instructions, *(instruction.copy() for instruction in instructions)]
+    first, bases = _addresses([instructions[n] for n in places], instructions)
+    offsets = [first.displacement + OFFSET_DISTANCE * n for n in range(len(places))]
+    addresses_by_relation = {
+        AddressRelation.SAME: [first] * len(places),
+        AddressRelation.OFFSET: [_Address(first.base, offset) for offset in offsets],
+        AddressRelation.BASE: [_Address(base, first.displacement) for base in bases],
     }
-    made = {
+    code_by_relation = {
         kind: _encoded(instructions, dict(zip(places, addresses, strict=True)))
-        for kind, addresses in wanted.items()
+        for kind, addresses in addresses_by_relation.items()
     }
-    return Variants(made, twice, others)
+    return MemoryVariants(code_by_relation, twice, unchosen)
 
 
 def _addresses(
     accessing: Sequence[Instruction], instructions: Sequence[Instruction]
 ) -> tuple[_Address, list[RegisterValue]]:
-    """The address of the first access, and a base for each access of which the first is that one's."""
+    """The address of the first access, and a base for each access, the first one's own first."""
     written = _registers(instructions, _WRITES)
     first = accessing[0]
     signed = first.memory_displacement - 2**64 * (first.memory_displacement >> 63)
-    displacement = signed if abs(signed) + APART * len(accessing) < _REACH else 0
-    kept = RegisterExt.full_register(first.memory_base)
-    in_use = _registers([_without_address(one) for one in instructions])
-    free = [one for one in _BASES if one not in in_use and one != kept]
-    if kept not in written:
-        free.insert(0, kept)
+    displacement = signed if abs(signed) + OFFSET_DISTANCE * len(accessing) < _REACH else 0
+    original = RegisterExt.full_register(first.memory_base)
+    in_use = _registers([_without_address(register) for register in instructions])
+    free = [register for register in _BASES if register not in in_use and register != original]
+    if original not in written:
+        free.insert(0, original)
     if len(free) < len(accessing):
         raise BlockError(
             f"the block accesses memory {len(accessing)} times, and has only {len(free)} general-purpose "
@@ -98,17 +98,17 @@ def _addresses(
 
 
 def _is_free(instruction: Instruction) -> bool:
-    """Whether it accesses memory at an address that is written as base, index and displacement."""
+    """Whether it accesses memory at an explicit address of base, index and displacement."""
     chosen = RegisterExt.is_gpr(instruction.memory_base) and not RegisterExt.is_gpr8(instruction.memory_index)
     threads = {instruction.segment_prefix} & _THREAD_DATA
     is_written = chosen and not threads and not instruction.is_vsib
-    return is_written and OpKind.MEMORY in _kinds(instruction) and _touches(instruction)
+    return is_written and OpKind.MEMORY in _kinds(instruction) and _accesses_memory(instruction)
 
 
-def _touches(instruction: Instruction) -> bool:
-    """Whether it reads or writes memory, also where no operand says so."""
+def _accesses_memory(instruction: Instruction) -> bool:
+    """Whether it reads or writes memory, also implicitly."""
     used = _information().info(instruction).used_memory()
-    return any(one.access not in _NOT_READ_OR_WRITTEN for one in used)
+    return any(memory.access not in _NOT_READ_OR_WRITTEN for memory in used)
 
 
 def _kinds(instruction: Instruction) -> list[int]:
@@ -116,33 +116,33 @@ def _kinds(instruction: Instruction) -> list[int]:
 
 
 def _registers(instructions: Sequence[Instruction], accesses: Sequence[int] = ()) -> set[RegisterValue]:
-    """The general-purpose registers, 64 bits wide, that are accessed; () for in any way."""
+    """The general-purpose registers, 64 bits wide, with one of these accesses; () for any access."""
     return {
-        RegisterExt.full_register(one.register)
+        RegisterExt.full_register(register.register)
         for instruction in instructions
-        for one in _information().info(instruction).used_registers()
-        if RegisterExt.is_gpr(one.register) and (not accesses or one.access in accesses)
+        for register in _information().info(instruction).used_registers()
+        if RegisterExt.is_gpr(register.register) and (not accesses or register.access in accesses)
     }
 
 
 def _without_address(instruction: Instruction) -> Instruction:
-    """The same with an address that needs no register, where that can be chosen."""
+    """The instruction with an address without registers, where it can be chosen."""
     if not _is_free(instruction):
         return instruction
-    found = instruction.copy()
-    found.memory_base = found.memory_index = Register.NONE
-    return found
+    copy = instruction.copy()
+    copy.memory_base = copy.memory_index = Register.NONE
+    return copy
 
 
 def _encoded(instructions: Sequence[Instruction], addresses: dict[int, _Address]) -> bytes:
     encoder = Encoder(64)
     code = bytearray()
     for number, instruction in enumerate(instructions):
-        one = instruction.copy()
+        copy = instruction.copy()
         if number in addresses:
-            _point(one, addresses[number])
+            _point(copy, addresses[number])
         try:
-            encoder.encode(one, ADDRESS_OF_CODE + len(code))
+            encoder.encode(copy, ADDRESS_OF_CODE + len(code))
         except ValueError as error:
             raise BlockError(
                 f"instruction {number + 1} cannot be written with another address: {error}"

@@ -1,7 +1,7 @@
-"""Microarchitectures by what CPUID says: how many ports to assume, and the documented width of the front.
+"""Microarchitectures by CPUID: the number of ports to assume, and the documented front-end width.
 
-Sources: Intel's and AMD's optimisation guides and Agner Fog's guide to microarchitectures. Models that share
-a number between kinds of cores (Alder Lake's) have no width: a process cannot tell which kind it will run on.
+Sources: Intel's and AMD's optimisation guides and Agner Fog's guide to microarchitectures. Models with
+several kinds of cores (Alder Lake's) have no width: a process does not know which kind will execute it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PERFORMANCE_CORES: Mapping[str, str] = _TABLES["performance_cores"]
 
 
 def microarchitecture(vendor: str, family: int, model: int, core_type: str = "") -> Microarchitecture | None:
-    """The core with these numbers, as /proc/cpuinfo has them; None for one that is not in the table.
+    """The core with these numbers in /proc/cpuinfo; None for an unknown one.
 
     `core_type`: its kind, where the processor is hybrid (`inference.agent.core_types`).
     """

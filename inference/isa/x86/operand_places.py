@@ -1,4 +1,4 @@
-"""The operands that a latency can go from and to: registers, flags, address and data of memory."""
+"""Operands that are sources or destinations of latencies: registers, flags, address and data of memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from inference.isa.chains import ChainLink
 from inference.isa.scheme import Access, Operand, Scheme
 from inference.isa.x86.choosing import Fixed, bank_of
 from inference.isa.x86.holes import GPR32, XMM, YMM, ZMM
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
 ADDRESS, BASE, INDEX, DATA, FLAGS, MEMORY = "address", "base", "index", "data", "flags", "memory"
 MASK = "mask"
-"""That of an EVEX-encoded instruction, and the bank of all mask registers."""
+"""The mask of an EVEX-encoded instruction, and the bank of all mask registers."""
 _INDEX_WIDTHS = {hole.name: hole.width for hole in (XMM, YMM, ZMM)}
 
 
@@ -29,19 +29,19 @@ class Place:
 
     @property
     def register_class(self) -> str:
-        """What registers can be it, without what EVEX adds to the operand."""
+        """The class of its registers, without EVEX's decorations."""
         return self.operand.name.partition("{")[0]
 
 
 def links_of(text: str) -> tuple[ChainLink, ...]:
-    """The pairs of source and destination operands of a scheme; () for one that there is not.
+    """The pairs of source and destination operands of a scheme; () for an unknown one.
 
     Immediates, the stack pointer and the instruction pointer are no sources.
     """
-    found = described(text)
-    if found is None:
+    scheme_form = scheme_and_form(text)
+    if scheme_form is None:
         return ()
-    scheme, _ = found
+    scheme, _ = scheme_form
     return tuple(
         ChainLink(text, source.name, target.name)
         for source in sources(scheme)
@@ -50,7 +50,7 @@ def links_of(text: str) -> tuple[ChainLink, ...]:
 
 
 def sources(scheme: Scheme) -> list[Place]:
-    """What it waits for, addresses included."""
+    """The operands that it waits for, addresses included."""
     return [place for place in places(scheme) if is_in_address(place) or "R" in place.operand.access]
 
 
@@ -59,7 +59,7 @@ def destinations(scheme: Scheme) -> list[Place]:
 
 
 def places(scheme: Scheme) -> Iterator[Place]:
-    """All operands in their order, those of memory in their parts, the flags joined at the end."""
+    """All operands in order, those of memory in their parts, the flags joined at the end."""
     flags: list[Operand] = []
     for number, operand in enumerate(scheme.operands):
         position = None if operand.implicit else number
@@ -84,19 +84,19 @@ def places(scheme: Scheme) -> Iterator[Place]:
         access: Access = "RW" if scheme.category == "gather" else "R"
         yield Place(MASK, MASK, 64, Operand("register", "K", access, 64, implicit=True), 0)
     if flags:  # all flags count as one operand
-        joint = "".join(letter for letter in "RW" if any(letter in each.access for each in flags))
-        names = tuple(name for each in flags for name in each.registers)
+        joint = "".join(letter for letter in "RW" if any(letter in flag.access for flag in flags))
+        names = tuple(name for flag in flags for name in flag.registers)
         joined = Operand("flags", FLAGS, joint, 0, names, implicit=True)  # type: ignore[arg-type]
         yield Place(FLAGS, FLAGS, 0, joined)
 
 
 def is_in_address(place: Place) -> bool:
-    """Whether it is a register of an address; memory is named with the one register that its address has."""
+    """Whether it is a register of an address; memory is named by the only register of its address."""
     return place.name.endswith((ADDRESS, BASE, INDEX))
 
 
 def is_partial(place: Place) -> bool:
-    """Whether a mere write leaves a part of the register as it was, and so waits for it."""
+    """Whether a mere write preserves a part of the register, and so waits for it."""
     return place.bank == "general" and 0 < place.width < GPR32.width and place.operand.access == "W"
 
 
@@ -110,6 +110,6 @@ def in_words(place: Place) -> str:
 
 
 def _index_width(memory: Operand) -> int:
-    """Bits of the vector of indices that an address has, 0 for one with none."""
+    """Bits of the vector of indices in an address, 0 without."""
     inside = memory.name.partition("[")[2].partition("]")[0]
     return _INDEX_WIDTHS.get(inside.partition(",")[2], 0)

@@ -1,6 +1,6 @@
 """Operands of a form with their accesses, from iced's instruction information.
 
-Conditional accesses count as what a dependency has to assume: a conditional write is RW, because the old
+Conditional accesses count as the dependency that must be assumed: a conditional write is RW, because the old
 value may survive, and a conditional read is R.
 """
 
@@ -48,7 +48,7 @@ _FACTORY = InstructionInfoFactory()
 
 
 _CONDITIONAL_STORES = frozenset({"vmaskmovps", "vmaskmovpd", "vpmaskmovd", "vpmaskmovq"})
-"""iced calls these writes, but elements that the mask leaves out keep their old value."""
+"""Writes in iced, although masked-out elements keep their old value."""
 
 
 def information(instruction: Instruction) -> InstructionInfo:
@@ -57,7 +57,7 @@ def information(instruction: Instruction) -> InstructionInfo:
 
 
 def explicit_operands(form: Form, info: InstructionInfo) -> tuple[Operand, ...]:
-    """The operands that the text shows, in order. A mask that EVEX adds is part of the first one's name."""
+    """The operands in the text, in order. A mask of EVEX is part of the first one's name."""
     return tuple(
         _explicit(form, position, hole, _ACCESS[info.op_access(position)])
         for position, hole in enumerate(form.holes)
@@ -86,7 +86,7 @@ def _fixed_registers(hole: Hole) -> tuple[str, ...]:
 
 
 def implicit_operands(form: Form, instruction: Instruction, info: InstructionInfo) -> tuple[Operand, ...]:
-    """Registers, memory and flags that the instruction uses without the text showing them."""
+    """Registers, memory and flags that the instruction uses but the text omits."""
     return (
         *_implicit_registers(form, instruction, info),
         *_implicit_memory(form, info),
@@ -95,8 +95,8 @@ def implicit_operands(form: Form, instruction: Instruction, info: InstructionInf
 
 
 def _implicit_registers(form: Form, instruction: Instruction, info: InstructionInfo) -> list[Operand]:
-    """Fixed registers, one operand per register: its accesses joined, its widest part named."""
-    shown = {
+    """Fixed registers, one operand per register: accesses joined, the widest part named."""
+    explicit = {
         RegisterExt.full_register(instruction.op_register(position))
         for position, hole in enumerate(form.holes)
         if hole.kind == "register"
@@ -106,7 +106,7 @@ def _implicit_registers(form: Form, instruction: Instruction, info: InstructionI
     widest: dict[RegisterValue, RegisterValue] = {}
     for used in info.used_registers():
         full = RegisterExt.full_register(used.register)
-        if full in shown or full in chosen or RegisterExt.is_segment_register(used.register):
+        if full in explicit or full in chosen or RegisterExt.is_segment_register(used.register):
             continue
         accesses[full].update(_ACCESS[used.access])
         if RegisterExt.size(used.register) > RegisterExt.size(widest.get(full, Register.NONE)):
@@ -128,7 +128,7 @@ def _implicit_registers(form: Form, instruction: Instruction, info: InstructionI
 
 
 def _address_registers(form: Form, instruction: Instruction) -> set[RegisterValue]:
-    """Registers in an address that a user may choose; those of string instructions stay implicit operands."""
+    """Registers in an address that can be chosen; those of string instructions are implicit operands."""
     if not any(
         hole.kind == "address" or (hole.op_kind == OpKind.MEMORY and hole.shape != "rbx+al")
         for hole in form.holes
@@ -141,19 +141,19 @@ def _address_registers(form: Form, instruction: Instruction) -> set[RegisterValu
 
 
 def _implicit_memory(form: Form, info: InstructionInfo) -> list[Operand]:
-    """Memory beyond the explicit operands: the stack, or what `maskmovdqu` writes."""
+    """Memory beside the explicit operands: the stack, or the destination of `maskmovdqu`."""
     explicit = sum(
         hole.kind == "memory" and _ACCESS[info.op_access(position)] != ""
         for position, hole in enumerate(form.holes)
     )
     names = register_names()
-    found = []
+    operands = []
     for used in info.used_memory()[explicit:]:
         width = MemorySizeExt.size(used.memory_size) * 8
         base = names[used.base]
         access = _ACCESS[used.access]
-        found.append(Operand("memory", f"MEM[{width},{base}]", access, width, (base,), implicit=True))
-    return found
+        operands.append(Operand("memory", f"MEM[{width},{base}]", access, width, (base,), implicit=True))
+    return operands
 
 
 @cache

@@ -11,13 +11,13 @@ from __future__ import annotations
 from inference.isa.tables import table_beside
 
 _TABLES = table_beside(__file__)
-_PROBES, _OTHERS = _TABLES["probes"], _TABLES["preferred"]
+_PROBES, _PREFERRED = _TABLES["probes"], _TABLES["preferred"]
 
 PREFERRED: tuple[str, ...] = (
-    *(_OTHERS["before_all"] + _PROBES["integer"] + _PROBES["vector"]),
-    *(_OTHERS["after_vector"] + _PROBES["load"] + _OTHERS["after_load"]),
+    *(_PREFERRED["before_all"] + _PROBES["integer"] + _PROBES["vector"]),
+    *(_PREFERRED["after_vector"] + _PROBES["load"] + _PREFERRED["after_load"]),
 )
-"""The schemes that stand best for others with the same ports, the best first: common and well behaved."""
+"""The schemes that best represent others with the same ports, the best first: common and well behaved."""
 
 PROBES: frozenset[str] = frozenset(_PROBES["integer"] + _PROBES["vector"] + _PROBES["load"])
-"""Their texts; all are in the default inference set."""
+"""Texts of the probes; all are in the default inference set."""

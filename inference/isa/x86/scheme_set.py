@@ -1,4 +1,4 @@
-"""The scheme set: every form described, duplicates in text dropped."""
+"""The scheme set: all forms described, without duplicate texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inference.isa.x86.starter_set import STARTER_SET
 SOURCE = f"iced-x86 {version('iced-x86')}"
 
 _EVEX = "{evex}"
-"""Stands before what reads like a VEX-encoded scheme otherwise."""
+"""Prefix of a scheme that would have the text of a VEX-encoded one."""
 
 _ENCODINGS = {
     EncodingKind.LEGACY: "legacy",
@@ -40,33 +40,33 @@ def schemes() -> tuple[Scheme, ...]:
 
 @cache
 def forms_by_text() -> dict[str, Form]:
-    """{scheme text: the form that it stands for}, for building instances."""
+    """{scheme text: its form}, for building instances."""
     return {text: form for text, (_, form) in _described().items()}
 
 
-def described(text: str) -> tuple[Scheme, Form] | None:
-    """The scheme of a text and its form, None for no scheme's text.
+def scheme_and_form(text: str) -> tuple[Scheme, Form] | None:
+    """The scheme of a text and its form, None for an unknown text.
 
-    Describes the schemes of one mnemonic instead of all, which takes milliseconds instead of seconds.
+    It describes the schemes of one mnemonic instead of all, which takes milliseconds instead of seconds.
     """
     words = [word for word in text.split() if word not in PREFIXES and word != _EVEX]
     return _described(words[0]).get(text) if words else None
 
 
 def schemes_of(mnemonic: str) -> tuple[Scheme, ...]:
-    """The schemes of one mnemonic, in the same order; () for no mnemonic."""
+    """The schemes of one mnemonic, in the same order; () for an unknown one."""
     return tuple(scheme for scheme, _ in _described(mnemonic).values())
 
 
 @cache
 def texts_of_forms(mnemonic: str) -> dict[Form, str]:
-    """Every form of a mnemonic with the text of its scheme, several encodings of which are forms apart."""
+    """{form of a mnemonic: the text of its scheme}; encodings of one scheme are separate forms."""
     return {form: text_of_form(form) for form in forms(mnemonic)}
 
 
 @cache
 def text_of_form(form: Form) -> str:
-    """The text of its scheme; describes nothing else of it."""
+    """The text of its scheme, without describing the scheme."""
     text = _text(form, explicit_operands(form, information(instance(form))))
     if OpCodeInfo(form.code).encoding == EncodingKind.EVEX and text in _texts_before_evex(form.mnemonic):
         return f"{_EVEX} {text}"
@@ -76,32 +76,32 @@ def text_of_form(form: Form) -> str:
 @cache
 def _texts_before_evex(mnemonic: str) -> frozenset[str]:
     """The texts of schemes of a mnemonic that need no EVEX encoding."""
-    earlier = (one for one in forms(mnemonic) if OpCodeInfo(one.code).encoding != EncodingKind.EVEX)
+    earlier = (form for form in forms(mnemonic) if OpCodeInfo(form.code).encoding != EncodingKind.EVEX)
     return frozenset(map(text_of_form, earlier))
 
 
 @cache
 def _described(mnemonic: str | None = None) -> dict[str, tuple[Scheme, Form]]:
-    found: dict[str, tuple[Scheme, Form]] = {}
+    forms_by_scheme_text: dict[str, tuple[Scheme, Form]] = {}
     evex = []
     for form in forms(mnemonic):
         scheme = _describe(form)
         if scheme.encoding == "EVEX":
             evex.append((scheme, form))
         else:
-            found.setdefault(scheme.text, (scheme, form))
+            forms_by_scheme_text.setdefault(scheme.text, (scheme, form))
     for scheme, form in evex:
-        twin = found.get(scheme.text)
-        told_apart = scheme
+        twin = forms_by_scheme_text.get(scheme.text)
+        distinct = scheme
         if twin is not None and twin[0].encoding != "EVEX":
-            told_apart = replace(scheme, text=f"{_EVEX} {scheme.text}", starter=False)
-        found.setdefault(told_apart.text, (told_apart, form))
-    return found
+            distinct = replace(scheme, text=f"{_EVEX} {scheme.text}", starter=False)
+        forms_by_scheme_text.setdefault(distinct.text, (distinct, form))
+    return forms_by_scheme_text
 
 
 @dataclass(frozen=True, slots=True)
 class _Opcode:
-    """What all forms of one opcode share."""
+    """Properties that all forms of one opcode share."""
 
     info: OpCodeInfo
     features: tuple[str, ...]

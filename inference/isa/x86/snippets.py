@@ -1,4 +1,4 @@
-"""Which registers code of x86-64 uses and addresses memory by: what a snippet has to set up."""
+"""Registers that code of x86-64 uses and addresses memory by, which a snippet has to initialize."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inference.agent.protocol import Frame
 from inference.isa.facets import UsedRegister
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.surroundings import Surroundings, needs
 
 _BANKS = (
@@ -23,28 +23,29 @@ _BANKS = (
 
 
 def bases(code: bytes) -> frozenset[str]:
-    """The registers that the code addresses memory by; the stack pointer leads to memory by itself."""
+    """The base registers of addresses; the stack pointer needs no initialization."""
     return _general(place.base for place in _accesses(code))
 
 
 def indices(code: bytes) -> frozenset[str]:
-    """The registers that are added to those."""
+    """The index registers of addresses."""
     return _general(place.index for place in _accesses(code))
 
 
 def used_registers(code: bytes, *, wide: bool) -> list[UsedRegister]:
-    """The registers that the code reads or writes, whole general-purpose ones, vectors as wide as used.
+    """The registers that the code reads or writes, full general-purpose ones, vectors in the width of their
+    use.
 
-    Not `wide`: of vectors of 512 bits the lower half, where all that is done in the upper one is to clear it.
+    Not `wide`: the lower half of 512-bit vectors whose upper half is only cleared.
     """
     return [_named(register if wide else _narrow(register)) for register in _used(code)]
 
 
 def snippet_frame(schemes: Sequence[str]) -> Frame:
-    """What the harness of this project puts around the same code, on a processor that has all of it."""
-    found = [known[0] for text in schemes if (known := described(text)) is not None]
-    legacy = any("legacy" in needs(scheme) for scheme in found)
-    return Surroundings.of(found, avx=not legacy, flags={"avx512bw"}).frame
+    """This project's frame for the same code, on a processor with all features."""
+    known = [pair[0] for text in schemes if (pair := scheme_and_form(text)) is not None]
+    legacy = any("legacy" in needs(scheme) for scheme in known)
+    return Surroundings.of(known, avx=not legacy, flags={"avx512bw"}).frame
 
 
 def _named(register: RegisterValue) -> UsedRegister:
@@ -60,8 +61,8 @@ def _accesses(code: bytes) -> list[UsedMemory]:
 
 def _general(registers: Iterable[RegisterValue]) -> frozenset[str]:
     names = register_names()
-    whole = {RegisterExt.full_register(register) for register in registers if RegisterExt.is_gpr(register)}
-    return frozenset(names[register] for register in whole) - {"rsp"}
+    full = {RegisterExt.full_register(register) for register in registers if RegisterExt.is_gpr(register)}
+    return frozenset(names[register] for register in full) - {"rsp"}
 
 
 def _narrow(register: RegisterValue) -> RegisterValue:
@@ -73,13 +74,13 @@ def _narrow(register: RegisterValue) -> RegisterValue:
 def _used(code: bytes) -> list[RegisterValue]:
     factory = InstructionInfoFactory()
     widest: dict[RegisterValue, RegisterValue] = {}
-    for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
-        for use in factory.info(one).used_registers():
+    for instruction in Decoder(64, code, ip=ADDRESS_OF_CODE):
+        for use in factory.info(instruction).used_registers():
             register = use.register
             if RegisterExt.is_gpr(register):
                 register = RegisterExt.full_register(register)
-            whole = RegisterExt.full_register(register)
-            best = widest.get(whole)
+            full = RegisterExt.full_register(register)
+            best = widest.get(full)
             if best is None or RegisterExt.size(register) > RegisterExt.size(best):
-                widest[whole] = register
-    return [widest[whole] for whole in sorted(widest)]
+                widest[full] = register
+    return [widest[full] for full in sorted(widest)]

@@ -1,11 +1,11 @@
-"""What loop bodies of x86-64 need around them.
+"""The context of loop bodies of x86-64.
 
-A run has one frame for all of its bodies, since a process is set up for a frame. So whatever its schemes need
-is put into it, and what does not go together is refused:
+A run has one frame for all of its bodies, since a process is set up for a frame. The frame contains all that
+the run's schemes need; incompatible schemes are refused:
 
 - Legacy SSE keeps the upper halves of vector registers and waits for them after VEX-encoded writes.
-- MMX's registers are those of x87; an instruction of either kind finds them in the wrong state after another.
-- Gathers read a vector of indices: it is zero, so that each element lies where the memory operand is.
+- MMX's registers are those of x87; each kind finds them in an invalid state after the other.
+- Gathers read a vector of indices: it is zero, so that each element lies at the memory operand's address.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Literal
 from inference.agent.protocol import Frame
 from inference.isa.machine_bodies import DEFAULTS, Options
 from inference.isa.scheme import Scheme
-from inference.isa.x86.demands import INDICES
+from inference.isa.x86.demands import INDEX_VECTOR
 from inference.isa.x86.values import VALUES, obstacle
 
 Need = Literal["vex", "legacy", "avx512", "mmx", "x87", "indices"]
@@ -31,37 +31,37 @@ _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm", "zmm")
 
 
 def needs(scheme: Scheme) -> frozenset[Need]:
-    """What a scheme needs around it."""
+    """The requirements of a scheme on its context."""
     names = [operand.name for operand in scheme.operands]
     vectors = any(name.startswith(_VECTORS) for name in names)
-    found: set[Need] = set()
+    requirements: set[Need] = set()
     if vectors and scheme.encoding in {"legacy", "VEX", "EVEX"}:
-        found.add("legacy" if scheme.encoding == "legacy" else "vex")
+        requirements.add("legacy" if scheme.encoding == "legacy" else "vex")
     if scheme.encoding == "EVEX" or any(name in {"K", "Kx2"} for name in names):
-        found.add("avx512")
+        requirements.add("avx512")
     if "MM" in names:
-        found.add("mmx")
+        requirements.add("mmx")
     if scheme.category == "x87":
-        found.add("x87")
+        requirements.add("x87")
     if scheme.category == "gather":
-        found.add("indices")
-    return frozenset(found)
+        requirements.add("indices")
+    return frozenset(requirements)
 
 
 def clash(schemes: Iterable[Scheme]) -> tuple[Scheme, str] | None:
-    """A scheme that cannot stand beside another of them, and why; None where all go together."""
+    """A scheme that is incompatible with another one, and the reason; None where all are compatible."""
     needing: dict[Need, Scheme] = {}
     for scheme in schemes:
         needing |= dict.fromkeys(needs(scheme), scheme)
-    for one, other, why in CLASHES:
-        if one in needing and other in needing:
-            return needing[one], f"{why} (here: {needing[other].text})"
+    for first, second, why in CLASHES:
+        if first in needing and second in needing:
+            return needing[first], f"{why} (here: {needing[second].text})"
     return None
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The frame for some schemes, in words: what they need, and what the processor has.
+    """The frame for some schemes, from their requirements and the processor's features.
 
     `avx`: VEX-encoded instructions are among them. `mask_bits`: of the processor's mask registers.
     """
@@ -89,16 +89,16 @@ class Surroundings:
             vector=values.pattern,
             memory=values.pattern,
             avx=self.avx,
-            vectors={f"xmm{INDICES}": 0} if "indices" in self.needed and self.avx else {},
+            vectors={f"xmm{INDEX_VECTOR}": 0} if "indices" in self.needed and self.avx else {},
             mask_bits=masks,
             fpu="mmx" if "mmx" in self.needed else "x87" if "x87" in self.needed else "",
         )
 
     def obstacle(self, scheme: Scheme) -> str:
         """Why a scheme cannot be measured within this frame, "" where it can."""
-        wanted = needs(scheme)
-        if "legacy" in wanted and self.avx:
+        requirements = needs(scheme)
+        if "legacy" in requirements and self.avx:
             return "legacy SSE does not go with the VEX-encoded schemes of this run"
-        if "x87" in wanted and self.frame.fpu != "x87":
+        if "x87" in requirements and self.frame.fpu != "x87":
             return "x87 does not go with the MMX schemes of this run"
         return obstacle(scheme, self.options.values)

@@ -1,4 +1,4 @@
-"""x86-64 as a target: its facets are modules of this folder."""
+"""The target x86-64: its facets are modules of this folder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from inference.isa.facets import (
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
+    LlvmSide,
     MemoryVariantMaker,
     SchemeCatalogue,
     SnippetRegisters,
     Textbook,
-    ToolSide,
 )
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
@@ -37,21 +37,18 @@ class X86Target(IsaTarget):
 
     @cached_property
     def accesses(self) -> AccessReader:
-        """What instructions of blocks read and write."""
         from inference.isa.x86 import accesses  # each facet when it is used
 
         return accesses
 
     @cached_property
     def frames(self) -> BlockFramer:
-        """What is put around blocks where they are measured."""
         from inference.isa.x86 import block_frame  # each facet when it is used
 
         return block_frame
 
     @cached_property
     def front_end(self) -> FrontEndMaker:
-        """Code that shows what a front end does."""
         from inference.isa.x86 import front_end  # each facet when it is used
 
         return front_end
@@ -69,8 +66,7 @@ class X86Target(IsaTarget):
         return bodies
 
     @cached_property
-    def tools(self) -> ToolSide:
-        """What LLVM and the like take."""
+    def tools(self) -> LlvmSide:
         from inference.isa.x86 import tools  # each facet when it is used
 
         return tools
@@ -89,35 +85,30 @@ class X86Target(IsaTarget):
 
     @cached_property
     def dependent_blocks(self) -> DependentBlockMaker:
-        """Blocks whose instructions wait for each other."""
         from inference.isa.x86 import dependent_blocks  # each facet when it is used
 
         return dependent_blocks
 
     @cached_property
     def changes(self) -> BlockChanger:
-        """Blocks changed so that they tell why tools disagree."""
         from inference.isa.x86 import changes  # each facet when it is used
 
         return changes
 
     @cached_property
     def operands(self) -> OperandChooser[Any]:
-        """Schemes and operands of sampled blocks."""
         from inference.isa.x86 import sampling  # each facet when it is used
 
         return sampling
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:
-        """The schemes, and which of them stand for what."""
         from inference.isa.x86 import catalogue  # each facet when it is used
 
         return catalogue
 
     @cached_property
     def textbook(self) -> Textbook:
-        """What documents say of cores."""
         from inference.isa.x86 import documented  # each facet when it is used
 
         return documented

@@ -1,6 +1,6 @@
-"""Textbook inverse throughputs of single schemes of the starter set: what a measurement has to find.
+"""Textbook inverse throughputs of single starter schemes, as a reference for measurements.
 
-Cycles per instruction; only what the vendors' guides and Agner Fog's instruction tables agree about.
+Cycles per instruction; only numbers on which the vendors' guides and Agner Fog's instruction tables agree.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Textbook latencies of pairs of operands, core by core: what chains of dependencies have to find.
+"""Textbook latencies of pairs of operands, by core, as a reference for chains.
 
-An entry is a scheme, which stands for every way from a register of its operands (that of an address among
-them) to its first operand, or a link as `ChainLink` prints it. A range is there where sources differ, where
-values matter (divisions), or where the way back does (loads). Left out is what a rename stage may eliminate,
-and of each core what its sources contradict each other about.
+An entry is a scheme, which stands for all ways from a register of its operands (that of an address included)
+to its first operand, or a link as `ChainLink` prints it. An entry is a range where sources differ, where
+values make a difference (divisions), or where the way back does (loads). Instructions that a rename stage may
+eliminate are omitted, and so are numbers of a core on which its sources contradict each other.
 """
 
 from __future__ import annotations
@@ -22,18 +22,13 @@ DOCUMENTED_CORES = tuple(_TABLES["cores"])
 
 @cache
 def known_latencies(core: str) -> Mapping[ChainLink, Latency]:
-    """What is documented of the core with this name; empty for one without a table."""
+    """The documented latencies of a core, in cycles; empty for a core without a table."""
     entries = core_table(_TABLES, core).numbers
     return {link: _latency(cycles) for entry, cycles in entries.items() for link in _links(entry)}
 
 
-def documented_latency(core: str, link: ChainLink) -> Latency | None:
-    """The least and the most cycles that a link takes on a core; None where that is not documented."""
-    return known_latencies(core).get(link)
-
-
 def latency_source(core: str) -> str:
-    """Who says so; "" of a core without a table."""
+    """The documents of a core's table; "" without a table."""
     return core_table(_TABLES, core).source
 
 
@@ -47,7 +42,7 @@ def _number(text: str) -> float:
 
 
 def _links(entry: str) -> list[ChainLink]:
-    """What an entry of a table stands for."""
+    """The links of a table's entry."""
     if "→" in entry:
         text, _, way = entry.rpartition(": ")
         source, destination = way.split(" → ")

@@ -1,4 +1,4 @@
-"""Schemes and code of x86-64 as LLVM and the tools that use its syntax take them."""
+"""The LLVM facet of x86-64: its schemes and code for LLVM and tools with its syntax."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import cast
 
 from iced_x86 import Code, Encoder, Instruction, Register
 
-from inference.isa.x86.att import encoded, listed, written
+from inference.isa.x86.att import example_code, gnu_lines, gnu_scheme
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
-__all__ = ["cpu", "features", "instances", "listed", "models", "register_probes", "triple", "written"]
+__all__ = ["cpu", "features", "gnu_lines", "gnu_scheme", "instances", "models", "register_probes", "triple"]
 
 triple, cpu, features = "x86_64", "x86-64", ""
 models = "X86"
 
 _IMMEDIATE_PROBES = frozenset({Code.MOV_R8_IMM8, Code.MOV_R16_IMM16, Code.MOV_R32_IMM32})
 _BYTE = re.compile(r"(r\d+)l")
-"""The lowest byte of a numbered register, which LLVM calls otherwise."""
+"""The lowest byte of a numbered register, whose name in LLVM differs."""
 _PROBES = (
     (Code.MOV_R8_IMM8, Register.AL, 20),
     (Code.MOV_R16_IMM16, Register.AX, 16),
@@ -34,22 +34,22 @@ _PROBES = (
 
 
 def instances(texts: Iterable[str]) -> dict[str, bytes]:
-    """{scheme text: machine code of one instance}, of those that are schemes."""
-    return {text: code for text in texts if (code := encoded(text))}
+    """{scheme text: machine code of one instance}, without unknown texts."""
+    return {text: code for text in texts if (code := example_code(text))}
 
 
 def register_probes() -> dict[str, bytes]:
-    """{register as LLVM calls it: an instruction whose first operand it is}."""
-    found = {}
+    """{register in LLVM's spelling: an instruction with it as first operand}."""
+    probes = {}
     for code, first, count in _PROBES:
         for number in range(count):
             register = cast("RegisterValue", first + number)
-            one = (
+            instruction = (
                 Instruction.create_reg_u32(code, register, 1)
                 if code in _IMMEDIATE_PROBES
                 else Instruction.create_reg_reg(code, register, register)
             )
             encoder = Encoder(64)
-            encoder.encode(one, ADDRESS_OF_CODE)
-            found[_BYTE.sub(r"\1b", register_names()[register]).upper()] = encoder.take_buffer()
-    return found
+            encoder.encode(instruction, ADDRESS_OF_CODE)
+            probes[_BYTE.sub(r"\1b", register_names()[register]).upper()] = encoder.take_buffer()
+    return probes

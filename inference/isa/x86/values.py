@@ -1,8 +1,8 @@
-"""Classes of operand values: some instructions take longer with some (thesis §3.2.1 keeps to one).
+"""Classes of operand values: some instructions take longer with some (thesis §3.2.1 uses only one).
 
-Divisions stop early for short quotients, `pdep` and `pext` of Zen and Zen 2 take time for every bit that is
-set, and multiplications by zero are quick on some cores. No class has denormal numbers: neither half of a
-vector pattern is one as a float, nor all of it as a double.
+Divisions stop early for short quotients, `pdep` and `pext` of Zen and Zen 2 take time for every set bit, and
+multiplications by zero are quick on some cores. No class contains denormal numbers: neither half of a vector
+pattern is one as a float, nor all of it as a double.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MIXED = (
 
 @dataclass(frozen=True)
 class Values:
-    """General-purpose registers at the beginning, and the 64-bit pattern of vector registers and memory."""
+    """Start values of general-purpose registers, and the 64-bit pattern of vector registers and memory."""
 
     registers: tuple[int, ...]
     pattern: int

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.blocks import block_reader, object_file
-from inference.isa.code.binaries.headers import MOST_SECTIONS, BinaryFileError, described
-from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighed
+from inference.isa.code.binaries.headers import MOST_SECTIONS, BinaryFileError, file_kind
+from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_loops
 from inference.isa.code.binaries.program import read_program
 from inference.isa.targets import DEFAULT
 from tests.compiled import compiled, tool
@@ -38,7 +38,7 @@ def test_functions_have_their_names_and_code() -> None:
     assert (function.name, function.address, program.code(function)) == ("work", 0, LOOP + b"\xc3")
     assert program.addresses_of("work") == [0]
     (loop,) = loops(SMALL)
-    assert (loop.begin, loop.closing, loop.code, loop.instructions) == (0, 5, LOOP, 3)
+    assert (loop.start, loop.closing_address, loop.code, loop.instructions) == (0, 5, LOOP, 3)
 
 
 @pytest.mark.parametrize("options", [("-c",), ("-pie", "-fPIE"), ("-no-pie",), ("-c", "-ffunction-sections")])
@@ -53,10 +53,10 @@ def test_loops_of_compiled_files_are_found_under_their_functions(
 
 def test_a_stripped_file_has_the_same_loops(tmp_path: Path) -> None:
     path = compiled(tmp_path)
-    before = {(loop.begin, loop.code) for loop in loops(path.read_bytes())}
+    before = {(loop.start, loop.code) for loop in loops(path.read_bytes())}
     stripped = tmp_path / "stripped"
     subprocess.run([tool("strip"), str(path), "-o", str(stripped)], check=True)
-    assert before <= {(loop.begin, loop.code) for loop in loops(stripped.read_bytes())}
+    assert before <= {(loop.start, loop.code) for loop in loops(stripped.read_bytes())}
     assert all(one.name.startswith(("sub_", ".")) for one in read_program(stripped.read_bytes()).functions())
 
 
@@ -108,7 +108,7 @@ def test_what_is_no_program_for_here_is_refused_with_what_it_is(content: bytes, 
 
 
 def test_the_first_bytes_tell_what_a_file_is() -> None:
-    assert described(SMALL[:64]) == "x86-64 object file"
+    assert file_kind(SMALL[:64]) == "x86-64 object file"
 
 
 def test_a_file_that_claims_millions_of_sections_is_refused_at_once() -> None:
@@ -133,7 +133,7 @@ def test_names_of_symbols_are_bounded_and_printable() -> None:
 
 def test_data_among_code_ends_a_path_only() -> None:
     code = b"\x06\x07" + LOOP + b"\xc3"
-    assert [loop.begin for loop in loops(object_file(code))] == [2]
+    assert [loop.start for loop in loops(object_file(code))] == [2]
 
 
 @examples(200)
@@ -163,5 +163,5 @@ def test_samples_belong_to_the_innermost_loop() -> None:
         bytes.fromhex("4801d8ffc975f9") + bytes.fromhex("ffca") + b"\x75" + struct.pack("b", -11) + b"\xc3"
     )
     (inner,) = loops(object_file(outer))
-    assert weighed([inner], {0: 5.0, 3: 2.0, 7: 9.0}) == [(inner, 7.0)]
-    assert weighed([inner], {99: 5.0}) == []
+    assert weighted_loops([inner], {0: 5.0, 3: 2.0, 7: 9.0}) == [(inner, 7.0)]
+    assert weighted_loops([inner], {99: 5.0}) == []

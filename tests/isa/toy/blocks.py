@@ -68,7 +68,7 @@ def steps_of_region(code: bytes, address: int) -> Iterator[CodeStep]:
         )
 
 
-def closed(body: bytes, jump: bytes) -> bytes | None:
+def close_loop(body: bytes, jump: bytes) -> bytes | None:
     del jump  # there is one kind
     return body + bytes((_BACK, len(body) + 2)) if len(body) + 2 < 256 else None
 
@@ -101,11 +101,11 @@ def plain_att_of_bytes(code: bytes) -> tuple[str, ...]:
     return intel_of_bytes(code)
 
 
-def in_loop(code: bytes) -> bytes:
-    return code if block_of_bytes(code).closing else closed(code, b"") or code
+def as_loop(code: bytes) -> bytes:
+    return code if block_of_bytes(code).closing else close_loop(code, b"") or code
 
 
-def between_markers(code: bytes) -> bytes:
+def with_markers(code: bytes) -> bytes:
     return code
 
 

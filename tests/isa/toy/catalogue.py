@@ -10,7 +10,7 @@ from inference.isa.scheme import Operand, Scheme
 probes: Collection[str] = ()
 divisions: Collection[str] = ()
 preferred: Sequence[str] = ()
-work_of_others: Mapping[str, tuple[str, ...]] = {}
+equivalent_schemes: Mapping[str, tuple[str, ...]] = {}
 
 
 def schemes() -> Sequence[Scheme]:

@@ -58,7 +58,7 @@ def independent_fillings(schemes: Sequence[ToyScheme]) -> list[Filling]:
     return [(family,) for _, family in zip(schemes, cycle(_UNITS), strict=False)]
 
 
-def decoded(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
+def decode_operands(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
     texts = {OPERATIONS[text.split()[0]]: text for text in slots}
     for operation, register in zip(code[::2], code[1::2], strict=True):
         text = texts.get(operation)

@@ -1,7 +1,7 @@
-"""The headers of an ELF file, checked against its size before anything is believed.
+"""Headers of an ELF file, checked against the file's size before they are used.
 
-pyelftools reads the structures. Sections are not built by it: of some kinds it would read all of what a
-header claims, and unpack without limit what is compressed.
+pyelftools reads the structures, but not the sections: for some kinds it would read as much as a header
+claims, and decompress without limit.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from elftools.elf.elffile import ELFFile
 
 
 class BinaryFileError(ValueError):
-    """A file that is no program of x86-64, or a damaged one; says what it is and what would be right."""
+    """A damaged file, or none for x86-64; the message says what it is and what would be right."""
 
 
 MAGIC = b"\x7fELF"
 MOST_SECTIONS = 100_000
 MOST_SEGMENTS = 1000
 NAME_LIMIT = 200
-"""Bytes of a name that are kept."""
+"""Bytes of a name; longer ones are cut."""
 
 OBJECT = "object file"
 _TYPES = {"ET_REL": OBJECT, "ET_EXEC": "executable", "ET_DYN": "shared library or executable"}
 _HEADER_BYTES = 64
-_ADDRESSES = (1 << 64) - (1 << 12)  # the last page is nowhere
-_WANTED = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
-_EXTENDED = 0xFFFF  # the number of segments, or the section with names, is in section 0
-_OTHERS = {
+_ADDRESS_LIMIT = (1 << 64) - (1 << 12)  # the last page is nowhere
+_EXPECTED_FORMAT = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
+_COUNT_IN_SECTION = 0xFFFF  # the number of segments, or the section with names, is in section 0
+_FOREIGN_FORMATS = {
     b"MZ": "a program of Windows",
     b"\xcf\xfa\xed\xfe": "a program of macOS",
     b"\xca\xfe\xba\xbe": "a program of macOS, or a class of Java",
@@ -48,7 +48,7 @@ _OTHERS = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section's header; `kind` as pyelftools names it, "SHT_PROGBITS". It lies within the file."""
+    """A section's header; `kind` in pyelftools' spelling, "SHT_PROGBITS". Its bytes lie within the file."""
 
     index: int
     name: str
@@ -64,7 +64,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What is loaded: bytes of the file from `offset` on to `address`."""
+    """A loaded segment: `size` bytes of the file from `offset` on, at `address`."""
 
     offset: int
     address: int
@@ -74,32 +74,35 @@ class Segment:
 
 @dataclass(frozen=True)
 class Headers:
-    """What the headers of a file say."""
+    """The checked headers of a file."""
 
     kind: str
     fixed: bool
-    """Whether it is loaded where its addresses say."""
+    """Whether it is loaded at the addresses of its headers."""
     sections: tuple[Section, ...]
     segments: tuple[Segment, ...]
     exception_index: tuple[int, int] | None
-    """(address, offset in the file) of the table of functions for unwinding, where there is one."""
+    """(address, offset in the file) of the unwinding tables' function index, None without."""
 
 
 def is_binary(beginning: bytes) -> bool:
-    """Whether a file that begins so is compiled, for whatever computer, or a recording of perf."""
+    """Whether a file with this beginning is compiled, for any computer, or a recording of perf."""
     return beginning.startswith(
         (MAGIC, b"PERFILE2", b"!<arch>\n", b"!<thin>\n", b"\xcf\xfa\xed\xfe", b"MZ\x90")
     )
 
 
-def described(beginning: bytes) -> str:
-    """What a file is by its first 64 bytes, "x86-64 executable". Raises `BinaryFileError`."""
-    return f"x86-64 {_kind(_opened(beginning))}"
+def file_kind(beginning: bytes) -> str:
+    """The kind of a file by its first 64 bytes, "x86-64 executable". Raises `BinaryFileError`."""
+    return f"x86-64 {_kind(_elf_file(beginning))}"
 
 
 def read_headers(content: bytes) -> Headers:
-    """Raises `BinaryFileError` for what is no file for x86-64, and for headers that contradict its size."""
-    file = _opened(content)
+    """The headers of a file for x86-64.
+
+    Raises `BinaryFileError` for other files, and for headers that contradict the file's size.
+    """
+    file = _elf_file(content)
     kind = _kind(file)
     try:
         raw = list(_table(file, content, "section"))
@@ -112,10 +115,10 @@ def read_headers(content: bytes) -> Headers:
     return Headers(kind, file["e_type"] == "ET_EXEC", sections, segments, index)
 
 
-def _opened(content: bytes) -> ELFFile:
+def _elf_file(content: bytes) -> ELFFile:
     if not content.startswith(MAGIC):
-        found = next((what for magic, what in _OTHERS.items() if content.startswith(magic)), "")
-        raise BinaryFileError(f"this is {found}" if found else f"this is no ELF file; {_WANTED}")
+        kind = next((what for magic, what in _FOREIGN_FORMATS.items() if content.startswith(magic)), "")
+        raise BinaryFileError(f"this is {kind}" if kind else f"this is no ELF file; {_EXPECTED_FORMAT}")
     if len(content) < _HEADER_BYTES:
         raise BinaryFileError(
             f"the file ends after {len(content)} bytes, within its header, which has {_HEADER_BYTES}: "
@@ -134,7 +137,7 @@ def _kind(file: ELFFile) -> str:
         raise BinaryFileError("this is a 32-bit x86 file (i386); 64-bit code is expected: compile with -m64")
     if machine != "EM_X86_64":
         article = "an" if name[:1] in "AEIOU" else "a"
-        raise BinaryFileError(f"this is {article} {_plain(name)} file; {_WANTED}")
+        raise BinaryFileError(f"this is {article} {_plain(name)} file; {_EXPECTED_FORMAT}")
     if file.elfclass != 64:
         raise BinaryFileError("this is an x32 file; 64-bit code is expected: compile with -m64")
     if not file.little_endian:
@@ -142,7 +145,7 @@ def _kind(file: ELFFile) -> str:
     kind = file["e_type"]
     if kind not in _TYPES:
         what = "a core dump" if kind == "ET_CORE" else "of an unknown type"
-        raise BinaryFileError(f"this file is {what}; {_WANTED}")
+        raise BinaryFileError(f"this file is {what}; {_EXPECTED_FORMAT}")
     return _TYPES[kind]
 
 
@@ -151,16 +154,16 @@ def _plain(name: str) -> str:
 
 
 def _table(file: ELFFile, content: bytes, what: str) -> Iterator[Any]:
-    """The headers of sections or segments, as many as there can be."""
-    short = "sh" if what == "section" else "ph"
-    at, each = file[f"e_{short}off"], file[f"e_{short}entsize"]
-    shape = file.structs.Elf_Shdr if what == "section" else file.structs.Elf_Phdr
-    count = file[f"e_{short}num"]
+    """The headers of sections or segments, at most `MOST_SECTIONS` or `MOST_SEGMENTS`."""
+    prefix = "sh" if what == "section" else "ph"
+    at, size = file[f"e_{prefix}off"], file[f"e_{prefix}entsize"]
+    layout = file.structs.Elf_Shdr if what == "section" else file.structs.Elf_Phdr
+    count = file[f"e_{prefix}num"]
     if at == 0:
         return
-    if each != shape.sizeof():
-        raise BinaryFileError(f"a {what} header has {shape.sizeof()} bytes, not {each}: the file is damaged")
-    if count == (0 if what == "section" else _EXTENDED):
+    if size != layout.sizeof():
+        raise BinaryFileError(f"a {what} header has {layout.sizeof()} bytes, not {size}: the file is damaged")
+    if count == (0 if what == "section" else _COUNT_IN_SECTION):
         if file["e_shoff"] == 0 or file["e_shoff"] + file.structs.Elf_Shdr.sizeof() > len(content):
             return
         first = struct_parse(file.structs.Elf_Shdr, file.stream, file["e_shoff"])
@@ -168,66 +171,67 @@ def _table(file: ELFFile, content: bytes, what: str) -> Iterator[Any]:
     most = MOST_SECTIONS if what == "section" else MOST_SEGMENTS
     if count > most:
         raise BinaryFileError(f"the file is said to have {count:,} {what}s, of {most:,} at most")
-    if at + count * each > len(content):
+    if at + count * size > len(content):
         raise BinaryFileError(
-            f"the table of {what}s is said to end at byte {at + count * each:,}, but the file has "
+            f"the table of {what}s is said to end at byte {at + count * size:,}, but the file has "
             f"{len(content):,}: it has been cut off"
         )
     for number in range(count):
-        yield struct_parse(shape, file.stream, at + number * each)
+        yield struct_parse(layout, file.stream, at + number * size)
 
 
-def _sections(file: ELFFile, content: bytes, raw: list[Any]) -> Iterator[Section]:
+def _sections(file: ELFFile, content: bytes, rows: list[Any]) -> Iterator[Section]:
     strings = file["e_shstrndx"]
-    if strings == _EXTENDED and raw:
-        strings = raw[0]["sh_link"]
-    names = raw[strings] if 0 < strings < len(raw) else None
-    for index, one in enumerate(raw):
-        kind = one["sh_type"] if isinstance(one["sh_type"], str) else str(one["sh_type"])
-        flags = one["sh_flags"]
-        start, size = one["sh_offset"], 0 if kind in ("SHT_NOBITS", "SHT_NULL") else one["sh_size"]
-        name = "" if names is None else text_at(content, names["sh_offset"], names["sh_size"], one["sh_name"])
+    if strings == _COUNT_IN_SECTION and rows:
+        strings = rows[0]["sh_link"]
+    names = rows[strings] if 0 < strings < len(rows) else None
+    for index, row in enumerate(rows):
+        kind = row["sh_type"] if isinstance(row["sh_type"], str) else str(row["sh_type"])
+        flags = row["sh_flags"]
+        start, size = row["sh_offset"], 0 if kind in ("SHT_NOBITS", "SHT_NULL") else row["sh_size"]
+        name = "" if names is None else text_at(content, names["sh_offset"], names["sh_size"], row["sh_name"])
         if start + size > len(content):
             raise BinaryFileError(
                 f"section {index} ({name or 'without a name'}) is said to end at byte {start + size:,}, but "
                 f"the file has {len(content):,}: it has been cut off"
             )
-        if one["sh_addr"] + size > _ADDRESSES:
+        if row["sh_addr"] + size > _ADDRESS_LIMIT:
             raise BinaryFileError(f"section {index} ({name}) lies behind all addresses: the file is damaged")
         yield Section(
             index,
             name,
             kind,
-            one["sh_addr"],
+            row["sh_addr"],
             start,
             size,
-            one["sh_link"],
-            one["sh_info"],
+            row["sh_link"],
+            row["sh_info"],
             executable=bool(flags & 4) and kind == "SHT_PROGBITS",
             compressed=bool(flags & 0x800),
         )
 
 
 def _segments(file: ELFFile, content: bytes) -> tuple[tuple[Segment, ...], tuple[int, int] | None]:
-    found, index = [], None
-    for one in _table(file, content, "segment"):
-        if one["p_type"] == "PT_GNU_EH_FRAME":
-            index = (one["p_vaddr"], one["p_offset"])
-        if one["p_type"] == "PT_LOAD" and one["p_filesz"]:
-            if one["p_offset"] + one["p_filesz"] > len(content):
-                end = one["p_offset"] + one["p_filesz"]
+    segments, index = [], None
+    for row in _table(file, content, "segment"):
+        if row["p_type"] == "PT_GNU_EH_FRAME":
+            index = (row["p_vaddr"], row["p_offset"])
+        if row["p_type"] == "PT_LOAD" and row["p_filesz"]:
+            if row["p_offset"] + row["p_filesz"] > len(content):
+                end = row["p_offset"] + row["p_filesz"]
                 raise BinaryFileError(
                     f"a segment is said to end at byte {end:,}, but the file has {len(content):,}: it has "
                     "been cut off"
                 )
-            if one["p_vaddr"] + one["p_filesz"] > _ADDRESSES:
+            if row["p_vaddr"] + row["p_filesz"] > _ADDRESS_LIMIT:
                 raise BinaryFileError("a segment lies behind all addresses: the file is damaged")
-            found.append(Segment(one["p_offset"], one["p_vaddr"], one["p_filesz"], bool(one["p_flags"] & 1)))
-    return tuple(found), index
+            is_executable = bool(row["p_flags"] & 1)
+            segments.append(Segment(row["p_offset"], row["p_vaddr"], row["p_filesz"], is_executable))
+    return tuple(segments), index
 
 
 def text_at(content: bytes, table: int, size: int, at: int) -> str:
-    """A name of a string table, "" where it would be behind it; at most `NAME_LIMIT` bytes, printable."""
+    """A name in a string table, printable, at most `NAME_LIMIT` bytes; "" where it lies outside."""
     if at >= size:
         return ""
     begin = table + at

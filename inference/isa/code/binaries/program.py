@@ -1,7 +1,7 @@
-"""A compiled program as a value: its executable regions and the functions in them.
+"""A compiled program as a value: its executable regions and their functions.
 
-Symbols say where functions are, and in files without symbols the index of their unwinding tables does; what
-neither knows of is one function by itself, from gap to gap.
+Symbols determine functions; in files without symbols, the index of the unwinding tables does. Code that
+neither covers is one function per gap.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from inference.isa.code.binaries.headers import (
 )
 
 SMALLEST_GAP = 16
-"""Bytes between functions from which on they are looked at: less is padding."""
+"""Bytes between functions; smaller gaps are padding."""
 
 _LINKAGE = (".plt", ".iplt")  # jumps to functions of other files
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Some code with a name, at an address of the file (of an object file: of its section, `region`)."""
+    """A function at an address of the file (in an object file: of its section, `region`)."""
 
     name: str
     region: int
@@ -43,7 +43,7 @@ class Function:
 
 @dataclass(frozen=True)
 class CodeRegion:
-    """Executable bytes of a file: a section, or a segment where there are no sections."""
+    """Executable bytes of a file: a section, or a segment in a file without sections."""
 
     index: int
     name: str
@@ -52,13 +52,13 @@ class CodeRegion:
     size: int
 
     def has(self, address: int) -> bool:
-        """Whether the address is in it."""
+        """Whether the region contains an address."""
         return self.address <= address < self.address + self.size
 
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """A file. Addresses are those of the file, as disassemblers print them."""
+    """A file's code. Addresses are those of the file, as disassemblers print them."""
 
     content: bytes = field(repr=False)
     headers: Headers
@@ -71,7 +71,7 @@ class CompiledProgram:
 
     @property
     def is_object(self) -> bool:
-        """Whether each section has addresses of its own, from 0 on."""
+        """Whether each section has its own addresses, from 0."""
         return self.kind == OBJECT
 
     def code(self, function: Function) -> bytes:
@@ -80,30 +80,30 @@ class CompiledProgram:
         begin = region.offset + function.address - region.address
         return self.content[begin : begin + function.size]
 
-    def functions(self, wanted: str = "") -> Iterator[Function]:
-        """All functions in order, those of a name or a pattern like `mat*` where one is given."""
+    def functions(self, pattern: str = "") -> Iterator[Function]:
+        """All functions in order; with `pattern`, those with this name or matching it, like `mat*`."""
         for region in self.regions:
-            for one in self._functions_of(region):
-                if not wanted or one.name == wanted or fnmatchcase(one.name, wanted):
-                    yield one
+            for function in self._functions_of(region):
+                if not pattern or function.name == pattern or fnmatchcase(function.name, pattern):
+                    yield function
 
     def addresses_of(self, name: str) -> list[int]:
-        """Where the functions of this name begin; local functions can share one."""
+        """The addresses of functions with this name; local functions may share one."""
         return self._by_name.get(name, [])
 
     def address_at(self, offset: int) -> int | None:
         """The address of a byte of the file, None where it is not executable."""
-        for one in self.headers.segments:
-            if one.executable and one.offset <= offset < one.offset + one.size:
-                return offset - one.offset + one.address
+        for segment in self.headers.segments:
+            if segment.executable and segment.offset <= offset < segment.offset + segment.size:
+                return offset - segment.offset + segment.address
         return None
 
-    def holds(self, address: int) -> bool:
+    def has_code(self, address: int) -> bool:
         """Whether there is code at an address."""
         return any(region.has(address) for region in self.regions)
 
     def relocations(self, region: int) -> Relocations:
-        """What the linker will put into the bytes of a section of an object file."""
+        """The relocations of a section of an object file."""
         if region not in self._relocations:
             tables = self._relocation_tables.get(region, ())
             self._relocations[region] = relocations_of(self.content, self.headers.sections, tables, region)
@@ -119,19 +119,19 @@ class CompiledProgram:
 
     @cached_property
     def _relocation_tables(self) -> dict[int, list[Section]]:
-        found: dict[int, list[Section]] = {}
-        for one in self.headers.sections:
-            if one.kind == "SHT_RELA" and self.is_object:
-                found.setdefault(one.info, []).append(one)
-        return found
+        tables: dict[int, list[Section]] = {}
+        for section in self.headers.sections:
+            if section.kind == "SHT_RELA" and self.is_object:
+                tables.setdefault(section.info, []).append(section)
+        return tables
 
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        addresses: dict[str, list[int]] = {}
         for region in self.regions:
             for symbol in self.symbols.named_in(region.index, region.address, region.size):
-                found.setdefault(symbol.name, []).append(symbol.address)
-        return found
+                addresses.setdefault(symbol.name, []).append(symbol.address)
+        return addresses
 
     @cached_property
     def _index_starts(self) -> Sequence[int]:
@@ -156,40 +156,40 @@ class CompiledProgram:
 
 
 def read_program(content: bytes) -> CompiledProgram:
-    """Raises `BinaryFileError` for what is no program of x86-64, is damaged, or has no code."""
+    """The program in a file. Raises `BinaryFileError` for other or damaged files, or without code."""
     headers = read_headers(content)
-    regions = tuple(_apart(list(_regions(headers)), headers.kind))
+    regions = tuple(_without_overlaps(list(_regions(headers)), headers.kind))
     if not regions:
-        raise BinaryFileError(_without_code(headers.sections))
+        raise BinaryFileError(_missing_code_reason(headers.sections))
     return CompiledProgram(content, headers, regions, symbols_of(content, headers))
 
 
 def _regions(headers: Headers) -> Iterator[CodeRegion]:
-    for one in headers.sections:
-        if one.executable and one.size and not one.compressed and not one.name.startswith(_LINKAGE):
-            yield CodeRegion(one.index, one.name, one.address, one.offset, one.size)
+    for row in headers.sections:
+        if row.executable and row.size and not row.compressed and not row.name.startswith(_LINKAGE):
+            yield CodeRegion(row.index, row.name, row.address, row.offset, row.size)
     if not headers.sections:
         for number, segment in enumerate(headers.segments):
             if segment.executable:
                 yield CodeRegion(number, f"segment {number}", segment.address, segment.offset, segment.size)
 
 
-def _apart(regions: list[CodeRegion], kind: str) -> Iterator[CodeRegion]:
-    """Those that do not lie over one before them, which only a damaged file has."""
+def _without_overlaps(regions: list[CodeRegion], kind: str) -> Iterator[CodeRegion]:
+    """The regions that do not overlap a previous one; only damaged files have overlaps."""
     if kind == OBJECT:
         yield from regions
         return
     behind = 0
-    for region in sorted(regions, key=lambda one: one.address):
+    for region in sorted(regions, key=lambda area: area.address):
         if region.address >= behind:
             behind = region.address + region.size
             yield region
 
 
-def _without_code(sections: Sequence[Section]) -> str:
-    if any(one.executable and one.compressed for one in sections):
+def _missing_code_reason(sections: Sequence[Section]) -> str:
+    if any(section.executable and section.compressed for section in sections):
         return "the code of the file is compressed: unpack it with `objcopy --decompress-debug-sections`"
-    if any(one.kind == "SHT_NOBITS" and one.name == ".text" for one in sections):
+    if any(section.kind == "SHT_NOBITS" and section.name == ".text" for section in sections):
         return "this file has debug information only, its code is in another: give that one"
     return "the file has no executable section: there is no code in it"
 
@@ -200,17 +200,17 @@ def _gap(region: CodeRegion, begin: int, end: int) -> Function:
 
 
 def _with_index(symbols: list[Symbol], starts: Sequence[int], region: CodeRegion) -> list[Symbol]:
-    """Symbols and, where none covers them, starts of functions that have no name, in order."""
-    known = [symbol.address for symbol in symbols]
+    """Symbols and, where none covers them, functions that only the index contains; by address."""
+    addresses = [symbol.address for symbol in symbols]
     added = []
     for start in starts:
         if region.has(start):
-            before = bisect_right(known, start) - 1
+            before = bisect_right(addresses, start) - 1
             if before < 0 or (
-                start != known[before] and start >= symbols[before].address + symbols[before].size
+                start != addresses[before] and start >= symbols[before].address + symbols[before].size
             ):
                 added.append(Symbol(f"sub_{start:x}", start, 0))
-    return sorted([*symbols, *added], key=lambda one: one.address) if added else symbols
+    return sorted([*symbols, *added], key=lambda symbol: symbol.address) if added else symbols
 
 
 _ROW = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
@@ -218,22 +218,22 @@ _FIELD = 4  # bytes of a displacement, at the end of a jump
 
 
 Relocations = dict[int, int | None]
-"""Of one section, {address of a displacement: the address in the same section that it leads to}.
+"""Of one section, {address of a displacement: its target in the same section}.
 
-None stands for what is in another section or another file.
+None is a target in another section or file.
 """
 
 
 def relocations_of(
     content: bytes, sections: Sequence[Section], tables: Sequence[Section], region: int
 ) -> Relocations:
-    """Those of a section of an object file; `tables`: the sections that hold them."""
+    """The relocations of a section of an object file; `tables`: the sections that contain them."""
     targets: Relocations = {}
-    for one in tables:
-        if one.link >= len(sections):
+    for table in tables:
+        if table.link >= len(sections):
             continue
-        symbols = rows_of(content, sections[one.link])
-        for row in np.frombuffer(content, dtype=_ROW, count=one.size // _ROW.itemsize, offset=one.offset):
+        symbols = rows_of(content, sections[table.link])
+        for row in np.frombuffer(content, dtype=_ROW, count=table.size // _ROW.itemsize, offset=table.offset):
             number = int(row["info"]) >> 32
             same = number < len(symbols) and int(symbols[number]["section"]) == region
             target = int(symbols[number]["value"]) + int(row["addend"]) + _FIELD if same else None
@@ -254,7 +254,7 @@ _USUAL_INDEX = bytes((1, 0x1B, 0x03, 0x3B))  # its version; 32-bit offsets, a co
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A function by its name; `size` is 0 where nobody says it."""
+    """A function's name and address; `size` is 0 where unknown."""
 
     name: str
     address: int
@@ -263,9 +263,9 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The functions among the symbols of a file, rows in the order of sections and addresses.
+    """The functions among a file's symbols, rows sorted by section and address.
 
-    `sections` has 0 for all where addresses alone say where they are.
+    `sections` is empty where addresses alone identify the code.
     """
 
     content: bytes
@@ -274,12 +274,12 @@ class Symbols:
     rows: npt.NDArray[np.void]
 
     def functions_in(self, section: int, address: int, size: int) -> list[Symbol]:
-        """Those that begin there, one for each address: global names before weak and local ones."""
-        found: list[Symbol] = []
+        """The functions that begin in a range, one per address: global names before weak and local ones."""
+        functions: list[Symbol] = []
         for symbol in self.named_in(section, address, size):
-            if not found or found[-1].address != symbol.address:
-                found.append(symbol)
-        return found
+            if not functions or functions[-1].address != symbol.address:
+                functions.append(symbol)
+        return functions
 
     def named_in(self, section: int, address: int, size: int) -> Iterator[Symbol]:
         begin, end = self._range(section, address, size)
@@ -298,16 +298,16 @@ class Symbols:
 
 
 def symbols_of(content: bytes, headers: Headers) -> Symbols:
-    """From the table for linking, else from that for loading, which a stripped file still has.
+    """The symbols for linking, else those for loading, which a stripped file still has.
 
     Raises `BinaryFileError` for more than `MOST_SYMBOLS`.
     """
     for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
-        table = next((one for one in headers.sections if one.kind == kind and one.size), None)
+        table = next((section for section in headers.sections if section.kind == kind and section.size), None)
         if table is not None and table.link < len(headers.sections):
-            found = _read(content, headers, table)
-            if len(found.rows):
-                return found
+            symbols = _read_symbols(content, headers, table)
+            if len(symbols.rows):
+                return symbols
     return Symbols(content, (0, 0), np.empty(0, dtype=np.int64), np.empty(0, dtype=ROW))
 
 
@@ -319,17 +319,17 @@ def rows_of(content: bytes, table: Section) -> npt.NDArray[np.void]:
     return np.frombuffer(content, dtype=ROW, count=count, offset=table.offset)
 
 
-def _read(content: bytes, headers: Headers, table: Section) -> Symbols:
+def _read_symbols(content: bytes, headers: Headers, table: Section) -> Symbols:
     rows = rows_of(content, table)
     sections = rows["section"].astype(np.int64)
-    if beside := next(
-        (one for one in headers.sections if one.kind == "SHT_SYMTAB_SHNDX" and one.link == table.index), None
+    if index_table := next(
+        (row for row in headers.sections if row.kind == "SHT_SYMTAB_SHNDX" and row.link == table.index), None
     ):
-        count = min(beside.size // 4, len(rows))
-        far = np.frombuffer(content, dtype="<u4", count=count, offset=beside.offset)
-        sections[:count] = np.where(rows["section"][:count] == _IN_TABLE, far, sections[:count])
-    kept = np.isin(rows["info"] & 15, _FUNCTIONS) & (sections != 0)
-    rows, sections = rows[kept], sections[kept]
+        count = min(index_table.size // 4, len(rows))
+        extended = np.frombuffer(content, dtype="<u4", count=count, offset=index_table.offset)
+        sections[:count] = np.where(rows["section"][:count] == _IN_TABLE, extended, sections[:count])
+    is_function = np.isin(rows["info"] & 15, _FUNCTIONS) & (sections != 0)
+    rows, sections = rows[is_function], sections[is_function]
     binding = rows["info"] >> 4
     rank = np.select([binding == _LOCAL, binding == _WEAK], [2, 1], 0)
     within = sections if headers.kind == OBJECT else np.zeros(len(rows), dtype=np.int64)
@@ -344,7 +344,7 @@ def _read(content: bytes, headers: Headers, table: Section) -> Symbols:
 
 
 def starts_in_index(content: bytes, headers: Headers) -> Sequence[int]:
-    """Where functions begin, in order, by the index of the unwinding tables; none where it is unusual."""
+    """Start addresses of functions in the unwinding tables' index, sorted; none for an unusual format."""
     if headers.exception_index is None:
         return ()
     address, offset = headers.exception_index
@@ -357,5 +357,5 @@ def starts_in_index(content: bytes, headers: Headers) -> Sequence[int]:
         return ()
     table = np.frombuffer(content, dtype="<i4", count=2 * count, offset=offset + 12)[::2]
     starts = np.unique(table.astype(np.int64)) + address
-    found: list[int] = starts[starts >= 0].tolist()
-    return found
+    addresses: list[int] = starts[starts >= 0].tolist()
+    return addresses

@@ -33,64 +33,64 @@ _PORT = "(%dx)"
 
 
 def in_order_of_intel(mnemonic: str, operands: list[Operand]) -> list[Operand]:
-    """AT&T's operands the other way round, but for the few instructions that have them as Intel."""
+    """Operands in Intel's order: AT&T's reversed, except for a few instructions with equal orders."""
     return operands if mnemonic in _IN_ORDER else operands[::-1]
 
 
 def read_operand(text: str, constants: dict[str, int]) -> Operand:
     """An operand without its decorations and without `*`. Raises `BlockError`."""
-    packed = "".join(text.split()).lower()
-    if not packed:
+    compact = "".join(text.split()).lower()
+    if not compact:
         raise BlockError("an operand is missing beside a comma")
-    if packed == _PORT:
+    if compact == _PORT:
         return RegisterOperand(Register.DX)
-    if packed.startswith("%") and ":" not in packed and "(" not in packed.replace("%st(", ""):
-        return RegisterOperand(_register(packed))
-    if packed.startswith("$"):
-        found = sum_of(text.strip()[1:], constants)
-        return ImmediateOperand(found.value, found.symbol)
+    if compact.startswith("%") and ":" not in compact and "(" not in compact.replace("%st(", ""):
+        return RegisterOperand(_register(compact))
+    if compact.startswith("$"):
+        total = sum_of(text.strip()[1:], constants)
+        return ImmediateOperand(total.value, total.symbol)
     segment: RegisterValue = Register.NONE
-    rest = text.strip()
-    if matched := _SEGMENT.fullmatch(rest):
-        segment, rest = registers()[matched.group(1).lower()], matched.group(2)
-    if "[" in rest or "]" in rest:
+    address_text = text.strip()
+    if matched := _SEGMENT.fullmatch(address_text):
+        segment, address_text = registers()[matched.group(1).lower()], matched.group(2)
+    if "[" in address_text or "]" in address_text:
         raise BlockError(f"{text[:40]!r} has brackets, as Intel syntax has, beside AT&T syntax")
-    return _memory(rest.strip(), segment, constants)
+    return _memory(address_text.strip(), segment, constants)
 
 
 def _memory(text: str, segment: RegisterValue, constants: dict[str, int]) -> MemoryOperand:
-    found = _ADDRESS.fullmatch(text)
-    if found is None or not (found.group(2) or found.group(3)):
+    match = _ADDRESS.fullmatch(text)
+    if match is None or not (match.group(2) or match.group(3)):
         _refuse_bare_register(text)
         value = sum_of(text, constants)
         return MemoryOperand(
-            displacement=value.value, segment=segment, symbol=value.symbol, spelt_zero=not value.value
+            displacement=value.value, segment=segment, symbol=value.symbol, has_written_zero=not value.value
         )
-    written, base, index, scale = found.groups()
-    displacement, symbol, spelt = 0, "", False
+    written, base, index, scale = match.groups()
+    displacement, symbol, has_number = 0, "", False
     if written.strip():
         _refuse_bare_register(written)
         value = sum_of(written, constants)
-        displacement, symbol, spelt = value.value, value.symbol, value.has_number
+        displacement, symbol, has_number = value.value, value.symbol, value.has_number
     if scale not in (None, "1", "2", "4", "8"):
         raise BlockError(f"a scale is 1, 2, 4 or 8, not {scale[:20]!r}")
-    plain = [_address_register(base)] if base else []
-    scaled = []
+    bases = [_address_register(base)] if base else []
+    indices = []
     if index and index.lower() not in _NO_INDEX:
-        scaled.append((_address_register(index), int(scale or 1)))
-    if len(plain) == 1 and len(scaled) == 1 and scaled[0][0] in (Register.RSP, Register.ESP):
+        indices.append((_address_register(index), int(scale or 1)))
+    if len(bases) == 1 and len(indices) == 1 and indices[0][0] in (Register.RSP, Register.ESP):
         raise BlockError(f"{index} cannot be an index")
-    at = memory_at(plain, scaled, text)
+    address = memory_at(bases, indices, text)
     return MemoryOperand(
-        None, *at, displacement, segment, symbol=symbol, spelt_zero=spelt and not displacement
+        None, *address, displacement, segment, symbol=symbol, has_written_zero=has_number and not displacement
     )
 
 
 def _register(name: str) -> RegisterValue:
-    found = registers().get(name.removeprefix("%"))
-    if found is None:
+    register = registers().get(name.removeprefix("%"))
+    if register is None:
         raise BlockError(f"there is no register {name[:20]!r}")
-    return found
+    return register
 
 
 def _address_register(name: str) -> RegisterValue:

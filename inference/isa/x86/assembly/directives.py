@@ -1,7 +1,7 @@
-"""Directives of assemblers: which are harmless and passed over, and which are refused by name.
+"""Directives of assemblers: harmless ones, which are skipped, data, and refused ones.
 
-A directive that emits, repeats or guards code would make a block another one if it were passed over, and one
-that reads files is none of ours. Data is passed over where no instruction runs into it.
+Directives that emit, repeat or guard code would change a block if they were skipped; those that read files
+are not supported. Data is skipped where no instruction runs into it.
 """
 
 from __future__ import annotations
@@ -35,44 +35,44 @@ _REPEATING_WORDS = """
 """
 REPEATING = frozenset(_REPEATING_WORDS.split())
 
-_BARE = re.compile(
+_UNDOTTED = re.compile(
     # of NASM and Microsoft's assemblers, and what IDA prints
     r"(?:global|extern|default|section|segment|bits|cpu|use64|align|public|extrn|includelib|option|assume|"
     r"end|title|name|\.?model|npad|comment)\b(?!\s*:).*|"
     r"[\w$?@.]+\s+(?:proc|endp|segment|ends|proc\s+near)\b.*|endp|bits\s+64",
     re.IGNORECASE,
 )
-_BARE_DATA = re.compile(r"([\w.$?@]+\s+)?(?:d[bwdqtoyz]|res[bwdqt])\b.*", re.IGNORECASE | re.DOTALL)
-_BARE_REFUSED = re.compile(
+_UNDOTTED_DATA = re.compile(r"([\w.$?@]+\s+)?(?:d[bwdqtoyz]|res[bwdqt])\b.*", re.IGNORECASE | re.DOTALL)
+_UNDOTTED_REFUSED = re.compile(
     r"(?:include|incbin|times|rept|repeat|macro|endm|endrep|"
     r"%(?:macro|rep|include|if\w*|define|assign|rotate))\b.*",
     re.IGNORECASE,
 )
 
 
-def is_bare(text: str) -> bool:
-    """Whether a statement without a dot is a directive of an assembler that writes them so."""
-    return any(pattern.fullmatch(text) for pattern in (_BARE_REFUSED, _BARE, _BARE_DATA))
+def is_undotted(text: str) -> bool:
+    """Whether a statement without a dot is a directive of NASM, MASM or IDA."""
+    return any(pattern.fullmatch(text) for pattern in (_UNDOTTED_REFUSED, _UNDOTTED, _UNDOTTED_DATA))
 
 
-def is_refused_bare(text: str) -> bool:
-    """Whether such a directive repeats or reads in code."""
-    return _BARE_REFUSED.fullmatch(text) is not None
+def is_refused_undotted(text: str) -> bool:
+    """Whether such a directive repeats or includes code."""
+    return _UNDOTTED_REFUSED.fullmatch(text) is not None
 
 
-def is_bare_data(text: str) -> bool:
+def is_undotted_data(text: str) -> bool:
     """Whether such a directive is data."""
-    return not _BARE.fullmatch(text) and _BARE_DATA.fullmatch(text) is not None
+    return not _UNDOTTED.fullmatch(text) and _UNDOTTED_DATA.fullmatch(text) is not None
 
 
 def is_named_data(text: str) -> bool:
-    """Whether the data has a name, as variables have."""
-    found = _BARE_DATA.fullmatch(text)
-    return found is not None and found[1] is not None
+    """Whether such data has a name, like a variable."""
+    match = _UNDOTTED_DATA.fullmatch(text)
+    return match is not None and match[1] is not None
 
 
 def kind_of(name: str) -> str:
-    """What a directive is by its name without the dot: "harmless", "data", "refused" or "" (nobody knows)."""
+    """The kind of a directive by its name without the dot: "harmless", "data", "refused" or "" (unknown)."""
     if name in REPEATING:
         return "refused"
     if name in DATA:

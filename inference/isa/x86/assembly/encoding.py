@@ -1,9 +1,9 @@
-"""From an instruction as it is written to its machine code, as assemblers choose it.
+"""The machine code of a written instruction, as assemblers choose it.
 
-All encodings that fit are candidates. An assembler takes VEX before EVEX unless something needs the latter,
-then the shortest, then the one that comes first in the manuals. GNU's and LLVM's agree in nearly all cases;
-where they do not, this one does as LLVM. A listing without bytes tells how long each instruction is, and then
-the first candidate of that length counts.
+All encodings that fit are candidates. An assembler prefers VEX to EVEX unless only the latter fits, then the
+shortest, then the first one in the manuals. GNU's and LLVM's agree in nearly all cases; where they differ,
+this module follows LLVM. A listing without bytes implies the length of each instruction; then the first
+candidate of that length is taken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from iced_x86 import Code
 
 from inference.isa.code.block import BlockError
 from inference.isa.x86.assembly.instructions import codes, jump_bytes
-from inference.isa.x86.assembly.matching import candidates, filled
+from inference.isa.x86.assembly.matching import candidates, first_fitting_order
 from inference.isa.x86.assembly.meanings import MnemonicMeaning, meanings
 from inference.isa.x86.assembly.mnemonics import att_readings, readings
 from inference.isa.x86.assembly.opcodes import Opcode, opcodes_of
@@ -33,9 +33,9 @@ from inference.isa.x86.scheme_set import texts_of_forms
 _EVEX_FIRST = frozenset(
     {"vpdpbusd", "vpdpbusds", "vpdpwssd", "vpdpwssds", "vpmadd52luq", "vpmadd52huq", "vcvtneps2bf16"}
 )
-"""Instructions that had EVEX encodings before they got VEX ones: assemblers take VEX only if told to."""
+"""Instructions whose EVEX encodings are older than their VEX ones: assemblers take VEX only on request."""
 
-_OF_REGISTERS = frozenset(
+_REGISTER_MOVES = frozenset(
     {
         *(Code.MOVQ_XMM_RM64, Code.MOVQ_RM64_XMM, Code.MOVQ_MM_RM64, Code.MOVQ_RM64_MM),
         *(
@@ -46,20 +46,20 @@ _OF_REGISTERS = frozenset(
         ),
     }
 )
-"""Moves between general and vector registers; for memory there are others, as short at times."""
+"""Moves between general and vector registers; for memory there are others, sometimes as short."""
 
-_LAST_FIRST = ("vfmadd", "vfmsub", "vfnmadd", "vfnmsub")
-"""Of FMA4's two encodings of registers alone, assemblers take the second."""
+_PREFER_LAST = ("vfmadd", "vfmsub", "vfnmadd", "vfnmsub")
+"""Of FMA4's two encodings with only registers, assemblers take the second."""
 
 _USUAL_WIDTHS = {"nop": 32, "push": 64, "pop": 64, "call": 64, "jmp": 64, "ptwrite": 32}
-"""Bits of memory of which nothing says how wide it is, in assemblers."""
+"""Bits of memory operands without a stated width, in assemblers."""
 
-_LATER = 1 << 20
-_SHOWN = 4
+_LOW_PRIORITY = 1 << 20
+_MOST_FORMS = 4
 
 
-class Encoded(NamedTuple):
-    """Machine code, the opcode that it is of, and `width`: bits of memory of which nobody said how wide."""
+class Encoding(NamedTuple):
+    """Machine code and its opcode; `width`: bits of a memory operand without a stated width, else 0."""
 
     code: bytes
     opcode: Opcode
@@ -67,46 +67,49 @@ class Encoded(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """Less is what assemblers rather take."""
+        """A sort key: assemblers prefer the smallest."""
         opcode = self.opcode
         second = opcode.is_evex != (opcode.mnemonic in _EVEX_FIRST)
-        order = opcode.order + _LATER * (opcode.code in _OF_REGISTERS or opcode.is_length_changing)
-        return second, len(self.code), -order if opcode.mnemonic.startswith(_LAST_FIRST) else order
+        order = opcode.order + _LOW_PRIORITY * (opcode.code in _REGISTER_MOVES or opcode.is_length_changing)
+        return second, len(self.code), -order if opcode.mnemonic.startswith(_PREFER_LAST) else order
 
 
 def encode(written: WrittenInstruction, length: int | None = None) -> bytes:
-    """The machine code of an instruction that is no jump to a label. Raises `BlockError`.
+    """The machine code of an instruction other than a jump to a label. Raises `BlockError`.
 
-    `length` in bytes, where a listing tells it: the first encoding of that length is taken if there is one.
+    `length` in bytes, where a listing implies it: the first encoding of that length is taken if there is one.
+
+    >>> from inference.isa.x86.assembly.statements import read_statement
+    >>> encode(read_statement("add rax, rbx", "intel", {})).hex()
+    '4801d8'
     """
-    found = _first_that_fit(written)
-    if len(found) == 1 and length is None:
-        return found[0].code
-    found = _of_usual_width(found)
-    widths = {one.width for one in found}
+    encodings = _first_that_fit(written)
+    if len(encodings) == 1 and length is None:
+        return encodings[0].code
+    encodings = _of_usual_width(encodings)
+    widths = {encoding.width for encoding in encodings}
     if len(widths) > 1:
-        raise BlockError(_ambiguous(written, sorted(widths)))
-    best = min(found, key=lambda one: one.rank)
+        raise BlockError(_ambiguous_width_message(written, sorted(widths)))
+    best = min(encodings, key=lambda encoding: encoding.rank)
     return best.code if length is None else _of_length(written, best, length)
 
 
-def _of_length(written: WrittenInstruction, best: Encoded, length: int) -> bytes:
-    """The best encoding of the length that a listing tells; the best of all where there is none."""
+def _of_length(written: WrittenInstruction, best: Encoding, length: int) -> bytes:
+    """The best encoding of the given length; the best of all where there is none."""
     code = best.code
     if len(code) != length:
-        others = [
-            one for one in _all_that_fit(written) if len(one.code) <= length and one.width == best.width
-        ]
-        if fitting := [one for one in others if len(one.code) == length]:
-            code = min(fitting, key=lambda one: one.rank).code
-        elif best.opcode.mnemonic == "nop" and others:  # not all prefixes of padding are shown
-            code = max((one.code for one in others), key=len)
+        same_width = (other for other in _all_that_fit(written) if other.width == best.width)
+        shorter = [other for other in same_width if len(other.code) <= length]
+        if fitting := [encoding for encoding in shorter if len(encoding.code) == length]:
+            code = min(fitting, key=lambda encoding: encoding.rank).code
+        elif best.opcode.mnemonic == "nop" and shorter:  # not all prefixes of padding are shown
+            code = max((encoding.code for encoding in shorter), key=len)
     return as_padding(code, length) if best.opcode.mnemonic == "nop" else code
 
 
 @lru_cache(maxsize=1 << 12)
 def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: tuple[str, ...] = ()) -> bytes | None:
-    """A jump or call so many bytes beyond its own end, the distance in so many bits; None without one."""
+    """A jump or call by `distance` bytes from its own end in `bits` bits; None without such an encoding."""
     for reading in (*readings(mnemonic), *att_readings(mnemonic)):
         for opcode in opcodes_of(reading.mnemonic):
             if [place.branch for place in opcode.places] == [bits]:
@@ -115,57 +118,57 @@ def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: tuple[str, ..
     return None
 
 
-def _of_usual_width(found: list[Encoded]) -> list[Encoded]:
-    """Those of the width that assemblers take where nothing says it; all where there is no such width."""
-    usual = _USUAL_WIDTHS.get(found[0].opcode.mnemonic)
-    return [one for one in found if one.width == usual] or found
+def _of_usual_width(encodings: list[Encoding]) -> list[Encoding]:
+    """The encodings of the usual width of memory; all of them without one."""
+    width = _USUAL_WIDTHS.get(encodings[0].opcode.mnemonic)
+    return [encoding for encoding in encodings if encoding.width == width] or encodings
 
 
-def _ambiguous(written: WrittenInstruction, widths: Sequence[int]) -> str:
+def _ambiguous_width_message(written: WrittenInstruction, widths: Sequence[int]) -> str:
     what = f"{written.mnemonic} with this memory can be of {', '.join(map(str, widths))} bits"
     if written.is_att:
         return f"{what}: put a letter for the size behind the mnemonic, as in {written.mnemonic}l"
     return f"{what}: write 'byte ptr', 'word ptr', 'dword ptr', 'qword ptr' … before the ["
 
 
-def _first_that_fit(written: WrittenInstruction) -> list[Encoded]:
-    """The encodings of the first meaning of the text that has any, one for each opcode."""
+def _first_that_fit(written: WrittenInstruction) -> list[Encoding]:
+    """The encodings of the first meaning that has any, one per opcode."""
     for meaning in meanings(written):
-        if found := list(_encodings(written, meaning, everything=False)):
-            return found
-    raise BlockError(_complaint(written))
+        if encodings := list(_encodings(written, meaning, all_lengths=False)):
+            return encodings
+    raise BlockError(_no_form_message(written))
 
 
-def _all_that_fit(written: WrittenInstruction) -> list[Encoded]:
+def _all_that_fit(written: WrittenInstruction) -> list[Encoding]:
     for meaning in meanings(written):
-        if found := list(_encodings(written, meaning, everything=True)):
-            return found
+        if encodings := list(_encodings(written, meaning, all_lengths=True)):
+            return encodings
     return []
 
 
 def _encodings(
-    written: WrittenInstruction, meaning: MnemonicMeaning, *, everything: bool
-) -> Iterator[Encoded]:
-    """One for each opcode, or `everything`; names stand for small immediates where nothing else fits."""
+    written: WrittenInstruction, meaning: MnemonicMeaning, *, all_lengths: bool
+) -> Iterator[Encoding]:
+    """One encoding per opcode, or `all_lengths`; names are small immediates only as a last resort."""
     operands = meaning.operands
     opcodes = candidates(meaning, written)
-    is_found = False
-    has_names = any(isinstance(one, ImmediateOperand) and one.symbol for one in operands)
+    has_encoding = False
+    has_names = any(isinstance(operand, ImmediateOperand) and operand.symbol for operand in operands)
     for small_symbols in (False, True) if has_names else (False,):
-        for opcode, ways in opcodes:
-            positions = filled(opcode, ways, operands, small_symbols=small_symbols)
+        for opcode, orders in opcodes:
+            positions = first_fitting_order(opcode, orders, operands, small_symbols=small_symbols)
             if positions is None:
                 continue
-            for code in codes(opcode, positions, operands, written, everything=everything):
-                is_found = True
-                yield Encoded(code, opcode, _open_width(opcode, meaning))
-        if is_found:
+            for code in codes(opcode, positions, operands, written, all_lengths=all_lengths):
+                has_encoding = True
+                yield Encoding(code, opcode, _unspecified_width(opcode, meaning))
+        if has_encoding:
             return
 
 
-def _open_width(opcode: Opcode, meaning: MnemonicMeaning) -> int:
-    """The width of a memory operand that nothing written determines; 0 where something does."""
-    memory = next((one for one in meaning.operands if isinstance(one, MemoryOperand)), None)
+def _unspecified_width(opcode: Opcode, meaning: MnemonicMeaning) -> int:
+    """The width of a memory operand that the text does not determine; 0 where it does."""
+    memory = next((operand for operand in meaning.operands if isinstance(operand, MemoryOperand)), None)
     if memory is None or memory.width is not None or meaning.reading.size or meaning.reading.source:
         return 0
     if opcode.any_width or not any(place.memory for place in opcode.places):
@@ -173,19 +176,19 @@ def _open_width(opcode: Opcode, meaning: MnemonicMeaning) -> int:
     return opcode.element_width if memory.broadcast else opcode.memory_width
 
 
-def _complaint(written: WrittenInstruction) -> str:
-    """That no form fits, with those that come nearest."""
+def _no_form_message(written: WrittenInstruction) -> str:
+    """An error message with the forms that are nearest."""
     names = dict.fromkeys(
-        one.mnemonic for one in (att_readings if written.is_att else readings)(written.mnemonic)
+        reading.mnemonic for reading in (att_readings if written.is_att else readings)(written.mnemonic)
     )
-    kinds = [_kind(one) for one in written.operands]
-    found: dict[str, tuple[int, int, bool]] = {}
+    kinds = [_kind(reading) for reading in written.operands]
+    ranks: dict[str, tuple[int, int, bool]] = {}
     for mnemonic in names:
         for form, text in texts_of_forms(mnemonic).items():
             if form.narrows is None:
                 alike = sum(hole.kind == kind for hole, kind in zip(form.holes, kinds, strict=False))
-                found[text] = (abs(len(form.holes) - len(kinds)), -alike, "{" in text)
-    nearest = sorted(found, key=lambda text: found[text])[:_SHOWN]
+                ranks[text] = (abs(len(form.holes) - len(kinds)), -alike, "{" in text)
+    nearest = sorted(ranks, key=lambda text: ranks[text])[:_MOST_FORMS]
     forms = f"; forms of it are: {'; '.join(nearest)}" if nearest else ""
     return f"{written.mnemonic} does not take these operands{forms}"
 

@@ -1,4 +1,4 @@
-"""Instructions of iced for an opcode and operands, and their bytes."""
+"""iced's instructions for an opcode and operands, and their bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from iced_x86 import Code, Encoder, Instruction, OpKind, Register, RoundingControl
 
-from inference.isa.x86.assembly.matching import stored
+from inference.isa.x86.assembly.matching import stored_value
 from inference.isa.x86.assembly.opcodes import Opcode, OpcodeOperand
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
@@ -26,10 +26,10 @@ _ROUNDINGS = {
     "rz-sae": RoundingControl.ROUND_TOWARD_ZERO,
 }
 ROUNDINGS = frozenset({"sae", *_ROUNDINGS})
-"""What stands in braces behind operands of EVEX instructions about rounding and exceptions."""
+"""Decorations in braces of EVEX instructions for rounding and exceptions."""
 
-_UNBASED: frozenset[RegisterValue] = frozenset({Register.NONE, Register.RIP, Register.EIP})
-_FROM_HERE = (Register.RIP, Register.EIP)
+_WITHOUT_BASE: frozenset[RegisterValue] = frozenset({Register.NONE, Register.RIP, Register.EIP})
+_INSTRUCTION_POINTERS = (Register.RIP, Register.EIP)
 _STACK = (Register.RSP, Register.RBP, Register.ESP, Register.EBP)
 _ABSOLUTE = frozenset(
     {
@@ -37,16 +37,16 @@ _ABSOLUTE = frozenset(
         *(Code.MOV_MOFFS8_AL, Code.MOV_MOFFS16_AX, Code.MOV_MOFFS32_EAX, Code.MOV_MOFFS64_RAX),
     }
 )
-"""Opcodes that have an address of 64 bits in the code."""
+"""Opcodes with a 64-bit address in the code."""
 
 _SHORT, _LONG, _VERY_LONG = 1, 4, 8
-"""Sizes of displacements as iced counts them: all long ones of 64-bit addresses are 8 there."""
+"""Sizes of displacements in iced: all long ones of 64-bit addresses are 8 there."""
 
 _NEGATIVE = 2**63
-"""From here on a number of 64 bits stands for a negative one."""
+"""64-bit numbers from here on represent negative ones."""
 
-_HERE = 0x1000
-"""Where code is encoded for; nothing depends on it."""
+_ASSUMED_ADDRESS = 0x1000
+"""The address of encoded code; the bytes do not depend on it."""
 
 
 def codes(
@@ -55,65 +55,65 @@ def codes(
     operands: Sequence[Operand],
     written: WrittenInstruction,
     *,
-    everything: bool,
+    all_lengths: bool,
 ) -> Iterator[bytes]:
-    """The machine code of operands at their places, the best first.
+    """The machine code for operands at their positions, the best first.
 
-    With `everything` all that differ in how long a displacement or a prefix is.
+    `all_lengths`: all codes that differ in the length of a displacement or prefix, else the best only.
     """
-    if not _turns_as_wished(opcode, operands, written.prefixes):
+    if not _has_requested_direction(opcode, operands, written.prefixes):
         return
     instruction = _filled(opcode, dict(zip(positions, operands, strict=True)))
     if not _decorate(instruction, written, opcode):
         return
-    memory = next((one for one in operands if isinstance(one, MemoryOperand)), None)
-    wishes = (True,) if "{vex3}" in written.prefixes else (False, True) if everything else (False,)
-    for size in _displacements(memory, opcode, written.prefixes, everything=everything):
-        for long_prefix in wishes:
+    memory = next((operand for operand in operands if isinstance(operand, MemoryOperand)), None)
+    vex_lengths = (True,) if "{vex3}" in written.prefixes else (False, True) if all_lengths else (False,)
+    for size in _displacements(memory, opcode, written.prefixes, all_sizes=all_lengths):
+        for long_prefix in vex_lengths:
             code = _with_displacement(instruction, memory, size, long_prefix=long_prefix)
             if code is not None:
                 yield with_prefixes(code, written.prefixes)
-                if not everything:
+                if not all_lengths:
                     return
 
 
 def jump_bytes(opcode: Opcode, distance: int) -> bytes | None:
-    """A direct jump or call so many bytes beyond its own end; None where it cannot reach."""
+    """A direct jump or call by `distance` bytes from its own end; None where it cannot reach."""
     instruction = Instruction()
     instruction.code = opcode.code
     instruction.op0_kind = OpKind.NEAR_BRANCH64
-    instruction.near_branch64 = _HERE
+    instruction.near_branch64 = _ASSUMED_ADDRESS
     size = len(_bytes(instruction) or b"")
-    instruction.near_branch64 = (_HERE + size + distance) % 2**64
+    instruction.near_branch64 = (_ASSUMED_ADDRESS + size + distance) % 2**64
     return _bytes(instruction)
 
 
-def _turns_as_wished(opcode: Opcode, operands: Sequence[Operand], prefixes: Sequence[str]) -> bool:
-    """Whether it is the direction that {load} or {store} asks for; both where neither stands there."""
+def _has_requested_direction(opcode: Opcode, operands: Sequence[Operand], prefixes: Sequence[str]) -> bool:
+    """Whether the opcode has the direction that {load} or {store} requests; True without either."""
     if "{load}" not in prefixes and "{store}" not in prefixes:
         # 90 is a no-op: it does not clear the upper half as this does
         return not (opcode.code == Code.XCHG_R32_EAX and operands[0] == RegisterOperand(Register.EAX))
     return bool(opcode.places) and opcode.places[0].is_modrm == ("{store}" in prefixes)
 
 
-def _filled(opcode: Opcode, given: dict[int, Operand]) -> Instruction:
-    """An instruction of the opcode with the operands at their positions, and what needs not be written."""
+def _filled(opcode: Opcode, operands: dict[int, Operand]) -> Instruction:
+    """An instruction of the opcode with operands at their positions, and implied operands."""
     instruction = Instruction()
     instruction.code = opcode.code
     immediates = 0
     for position, place in enumerate(opcode.places):
-        operand = given.get(position) or _unwritten(place)
+        operand = operands.get(position) or _implied_operand(place)
         if isinstance(operand, RegisterOperand):
             instruction.set_op_register(position, operand.register)  # a register is its kind at first
         elif isinstance(operand, ImmediateOperand):
-            _put_immediate(instruction, position, place, operand.value, second=immediates > 0)
+            _set_immediate(instruction, position, place, operand.value, second=immediates > 0)
             immediates += 1
         elif isinstance(operand, MemoryOperand):
-            _put_memory(instruction, position, place, operand)
+            _set_memory(instruction, position, place, operand)
     return instruction
 
 
-def _unwritten(place: OpcodeOperand) -> Operand:
+def _implied_operand(place: OpcodeOperand) -> Operand:
     if place.only_value is not None:
         return ImmediateOperand(place.only_value)
     if place.string:
@@ -122,10 +122,10 @@ def _unwritten(place: OpcodeOperand) -> Operand:
     return RegisterOperand(place.registers[0])
 
 
-def _put_immediate(
+def _set_immediate(
     instruction: Instruction, position: int, place: OpcodeOperand, number: int, *, second: bool
 ) -> None:
-    value = stored(place, number)
+    value = stored_value(place, number)
     assert place.immediate is not None, "it was found to fit"
     assert value is not None
     kind: OpKindValue = OpKind.IMMEDIATE8_2ND if second else place.immediate[0]
@@ -136,7 +136,7 @@ def _put_immediate(
         instruction.set_immediate_u64(position, value)
 
 
-def _put_memory(instruction: Instruction, position: int, place: OpcodeOperand, memory: MemoryOperand) -> None:
+def _set_memory(instruction: Instruction, position: int, place: OpcodeOperand, memory: MemoryOperand) -> None:
     instruction.set_op_kind(position, place.string[1] if place.string else OpKind.MEMORY)
     if not place.string:
         instruction.memory_base = memory.base
@@ -156,7 +156,7 @@ def _is_default(segment: RegisterValue, base: RegisterValue, place: OpcodeOperan
 
 
 def _decorate(instruction: Instruction, written: WrittenInstruction, opcode: Opcode) -> bool:
-    """Masks, roundings and repetitions; False where the opcode can have none of what is written."""
+    """Set masks, roundings and repetitions; False where the opcode does not support them."""
     if written.mask or written.zeroing or written.rounding:
         if not opcode.is_evex:
             return False
@@ -174,24 +174,24 @@ def _decorate(instruction: Instruction, written: WrittenInstruction, opcode: Opc
 
 
 def _displacements(
-    memory: MemoryOperand | None, opcode: Opcode, prefixes: Sequence[str], *, everything: bool
+    memory: MemoryOperand | None, opcode: Opcode, prefixes: Sequence[str], *, all_sizes: bool
 ) -> Sequence[int]:
-    """How many bytes the displacement may take, as iced counts them, the best first."""
+    """Possible sizes of the displacement in iced's bytes, the best first."""
     if memory is None:
         return (0,)
     longest = _LONG if _has_short_addresses(memory) else _VERY_LONG
-    if opcode.is_absolute or memory.symbol or memory.base in _UNBASED or "{disp32}" in prefixes:
+    if opcode.is_absolute or memory.symbol or memory.base in _WITHOUT_BASE or "{disp32}" in prefixes:
         return (longest,)
     if "{disp8}" in prefixes:
         return (_SHORT,)
     if not memory.displacement:
-        return (0, _SHORT, longest) if everything else (0,)
+        return (0, _SHORT, longest) if all_sizes else (0,)
     fits = opcode.is_evex or -128 <= memory.displacement <= 127 or memory.displacement >= _NEGATIVE
     return (_SHORT, longest) if fits else (longest,)  # EVEX counts in sizes of its operand
 
 
 def _has_short_addresses(memory: MemoryOperand) -> bool:
-    return any(Register.EAX <= one <= Register.R15D for one in (memory.base, memory.index))
+    return any(Register.EAX <= register <= Register.R15D for register in (memory.base, memory.index))
 
 
 def _with_displacement(
@@ -207,19 +207,19 @@ def _with_displacement(
         if not -(2**31) <= value < (2**32 if size == _LONG else 2**31):
             return None
     instruction.memory_displ_size = size
-    if memory.base in _FROM_HERE:
-        instruction.memory_displacement = _HERE
-        value += _HERE + len(_bytes(instruction, long_prefix=long_prefix) or b"")
+    if memory.base in _INSTRUCTION_POINTERS:
+        instruction.memory_displacement = _ASSUMED_ADDRESS
+        value += _ASSUMED_ADDRESS + len(_bytes(instruction, long_prefix=long_prefix) or b"")
     instruction.memory_displacement = value % 2**64
     return _bytes(instruction, long_prefix=long_prefix)
 
 
 def _bytes(instruction: Instruction, *, long_prefix: bool = False) -> bytes | None:
-    """None where it cannot be encoded, e.g. ah beside a register that needs a REX prefix."""
+    """The machine code; None where it cannot be encoded, e.g. ah beside a register with REX prefix."""
     encoder = Encoder(64)
     encoder.prevent_vex2 = long_prefix
     try:
-        encoder.encode(instruction, _HERE)
+        encoder.encode(instruction, _ASSUMED_ADDRESS)
     except ValueError:
         return None
     return encoder.take_buffer()

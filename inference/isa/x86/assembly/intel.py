@@ -40,10 +40,10 @@ _NO_INDEX = ("riz", "eiz")
 
 def read_operand(text: str, constants: dict[str, int]) -> Operand:
     """An operand without its decorations. Raises `BlockError`."""
-    known = registers()
-    register = known.get(text)
+    register_numbers = registers()
+    register = register_numbers.get(text)
     if register is None and "[" not in text:
-        register = known.get("".join(text.split()).lower())
+        register = register_numbers.get("".join(text.split()).lower())
     if register is not None:
         return RegisterOperand(register)
     if not text or text.isspace():
@@ -52,52 +52,52 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
         raise BlockError(f"{text[:40]!r} has a %, as registers of AT&T syntax have, beside Intel syntax")
     if _is_bracketed_memory(text):  # GCC's calls through memory
         return read_operand(text.strip()[1:-1], constants)
-    width, broadcast, rest = None, 0, text
-    if found := _SIZED.fullmatch(text):
-        width, rest = SIZES[found.group(1).lower()], found.group(3)
-        broadcast = -1 if (found.group(2) or "").lower() == "bcst" else 0
-        if not rest.strip():
+    width, broadcast, body = None, 0, text
+    if match := _SIZED.fullmatch(text):
+        width, body = SIZES[match.group(1).lower()], match.group(3)
+        broadcast = -1 if (match.group(2) or "").lower() == "bcst" else 0
+        if not body.strip():
             raise BlockError(f"behind {text[:40]!r} memory like [rax+8] is missing")
     segment: RegisterValue = Register.NONE
-    if ":" in rest and (found := _SEGMENT.fullmatch(rest)):
-        segment, rest = registers()[found.group(1).lower()], found.group(2)
-    if "[" in rest or "]" in rest:
-        return _memory(rest, width, segment, broadcast, constants)
+    if ":" in body and (match := _SEGMENT.fullmatch(body)):
+        segment, body = registers()[match.group(1).lower()], match.group(2)
+    if "[" in body or "]" in body:
+        return _memory(body, width, segment, broadcast, constants)
     if width is not None or segment:
-        if rest.strip().lower() in registers() or (number_of(rest.strip()) is not None and not segment):
-            return _sized_value(rest.strip(), width)
-        value = _displacement(rest, constants)
+        if body.strip().lower() in registers() or (number_of(body.strip()) is not None and not segment):
+            return _sized_value(body.strip(), width)
+        value = _displacement(body, constants)
         return MemoryOperand(
             width, displacement=value[0], segment=segment, broadcast=broadcast, symbol=value[1]
         )
-    return _immediate(rest, constants)
+    return _immediate(body, constants)
 
 
 def _immediate(text: str, constants: dict[str, int]) -> ImmediateOperand:
     if text[:1] in "oO" and (offset := _OFFSET.fullmatch(text)):
         return ImmediateOperand(0, offset.group(1).strip())
     try:
-        found = sum_of(text, constants)
+        total = sum_of(text, constants)
     except BlockError as error:
-        shown = text.strip()[:40]
-        if shown.lstrip("+-")[:1].isdigit() and "is no number" not in error.message:
+        quoted = text.strip()[:40]
+        if quoted.lstrip("+-")[:1].isdigit() and "is no number" not in error.message:
             raise
-        raise BlockError(f"{shown!r} is no register, number or memory like [rax+8]") from None
-    if found.symbol:
+        raise BlockError(f"{quoted!r} is no register, number or memory like [rax+8]") from None
+    if total.symbol:
         raise BlockError(
-            f"{found.symbol[:40]!r} is no register and no number; memory by this name is written "
-            f"'dword ptr [rip+{found.symbol[:20]}]', its address 'offset {found.symbol[:20]}'"
+            f"{total.symbol[:40]!r} is no register and no number; memory by this name is written "
+            f"'dword ptr [rip+{total.symbol[:20]}]', its address 'offset {total.symbol[:20]}'"
         )
-    return ImmediateOperand(found.value)
+    return ImmediateOperand(total.value)
 
 
 def _is_bracketed_memory(text: str) -> bool:
-    """Whether brackets stand around memory that has its own: `[QWORD PTR 16[rax]]`."""
+    """Whether memory with brackets is inside another pair: `[QWORD PTR 16[rax]]`."""
     return text.count("[") > 1 and _IN_BRACKETS.fullmatch(text) is not None
 
 
 def _sized_value(text: str, width: int | None) -> Operand:
-    """`push word 5`, `movzx eax, byte al`: NASM writes the size of values as well."""
+    """A value with a size, as in NASM: `push word 5`, `movzx eax, byte al`."""
     register = registers().get(text.lower())
     if register is not None:
         return RegisterOperand(register)
@@ -118,30 +118,30 @@ def _memory(
     if any("[" in part or "]" in part for part in parts):
         raise BlockError(f"the brackets of {text[:40]!r} do not match")
     if ":" in parts[0]:
-        if found := _SEGMENT.fullmatch(parts[0].strip()):
-            segment, parts[0] = registers()[found.group(1).lower()], found.group(2)
+        if match := _SEGMENT.fullmatch(parts[0].strip()):
+            segment, parts[0] = registers()[match.group(1).lower()], match.group(2)
         elif "::" not in parts[0] and not _DEMANGLED.fullmatch(parts[0].partition("+")[2].strip() or " "):
             name = parts[0].partition(":")[0].strip()
             raise BlockError(f"there is no segment {name[:20]!r}; there are {', '.join(SEGMENTS)}")
     terms = _terms(parts, text)
     if before.strip():
         terms.append(("+", before.strip()))
-    return _address(terms, width, segment, broadcast, constants, shown=text.strip())
+    return _address(terms, width, segment, broadcast, constants, address_text=text.strip())
 
 
 def _terms(parts: list[str], text: str) -> list[tuple[str, str]]:
-    """(sign, term) of what stands in the brackets."""
-    found: list[tuple[str, str]] = []
+    """(sign, term) of the text in the brackets."""
+    signed_terms: list[tuple[str, str]] = []
     for part in parts:
         inner = part.strip()
         if inner[:3].lower() in ("rel", "abs") and (relative := _RELATIVE.fullmatch(inner)):
             inner = relative.group(2) if relative.group(1).lower() == "abs" else f"rip+{relative.group(2)}"
         terms = list(_TERM.finditer(inner))
         if not terms or sum(term.end() - term.start() for term in terms) != len(inner):
-            shown = text.strip()[:40]
-            raise BlockError(f"{shown!r} is no address: registers, register*scale and numbers are added")
-        found += [(term.group(1) or "+", term.group(2).strip()) for term in terms]
-    return found
+            quoted = text.strip()[:40]
+            raise BlockError(f"{quoted!r} is no address: registers, register*scale and numbers are added")
+        signed_terms += [(term.group(1) or "+", term.group(2).strip()) for term in terms]
+    return signed_terms
 
 
 def _address(
@@ -151,39 +151,39 @@ def _address(
     broadcast: int,
     constants: dict[str, int],
     *,
-    shown: str,
+    address_text: str,
 ) -> MemoryOperand:
-    plain: list[RegisterValue] = []
-    scaled: list[tuple[RegisterValue, int]] = []
-    displacement, symbol, spelt = 0, "", False
-    known = registers()
+    bases: list[RegisterValue] = []
+    indices: list[tuple[RegisterValue, int]] = []
+    displacement, symbol, has_number = 0, "", False
+    register_numbers = registers()
     for sign, term in terms:
         first, star, second = term.partition("*")
         name, factor = first.strip(), second.strip()
-        if star and factor.lower() in known:
+        if star and factor.lower() in register_numbers:
             name, factor = factor, name
         if name.lower() in _NO_INDEX:
             continue
-        register = known.get(name.lower())
+        register = register_numbers.get(name.lower())
         if register is None:
-            value, named = _displacement(term, constants)
+            value, added_symbol = _displacement(term, constants)
             displacement += -value if sign == "-" else value
-            symbol = symbol or named
-            spelt = spelt or not named
+            symbol = symbol or added_symbol
+            has_number = has_number or not added_symbol
             continue
         if sign == "-":
-            raise BlockError(f"a register cannot be subtracted in {shown[:40]}")
+            raise BlockError(f"a register cannot be subtracted in {address_text[:40]}")
         if not _can_address(register):
-            raise BlockError(f"{name} cannot be part of an address, as in {shown[:40]}")
+            raise BlockError(f"{name} cannot be part of an address, as in {address_text[:40]}")
         if not star:
-            plain.append(register)
+            bases.append(register)
         elif (scale := number_of(factor)) in (1, 2, 4, 8) and scale is not None:
-            scaled.append((register, scale))
+            indices.append((register, scale))
         else:
             raise BlockError(f"a scale is 1, 2, 4 or 8, not {factor[:20]!r}")
-    base, index, scale = memory_at(plain, scaled, shown)
+    base, index, scale = memory_at(bases, indices, address_text)
     return MemoryOperand(
-        width, base, index, scale, displacement, segment, broadcast, symbol, spelt and not displacement
+        width, base, index, scale, displacement, segment, broadcast, symbol, has_number and not displacement
     )
 
 
@@ -192,14 +192,14 @@ def _can_address(register: RegisterValue) -> bool:
 
 
 def _displacement(text: str, constants: dict[str, int]) -> tuple[int, str]:
-    """(number, name) of a part of an address; names as C++ has them are taken whole."""
+    """(number, name) of a part of an address; names in C++ syntax are taken as a unit."""
     stripped = text.strip()
     if (value := number_of(stripped)) is not None:
         return value, ""
     try:
-        found = sum_of(stripped, constants)
+        total = sum_of(stripped, constants)
     except BlockError:
         if _DEMANGLED.fullmatch(stripped) and re.search(r"::|\(|<| for ", stripped):
             return 0, stripped
         raise BlockError(f"{stripped[:40]!r} is no register, number or name in an address") from None
-    return found.value, found.symbol
+    return total.value, total.symbol

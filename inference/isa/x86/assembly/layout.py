@@ -1,4 +1,4 @@
-"""Statements laid out in memory as an assembler does, every jump as short as it can be."""
+"""Lays statements out in memory as an assembler does, with the shortest possible jumps."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 SHORT, NEAR = 8, 32
-"""Bits of the distance of a jump."""
+"""Bits of a jump's distance."""
 
-_LOCAL = re.compile(r"([0-9]+)([bf])")
-_FROM_SOMEWHERE = re.compile(r"(.*[^\s+-])\s*([+-])([^+-]+)", re.DOTALL)
-_HERE = (".", "$")
+_LOCAL_LABEL = re.compile(r"([0-9]+)([bf])")
+_LABEL_OFFSET = re.compile(r"(.*[^\s+-])\s*([+-])([^+-]+)", re.DOTALL)
+_CURRENT_ADDRESS = (".", "$")
 _UNKNOWN = 2**30
 _MOST_ROUNDS = 30
-"""After which all jumps are long: code in which each longer one makes another one longer is nobody's."""
+"""After so many rounds all jumps are long: only artificial code lengthens one jump by another so often."""
 
 
 @dataclass(slots=True)
 class Statement:
-    """A statement that has code, or a jump whose code depends on where everything lies.
+    """A statement with code, or a jump whose code depends on the layout.
 
-    The fields without an explanation are those of `ProgramInstruction`.
+    Fields without an explanation are those of `ProgramInstruction`.
     """
 
     line: int
@@ -56,101 +56,102 @@ class Statement:
     @property
     def target(self) -> TargetOperand:
         assert self.jump is not None
-        return next(one for one in self.jump.operands if isinstance(one, TargetOperand))
+        return next(operand for operand in self.jump.operands if isinstance(operand, TargetOperand))
 
     def jump_code(self, distance: int, bits: int) -> bytes | None:
-        """The code of the jump for a distance of so many bytes in so many bits; None if there is none."""
+        """The code of the jump by `distance` bytes in `bits` bits; None where there is none."""
         assert self.jump is not None
         return encode_jump(self.jump.mnemonic, distance, bits, self.jump.prefixes)
 
 
-class LaidOut(NamedTuple):
-    """What an instruction amounts to: its code, or the jump that it is, and the names that are taken as 0."""
+class StatementContent(NamedTuple):
+    """The code of an instruction, or the jump, and the names assumed to be 0."""
 
     code: bytes = b""
     jump: WrittenInstruction | None = None
     symbols: tuple[str, ...] = ()
 
 
-def content_of(written: WrittenInstruction, length: int | None = None) -> LaidOut:
-    """The content of an instruction, of `length` bytes where a listing tells it. Raises `BlockError`."""
+def content_of(written: WrittenInstruction, length: int | None = None) -> StatementContent:
+    """The content of an instruction, of `length` bytes where a listing implies it. Raises `BlockError`."""
     names = []
-    for one in written.operands:
-        if isinstance(one, TargetOperand):
-            return LaidOut(jump=written)
-        if isinstance(one, (MemoryOperand, ImmediateOperand)) and one.symbol:
-            names.append(one.symbol)
-    return LaidOut(encode(written, length), None, tuple(names))
+    for operand in written.operands:
+        if isinstance(operand, TargetOperand):
+            return StatementContent(jump=written)
+        if isinstance(operand, (MemoryOperand, ImmediateOperand)) and operand.symbol:
+            names.append(operand.symbol)
+    return StatementContent(encode(written, length), None, tuple(names))
 
 
-def laid_out(statements: Sequence[Statement], functions: Collection[str]) -> tuple[ProgramInstruction, ...]:
-    """The instructions one behind another. `functions`: labels with which functions begin.
+def lay_out(statements: Sequence[Statement], functions: Collection[str]) -> tuple[ProgramInstruction, ...]:
+    """The instructions with addresses. `functions`: labels of functions' beginnings.
 
     Raises `BlockError` with the line of the statement.
     """
-    single = [one for statement in statements for one in _single(statement)]
-    targets = _targets(single)
-    bits, addresses = _shortest(single, targets)
-    found = []
-    for number, one in enumerate(single):
-        code, target = one.code, None
-        if one.jump is not None:
+    sequence = [stmt for statement in statements for stmt in _split_numbers(statement)]
+    targets = _targets(sequence)
+    bits, addresses = _shortest(sequence, targets)
+    instructions = []
+    for number, stmt in enumerate(sequence):
+        code, target = stmt.code, None
+        if stmt.jump is not None:
             target = _address(targets[number], addresses)
-            code = one.jump_code(_distance(one, addresses[number], target, bits[number]), bits[number]) or b""
+            distance = _distance(stmt, addresses[number], target, bits[number])
+            code = stmt.jump_code(distance, bits[number]) or b""
             if not code:
-                raise BlockError(f"{one.text[:60]} cannot reach so far", one.line, one.column)
-        is_entry = any(label in functions for label in one.labels)
-        found.append(placed(one, code, addresses[number], target, is_entry=is_entry))
-    return tuple(found)
+                raise BlockError(f"{stmt.text[:60]} cannot reach so far", stmt.line, stmt.column)
+        is_entry = any(label in functions for label in stmt.labels)
+        instructions.append(place_at(stmt, code, addresses[number], target, is_entry=is_entry))
+    return tuple(instructions)
 
 
-def placed(
-    one: Statement, code: bytes, address: int, target: int | None, *, is_entry: bool
+def place_at(
+    stmt: Statement, code: bytes, address: int, target: int | None, *, is_entry: bool
 ) -> ProgramInstruction:
     """The statement as an instruction at its address. Raises `BlockError`."""
     decoded = Decoder(64, code, ip=address).decode()
     if decoded.is_invalid:
-        raise BlockError("these bytes are no instruction of x86-64", one.line, one.column)
+        raise BlockError("these bytes are no instruction of x86-64", stmt.line, stmt.column)
     step = step_of(decoded, code)
-    if one.jump is not None:
+    if stmt.jump is not None:
         step = step._replace(target=target)
     return ProgramInstruction(
-        one.line, one.text, step, one.labels, one.symbols, one.regions, one.count, is_entry
+        stmt.line, stmt.text, step, stmt.labels, stmt.symbols, stmt.regions, stmt.count, is_entry
     )
 
 
-def _single(statement: Statement) -> list[Statement]:
-    """The instructions that the numbers of `.byte` are; any other statement is one."""
+def _split_numbers(statement: Statement) -> list[Statement]:
+    """The instructions encoded by the numbers of `.byte`; another statement unchanged."""
     if not statement.is_numbers:
         return [statement]
-    found: list[Statement] = []
-    for one in Decoder(64, statement.code, ip=0):
-        if one.is_invalid:
+    instructions: list[Statement] = []
+    for decoded in Decoder(64, statement.code, ip=0):
+        if decoded.is_invalid:
             raise BlockError(
                 "the numbers of .byte are no instructions of x86-64", statement.line, statement.column
             )
-        code = statement.code[one.ip : one.ip + one.len]
-        found.append(replace(statement, code=code, labels=() if found else statement.labels))
-    return found
+        code = statement.code[decoded.ip : decoded.ip + decoded.len]
+        instructions.append(replace(statement, code=code, labels=() if instructions else statement.labels))
+    return instructions
 
 
 def _shortest(
     statements: Sequence[Statement], targets: Sequence[_Target | None]
 ) -> tuple[list[int], list[int]]:
-    """Bits of the distance of each jump (0 for what is none), and the addresses that come of them."""
+    """Bits of each jump's distance (0 for other statements), and the resulting addresses."""
     if not any(targets):
         return [0] * len(statements), list(
-            accumulate((len(one.code) for one in statements), initial=ADDRESS_OF_CODE)
+            accumulate((len(stmt.code) for stmt in statements), initial=ADDRESS_OF_CODE)
         )
-    bits = [0 if one.jump is None else SHORT if one.jump_code(0, SHORT) else NEAR for one in statements]
+    bits = [0 if stmt.jump is None else SHORT if stmt.jump_code(0, SHORT) else NEAR for stmt in statements]
     for rounds_left in range(_MOST_ROUNDS, -1, -1):
         addresses = _addresses(statements, bits)
         grown = [
             number
-            for number, one in enumerate(statements)
+            for number, stmt in enumerate(statements)
             if bits[number] == SHORT
-            and not (rounds_left and _reaches(one, addresses[number], _address(targets[number], addresses)))
-            and one.jump_code(0, NEAR) is not None
+            and not (rounds_left and _reaches(stmt, addresses[number], _address(targets[number], addresses)))
+            and stmt.jump_code(0, NEAR) is not None
         ]
         if not grown:
             break
@@ -160,30 +161,30 @@ def _shortest(
 
 
 def _addresses(statements: Sequence[Statement], bits: Sequence[int]) -> list[int]:
-    found: list[int] = []
-    at = ADDRESS_OF_CODE
-    for one, size in zip(statements, bits, strict=True):
-        found.append(at)
-        code = one.code if one.jump is None else one.jump_code(0, size)
+    addresses: list[int] = []
+    address = ADDRESS_OF_CODE
+    for stmt, size in zip(statements, bits, strict=True):
+        addresses.append(address)
+        code = stmt.code if stmt.jump is None else stmt.jump_code(0, size)
         if not code:
-            name = one.text if one.jump is None else one.jump.mnemonic
-            raise BlockError(f"{name} does not lead to a label", one.line, one.column)
-        at += len(code)
-    return found
+            name = stmt.text if stmt.jump is None else stmt.jump.mnemonic
+            raise BlockError(f"{name} does not lead to a label", stmt.line, stmt.column)
+        address += len(code)
+    return addresses
 
 
-def _reaches(one: Statement, address: int, target: int | None) -> bool:
-    distance = _UNKNOWN if target is None else _distance(one, address, target, SHORT)
+def _reaches(stmt: Statement, address: int, target: int | None) -> bool:
+    distance = _UNKNOWN if target is None else _distance(stmt, address, target, SHORT)
     return -128 <= distance <= 127
 
 
-def _distance(one: Statement, address: int, target: int | None, bits: int) -> int:
-    """From the end of the jump; 0 where nobody knows where it leads."""
-    return 0 if target is None else target - address - len(one.jump_code(0, bits) or b"")
+def _distance(stmt: Statement, address: int, target: int | None, bits: int) -> int:
+    """Bytes from the end of the jump; 0 for an unknown target."""
+    return 0 if target is None else target - address - len(stmt.jump_code(0, bits) or b"")
 
 
 _Target = tuple[int | None, int]
-"""The number of a statement (None: nobody knows), and bytes from its beginning."""
+"""Index of a statement (None: unknown), and offset in bytes."""
 
 
 def _address(target: _Target | None, addresses: Sequence[int]) -> int | None:
@@ -193,31 +194,31 @@ def _address(target: _Target | None, addresses: Sequence[int]) -> int | None:
 
 
 def _targets(statements: Sequence[Statement]) -> list[_Target | None]:
-    """Where each jump leads, None for what is none."""
+    """The target of each jump, None for other statements."""
     places: dict[str, list[int]] = {}
-    for number, one in enumerate(statements):
-        for name in one.labels:
+    for number, stmt in enumerate(statements):
+        for name in stmt.labels:
             places.setdefault(name, []).append(number)
     return [
-        None if one.jump is None else _target(one, number, places) for number, one in enumerate(statements)
+        None if stmt.jump is None else _target(stmt, number, places) for number, stmt in enumerate(statements)
     ]
 
 
-def _target(one: Statement, number: int, places: dict[str, list[int]]) -> _Target:
-    target = one.target
+def _target(stmt: Statement, number: int, places: dict[str, list[int]]) -> _Target:
+    target = stmt.target
     name = target.label
-    if local := _LOCAL.fullmatch(name):
-        known = places.get(local[1], [])
-        at = bisect_right(known, number) - (local[2] == "b")
-        return known[at] if 0 <= at < len(known) else None, 0
+    if local := _LOCAL_LABEL.fullmatch(name):
+        label_places = places.get(local[1], [])
+        index = bisect_right(label_places, number) - (local[2] == "b")
+        return label_places[index] if 0 <= index < len(label_places) else None, 0
     offset = target.offset
-    if name not in places and (found := _FROM_SOMEWHERE.fullmatch(name)):
-        value = number_of(found[3].strip())
+    if name not in places and (match := _LABEL_OFFSET.fullmatch(name)):
+        value = number_of(match[3].strip())
         if value is not None:
-            name, offset = found[1], -value if found[2] == "-" else value
+            name, offset = match[1], -value if match[2] == "-" else value
     if name in places:
         return places[name][0], offset
     words = name.split(None, 1)
     if len(words) > 1 and "(" not in name and words[0] in places:
-        raise BlockError(f"something stands behind the target of the jump: {name[:60]}", one.line, one.column)
-    return (number, offset) if name in _HERE else (None, 0)
+        raise BlockError(f"text follows the target of the jump: {name[:60]}", stmt.line, stmt.column)
+    return (number, offset) if name in _CURRENT_ADDRESS else (None, 0)

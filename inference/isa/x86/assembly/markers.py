@@ -1,4 +1,4 @@
-"""The bytes by which IACA, and OSACA and uiCA after it, have regions marked in a program."""
+"""Regions that are marked by IACA's bytes, which OSACA and uiCA use as well."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from inference.isa.code.pieces import ProgramInstruction
 
 _MARKERS = {bytes.fromhex("bb6f000000"): True, bytes.fromhex("bbde000000"): False}
 _MARKER_NOP = bytes.fromhex("646790")
-"""IACA's markers are `mov ebx, 111` and `mov ebx, 222` with this behind them."""
+"""IACA's markers are `mov ebx, 111` and `mov ebx, 222`, followed by these bytes."""
 
 
-def between_markers(
+def split_regions(
     instructions: Sequence[ProgramInstruction],
 ) -> tuple[tuple[ProgramInstruction, ...], tuple[str, ...]]:
-    """Without IACA's markers, and the regions between them; unchanged where there are none."""
-    found: list[ProgramInstruction] = []
+    """The instructions without IACA's markers, and the regions between them; unchanged without markers."""
+    unmarked: list[ProgramInstruction] = []
     regions: list[str] = []
     is_open = False
     number = 0
     while number < len(instructions):
-        one = instructions[number]
-        begins = _MARKERS.get(one.code)
+        step = instructions[number]
+        begins = _MARKERS.get(step.code)
         following = instructions[number + 1].code if number + 1 < len(instructions) else b""
         if begins is None or following != _MARKER_NOP:
-            found.append(replace(one, regions=frozenset({len(regions) - 1})) if is_open else one)
+            unmarked.append(replace(step, regions=frozenset({len(regions) - 1})) if is_open else step)
             number += 1
             continue
         if begins == is_open:
             what = "begins within another one" if begins else "ends without having begun"
-            raise BlockError(f"the region between IACA's bytes {what}", one.line)
+            raise BlockError(f"the region between IACA's bytes {what}", step.line)
         if begins:
             regions.append("")
         is_open = begins
         number += 2
     if is_open:
-        raise BlockError("the region between IACA's bytes has no end", found[-1].line if found else 0)
-    return tuple(found), tuple(regions)
+        raise BlockError("the region between IACA's bytes has no end", unmarked[-1].line if unmarked else 0)
+    return tuple(unmarked), tuple(regions)

@@ -1,4 +1,4 @@
-"""Whether operands as they are written can stand at the places of an opcode."""
+"""Matches written operands with the operands of an opcode."""
 
 from __future__ import annotations
 
@@ -18,62 +18,62 @@ from inference.isa.x86.assembly.operands import (
 )
 from inference.isa.x86.iced_types import RegisterValue
 
-_WISHES = frozenset({"{evex}", "{vex}", "{vex2}", "{vex3}"})
-_NO_WISHES: frozenset[str] = frozenset()
+_ENCODING_PREFIXES = frozenset({"{evex}", "{vex}", "{vex2}", "{vex3}"})
+_NO_PREFIXES: frozenset[str] = frozenset()
 _OF_TABLES = frozenset({"lgdt", "lidt", "sgdt", "sidt"})
-"""Instructions whose names AT&T's disassemblers give a letter that is not the width of their memory."""
+"""Instructions whose AT&T suffix in disassemblers is not the width of their memory."""
 
 _FAR_WIDTHS = (48, 80)
 _IMMEDIATE, _MEMORY, _TARGET = -1, -2, -3
 
 _Shape = tuple[int, ...]
-"""Of each operand its register (of those that no opcode tells apart the same one), or what else it is."""
+"""For each operand its register (a representative of those that opcodes do not distinguish), or its kind."""
 
-Ways = tuple[tuple[int, ...], ...]
-"""The positions that operands can take in order, for each way to place them."""
+Orders = tuple[tuple[int, ...], ...]
+"""The positions of the written operands, for each possible order."""
 
-Candidates = tuple[tuple[Opcode, Ways], ...]
+Candidates = tuple[tuple[Opcode, Orders], ...]
 
 
 def candidates(meaning: MnemonicMeaning, written: WrittenInstruction) -> Candidates:
-    """The opcodes that take operands of such kinds, in iced's order, and which operand goes where."""
+    """The opcodes for operands of such kinds, in iced's order, with the possible orders."""
     shape: list[int] = []
     width = None
-    for one in meaning.operands:
-        if isinstance(one, RegisterOperand):
-            shape.append(REPRESENTATIVES.get(one.register, one.register))
-        elif isinstance(one, MemoryOperand):
+    for operand in meaning.operands:
+        if isinstance(operand, RegisterOperand):
+            shape.append(REPRESENTATIVES.get(operand.register, operand.register))
+        elif isinstance(operand, MemoryOperand):
             shape.append(_MEMORY)
-            width = one.width
+            width = operand.width
         else:
-            shape.append(_IMMEDIATE if isinstance(one, ImmediateOperand) else _TARGET)
+            shape.append(_IMMEDIATE if isinstance(operand, ImmediateOperand) else _TARGET)
     is_far = written.mnemonic[0] == "l" and meaning.reading.mnemonic in ("call", "jmp")
-    wishes = _WISHES.intersection(written.prefixes) if written.prefixes else _NO_WISHES
-    return _candidates(meaning.reading, tuple(shape), width, wishes, is_far)
+    encodings = _ENCODING_PREFIXES.intersection(written.prefixes) if written.prefixes else _NO_PREFIXES
+    return _candidates(meaning.reading, tuple(shape), width, encodings, is_far)
 
 
 @lru_cache(maxsize=1 << 13)
 def _candidates(
-    reading: MnemonicReading, shape: _Shape, width: int | None, wishes: frozenset[str], is_far: bool
+    reading: MnemonicReading, shape: _Shape, width: int | None, encodings: frozenset[str], is_far: bool
 ) -> Candidates:
     return tuple(
-        (opcode, ways)
+        (opcode, orders)
         for opcode in opcodes_of(reading.mnemonic)
-        if (ways := _ways(opcode, shape))
-        and _is_of_encoding(opcode, wishes)
+        if (orders := _fitting_orders(opcode, shape))
+        and _is_of_encoding(opcode, encodings)
         and _is_as_far(opcode, reading, width, is_far=is_far)
         and _is_as_wide(opcode, reading, width)
     )
 
 
-def filled(
-    opcode: Opcode, ways: Ways, operands: Sequence[Operand], *, small_symbols: bool
+def first_fitting_order(
+    opcode: Opcode, orders: Orders, operands: Sequence[Operand], *, small_symbols: bool
 ) -> tuple[int, ...] | None:
-    """The first way in which the operands fit; None where there is none.
+    """The first order in which the operands fit; None without.
 
-    `small_symbols`: names may stand for immediates of less than 32 bits.
+    `small_symbols`: names may be immediates of less than 32 bits.
     """
-    for positions in ways:
+    for positions in orders:
         for position, operand in zip(positions, operands, strict=True):
             if not _fits(opcode.places[position], operand, opcode, small_symbols=small_symbols):
                 break
@@ -82,8 +82,8 @@ def filled(
     return None
 
 
-def stored(place: OpcodeOperand, value: int) -> int | None:
-    """The number as the code has it, None where it does not fit."""
+def stored_value(place: OpcodeOperand, value: int) -> int | None:
+    """The number as encoded, None where it does not fit."""
     assert place.immediate is not None
     _, bits, wide = place.immediate
     if place.only_value is not None:
@@ -95,31 +95,31 @@ def stored(place: OpcodeOperand, value: int) -> int | None:
     return value % 2**64 if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
-def _is_of_encoding(opcode: Opcode, wishes: frozenset[str]) -> bool:
-    return "{evex}" not in wishes if not opcode.is_evex else wishes <= {"{evex}"}
+def _is_of_encoding(opcode: Opcode, encodings: frozenset[str]) -> bool:
+    return "{evex}" not in encodings if not opcode.is_evex else encodings <= {"{evex}"}
 
 
 def _is_as_far(opcode: Opcode, reading: MnemonicReading, width: int | None, *, is_far: bool) -> bool:
-    """Whether both are far jumps or calls, or neither is."""
+    """Whether both are far jumps or calls, or neither."""
     if is_far:
         return opcode.is_far and opcode.memory_width == (_far_width(reading) or width or 48)
     return not opcode.is_far or (width in _FAR_WIDTHS and width == opcode.memory_width)
 
 
 def _far_width(reading: MnemonicReading) -> int:
-    """Bits of a far pointer whose offset has the size that a letter says: the selector has 16 more."""
+    """Bits of a far pointer with the offset's size of the suffix: the selector has 16 more."""
     return reading.size + 16 if reading.size else 0
 
 
 def _is_as_wide(opcode: Opcode, reading: MnemonicReading, width: int | None) -> bool:
-    """Whether all widths that the name and the memory say are those of the opcode."""
+    """Whether all widths in the name and of the memory are those of the opcode."""
     if opcode.is_far:
         return True
     if not _is_as_named(opcode, reading) or (reading.long and not opcode.is_long):
         return False
-    if opcode.any_width and opcode.operand_size == 16 and opcode.memory_width and not opcode.bare:
+    if opcode.any_width and opcode.operand_size == 16 and opcode.memory_width and not opcode.needs_no_prefix:
         return width == opcode.memory_width
-    return opcode.bare or reading.size == opcode.operand_size
+    return opcode.needs_no_prefix or reading.size == opcode.operand_size
 
 
 def _is_as_named(opcode: Opcode, reading: MnemonicReading) -> bool:
@@ -133,17 +133,17 @@ def _is_as_named(opcode: Opcode, reading: MnemonicReading) -> bool:
     return reading.source in (opcode.memory_width, opcode.places[-1].width)
 
 
-def _ways(opcode: Opcode, shape: _Shape) -> Ways:
-    """The ways in which operands of these kinds can fill the places, in order."""
-    found = []
-    for way in opcode.ways:
-        if len(way) == len(shape):
-            for position, kind in zip(way, shape, strict=True):
+def _fitting_orders(opcode: Opcode, shape: _Shape) -> Orders:
+    """The orders in which operands of these kinds fill the places."""
+    orders = []
+    for order in opcode.orders:
+        if len(order) == len(shape):
+            for position, kind in zip(order, shape, strict=True):
                 if not _takes(opcode.places[position], kind):
                     break
             else:
-                found.append(way)
-    return tuple(found)
+                orders.append(order)
+    return tuple(orders)
 
 
 def _takes(place: OpcodeOperand, kind: int) -> bool:
@@ -155,17 +155,17 @@ def _takes(place: OpcodeOperand, kind: int) -> bool:
 
 
 def _fits(place: OpcodeOperand, operand: Operand, opcode: Opcode, *, small_symbols: bool) -> bool:
-    """Whether an operand of a kind that the place takes can stand there."""
+    """Whether an operand of an accepted kind fits the place."""
     if isinstance(operand, ImmediateOperand):
         assert place.immediate is not None
         if operand.symbol and not small_symbols and place.immediate[1] < 32:
             return False
-        return stored(place, operand.value) is not None
+        return stored_value(place, operand.value) is not None
     return not isinstance(operand, MemoryOperand) or _is_there(place, operand, opcode)
 
 
 def _is_there(place: OpcodeOperand, operand: MemoryOperand, opcode: Opcode) -> bool:
-    """Whether the memory operand can stand at the place."""
+    """Whether the memory operand fits the place."""
     if place.string:
         return operand.base == place.string[0] and operand.width in (None, opcode.memory_width)
     if place.index:  # the size that is written may be that of an element or of all

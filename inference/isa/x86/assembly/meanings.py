@@ -1,4 +1,4 @@
-"""What an instruction as it is written can mean: mnemonics with operands that assemblers take for granted."""
+"""Possible meanings of a written instruction: mnemonics with the operands that assemblers imply."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iced_x86 import Register
 from inference.isa.x86.assembly.mnemonics import (
     MnemonicReading,
     att_readings,
-    exchanged,
+    exchange_reversed,
     pops_without_operands,
     readings,
 )
@@ -28,36 +28,36 @@ _WITH_REGISTERS = frozenset(
     {"monitor", "mwait", "monitorx", "mwaitx", "clzero", "invlpga", "vmload", "vmsave", "vmrun", "skinit"}
 )
 _WITH_HALVES = frozenset({"umonitor", "tpause", "umwait"})
-"""Instructions of which listings write out registers that are always the same; here all but the first."""
+"""Instructions whose listings contain implied registers; here all but the first."""
 
-_OF_SELECTORS = frozenset({"lldt", "ltr", "verr", "verw", "lmsw", "lar", "lsl"})
-"""Instructions that read 16 bits of a register, for which assemblers write no prefix of operand size."""
+_SELECTOR_READERS = frozenset({"lldt", "ltr", "verr", "verw", "lmsw", "lar", "lsl"})
+"""Instructions that read 16 bits of a register, without an operand-size prefix in assemblers."""
 
 _FIRST_REGISTERS = (Register.AX, Register.EAX, Register.RAX)
 _WORDS = (Register.AX, Register.R15W)
-_ACCUMULATORS = tuple(RegisterOperand(one) for one in (Register.AX, Register.EAX, Register.RAX))
+_ACCUMULATORS = tuple(RegisterOperand(register) for register in (Register.AX, Register.EAX, Register.RAX))
 _TOP, _BELOW = RegisterOperand(Register.ST0), RegisterOperand(Register.ST1)
 
 
 class MnemonicMeaning(NamedTuple):
-    """A mnemonic of iced's tables with what its name says, and operands in Intel's order."""
+    """A mnemonic in iced's tables with further facts of its name, and operands in Intel's order."""
 
     reading: MnemonicReading
     operands: tuple[Operand, ...]
 
 
 def meanings(written: WrittenInstruction) -> Iterator[MnemonicMeaning]:
-    """What the text can mean, the plainest first."""
+    """Possible meanings, the plainest first."""
     names = (att_readings if written.is_att else readings)(written.mnemonic)
     if not names and not written.operands:  # listings have names of AT&T's in Intel's syntax here and there
         names = att_readings(written.mnemonic)
     for reading in names:
         for meaning in _with_operands(reading, written.operands):
-            yield _completed(meaning, is_att=written.is_att)
+            yield _with_implied(meaning, is_att=written.is_att)
 
 
 def _with_operands(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[MnemonicMeaning]:
-    """The text, and what it means with an operand written or left out that assemblers take for granted."""
+    """The written operands, and variants with implied operands added or removed."""
     name = reading.mnemonic
     if name.startswith("f"):
         yield from _on_the_stack(reading, operands)
@@ -65,7 +65,7 @@ def _with_operands(reading: MnemonicReading, operands: tuple[Operand, ...]) -> I
     if name in ("xchg", "test") and len(operands) == 2:
         yield MnemonicMeaning(reading, _either_way(name, operands))
         return
-    if name in _OF_SELECTORS and operands:
+    if name in _SELECTOR_READERS and operands:
         yield MnemonicMeaning(reading, _with_wide_selector(operands))
         return
     yield MnemonicMeaning(reading, operands)
@@ -80,7 +80,7 @@ def _with_operands(reading: MnemonicReading, operands: tuple[Operand, ...]) -> I
 
 
 def _either_way(name: str, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
-    """Operands of which it does not matter which comes first, as LLVM's assembler puts them into the code."""
+    """Commutative operands in the order in which LLVM's assembler encodes them."""
     first, second = operands
     if isinstance(first, RegisterOperand) and isinstance(second, MemoryOperand):
         return second, first
@@ -90,7 +90,7 @@ def _either_way(name: str, operands: tuple[Operand, ...]) -> tuple[Operand, ...]
 
 
 def _with_wide_selector(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
-    """With a selector's register of 16 bits as wide as the target, or of 32 bits where there is none."""
+    """A 16-bit selector register replaced by one as wide as the target, or of 32 bits without one."""
     *targets, source = operands
     if not isinstance(source, RegisterOperand) or not _WORDS[0] <= source.register <= _WORDS[1]:
         return operands
@@ -98,12 +98,12 @@ def _with_wide_selector(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
     first = Register.EAX
     for target in targets:
         if isinstance(target, RegisterOperand):
-            first = next((one for one in _FIRST_REGISTERS if one <= target.register < one + 16), first)
+            first = next((base for base in _FIRST_REGISTERS if base <= target.register < base + 16), first)
     return (*targets, RegisterOperand(cast(RegisterValue, first + number)))
 
 
 def _on_the_stack(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[MnemonicMeaning]:
-    """An x87 instruction: without operands, with one of its two registers, in AT&T's exchanged names."""
+    """An x87 instruction: without operands, with one of its two registers, or in AT&T's reversed spelling."""
     if not operands and pops_without_operands(reading.mnemonic):
         yield MnemonicMeaning(reading._replace(mnemonic=f"{reading.mnemonic}p"), (_BELOW, _TOP))
         return
@@ -119,19 +119,19 @@ def _on_the_stack(reading: MnemonicReading, operands: tuple[Operand, ...]) -> It
     yield from (MnemonicMeaning(reading, way) for way in ways)
 
 
-def _completed(meaning: MnemonicMeaning, *, is_att: bool) -> MnemonicMeaning:
-    """With the operand that the name implies; AT&T's names of x87 as Intel's."""
+def _with_implied(meaning: MnemonicMeaning, *, is_att: bool) -> MnemonicMeaning:
+    """The meaning with the immediate that the name implies; AT&T's reversed x87 names as Intel's."""
     reading = meaning.reading
     if reading.implied is not None:
         return MnemonicMeaning(reading, (*meaning.operands, ImmediateOperand(reading.implied)))
     if is_att and reading.mnemonic.startswith("f") and _is_into_stack(meaning.operands):
-        return meaning._replace(reading=reading._replace(mnemonic=exchanged(reading.mnemonic)))
+        return meaning._replace(reading=reading._replace(mnemonic=exchange_reversed(reading.mnemonic)))
     return meaning
 
 
 def _is_into_stack(operands: Sequence[Operand]) -> bool:
-    """Whether the target is a register of x87's stack other than the top."""
-    registers = [one.register for one in operands if isinstance(one, RegisterOperand)]
+    """Whether the target is an x87 register other than the top."""
+    registers = [operand.register for operand in operands if isinstance(operand, RegisterOperand)]
     return (
         len(registers) == 2 and registers[1] == Register.ST0 and Register.ST0 < registers[0] <= Register.ST7
     )

@@ -1,7 +1,7 @@
-"""What a written mnemonic can stand for: other names of conditions, implied immediates, AT&T's suffixes.
+"""Meanings of a written mnemonic: synonyms of conditions, implied immediates, AT&T's suffixes.
 
-A reading is a mnemonic of iced's tables and what the written name says beside it. Several readings of one
-name are tried in turn: `movsd` moves a double or a string element, `movq` general or vector registers.
+A reading is a mnemonic of iced's tables with further facts of the written name. Several readings of one name
+are tried in turn: `movsd` moves a double or a string element, `movq` general or vector registers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INTEGER_PREDICATES = {
 _XOP_PREDICATES = ("lt", "le", "gt", "ge", "eq", "neq", "false", "true")
 _QUARTERS = {"lqlq": 0x00, "hqlq": 0x01, "lqhq": 0x10, "hqhq": 0x11}
 
-_OTHERS = {
+_ALIASES = {
     "movabs": "mov", "sal": "shl", "fwait": "wait", "xlat": "xlatb", "retn": "ret", "lret": "retf",
     "pushf": "pushfq", "popf": "popfq", "pushfw": "pushf", "popfw": "popf", "iret": "iretd", "iretw": "iret",
     "ud2a": "ud2", "ud2b": "ud1", "icebp": "int1", "lcall": "call",
@@ -41,7 +41,7 @@ _OTHERS = {
     "fsetpm": "fnsetpm", "fcompi": "fcomip", "fucompi": "fucomip", "movsx": "movsxd", "movd": "movq",
     "vmovd": "vmovq",
 }  # fmt: skip
-_SPELT_OUT = {  # of both syntaxes, by AT&T's names: compilers mix them
+_ATT_CONVERSIONS = {  # of both syntaxes, by AT&T's names: compilers mix them
     "cbtw": "cbw", "cwtl": "cwde", "cltq": "cdqe", "cwtd": "cwd", "cltd": "cdq", "cqto": "cqo",
 }  # fmt: skip
 _STRINGS = ("movs", "cmps", "stos", "lods", "scas", "ins", "outs")
@@ -57,10 +57,10 @@ _EXTENDING = re.compile(r"mov([zs])(b|w|l)([wlq]?)")
 
 
 class MnemonicReading(NamedTuple):
-    """What a name can mean: a mnemonic of iced's, an immediate that it implies, and widths in bits.
+    """A meaning of a name: a mnemonic of iced's, an implied immediate, and widths in bits.
 
-    `size`: of an operand (or the operation, where no operand shows one), 0 where the name does not say.
-    `source`: of the operand that is extended. `long`: `movabs`, whose immediate or address takes eight bytes.
+    `size`: of an operand (or the operation, where no operand shows it), 0 where the name does not say.
+    `source`: of the extended operand. `long`: `movabs`, with an immediate or address of eight bytes.
     """
 
     mnemonic: str
@@ -72,40 +72,40 @@ class MnemonicReading(NamedTuple):
 
 @lru_cache(maxsize=1 << 12)
 def readings(name: str) -> tuple[MnemonicReading, ...]:
-    """What a mnemonic of Intel's syntax can mean, the plainest first."""
+    """Meanings of a mnemonic in Intel syntax, the plainest first."""
     return tuple(dict.fromkeys(_readings(name)))
 
 
 @lru_cache(maxsize=1 << 12)
 def att_readings(name: str) -> tuple[MnemonicReading, ...]:
-    """What a mnemonic of AT&T's syntax can mean: as it is, or with a letter for a size behind it."""
+    """Meanings of a mnemonic in AT&T syntax: unchanged, or with a size suffix."""
     return tuple(dict.fromkeys(_att_readings(name)))
 
 
-def known_name(name: str) -> bool:
-    """Whether any assembler has an instruction by this name, in either syntax."""
+def is_mnemonic(name: str) -> bool:
+    """Whether any assembler has an instruction of this name, in either syntax."""
     return bool(readings(name) or att_readings(name))
 
 
 def _readings(name: str) -> Iterator[MnemonicReading]:
-    known = known_mnemonics()
-    if name in known and name not in ("sal", "pushf", "popf", "iret"):  # iced has others by these names
+    mnemonics = known_mnemonics()
+    if name in mnemonics and name not in ("sal", "pushf", "popf", "iret"):  # iced has others by these names
         yield MnemonicReading(name)
     if name in _STRINGS:
-        yield from (MnemonicReading(f"{name}{size}") for size in "bwdq" if f"{name}{size}" in known)
-    elif name in _OTHERS:
-        yield MnemonicReading(_OTHERS[name], long=name == "movabs")
-    elif name in _SPELT_OUT:
-        yield MnemonicReading(_SPELT_OUT[name])
+        yield from (MnemonicReading(f"{name}{size}") for size in "bwdq" if f"{name}{size}" in mnemonics)
+    elif name in _ALIASES:
+        yield MnemonicReading(_ALIASES[name], long=name == "movabs")
+    elif name in _ATT_CONVERSIONS:
+        yield MnemonicReading(_ATT_CONVERSIONS[name])
     if name in _pseudo_operations():
         mnemonic, implied = _pseudo_operations()[name]
         yield MnemonicReading(mnemonic, implied)
     for start, end in (("cmov", ""), ("set", ""), ("j", ""), ("cmp", "xadd")):
         condition = name.removeprefix(start).removesuffix(end)
         if f"{start}{condition}{end}" == name:
-            for one in (_CONDITIONS.get(condition), *_same_as(condition)):
-                if one is not None and f"{start}{one}{end}" in known:
-                    yield MnemonicReading(f"{start}{one}{end}")
+            for spelling in (_CONDITIONS.get(condition), *_same_as(condition)):
+                if spelling is not None and f"{start}{spelling}{end}" in mnemonics:
+                    yield MnemonicReading(f"{start}{spelling}{end}")
     if name in ("leaveq", "retq"):
         yield MnemonicReading(name[:-1], size=64)
     elif name in ("pushw", "popw"):  # objdump writes them so
@@ -113,8 +113,8 @@ def _readings(name: str) -> Iterator[MnemonicReading]:
 
 
 def _att_readings(name: str) -> Iterator[MnemonicReading]:
-    if found := _EXTENDING.fullmatch(name):
-        sign, source, target = found.groups()
+    if match := _EXTENDING.fullmatch(name):
+        sign, source, target = match.groups()
         mnemonic = "movzx" if sign == "z" else "movsxd" if source == "l" else "movsx"
         if mnemonic != "movsxd" or target == "q":
             yield MnemonicReading(mnemonic, size=_LETTERS.get(target, 0), source=_LETTERS[source])
@@ -140,7 +140,7 @@ def _att_string(name: str) -> Iterator[MnemonicReading]:
 
 
 def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
-    """(mnemonic without the suffix, bits that it stands for)."""
+    """(mnemonic without the suffix, its size in bits)."""
     if name.startswith("fi") and name[:-2] and name.endswith("ll"):
         yield name[:-2], _INTEGERS["ll"]
     stem, letter = name[:-1], name[-1:]
@@ -161,15 +161,15 @@ def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
 
 
 def _sized(stem: str, size: int) -> Iterator[MnemonicReading]:
-    for one in readings(stem):
-        if one.mnemonic == "crc32":
-            yield MnemonicReading(one.mnemonic, source=size)
-        elif not one.size:
-            yield MnemonicReading(one.mnemonic, one.implied, size, long=one.long)
+    for reading in readings(stem):
+        if reading.mnemonic == "crc32":
+            yield MnemonicReading(reading.mnemonic, source=size)
+        elif not reading.size:
+            yield MnemonicReading(reading.mnemonic, reading.implied, size, long=reading.long)
 
 
-def exchanged(mnemonic: str) -> str:
-    """AT&T's name of an x87 subtraction or division whose target is st(i): `fsub` for `fsubr` and back."""
+def exchange_reversed(mnemonic: str) -> str:
+    """AT&T's name of an x87 subtraction or division with target st(i): `fsub` for `fsubr` and back."""
     stem, popping = (mnemonic[:-1], "p") if mnemonic.endswith("p") else (mnemonic, "")
     if stem not in _BETWEEN_REGISTERS:
         return mnemonic
@@ -177,13 +177,13 @@ def exchanged(mnemonic: str) -> str:
 
 
 def pops_without_operands(mnemonic: str) -> bool:
-    """Whether it means its popping twin where it stands alone: `fadd` is `faddp st(1), st`."""
+    """Whether it is its popping variant without operands: `fadd` is `faddp st(1), st`."""
     return mnemonic in _POPPING
 
 
 @cache
 def known_mnemonics() -> frozenset[str]:
-    """All that iced's opcode tables have."""
+    """All mnemonics in iced's opcode tables."""
     return frozenset(MNEMONICS.values()) - _NO_INSTRUCTIONS
 
 
@@ -193,19 +193,19 @@ def _same_as(condition: str) -> list[str]:
 
 @cache
 def _pseudo_operations() -> dict[str, tuple[str, int]]:
-    found: dict[str, tuple[str, int]] = {}
-    named = [*((name, value) for value, name in enumerate(_PREDICATES)), *_LONG_PREDICATES.items()]
-    for name, value in named:
+    operations: dict[str, tuple[str, int]] = {}
+    predicates = [*((name, value) for value, name in enumerate(_PREDICATES)), *_LONG_PREDICATES.items()]
+    for name, value in predicates:
         for kind in ("ps", "pd", "ss", "sd", "ph", "sh"):
-            found[f"vcmp{name}{kind}"] = f"vcmp{kind}", value
+            operations[f"vcmp{name}{kind}"] = f"vcmp{kind}", value
             if value < _LEGACY_PREDICATES and name in _PREDICATES:
-                found[f"cmp{name}{kind}"] = f"cmp{kind}", value
+                operations[f"cmp{name}{kind}"] = f"cmp{kind}", value
     for kind in ("b", "w", "d", "q", "ub", "uw", "ud", "uq"):
         for name, value in _INTEGER_PREDICATES.items():
-            found[f"vpcmp{name}{kind}"] = f"vpcmp{kind}", value
+            operations[f"vpcmp{name}{kind}"] = f"vpcmp{kind}", value
         for value, name in enumerate(_XOP_PREDICATES):
-            found[f"vpcom{name}{kind}"] = f"vpcom{kind}", value
+            operations[f"vpcom{name}{kind}"] = f"vpcom{kind}", value
     for name, value in _QUARTERS.items():
-        found[f"pclmul{name}dq"] = "pclmulqdq", value
-        found[f"vpclmul{name}dq"] = "vpclmulqdq", value
-    return found
+        operations[f"pclmul{name}dq"] = "pclmulqdq", value
+        operations[f"vpclmul{name}dq"] = "vpclmulqdq", value
+    return operations

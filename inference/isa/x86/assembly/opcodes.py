@@ -1,7 +1,7 @@
-"""The opcodes of a mnemonic, and what their operands can be, from the tables of iced-x86.
+"""The opcodes of a mnemonic and their possible operands, from the tables of iced-x86.
 
-In contrast to the forms of schemes (`inference.isa.x86.forms`) these are all that an assembler can be asked
-for, jumps and privileged instructions among them, and nothing is described that encoding does not need.
+In contrast to the forms of schemes (`inference.isa.x86.forms`) these are all that an assembler accepts, jumps
+and privileged instructions included, with only the properties that encoding needs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ANY_WIDTH_WORDS = """
     tilestored movdir64b enqcmd enqcmds bndldx bndstx bndmov vmclear vmptrld vmptrst vmxon
 """
 _ANY_WIDTH = frozenset(_ANY_WIDTH_WORDS.split())
-"""Instructions for which programs disagree how wide their memory is, or that access none."""
+"""Instructions whose memory width differs between programs, or that access none."""
 
 _Class = tuple[RegisterValue, RegisterValue]
 _CLASSES: dict[str, _Class] = {
@@ -70,7 +70,7 @@ _CLASSES: dict[str, _Class] = {
     "DR": (Register.DR0, Register.DR15),
     "STI": (Register.ST0, Register.ST7),
 }
-"""{iced's name of a class of registers, without how many in a row: the first and the last}."""
+"""{iced's name of a class of registers, without the number in a row: the first and the last register}."""
 _GENERAL = {width: _CLASSES[f"R{width}"] for width in (8, 16, 32, 64)}
 
 _STRINGS: dict[int, tuple[RegisterValue, OpKindValue]] = {
@@ -97,12 +97,15 @@ _BRANCHES: dict[int, int] = {Kind.BR64_1: 8, Kind.BR64_4: 32, Kind.XBEGIN_2: 16,
 
 @dataclass(frozen=True, slots=True)
 class OpcodeOperand:
-    """What one operand of an opcode can be; each field says one possibility, and what is not one is empty.
+    """Possible contents of an opcode's operand; empty fields are impossible ones.
 
-    `registers`: first and last by iced's numbers. `memory`: one that is addressed freely, with `index` its
-    class of vector registers. `string`: memory at one register alone. `immediate`: iced's kind of operand,
-    bits in the code, bits that it is extended to (0: it is not). `branch`: bits of a distance. `is_fixed`:
-    there is one choice, which may be left unwritten.
+    Attributes:
+        registers: First and last by iced's numbers.
+        memory: Freely addressed, with `index` its class of vector registers.
+        string: Memory at a fixed register.
+        immediate: iced's kind of operand, bits in the code, bits that it is extended to (0: not extended).
+        branch: Bits of a distance.
+        is_fixed: There is only one choice, which may be omitted.
     """
 
     registers: _Class | None = None
@@ -118,12 +121,12 @@ class OpcodeOperand:
 
     @property
     def may_be_unwritten(self) -> bool:
-        """Whether programs leave it out where they show other fixed operands: a shift by 1, st(0)."""
+        """Whether programs omit it where they show other fixed operands: a shift by 1, st(0)."""
         return self.only_value is not None or self.registers == (Register.ST0, Register.ST0)
 
     @property
     def width(self) -> int:
-        """Bits of a general-purpose register that it can be, 0 where it can be none."""
+        """Bits of its general-purpose register, 0 without."""
         for width, (first, last) in _GENERAL.items():
             if self.registers and first <= self.registers[0] and self.registers[1] <= last:
                 return width
@@ -132,31 +135,32 @@ class OpcodeOperand:
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """One of iced's opcodes. `ways`: positions of the operands that may be written, all of them first.
+    """One of iced's opcodes.
 
-    `memory_width` and `element_width` (of a broadcast) are in bits.
-
-    `any_width`: what is written of the width of its memory does not count. `bare`: it needs no prefix that
-    says how wide its operation is, where no operand does.
+    Attributes:
+        orders: Positions of the operands that may be written, all of them first.
+        memory_width: Bits, as `element_width` (of a broadcast).
+        any_width: The written width of its memory is ignored.
+        needs_no_prefix: No prefix states the width of its operation, where no operand does.
     """
 
     code: CodeValue
     mnemonic: str
     places: tuple[OpcodeOperand, ...]
-    ways: tuple[tuple[int, ...], ...]
+    orders: tuple[tuple[int, ...], ...]
     order: int
     is_evex: bool
     memory_width: int
     element_width: int
     operand_size: int
     any_width: bool
-    bare: bool
+    needs_no_prefix: bool
     is_far: bool
     is_absolute: bool
 
     @property
     def is_length_changing(self) -> bool:
-        """Whether a 66 prefix halves its immediate, which decoders of some processors are slow at."""
+        """Whether a 66 prefix halves its immediate, which some processors decode slowly."""
         return any(place.immediate is not None and place.immediate[1] == 16 for place in self.places)
 
     @property
@@ -168,16 +172,16 @@ class Opcode:
 
     @property
     def widths(self) -> frozenset[int]:
-        """All that a letter for the size in AT&T's mnemonic can mean."""
-        found = {place.width for place in self.places} | ({self.memory_width} if self.memory_width else set())
-        return frozenset(found - {0}) or frozenset({self.operand_size})
+        """Possible meanings of the size suffix in AT&T's mnemonic."""
+        bits = {place.width for place in self.places} | ({self.memory_width} if self.memory_width else set())
+        return frozenset(bits - {0}) or frozenset({self.operand_size})
 
 
 @cache
 def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
     """The opcodes of a mnemonic in iced's order."""
-    infos = [info for info in map(OpCodeInfo, codes_of(mnemonic)) if _is_kept(info)]
-    looks = [_look(info) for info in infos]
+    infos = [info for info in map(OpCodeInfo, codes_of(mnemonic)) if _is_usable(info)]
+    looks = [_written_look(info) for info in infos]
     sizes: dict[object, set[int]] = defaultdict(set)
     for info, look in zip(infos, looks, strict=True):
         sizes[look].add(info.operand_size)
@@ -185,21 +189,21 @@ def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
 
 
 def _representatives() -> dict[RegisterValue, RegisterValue]:
-    found: dict[RegisterValue, RegisterValue] = {}
+    representatives: dict[RegisterValue, RegisterValue] = {}
     fixed = frozenset(FIXED_REGISTERS.values())
     for first, last in _CLASSES.values():
-        alike = [one for one in range(first, last + 1) if one not in fixed]
-        found |= dict.fromkeys(
+        alike = [register for register in range(first, last + 1) if register not in fixed]
+        representatives |= dict.fromkeys(
             cast(list[RegisterValue], alike), cast(RegisterValue, min(alike, default=first))
         )
-    return found
+    return representatives
 
 
 REPRESENTATIVES = _representatives()
-"""{register: the first of those that no place tells apart from it}."""
+"""{register: the first of those that no operand distinguishes from it}."""
 
 
-def _is_kept(info: OpCodeInfo) -> bool:
+def _is_usable(info: OpCodeInfo) -> bool:
     usable = (
         info.is_instruction
         and info.mode64
@@ -213,70 +217,69 @@ def _is_kept(info: OpCodeInfo) -> bool:
     return not any(feature.startswith(_VIA_ONLY) for feature in features(info.code))
 
 
-def _look(info: OpCodeInfo) -> object:
-    """What is written of an opcode's operands: opcodes that look alike differ in their operand size alone."""
+def _written_look(info: OpCodeInfo) -> object:
+    """The written form of an opcode's operands: opcodes with equal ones differ only in their operand size."""
     if info.encoding != EncodingKind.LEGACY or not info.operand_size:
         return info.code
     width = 0 if MNEMONICS[info.mnemonic] in _ANY_WIDTH else MemorySizeExt.size(info.memory_size) * 8
     looks = []
     for kind in info.op_kinds():
-        place = _place(kind)
+        place = _operand(kind)
         is_number = place.immediate is not None
         looks.append((place.registers, place.memory and width, place.string, is_number, place.branch))
     return tuple(looks)
 
 
 def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
-    places = tuple(map(_place, info.op_kinds()))
+    places = tuple(map(_operand, info.op_kinds()))
     bare = len(sizes) == 1 or info.operand_size == (32 if 32 in sizes else 64)
     return Opcode(
         code=info.code,
         mnemonic=mnemonic,
         places=places,
-        ways=_ways(places),
+        orders=_written_orders(places),
         order=info.code,
         is_evex=info.encoding == EncodingKind.EVEX,
         memory_width=MemorySizeExt.size(info.memory_size) * 8,
         element_width=MemorySizeExt.size(info.broadcast_memory_size) * 8 if info.can_broadcast else 0,
         operand_size=info.operand_size or 64,
         any_width=mnemonic in _ANY_WIDTH,
-        bare=bare,
+        needs_no_prefix=bare,
         is_far=info.code in _FAR,
         is_absolute=any(place.absolute for place in places),
     )
 
 
-def _ways(places: tuple[OpcodeOperand, ...]) -> tuple[tuple[int, ...], ...]:
-    everything = tuple(range(len(places)))
+def _written_orders(places: tuple[OpcodeOperand, ...]) -> tuple[tuple[int, ...], ...]:
+    positions = tuple(range(len(places)))
     if not any(place.is_fixed for place in places):
-        return (everything,)
+        return (positions,)
     strings = any(place.string for place in places)
-    needed = tuple(
-        k for k, one in enumerate(places) if not (one.is_fixed and (strings or one.may_be_unwritten))
-    )
-    shown = tuple(k for k, one in enumerate(places) if one.string or not one.is_fixed)
-    return tuple(dict.fromkeys((everything, needed, *((shown,) if strings else ()))))
+    implied = [place.is_fixed and (strings or place.may_be_unwritten) for place in places]
+    needed = tuple(k for k, is_implied in enumerate(implied) if not is_implied)
+    written = tuple(k for k, operand in enumerate(places) if operand.string or not operand.is_fixed)
+    return tuple(dict.fromkeys((positions, needed, *((written,) if strings else ()))))
 
 
 @cache
-def _place(kind: KindValue) -> OpcodeOperand:
-    found = OpcodeOperand(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
+def _operand(kind: KindValue) -> OpcodeOperand:
+    operand = OpcodeOperand(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
     either = OR_MEMORY.get(kind) or OR_MEMORY_OF_MPX.get(kind)
     if kind in REGISTER_CLASSES:
-        found = OpcodeOperand(registers=_CLASSES[_IN_A_ROW.sub("", REGISTER_CLASSES[kind])])
+        operand = OpcodeOperand(registers=_CLASSES[_IN_A_ROW.sub("", REGISTER_CLASSES[kind])])
     elif either is not None:
-        found = OpcodeOperand(registers=_CLASSES[either], memory=True, is_modrm=True)
+        operand = OpcodeOperand(registers=_CLASSES[either], memory=True, is_modrm=True)
     elif kind in FIXED_REGISTERS:
-        found = OpcodeOperand(registers=(FIXED_REGISTERS[kind], FIXED_REGISTERS[kind]), is_fixed=True)
+        operand = OpcodeOperand(registers=(FIXED_REGISTERS[kind], FIXED_REGISTERS[kind]), is_fixed=True)
     elif kind in VECTOR_INDEX:
-        found = OpcodeOperand(memory=True, index=_CLASSES[VECTOR_INDEX[kind]])
+        operand = OpcodeOperand(memory=True, index=_CLASSES[VECTOR_INDEX[kind]])
     elif kind in _STRINGS:
-        found = OpcodeOperand(string=_STRINGS[kind], is_fixed=True)
+        operand = OpcodeOperand(string=_STRINGS[kind], is_fixed=True)
     elif kind in _IMMEDIATES:
-        one = kind == Kind.IMM8_CONST_1
-        found = OpcodeOperand(immediate=_IMMEDIATES[kind], only_value=1 if one else None, is_fixed=one)
+        is_1 = kind == Kind.IMM8_CONST_1
+        operand = OpcodeOperand(immediate=_IMMEDIATES[kind], only_value=1 if is_1 else None, is_fixed=is_1)
     elif kind in _BRANCHES:
-        found = OpcodeOperand(branch=_BRANCHES[kind])
+        operand = OpcodeOperand(branch=_BRANCHES[kind])
     elif kind == Kind.MEM_OFFS:
-        found = OpcodeOperand(memory=True, absolute=True)
-    return found
+        operand = OpcodeOperand(memory=True, absolute=True)
+    return operand

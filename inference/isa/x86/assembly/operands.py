@@ -1,4 +1,4 @@
-"""The parts of an instruction as it is written, whatever the syntax: what the encoder is given."""
+"""The parts of a written instruction, in either syntax: the input of the encoder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RegisterOperand(NamedTuple):
 
 
 class ImmediateOperand(NamedTuple):
-    """A number; negative ones are kept as they are written. `symbol`: the name that it is made of, if any."""
+    """A number; negative ones are kept. `symbol`: the name in it, if any."""
 
     value: int
     symbol: str = ""
@@ -48,10 +48,10 @@ class ImmediateOperand(NamedTuple):
 
 @dataclass(slots=True)  # frozen ones take three times as long to make
 class MemoryOperand:
-    """`width` in bits or None where none was given, registers by iced's numbers, `broadcast` as in {1to8}.
+    """`width` in bits, None where not written; registers by iced's numbers; `broadcast` as in {1to8}.
 
-    `symbol`: the name in its displacement, which then takes four bytes. `spelt_zero`: a displacement of 0 was
-    written out, as listings do where it takes bytes.
+    `symbol`: the name in its displacement, which then has four bytes. `has_written_zero`: a displacement of 0
+    is written, as in listings where it has bytes.
     """
 
     width: int | None = None
@@ -62,11 +62,11 @@ class MemoryOperand:
     segment: RegisterValue = Register.NONE
     broadcast: int = 0
     symbol: str = ""
-    spelt_zero: bool = False
+    has_written_zero: bool = False
 
 
 class TargetOperand(NamedTuple):
-    """Where a jump or call leads: a label, its `address` where a listing gives one, and bytes from there."""
+    """The target of a jump or call: a label, its `address` in a listing or None, an offset in bytes."""
 
     label: str
     address: int | None = None
@@ -77,10 +77,10 @@ Operand = RegisterOperand | ImmediateOperand | MemoryOperand | TargetOperand
 
 
 class WrittenInstruction(NamedTuple):
-    """One instruction as it is written, its operands in Intel's order.
+    """An instruction as written, with operands in Intel's order.
 
     `prefixes` are in the order of the text. `mask`, `zeroing` and `rounding` are EVEX's decorations.
-    `is_att`: the mnemonic is one of AT&T's syntax.
+    `is_att`: the mnemonic is in AT&T syntax.
     """
 
     mnemonic: str
@@ -93,7 +93,7 @@ class WrittenInstruction(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """A value: a number, and the first of the names that were added to it."""
+    """The value of an expression: a number, and the first name in it."""
 
     value: int
     symbol: str = ""
@@ -101,11 +101,11 @@ class Sum(NamedTuple):
 
 
 def number_of(text: str) -> int | None:
-    """A whole number as assemblers write it, its sign aside; None for anything else. Raises `BlockError`."""
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    """An unsigned number in assembler syntax; None for other text. Raises `BlockError` beyond 64 bits."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return None
-    *digits, character = found.groups()
+    *digits, character = match.groups()
     if character is not None:
         return ord(character) if character.isascii() else None
     if digits[3] and len(digits[3]) > 1 and digits[3].startswith("0") and digits[3].strip("0"):
@@ -114,16 +114,16 @@ def number_of(text: str) -> int | None:
         )
     places = zip(digits, (16, 16, 2, 10), strict=True)
     # Python converts no decimal number of thousands of digits.
-    value = _MOST if len(text) > _LONGEST else next(int(some, base) for some, base in places if some)
+    value = _MOST if len(text) > _LONGEST else next(int(word, base) for word, base in places if word)
     if value >= _MOST:
         raise BlockError(f"{text[:40]} does not fit into 64 bits")
     return value
 
 
 def sum_of(text: str, constants: dict[str, int]) -> Sum:
-    """What numbers, names and the signs + - * ~ ( ) between them amount to. Raises `BlockError`.
+    """The value of an expression of numbers, names and + - * ~ ( ). Raises `BlockError`.
 
-    Names that are among the `constants` have their value; every other one counts 0.
+    Names among the `constants` have their value; others count 0.
     """
     tokens = []
     position = 0
@@ -134,13 +134,13 @@ def sum_of(text: str, constants: dict[str, int]) -> Sum:
             raise BlockError(f"{stripped[:40]!r} is no number and no name of something")
         tokens.append(match)
         position = match.end()
-    found = _Expression(tokens, constants)
-    value = found.sum(0)
-    if found.left or not tokens:
+    expression = _Expression(tokens, constants)
+    value = expression.sum(0)
+    if expression.has_tokens or not tokens:
         raise BlockError(f"{stripped[:40]!r} is no number and no name of something")
     if not -_MOST < value < _MOST:
         raise BlockError(f"{stripped[:40]} does not fit into 64 bits")
-    return Sum(value, found.symbol, has_number=found.has_number)
+    return Sum(value, expression.symbol, has_number=expression.has_number)
 
 
 class _Expression:
@@ -154,7 +154,7 @@ class _Expression:
         self.has_number = False
 
     @property
-    def left(self) -> bool:
+    def has_tokens(self) -> bool:
         return self._at < len(self._tokens)
 
     def sum(self, depth: int) -> int:
@@ -177,16 +177,16 @@ class _Expression:
     def _factor(self, depth: int) -> int:
         if depth > _DEEPEST:
             raise BlockError(f"more than {_DEEPEST} parentheses or signs stand within each other")
-        if not self.left:
+        if not self.has_tokens:
             raise BlockError("something is missing after the last sign of a sum")
         token = self._tokens[self._at]
         self._at += 1
         if (number := token["number"]) is not None:
             self.has_number = True
-            found = number_of(number)
-            if found is None:
+            parsed = number_of(number)
+            if parsed is None:
                 raise BlockError(f"{number[:40]!r} is no number")
-            return found
+            return parsed
         if (symbol := token["symbol"]) is not None:
             if symbol in self._constants:
                 return self._constants[symbol]
@@ -205,18 +205,18 @@ class _Expression:
         raise BlockError(f"{sign!r} stands where a number or a name should")
 
     def _next_sign(self) -> str | None:
-        return self._tokens[self._at]["sign"] if self.left else None
+        return self._tokens[self._at]["sign"] if self.has_tokens else None
 
 
 def memory_at(
-    plain: list[RegisterValue], scaled: list[tuple[RegisterValue, int]], shown: str
+    bases: list[RegisterValue], indices: list[tuple[RegisterValue, int]], address: str
 ) -> tuple[RegisterValue, RegisterValue, int]:
     """Base, index and scale of an address with these registers. Raises `BlockError`."""
-    if len(plain) + len(scaled) > 2 or len(scaled) > 1:
-        raise BlockError(f"{shown[:40]} has too many registers: a base and an index is what there can be")
-    base: RegisterValue = plain[0] if plain else Register.NONE
-    index, scale = scaled[0] if scaled else (plain[1] if len(plain) > 1 else Register.NONE, 1)
-    if not scaled and (index in _STACK_POINTERS or is_vector(base)):
+    if len(bases) + len(indices) > 2 or len(indices) > 1:
+        raise BlockError(f"{address[:40]} has too many registers: a base and an index is what there can be")
+    base: RegisterValue = bases[0] if bases else Register.NONE
+    index, scale = indices[0] if indices else (bases[1] if len(bases) > 1 else Register.NONE, 1)
+    if not indices and (index in _STACK_POINTERS or is_vector(base)):
         base, index = index, base
     return base, index, scale
 
@@ -238,17 +238,18 @@ def is_segment(register: RegisterValue) -> bool:
 
 @cache
 def registers() -> dict[str, RegisterValue]:
-    """{name: iced's number} of all registers, with their usual other names."""
-    found = {name: cast(RegisterValue, number) for number, name in register_names().items() if name != "none"}
+    """{name: iced's number} of all registers, including synonyms."""
+    names = register_names().items()
+    numbers = {name: cast(RegisterValue, number) for number, name in names if name != "none"}
     for number in range(8, 16):
-        found[f"r{number}b"] = found[f"r{number}l"]
+        numbers[f"r{number}b"] = numbers[f"r{number}l"]
     for number in range(8):
-        found[f"st({number})"] = found[f"st{number}"]
+        numbers[f"st({number})"] = numbers[f"st{number}"]
     for number in range(8):
-        found[f"db{number}"] = found[f"dr{number}"]
-    return {**found, "st": found["st0"]}
+        numbers[f"db{number}"] = numbers[f"dr{number}"]
+    return {**numbers, "st": numbers["st0"]}
 
 
 def mentions_register(text: str) -> bool:
-    """Whether a word of it is the name of a register."""
+    """Whether a word of the text is the name of a register."""
     return any(word in registers() for word in _WORD.findall(text.lower()))

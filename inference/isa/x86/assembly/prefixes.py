@@ -12,15 +12,15 @@ PREFIX_BYTES = {
     "rex.w": 0x48, "rex.wb": 0x49, "rex.wx": 0x4A, "rex.wxb": 0x4B, "rex.wr": 0x4C, "rex.wrb": 0x4D,
     "rex.wrx": 0x4E, "rex.wrxb": 0x4F, "rex64": 0x48, "data64": 0x48,
 }  # fmt: skip
-"""Prefixes that can stand before an instruction, each with its byte."""
+"""{prefix: its byte}."""
 
 PSEUDO_PREFIXES = frozenset(
     {"{vex}", "{vex2}", "{vex3}", "{evex}", "{load}", "{store}", "{disp8}", "{disp32}"}
 )
-"""Wishes for one of several encodings, as GNU's assembler has them."""
+"""Requests for one of several encodings, as in GNU's assembler."""
 
 PREFIXES = frozenset({*PREFIX_BYTES, *PSEUDO_PREFIXES, "data32", "addr64"})
-"""All of them, with those that 64-bit code has anyway."""
+"""All prefixes, including those that have no effect in 64-bit code."""
 
 REPEATING = (0xF2, 0xF3)
 _LOCK = 0xF0
@@ -34,12 +34,12 @@ def is_prefix(word: str) -> bool:
 
 
 def repetition_of(prefixes: Sequence[str]) -> int:
-    """The byte of the last prefix that repeats or has the byte of one that does; 0 where there is none."""
+    """The byte of the last prefix with a repetition's byte; 0 without."""
     return next((byte for name in reversed(prefixes) if (byte := PREFIX_BYTES.get(name, 0)) in REPEATING), 0)
 
 
 def with_prefixes(code: bytes, prefixes: Sequence[str]) -> bytes:
-    """Code of an encoder that has put `lock` and the last repetition, with the others before it."""
+    """The encoder's code, which contains `lock` and the last repetition, with all other prefixes."""
     if not prefixes:
         return code
     legacy = bytearray()
@@ -56,18 +56,18 @@ def with_prefixes(code: bytes, prefixes: Sequence[str]) -> bytes:
             legacy.insert(0, byte)
     before, behind = _parted(code)
     if extension:
-        has_one = behind[0] & 0xF0 == 0x40
-        behind = bytes([extension | (behind[0] if has_one else 0)]) + behind[has_one:]
+        has_rex = behind[0] & 0xF0 == 0x40
+        behind = bytes([extension | (behind[0] if has_rex else 0)]) + behind[has_rex:]
     return bytes(legacy) + before + behind
 
 
 def as_padding(code: bytes, length: int) -> bytes:
-    """A no-op with the operand sizes first and as many of them as it takes, as assemblers pad."""
+    """A no-op with operand-size prefixes up to this length, as assemblers pad."""
     before, behind = _parted(code)
     sizes = before.count(_OPERAND_SIZE) + max(length - len(code), 0)
     return _OPERAND_SIZE * sizes + before.replace(_OPERAND_SIZE, b"") + behind
 
 
 def _parted(code: bytes) -> tuple[bytes, bytes]:
-    at = next(number for number, byte in enumerate(code) if byte not in _LEGACY)
-    return code[:at], code[at:]
+    opcode_at = next(number for number, byte in enumerate(code) if byte not in _LEGACY)
+    return code[:opcode_at], code[opcode_at:]

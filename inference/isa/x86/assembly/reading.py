@@ -1,4 +1,4 @@
-"""Any text as a program: a listing where it is one, else assembly."""
+"""Any text as a program: a listing if it is one, else assembly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def program_of_lines(
     state: TextState | None = None,
     is_foreign: Callable[[str], bool] = lambda _line: False,
 ) -> AssemblyProgram:
-    """The same of lines from this number on; `state`: of those before, which it changes."""
+    """The same for lines with numbers from `first`; `state`: of previous lines, which is updated."""
     if program := listed_program(list(enumerate(lines, start=first)), is_foreign):
         return program
     return program_of_text(list(source_lines(lines, first)), state)
@@ -33,14 +33,14 @@ def program_of_lines(
 def listed_program(
     lines: Sequence[tuple[int, str]], is_foreign: Callable[[str], bool]
 ) -> AssemblyProgram | None:
-    """The program of a listing, None where the lines, each with its number, are none. Raises `BlockError`.
+    """The program of a listing, from numbered lines; None where they are none. Raises `BlockError`.
 
-    `is_foreign`: whether a line is code of another instruction set, and no heading or the like.
+    `is_foreign`: whether a line is code of another instruction set.
     """
     listing = listing_of(lines, is_foreign)
     return None if listing is None else program_of_listing(listing)
 
 
 def paragraph_reader(is_foreign: Callable[[str], bool]) -> Callable[[list[str], int], AssemblyProgram]:
-    """`program_of_lines` for the paragraphs of one text, each of which knows the directives before it."""
+    """`program_of_lines` for the paragraphs of one text, with the directives of previous ones."""
     return partial(program_of_lines, state=TextState(), is_foreign=is_foreign)

@@ -1,4 +1,4 @@
-"""Which parts of a compiler's output are code, and where data among code cannot be reached."""
+"""The sections of a compiler's output: code, data, and data among code that cannot be reached."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 
 
 class Sections:
-    """Follows the directives and statements of a text.
+    """Tracks the section and the reachability through a text's directives and statements.
 
-    Data is passed over in sections of data, and in code where a label stands before it and no instruction
-    runs into it, as tables of jumps do.
+    Data is skipped in sections of data, and in code where it follows a label and no instruction runs into it,
+    such as jump tables.
     """
 
     def __init__(self) -> None:
@@ -18,8 +18,8 @@ class Sections:
         self._falls_through = False
         self._in_data = False
 
-    def directive(self, name: str, rest: str) -> None:
-        """A directive that may change the section; any other one does nothing."""
+    def directive(self, name: str, arguments: str) -> None:
+        """Update the section; most directives do not change it."""
         if name == "popsection":
             if len(self._stack) > 1:
                 self.in_code = self._stack.pop()
@@ -28,7 +28,7 @@ class Sections:
         else:
             if name == "pushsection":
                 self._stack.append(self.in_code)
-            is_code = holds_code(name, rest)
+            is_code = holds_code(name, arguments)
             if is_code is not None:
                 if name != "pushsection":
                     self._stack[-1] = self.in_code
@@ -37,20 +37,20 @@ class Sections:
             self._in_data = False
 
     def begin_paragraph(self) -> None:
-        """No instruction of the paragraph before runs into what follows."""
+        """No instruction of the previous paragraph runs into this one."""
         self._falls_through = self._in_data = False
 
     def reach_label(self) -> None:
-        """What follows is no part of the data before it."""
+        """The following text is not part of the previous data."""
         self._in_data = False
 
     def reach_instruction(self, *, falls_through: bool) -> None:
-        """An instruction, from which the one behind it can be reached or not."""
+        """An instruction; `falls_through`: the next one can be reached from it."""
         self._in_data = False
         self._falls_through = falls_through
 
     def data_is_unreachable(self, is_labelled: bool) -> bool:
-        """Whether data that stands here is never run."""
+        """Whether data at this place is never executed."""
         if not self.in_code:
             return True
         unreachable = not self._falls_through and (is_labelled or self._in_data)
@@ -62,8 +62,8 @@ _SECTION = re.compile(r"[\"']?([^\s,\"']+)[\"']?(?:\s*,\s*[\"']?([^\s,\"']*)[\"'
 _TEXT_SECTIONS = re.compile(r"\.(?:text|init|fini|plt)\b.*|__text|__TEXT.*|_TEXT.*|code", re.IGNORECASE)
 
 
-def holds_code(name: str, rest: str) -> bool | None:
-    """Whether what follows a directive is in a section of code; None where it does not change the section."""
+def holds_code(name: str, arguments: str) -> bool | None:
+    """Whether a directive begins a section of code; None where it does not change the section."""
     if name in ("text", "init", "fini"):
         return True
     if name in (
@@ -81,10 +81,10 @@ def holds_code(name: str, rest: str) -> bool | None:
         return False
     if name not in ("section", "pushsection"):
         return None
-    found = _SECTION.match(rest.strip())
-    if found is None:
+    match = _SECTION.match(arguments.strip())
+    if match is None:
         return None
-    section, second = found.group(1), found.group(2) or ""
+    section, second = match.group(1), match.group(2) or ""
     if section == "__TEXT":
         return second == "__text"
     return bool(_TEXT_SECTIONS.fullmatch(section)) or "x" in second

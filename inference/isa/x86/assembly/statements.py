@@ -1,4 +1,4 @@
-"""One statement of assembly, taken apart: prefixes, mnemonic, operands and decorations, in either syntax."""
+"""Parses one statement of assembly: prefixes, mnemonic, operands and decorations, in either syntax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iced_x86 import Register
 from inference.isa.code.block import BlockError
 from inference.isa.x86.assembly import att, intel
 from inference.isa.x86.assembly.instructions import ROUNDINGS
-from inference.isa.x86.assembly.mnemonics import known_mnemonics, known_name
+from inference.isa.x86.assembly.mnemonics import is_mnemonic, known_mnemonics
 from inference.isa.x86.assembly.operands import (
     MemoryOperand,
     Operand,
@@ -36,7 +36,7 @@ _MASK = re.compile(r"%?k[0-7]")
 _BRACKET = re.compile(r"[(\[{]")
 _DISTANCE = re.compile(r"(?:short|near|far)\b\s*(?:ptr\b)?\s*", re.IGNORECASE)
 _REMARK = re.compile(r"\s->\S*$")
-"""What LuaJIT says of a target: `->LOOP`."""
+"""LuaJIT's name of a target: `->LOOP`."""
 
 _PLACE = re.compile(
     r"(?:0x)?(?P<address>[0-9a-f]+)?\s*<(?P<label>.*?)(?P<offset>[+-]0x[0-9a-f]+)?>", re.IGNORECASE
@@ -58,18 +58,18 @@ def begins_instruction(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _is_mnemonic(word: str) -> bool:
-    return bool(_MNEMONIC.fullmatch(word)) and known_name(word.partition(",")[0])
+    return bool(_MNEMONIC.fullmatch(word)) and is_mnemonic(word.partition(",")[0])
 
 
 def syntax_of(text: str, likely: str) -> str:
-    """The syntax that an instruction shows, or the `likely` one where it shows none."""
+    """The syntax that an instruction shows, else the `likely` one."""
     if likely == "intel" and "%" not in text and "$" not in text:
         return likely
-    return evidence(text) or likely
+    return shown_syntax(text) or likely
 
 
-def evidence(text: str) -> str:
-    """The syntax that the operands of an instruction show: "att", "intel", or "" where both are alike."""
+def shown_syntax(text: str) -> str:
+    """The syntax of an instruction's operands: "att", "intel", or "" where they are valid in both."""
     operands = (*text.split(None, 1), "")[1]
     if _ATT.search(f" {operands}"):
         return "att"
@@ -82,7 +82,7 @@ def evidence(text: str) -> str:
 def read_statement(text: str, syntax: str, constants: dict[str, int]) -> WrittenInstruction:
     """An instruction without label and comment; `syntax` is "intel" or "att". Raises `BlockError`.
 
-    An empty mnemonic means that there are prefixes alone.
+    The mnemonic is "" where there are only prefixes.
     """
     if len(text) > LONGEST_INSTRUCTION:
         raise BlockError(f"an instruction has at most {LONGEST_INSTRUCTION} characters")
@@ -94,18 +94,18 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
     if not words:
         return WrittenInstruction("", prefixes=tuple(prefixes))
     name = _name(words[0].lower())
-    written = words[1] if len(words) > 1 else ""
+    operand_text = words[1] if len(words) > 1 else ""
     if name.hint:
         prefixes.append(name.hint)
     is_att = syntax == "att"
-    if name.is_branch and (target := _target(written, is_att=is_att)) is not None:
+    if name.is_branch and (target := _target(operand_text, is_att=is_att)) is not None:
         return WrittenInstruction(name.mnemonic, (target,), tuple(prefixes), is_att=is_att)
-    decorated = _decorations(written)
-    operands = _operands(written, name.mnemonic, constants, is_att=is_att)
+    decorated = _decorations(operand_text)
+    operands = _operands(operand_text, name.mnemonic, constants, is_att=is_att)
     if decorated.broadcast:
         operands = [
-            replace(one, broadcast=decorated.broadcast) if isinstance(one, MemoryOperand) else one
-            for one in operands
+            replace(operand, broadcast=decorated.broadcast) if isinstance(operand, MemoryOperand) else operand
+            for operand in operands
         ]
     operands, mask = _with_mask_apart(operands, decorated.mask)
     return WrittenInstruction(
@@ -120,7 +120,7 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
 
 
 class _Name(NamedTuple):
-    """What the first word of an instruction is; `hint`: the prefix of a jump with a ,pt or ,pn behind it."""
+    """The first word of an instruction; `hint`: the prefix of a jump with ,pt or ,pn."""
 
     mnemonic: str
     is_branch: bool = False
@@ -131,43 +131,43 @@ class _Name(NamedTuple):
 def _name(word: str) -> _Name:
     if not _MNEMONIC.fullmatch(word):
         raise BlockError(f"an instruction begins with its mnemonic, not with {word[:40]!r}")
-    found = _Name(word)
+    name = _Name(word)
     if branch := _BRANCH.fullmatch(word):
-        found = _Name(branch[1], is_branch=True, hint=_HINTS[branch[2]])
-    if not known_name(found.mnemonic):
+        name = _Name(branch[1], is_branch=True, hint=_HINTS[branch[2]])
+    if not is_mnemonic(name.mnemonic):
         near = difflib.get_close_matches(word, known_mnemonics(), 3)
         hint = f"; is it {' or '.join(near)}?" if near else ""
         raise BlockError(f"x86-64 has no instruction {word[:40]!r}{hint}")
-    return found
+    return name
 
 
 def split_operands(text: str) -> list[str]:
-    """The operands between commas that are in no brackets of any kind."""
-    found = text.split(",")
-    if not _BRACKET.search(text) or all(map(_is_balanced, found)):
-        return found
-    found = []
-    depth = begin = 0
-    for at, character in enumerate(text):
+    """The operands, split at commas outside brackets."""
+    parts = text.split(",")
+    if not _BRACKET.search(text) or all(map(_is_balanced, parts)):
+        return parts
+    parts = []
+    depth = start = 0
+    for position, character in enumerate(text):
         if character in "([{":
             depth += 1
         elif character in ")]}":
             depth -= 1
         elif character == "," and depth <= 0:
-            found.append(text[begin:at])
-            begin = at + 1
-    found.append(text[begin:])
-    return found
+            parts.append(text[start:position])
+            start = position + 1
+    parts.append(text[start:])
+    return parts
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether as many brackets of each kind are closed as are opened."""
+    """Whether each kind of brackets has equal numbers of opening and closing ones."""
     count = text.count
     return count("[") == count("]") and count("(") == count(")") and count("{") == count("}")
 
 
 def _target(text: str, *, is_att: bool) -> TargetOperand | None:
-    """Where a jump leads by a name or an address; None where a register or memory says so."""
+    """A jump's target as a name or an address; None for a register or memory."""
     stripped = _REMARK.sub("", text.strip()).strip()
     if not is_att:
         stripped = _DISTANCE.sub("", stripped, count=1)
@@ -195,13 +195,13 @@ def _operands(text: str, mnemonic: str, constants: dict[str, int], *, is_att: bo
         if bare is part or bare.strip():  # a rounding stands between commas of its own
             parts.append(bare.strip())
     if is_att:
-        found = [att.read_operand(part.removeprefix("*"), constants) for part in parts]
-        return att.in_order_of_intel(mnemonic, found)
+        operands = [att.read_operand(part.removeprefix("*"), constants) for part in parts]
+        return att.in_order_of_intel(mnemonic, operands)
     return [intel.read_operand(part, constants) for part in parts]
 
 
 class _Decorations(NamedTuple):
-    """What stands in braces behind operands: see `WrittenInstruction`; `broadcast`: 8 of {1to8}."""
+    """Decorations in braces: see `WrittenInstruction`; `broadcast`: 8 of {1to8}."""
 
     mask: RegisterValue = Register.NONE
     zeroing: bool = False
@@ -215,27 +215,28 @@ _NONE = _Decorations()
 def _decorations(text: str) -> _Decorations:
     if "{" not in text:
         return _NONE
-    found = _NONE
-    for written in _DECORATION.findall(text):
-        name = written.strip().lower()
+    decorations = _NONE
+    for decoration in _DECORATION.findall(text):
+        name = decoration.strip().lower()
         if name == "z":
-            found = found._replace(zeroing=True)
+            decorations = decorations._replace(zeroing=True)
         elif name in ROUNDINGS:
-            found = found._replace(rounding=name)
+            decorations = decorations._replace(rounding=name)
         elif copies := _BROADCAST.fullmatch(name):
-            found = found._replace(broadcast=int(copies[1]))
+            decorations = decorations._replace(broadcast=int(copies[1]))
         elif _MASK.fullmatch(name):
-            found = found._replace(mask=registers()[name.removeprefix("%")])
+            decorations = decorations._replace(mask=registers()[name.removeprefix("%")])
         else:
             raise BlockError(
                 f"there is no decoration {{{name[:20]}}}: {{k1}}, {{z}}, {{1to8}}, {{rn-sae}} are some"
             )
-    return found
+    return decorations
 
 
 def _with_mask_apart(operands: list[Operand], mask: RegisterValue) -> tuple[list[Operand], RegisterValue]:
-    """Of gathers and scatters, which some write with the mask as an operand, the others and the mask."""
-    if not any(isinstance(one, MemoryOperand) and is_vector(one.index) for one in operands):
+    """The operands of a gather or scatter without a mask written as an operand, and the mask."""
+    if not any(isinstance(operand, MemoryOperand) and is_vector(operand.index) for operand in operands):
         return operands, mask
-    masks = [one for one in operands if isinstance(one, RegisterOperand) and is_mask(one.register)]
-    return [one for one in operands if one not in masks], masks[-1].register if masks else mask
+    in_registers = [operand for operand in operands if isinstance(operand, RegisterOperand)]
+    masks = [operand for operand in in_registers if is_mask(operand.register)]
+    return [operand for operand in operands if operand not in masks], masks[-1].register if masks else mask

@@ -1,4 +1,4 @@
-"""Assembly text as a program: statement by statement, with what earlier lines say about later ones."""
+"""Assembly text as a program, statement by statement."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from inference.isa.code.block import BlockError, DroppedLine, dropped_line
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly import directives
-from inference.isa.x86.assembly.layout import LaidOut, Statement, content_of, laid_out
-from inference.isa.x86.assembly.markers import between_markers
+from inference.isa.x86.assembly.layout import Statement, StatementContent, content_of, lay_out
+from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.operands import (
     TargetOperand,
     WrittenInstruction,
@@ -26,8 +26,8 @@ from inference.isa.x86.assembly.sections import Sections
 from inference.isa.x86.assembly.statements import (
     LONGEST_INSTRUCTION,
     begins_instruction,
-    evidence,
     read_statement,
+    shown_syntax,
     split_operands,
     syntax_of,
 )
@@ -44,14 +44,14 @@ _FUNCTION = re.compile(r"\s*\"?([^\s,\"]+)\"?\s*,\s*[@%\"]?(?:function|STT_FUNC|
 _PREFIXED_REGISTER = re.compile(r"%(?=[a-z])")
 _ENDING = frozenset({"ret", "retq", "retf", "lret", "jmp", "jmpq", "ljmp", "ud2", "hlt", "iret", "iretq"})
 _LONGEST_STATEMENT = 2000
-"""Characters of what is no directive, labels included; compilers' names of functions can be long."""
+"""Characters, except of directives, labels included; compilers' names of functions can be long."""
 
 _MOST_NUMBERS = 4096
 
 
 @dataclass
 class TextState:
-    """What directives say about all that follows, be it in another paragraph. `syntax`: "" for none."""
+    """The effects of directives on all following text, in other paragraphs too. `syntax`: "" without."""
 
     syntax: str = ""
     sections: Sections = field(default_factory=Sections)
@@ -60,14 +60,14 @@ class TextState:
 
 
 def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None) -> AssemblyProgram:
-    """Read assembly; `state`: of the lines before, which it changes. Raises `BlockError` with its place."""
+    """The program of assembly; `state`: of previous lines, updated. Raises `BlockError` with its place."""
     state = state or TextState()
     state.sections.begin_paragraph()
     reader = _TextReader(_likely_syntax(lines), state)
     for line in lines:
         reader.line(line)
     reader.end()
-    instructions, marked = between_markers(laid_out(reader.statements, state.functions))
+    instructions, marked = split_regions(lay_out(reader.statements, state.functions))
     regions = reader.regions.names or marked
     return AssemblyProgram(
         instructions, dict(reader.skipped), tuple(reader.remarks), regions, tuple(reader.dropped)
@@ -75,40 +75,40 @@ def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None)
 
 
 def _likely_syntax(lines: Sequence[SourceLine]) -> str:
-    """The syntax of the first instruction that shows one, for those that are alike in both."""
+    """The syntax of the first instruction that shows one, for instructions that are valid in both."""
     for line in lines:
         for part in line.parts:
             text = part.text[:_LONGEST_STATEMENT]
             while labelled := _LABEL.fullmatch(text):
                 text = labelled[2]
-            if begins_instruction(text) and (found := evidence(text)):
-                return found
+            if begins_instruction(text) and (syntax := shown_syntax(text)):
+                return syntax
     return "intel"
 
 
-class _Known(NamedTuple):
-    """An instruction that has been read, and whether the next one can be reached from it."""
+class _ReadInstruction(NamedTuple):
+    """A parsed instruction, and whether the next one can be reached from it."""
 
     written: WrittenInstruction
-    content: LaidOut
+    content: StatementContent
     falls_through: bool = True
 
 
 @lru_cache(maxsize=1 << 14)
-def _read_once(text: str, syntax: str) -> _Known:
-    """An instruction in which no constant has a value: equal ones are read once. Raises `BlockError`."""
+def _read_once(text: str, syntax: str) -> _ReadInstruction:
+    """A cached instruction without constants. Raises `BlockError`."""
     return _read(text, syntax, {})
 
 
-def _read(text: str, syntax: str, constants: dict[str, int]) -> _Known:
+def _read(text: str, syntax: str, constants: dict[str, int]) -> _ReadInstruction:
     written = read_statement(text, syntax, constants)
     if not written.mnemonic:
-        return _Known(written, LaidOut())
-    return _Known(written, content_of(written), written.mnemonic not in _ENDING)
+        return _ReadInstruction(written, StatementContent())
+    return _ReadInstruction(written, content_of(written), written.mnemonic not in _ENDING)
 
 
 class _TextReader:
-    """Goes through the lines once, keeping what later ones depend on."""
+    """Reads the lines once, in order."""
 
     def __init__(self, likely_syntax: str, state: TextState) -> None:
         self.state = state
@@ -119,13 +119,13 @@ class _TextReader:
         self.regions = Regions()
         self._sections = state.sections
         self._likely_syntax = likely_syntax
-        self._known: dict[str, _Known] = {}
+        self._instructions: dict[str, _ReadInstruction] = {}
         self._labels: list[str] = []
         self._data: dict[str, int] = {}  # {label of data among code: its line}
         self._lines_of_labels: dict[str, int] = {}
         self._prefixes: tuple[str, ...] = ()
         self._prefixed_at = (0, 0)
-        self._different = 0
+        self._distinct_count = 0
 
     def line(self, line: SourceLine) -> None:
         for part in line.parts:
@@ -134,21 +134,21 @@ class _TextReader:
             except BlockError as error:
                 raise error.at(line.number, part.column + max(error.column - 1, 0)) from None
         if line.comment:
-            self.regions.see(line.comment, line.number)
+            self.regions.read_comment(line.comment, line.number)
 
     def end(self) -> None:
-        """What must not be left open at the end. Raises `BlockError`."""
+        """Check for open prefixes and regions, and jumps to data. Raises `BlockError`."""
         if self._prefixes:
             raise BlockError(f"no instruction follows {' '.join(self._prefixes)}", *self._prefixed_at)
         self.regions.end()
-        for one in self.statements if self._data else ():
-            if one.jump is not None and (line := self._data.get(one.target.label)):
-                raise BlockError(f"{one.text} leads to the data in line {line}", one.line, one.column)
+        for jump in self.statements if self._data else ():
+            if jump.jump is not None and (line := self._data.get(jump.target.label)):
+                raise BlockError(f"{jump.text} leads to the data in line {line}", jump.line, jump.column)
 
     def _statement(self, part: LinePart, number: int) -> None:
         text = part.text
-        if text in self._known and not self._prefixes and self._sections.in_code:
-            self._append(number, part.column, text, self._known[text])
+        if text in self._instructions and not self._prefixes and self._sections.in_code:
+            self._append(number, part.column, text, self._instructions[text])
             return
         refuse_control_characters(text)
         if len(text) > _LONGEST_STATEMENT and text[0] != "." and part.first:
@@ -167,13 +167,13 @@ class _TextReader:
             self._directive(directive[1].lower(), directive[2], part, number)
         elif "=" in text and (constant := _CONSTANT.fullmatch(text)):
             self._constant(constant[1], constant[2])
-        elif not begins_instruction(text) and directives.is_bare(text):
-            self._bare(text, number)
+        elif not begins_instruction(text) and directives.is_undotted(text):
+            self._undotted_directive(text, number)
         else:
             self._instruction(text, part, number)
 
     def _can_be_statement(self, text: str) -> bool:
-        """Whether what follows a semicolon is a statement; otherwise it is a comment."""
+        """Whether the text behind a semicolon is a statement; else it is a comment."""
         if len(text) > _LONGEST_STATEMENT:
             return False
         while labelled := _LABEL.fullmatch(text):
@@ -182,7 +182,7 @@ class _TextReader:
                 return True
         if directive := _DIRECTIVE.fullmatch(text):
             return bool(directives.kind_of(directive[1].lower()))
-        if directives.is_refused_bare(text) and '"' in text:
+        if directives.is_refused_undotted(text) and '"' in text:
             return True
         return begins_instruction(text) and self._can_be_instruction(text)
 
@@ -190,9 +190,9 @@ class _TextReader:
         try:
             jump = self._read(text).content.jump
         except BlockError:
-            return bool(evidence(text))  # it has registers or the like: an instruction, and a wrong one
+            return bool(shown_syntax(text))  # it has registers or the like: an instruction, and a wrong one
         return jump is None or not any(
-            " " in one.label for one in jump.operands if isinstance(one, TargetOperand)
+            " " in operand.label for operand in jump.operands if isinstance(operand, TargetOperand)
         )
 
     def _is_demangled_label(self, text: str) -> bool:
@@ -210,7 +210,7 @@ class _TextReader:
 
     # ------------------------------------------------------------------- directives
 
-    def _directive(self, name: str, rest: str, part: LinePart, number: int) -> None:
+    def _directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:
         kind = directives.kind_of(name)
         if kind == "refused":
             raise BlockError(
@@ -221,51 +221,51 @@ class _TextReader:
         if not kind:
             raise BlockError(f"there is no directive .{name[:40]} that is known here")
         if kind == "data":
-            self._data_directive(name, rest, part, number)
+            self._data_directive(name, arguments, part, number)
             return
         if name in ("intel_syntax", "att_syntax"):
             self.state.syntax = name.partition("_")[0]
-            self._known.clear()
+            self._instructions.clear()
         elif name in ("set", "equ", "equiv", "eqv"):
-            self._set(rest)
+            self._set(arguments)
             return
-        elif name == "type" and (function := _FUNCTION.match(rest)):
+        elif name == "type" and (function := _FUNCTION.match(arguments)):
             self.state.functions.add(function[1])
         else:
-            self._sections.directive(name, rest)
+            self._sections.directive(name, arguments)
         self.skipped[f".{name}"] += 1
 
-    def _set(self, rest: str) -> None:
-        name, *values = split_operands(rest)
+    def _set(self, arguments: str) -> None:
+        name, *values = split_operands(arguments)
         if len(values) == 1:
             self._constant(name.strip(), values[0])
         else:
             self.skipped["="] += 1
 
-    def _constant(self, name: str, written: str) -> None:
-        if mentions_register(f"{name} {written}"):
-            raise BlockError(f"{name} = {written[:40]}: a register has no other name and gets no value here")
+    def _constant(self, name: str, value: str) -> None:
+        if mentions_register(f"{name} {value}"):
+            raise BlockError(f"{name} = {value[:40]}: a register has no other name and gets no value here")
         try:
-            found = sum_of(written, self.state.constants)
+            total = sum_of(value, self.state.constants)
         except BlockError:
-            found = None
-        if found is not None and not found.symbol:
-            self.state.constants[name] = found.value
-            self._known.clear()
+            total = None
+        if total is not None and not total.symbol:
+            self.state.constants[name] = total.value
+            self._instructions.clear()
         self.skipped["="] += 1
 
-    def _data_directive(self, name: str, rest: str, part: LinePart, number: int) -> None:
-        code = _bytes_of(rest) if name == "byte" else b""
+    def _data_directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:
+        code = _bytes_of(arguments) if name == "byte" else b""
         begins_code = bool(code) and not self.statements and self._sections.in_code
         if not begins_code and self._sections.data_is_unreachable(bool(self._labels)):
             if code and self._sections.in_code:
                 self.dropped.append(dropped_line(number, part.text, "is data that no instruction runs into"))
             else:
                 self.skipped[f".{name}"] += 1
-            self._pass_data(number)
+            self._skip_data(number)
             return
         if code:
-            self._numbers(code, f".byte {rest}", part, number)
+            self._numbers(code, f".byte {arguments}", part, number)
             return
         what = "" if name != "byte" else " other than plain numbers"
         raise BlockError(
@@ -273,36 +273,36 @@ class _TextReader:
             "or as instructions"
         )
 
-    def _pass_data(self, number: int) -> None:
-        """Data that no instruction runs into; none may jump to it either."""
+    def _skip_data(self, number: int) -> None:
+        """Data that is never executed; jumps to it are errors."""
         if self._sections.in_code:
             self._data.update((label, number) for label in self._labels)
         self._labels.clear()
 
-    def _bare(self, text: str, number: int) -> None:
-        """A directive of an assembler that writes them without a dot."""
-        word, *rest = text.split(maxsplit=2)
-        if directives.is_refused_bare(text):
+    def _undotted_directive(self, text: str, number: int) -> None:
+        """A directive in the syntax of NASM, MASM or IDA."""
+        word, *arguments = text.split(maxsplit=2)
+        if directives.is_refused_undotted(text):
             raise BlockError(
                 f"{word.lower()} repeats or reads in code, which is not done here: paste what it stands for"
             )
-        if directives.is_bare_data(text):
+        if directives.is_undotted_data(text):
             is_labelled = bool(self._labels) or directives.is_named_data(text)
             if mentions_register(text) or not self._sections.data_is_unreachable(is_labelled):
                 raise BlockError(
                     f"{word} puts bytes into the code, which is not done here: write them as .byte 0x90"
                 )
-            self._pass_data(number)
+            self._skip_data(number)
         elif word.lower() in ("section", "segment"):
             self._sections.directive("section", text.partition(" ")[2])
-        elif rest and rest[0].lower() == "segment":
+        elif arguments and arguments[0].lower() == "segment":
             self._sections.directive("section", word)
         self.skipped[word] += 1
 
     # ------------------------------------------------------------------- code
 
     def _numbers(self, code: bytes, text: str, part: LinePart, number: int) -> None:
-        """Bytes in place of instructions: joined with those before, whose last instruction may go on."""
+        """Bytes in place of instructions, joined with previous ones, whose last instruction may continue."""
         if self._prefixes:
             words = " ".join(self._prefixes)
             raise BlockError(f"{words} stands before numbers: write the prefix as a number, too")
@@ -311,7 +311,8 @@ class _TextReader:
             last.code += code
             last.text += f", {text.removeprefix('.byte').strip()}"
         else:
-            self._append(number, part.column, text, _Known(WrittenInstruction(""), LaidOut(code)))
+            numbers = _ReadInstruction(WrittenInstruction(""), StatementContent(code))
+            self._append(number, part.column, text, numbers)
             last = self.statements[-1]
             last.is_numbers = True
         if len(last.code) > _MOST_NUMBERS:
@@ -320,8 +321,8 @@ class _TextReader:
     def _instruction(self, text: str, part: LinePart, number: int) -> None:
         if not self._sections.in_code:
             raise BlockError("an instruction in a section of data: a .text before it is missing")
-        self._different += 1
-        if self._different > MOST_DIFFERENT:
+        self._distinct_count += 1
+        if self._distinct_count > MOST_DIFFERENT:
             raise BlockError(
                 f"a text has at most {MOST_DIFFERENT:,} different instructions: paste less of it"
             )
@@ -335,10 +336,10 @@ class _TextReader:
             self._prefixes = ()
             known = known._replace(written=written, content=content_of(written))
         else:
-            self._known[text] = known
+            self._instructions[text] = known
         self._append(number, part.column, text, known)
 
-    def _append(self, line: int, column: int, text: str, known: _Known) -> None:
+    def _append(self, line: int, column: int, text: str, known: _ReadInstruction) -> None:
         if len(self.statements) >= MOST_INSTRUCTIONS:
             raise BlockError(f"a text has at most {MOST_INSTRUCTIONS:,} instructions: paste less of it")
         content = known.content
@@ -357,21 +358,21 @@ class _TextReader:
         self._labels.clear()
         self._sections.reach_instruction(falls_through=known.falls_through)
 
-    def _read(self, text: str) -> _Known:
+    def _read(self, text: str) -> _ReadInstruction:
         if self.state.syntax == "intel" and "%" in text:
             text = _PREFIXED_REGISTER.sub("", text)  # .intel_syntax prefix
         syntax = self.state.syntax or syntax_of(text, self._likely_syntax)
         return _read(text, syntax, self.state.constants) if self.state.constants else _read_once(text, syntax)
 
 
-def _bytes_of(rest: str) -> bytes:
-    """A list of plain numbers as bytes; empty where it is anything else."""
-    found = bytearray()
-    for part in rest.split(","):
+def _bytes_of(numbers: str) -> bytes:
+    """A list of plain numbers as bytes; b"" for other text."""
+    code = bytearray()
+    for part in numbers.split(","):
         digits = part.strip().removeprefix("-")
         value = number_of(digits) if digits else None
         is_negative = part.strip().startswith("-")
         if value is None or value > (128 if is_negative else 255):
             return b""
-        found.append((-value if is_negative else value) % 256)
-    return bytes(found)
+        code.append((-value if is_negative else value) % 256)
+    return bytes(code)

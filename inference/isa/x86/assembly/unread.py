@@ -1,4 +1,4 @@
-"""Lines of a listing that are no part of it: what each is, and which of them look like code."""
+"""Classifies lines of a text that are not part of its listing, and detects lost code among them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.directives import kind_of
 from inference.isa.x86.assembly.layout import content_of
 from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers
-from inference.isa.x86.assembly.statements import begins_instruction, evidence, read_statement
+from inference.isa.x86.assembly.statements import begins_instruction, read_statement, shown_syntax
 
 _LONGEST = 500
 _MOST_WORDS = 8
-"""Before an instruction: its file, line, address, bytes and share of the samples."""
+"""Words before an instruction: file, line, address, bytes, share of samples."""
 
 _LONGEST_WORD = 30
 
@@ -28,12 +28,12 @@ _ADDRESSED = re.compile(r"\W*(?:0x)?[0-9a-f]+:(?!:)", re.IGNORECASE)
 _ADDRESS = re.compile(  # bounded: a line of at most 500 characters
     r"\b(?:0x)?(?=[a-f]*\d)[0-9a-f]{5,16}(?:\s*<[^>]*>)?:\s|\b(?=[a-f]*\d)[0-9a-f]{16}\s", re.IGNORECASE
 )
-_ALONE = re.compile(r"(?:0x)?(?=[a-f]*\d)[0-9a-f]{4,16}:", re.IGNORECASE)
-"""An address whose instruction is missing, and no label."""
+_LONE_ADDRESS = re.compile(r"(?:0x)?(?=[a-f]*\d)[0-9a-f]{4,16}:", re.IGNORECASE)
+"""An address without instruction, and no label."""
 
 _BYTES = re.compile(r"(?:\b[0-9a-f]{2} ){2}", re.IGNORECASE)
 _PLACE = re.compile(r"[0-9a-fx\W]+", re.IGNORECASE)
-"""A word that says where an instruction is: an address, a share, bytes."""
+"""An address, a share or bytes before an instruction."""
 
 _REGISTER = re.compile(
     r"\b(?:[re](?:[abcd]x|[sd]i|[sbi]p)|r(?:8|9|1[0-5])[dwb]?|[xyz]mm\d{1,2})\b", re.IGNORECASE
@@ -41,21 +41,21 @@ _REGISTER = re.compile(
 _ENDS_OPERAND = re.compile(r"[\s,]")
 
 
-def classified(
+def classify(
     lines: Iterable[tuple[int, str]], is_foreign: Callable[[str], bool]
 ) -> tuple[Counter[str], list[DroppedLine]]:
-    """How many of the lines are of which kind, and those that look like code.
+    """{kind: number of lines}, and the lines that look like code.
 
     `is_foreign`: whether a line is code of another instruction set.
     """
     kinds: Counter[str] = Counter()
     dropped: list[DroppedLine] = []
-    known: dict[str, str] = {}  # a source line stands before each part of its code
+    kind_by_line: dict[str, str] = {}  # a source line stands before each part of its code
     for number, written in lines:
         line = written[:_LONGEST]
-        if line not in known:
-            known[line] = _kind_of(without_drawings(line).strip(), is_foreign)
-        if kind := known[line]:
+        if line not in kind_by_line:
+            kind_by_line[line] = _kind_of(without_drawings(line).strip(), is_foreign)
+        if kind := kind_by_line[line]:
             kinds[kind] += 1
         else:
             dropped.append(dropped_line(number, line, "looks like code"))
@@ -63,13 +63,13 @@ def classified(
 
 
 def is_instruction(text: str) -> bool:
-    """Whether a text without address and bytes is an instruction, and no sentence with such a first word."""
+    """Whether a text without address and bytes is an instruction, not a sentence with such a first word."""
     if len(text) > _LONGEST or not begins_instruction(text):
         return False
     code = text.partition(";")[0].partition("#")[0].strip()
     try:
-        written = read_statement(code, evidence(code) or "intel", {})
-        targets = [one.label for one in written.operands if isinstance(one, TargetOperand)]
+        written = read_statement(code, shown_syntax(code) or "intel", {})
+        targets = [operand.label for operand in written.operands if isinstance(operand, TargetOperand)]
         if targets or not written.mnemonic:  # a prefix on a line of its own
             return not any(" " in label for label in targets)
         content_of(written)
@@ -79,22 +79,22 @@ def is_instruction(text: str) -> bool:
 
 
 def _has_register_first(code: str) -> bool:
-    """Whether a register or memory follows the mnemonic, as no sentence has it."""
+    """Whether a register or memory follows the mnemonic, unlike in a sentence."""
     operand = _ENDS_OPERAND.split((*code.split(None, 1), "")[1], maxsplit=1)[0].lower()
     return operand.lstrip("%") in registers() or operand in SIZES or operand.startswith(("[", "$", "(%", "%"))
 
 
 def _kind_of(text: str, is_foreign: Callable[[str], bool]) -> str:
-    """What a line is that is no part of a listing; "" where it looks like code."""
+    """The kind of a line outside the listing; "" where it looks like code."""
     if not any(map(str.isalnum, text)):
         return "rule"
     if _COMMENT.match(text) and not text.startswith("*%"):
         return "directive" if _DIRECTIVE.match(text) else "comment"
     if _RELOCATION.match(text):
         return "relocation"
-    if (found := _DIRECTIVE.match(text)) and (kind := kind_of(found[1].lower())):
-        return "" if kind == "data" else f".{found[1].lower()}"
-    if _LABEL.fullmatch(text) and not _ALONE.fullmatch(text):
+    if (directive := _DIRECTIVE.match(text)) and (kind := kind_of(directive[1].lower())):
+        return "" if kind == "data" else f".{directive[1].lower()}"
+    if _LABEL.fullmatch(text) and not _LONE_ADDRESS.fullmatch(text):
         return "label"
     return "" if _looks_like_code(text) or is_foreign(text) else "heading or source line"
 
@@ -107,7 +107,7 @@ def _looks_like_code(text: str) -> bool:
         if _begins_instruction(word):
             code = " ".join(words[at:])
             # a sentence has another word before, and no registers behind
-            if (all(map(_PLACE.fullmatch, words[at - 1 : at])) or evidence(code)) and is_instruction(code):
+            if (not at or _PLACE.fullmatch(words[at - 1]) or shown_syntax(code)) and is_instruction(code):
                 return True
     return False
 

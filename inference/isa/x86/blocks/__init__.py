@@ -1,4 +1,4 @@
-"""Basic blocks of x86-64 as values: from machine code or assembly to instructions and their schemes."""
+"""The block facet of x86-64: from machine code or assembly to instructions and their schemes, and back."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ from inference.isa.x86.assembly.reading import listed_program, paragraph_reader
 from inference.isa.x86.blocks.block import (
     GENERAL,
     block_of_bytes,
-    block_of_hex,
     body_of,
     mnemonics_of,
 )
 from inference.isa.x86.blocks.listing import (
     ASSEMBLY,
     att_of_bytes,
-    closed,
+    close_loop,
     intel_of_bytes,
     plain_att_of_bytes,
 )
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
-from inference.isa.x86.blocks.surrounding import between_markers, in_loop, object_file
+from inference.isa.x86.blocks.surrounding import as_loop, object_file, with_markers
 from inference.isa.x86.control_flow import steps_of, steps_of_region
 
 __all__ = [
     "ASSEMBLY",
     "GENERAL",
+    "as_loop",
     "att_of_bytes",
-    "between_markers",
     "block_of_bytes",
-    "block_of_hex",
     "body_of",
-    "closed",
-    "in_loop",
+    "close_loop",
     "intel_of_bytes",
     "listed_program",
     "mnemonics_of",
@@ -40,4 +37,5 @@ __all__ = [
     "schemes_of_bytes",
     "steps_of",
     "steps_of_region",
+    "with_markers",
 ]

@@ -21,16 +21,15 @@ from inference.isa.code.block import (
     Block,
     BlockError,
     BlockInstruction,
-    bytes_of_hex,
     refuse_length,
 )
-from inference.isa.x86.blocks.listing import closing_of, closing_text, text_of
+from inference.isa.x86.blocks.listing import closing_text, is_closing, text_of
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.facts import NAME
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
 GENERAL = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
-"""General-purpose registers in the order of their numbers."""
+"""General-purpose registers by number."""
 
 _THREAD_DATA = (Register.FS, Register.GS)
 _CHANGES = "changes the control flow: a basic block ends before it, so leave it out"
@@ -60,16 +59,16 @@ class X86Instruction(BlockInstruction):
 
     @cached_property
     def obstacle(self) -> str:
-        """Why it cannot be part of a basic block that is measured, "" where it can."""
+        """Why it cannot be part of a measured block, "" where it can."""
         return _obstacle(self._decoded)
 
     @cached_property
     def registers(self) -> frozenset[str]:
-        """The 64-bit names of all general-purpose registers that it uses, implicit ones among them."""
+        """The 64-bit names of all general-purpose registers that it uses, implicit ones included."""
         used = _information().info(self._decoded).used_registers()
-        general = {RegisterExt.full_register(one.register) for one in used}
+        general = {RegisterExt.full_register(register.register) for register in used}
         names = register_names()
-        return frozenset(names[one] for one in general if Register.RAX <= one <= Register.R15)
+        return frozenset(names[register] for register in general if Register.RAX <= register <= Register.R15)
 
     @cached_property
     def text(self) -> str:
@@ -89,16 +88,16 @@ def block_of_bytes(code: bytes) -> Block:
     refuse_length(code)
     instructions = []
     closing = None
-    for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
-        begin = one.ip - ADDRESS_OF_CODE
-        if one.is_invalid:
-            rest = code[begin : begin + 8].hex()
-            raise BlockError(f"the bytes from number {begin + 1} on ({rest}…) are no instruction of x86-64")
-        own = code[begin : begin + one.len]
-        if begin + one.len == len(code) and closing_of(one, own):
-            closing = X86Instruction(own)
+    for instruction in Decoder(64, code, ip=ADDRESS_OF_CODE):
+        start = instruction.ip - ADDRESS_OF_CODE
+        if instruction.is_invalid:
+            digits = code[start : start + 8].hex()
+            raise BlockError(f"the bytes from number {start + 1} on ({digits}…) are no instruction of x86-64")
+        own_code = code[start : start + instruction.len]
+        if start + instruction.len == len(code) and is_closing(instruction, own_code):
+            closing = X86Instruction(own_code)
         else:
-            instructions.append(X86Instruction(own))
+            instructions.append(X86Instruction(own_code))
     if len(instructions) > MOST_INSTRUCTIONS:
         raise BlockError(
             f"a basic block has at most {MOST_INSTRUCTIONS} instructions, not {len(instructions)}"
@@ -107,35 +106,30 @@ def block_of_bytes(code: bytes) -> Block:
 
 
 def body_of(code: bytes) -> bytes:
-    """Machine code without the jump that closes a loop; other code, and bytes that are none, as they are."""
+    """Machine code without the jump that closes a loop; other code, and undecodable bytes, unchanged."""
     last = None
-    for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
-        last = one
+    for instruction in Decoder(64, code, ip=ADDRESS_OF_CODE):
+        last = instruction
     if last is None or last.is_invalid:
         return code
-    begin = last.ip - ADDRESS_OF_CODE
-    return code[:begin] if closing_of(last, code[begin:]) else code
+    start = last.ip - ADDRESS_OF_CODE
+    return code[:start] if is_closing(last, code[start:]) else code
 
 
 def mnemonics_of(code: bytes) -> tuple[str, ...]:
-    """The mnemonic of each instruction of machine code, "add"; many times faster than describing them.
+    """The mnemonic of each instruction, such as "add"; many times faster than `block_of_bytes`.
 
     Raises `BlockError`.
     """
     refuse_length(code)
-    decoder, one, found, names = Decoder(64, code), Instruction(), [], _mnemonic_names()
+    decoder, decoded, mnemonics, names = Decoder(64, code), Instruction(), [], _mnemonic_names()
     while decoder.can_decode:
-        decoder.decode_out(one)
-        if one.is_invalid:
-            rest = code[one.ip : one.ip + 8].hex()
-            raise BlockError(f"the bytes from number {one.ip + 1} on ({rest}…) are no instruction of x86-64")
-        found.append(names[one.mnemonic])
-    return tuple(found)
-
-
-def block_of_hex(text: str) -> Block:
-    """Decode hexadecimal digits, spaces between them or not. Raises `BlockError`."""
-    return block_of_bytes(bytes_of_hex(text))
+        decoder.decode_out(decoded)
+        if decoded.is_invalid:
+            digits, number = code[decoded.ip : decoded.ip + 8].hex(), decoded.ip + 1
+            raise BlockError(f"the bytes from number {number} on ({digits}…) are no instruction of x86-64")
+        mnemonics.append(names[decoded.mnemonic])
+    return tuple(mnemonics)
 
 
 def _obstacle(instruction: Instruction) -> str:

@@ -1,4 +1,4 @@
-"""Which scheme a decoded instruction is an instance of."""
+"""The scheme of a decoded instruction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inference.isa.x86.iced_types import CodeValue
 from inference.isa.x86.scheme_set import text_of_form
 
 _DIVIDED = {f"{shape}+D": f"{shape}+D8" for shape in ("B+I", "B+S*I")}
-"""Forms of an address with a displacement of 32 bits for which there is a scheme with one of eight alone."""
+"""Forms of addresses with a displacement of 32 bits that only have a scheme for one of eight bits."""
 
 _FROM_HERE = frozenset((Register.RIP, Register.EIP))
 
@@ -20,15 +20,15 @@ Signature = tuple[object, ...]
 
 
 def scheme_of(instruction: Instruction) -> str | None:
-    """The text of its scheme; None for an instruction of no scheme, such as one that cannot be decoded.
+    """The text of its scheme; None for an instruction without one, and for an undecodable one.
 
-    Immediates that a scheme of its own fixes (`add GPR[64]:RW, 0x0`) do not count: it is the general one.
+    Schemes with a fixed immediate (`add GPR[64]:RW, 0x0`) are ignored in favour of the general one.
     """
     return _scheme_of(instruction.code, _signature(instruction))
 
 
 def _signature(instruction: Instruction) -> Signature:
-    """All that tells the schemes of one opcode apart."""
+    """All properties that distinguish the schemes of one opcode."""
     holes = tuple(_look(instruction, position) for position in range(instruction.op_count))
     prefix = (
         instruction.has_lock_prefix,
@@ -45,7 +45,7 @@ def _signature(instruction: Instruction) -> Signature:
 
 
 def _look(instruction: Instruction, position: int) -> str:
-    """The kind of an operand, as far as the opcode leaves it open."""
+    """The kind of an operand, where the opcode leaves it open."""
     kind = instruction.op_kind(position)
     if kind == OpKind.REGISTER:
         return "high" if Register.AH <= instruction.op_register(position) <= Register.BH else "register"
@@ -55,7 +55,7 @@ def _look(instruction: Instruction, position: int) -> str:
 
 
 def _shape(instruction: Instruction) -> str:
-    """How an address is computed, as `ADDRESS_SHAPES` names it."""
+    """The form of an address, by the names of `ADDRESS_SHAPES`."""
     if instruction.memory_base in _FROM_HERE:
         return "RIP+D"
     parts = []
@@ -83,10 +83,10 @@ def _scheme_of(code: CodeValue, signature: Signature) -> str | None:
 @cache
 def _by_signature(code: CodeValue) -> dict[Signature, Form]:
     """The forms of an opcode by the signatures of their instances."""
-    found: dict[Signature, Form] = {}
+    form_by_signature: dict[Signature, Form] = {}
     for form in forms_of_code(code):
-        found.setdefault(_signature_of(form), form)
-    return found
+        form_by_signature.setdefault(_signature_of(form), form)
+    return form_by_signature
 
 
 def _signature_of(form: Form) -> Signature:

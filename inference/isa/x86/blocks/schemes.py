@@ -1,4 +1,4 @@
-"""The schemes of a block's instructions, without describing anything else."""
+"""The schemes of a block's instructions, without their other properties."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 
 def schemes_of_bytes(code: bytes) -> tuple[str | None, ...]:
-    """The scheme of each instruction of a block, None for one of no scheme; a loop's jump is none of it.
+    """The scheme of each instruction but a loop's closing jump; None for one without a scheme.
 
     Raises `BlockError`.
     """
-    decoder, one, found = Decoder(64, body_of(code), ip=ADDRESS_OF_CODE), Instruction(), []
+    decoder, instruction, schemes = Decoder(64, body_of(code), ip=ADDRESS_OF_CODE), Instruction(), []
     while decoder.can_decode:
-        decoder.decode_out(one)
-        if one.is_invalid:
-            begin = one.ip - ADDRESS_OF_CODE
+        decoder.decode_out(instruction)
+        if instruction.is_invalid:
+            begin = instruction.ip - ADDRESS_OF_CODE
             raise BlockError(f"the bytes from number {begin + 1} on are no instruction of x86-64")
-        found.append(scheme_of(one))
-    return tuple(found)
+        schemes.append(scheme_of(instruction))
+    return tuple(schemes)

@@ -1,4 +1,4 @@
-"""Basic blocks as programs take them: wrapped in a loop, between markers, in an object file."""
+"""Basic blocks in the forms that programs read: in a loop, between markers, in an object file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from inference.isa.code.control_flow import LOOP
 from inference.isa.x86.blocks.block import block_of_bytes
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
-BEGIN = bytes.fromhex("bb6f000000646790")
-END = bytes.fromhex("bbde000000646790")
-"""`mov ebx, 111` or `mov ebx, 222` and a no-op of three bytes: where IACA's analysis begins and ends."""
+BEGIN_MARKER = bytes.fromhex("bb6f000000646790")
+END_MARKER = bytes.fromhex("bbde000000646790")
+"""`mov ebx, 111` or `mov ebx, 222` and a no-op of three bytes: begin and end of IACA's analysis."""
 
 
-def in_loop(code: bytes) -> bytes:
-    """A loop as it is; another block with `dec` of a register that it does not use and a jump behind it.
+def as_loop(code: bytes) -> bytes:
+    """A loop unchanged; another block followed by `dec` of an unused register and a jump back.
 
-    `dec` writes all flags but the carry, so that dependencies through these do not reach the next iteration.
-    Raises `BlockError` for what is no block, and where it uses all general-purpose registers.
+    `dec` writes all flags but the carry, so that their dependencies do not reach the next iteration. Raises
+    `BlockError` for invalid code, and for a block that uses all general-purpose registers.
     """
     block = block_of_bytes(code)
     if block.kind == LOOP:
@@ -37,13 +37,13 @@ def in_loop(code: bytes) -> bytes:
     return code + bytes(encoder.encode(ADDRESS_OF_CODE + len(code)))
 
 
-def between_markers(code: bytes) -> bytes:
-    """The block between IACA's markers, which OSACA, uiCA and Ithemal know as well."""
-    return BEGIN + code + END
+def with_markers(code: bytes) -> bytes:
+    """The block between IACA's markers, which OSACA, uiCA and Ithemal support as well."""
+    return BEGIN_MARKER + code + END_MARKER
 
 
 def object_file(code: bytes, name: str = "block") -> bytes:
-    """A relocatable ELF file for x86-64 whose section .text is the code, a global function of this name."""
+    """A relocatable ELF file for x86-64 with the code in section .text, as a global function of this name."""
     names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
     symbol_names = b"\0" + name.encode() + b"\0"
     symbols = struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)

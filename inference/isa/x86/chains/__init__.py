@@ -1,10 +1,9 @@
-"""Chains for x86-64: which pairs of operands a scheme has, and machine code that closes a way through one.
+"""Chains for x86-64: pairs of operands of a scheme, and machine code that closes a way through one.
 
-The chain goes from the destination back to the source through *connectors*: sign extensions between
+The chain returns from the destination to the source through *connectors*: sign extensions between
 general-purpose registers (moves are eliminated), a logical AND of each domain between vector registers.
-Between classes of registers, flags and memory a connector's own latency is known only in sum with another
-one's. All other sources are registers that nothing writes, or are written anew by instructions that read
-nothing.
+Between classes of registers, flags and memory a connector's latency is known only in sum with another one's.
+All other sources are constant registers, or are overwritten by instructions that read nothing.
 
 | module | |
 |---|---|
@@ -14,8 +13,8 @@ nothing.
 | `pairs` | the chains of a pair |
 | `idioms` | chains for a choice of operands: one register for all, or the destination's old value |
 | `mixing` | two instructions in turn, one among others |
-| `memory` | loads, and loads of what was stored |
-| `renaming` | when a stored value is there at once |
+| `memory` | loads, and loads of stored values |
+| `renaming` | when a stored value is available at once |
 | `store_lines` | stores over cache lines in turn |
 """
 
@@ -26,7 +25,6 @@ from inference.isa.x86.chains.pairs import pair_chains
 from inference.isa.x86.operand_places import links_of
 
 __all__ = [
-    "MixedChains",
     "connectors",
     "idioms_of",
     "links_of",

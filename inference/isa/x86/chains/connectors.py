@@ -1,6 +1,6 @@
-"""Connectors: the instructions that lead a chain from a destination back to the source, and their links.
+"""Connectors: instructions that return from a destination to the source, and their links.
 
-Where the source has to hold a certain value, an AND with zero and an OR with the value restore it.
+An AND with zero and an OR with a value restore a source that must contain that value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from inference.isa.x86.iced_types import CodeValue, RegisterValue
 from inference.isa.x86.operand_places import Place
 
 _IDENTITY = 0xE4
-"""A shuffle that leaves everything where it is."""
+"""A shuffle that moves nothing."""
 _HIGH_NAMES = frozenset({"ah", "bh", "ch", "dh"})
 EXTEND: dict[int, tuple[CodeValue, ChainLink]] = {
     8: (Code.MOVSX_R64_RM8, ChainLink("movsx GPR[64]:W, GPR[8]:R", "2", "1")),
@@ -33,17 +33,17 @@ OR_SAME = ChainLink("or GPR[64]:RW, GPR[64]:R", "1", "1")
 
 @dataclass(frozen=True, slots=True)
 class VectorConnectors:
-    """An AND of some domain, which leads from register to register, and the OR of that domain."""
+    """The AND of a domain, which leads from register to register, and its OR."""
 
-    leads: CodeValue
-    ors: CodeValue
-    lead: ChainLink
-    restored: ChainLink
+    and_code: CodeValue
+    or_code: CodeValue
+    and_link: ChainLink
+    or_link: ChainLink
 
     @classmethod
     def of(cls, leads: CodeValue, ors: CodeValue, name: str, lead: str, restored: str) -> VectorConnectors:
-        """From the second operand to the first one, of registers that are called so."""
-        links = (ChainLink(f"{each} {name}:W, {name}:R, {name}:R", "2", "1") for each in (lead, restored))
+        """From the second operand to the first one, of registers with this name."""
+        links = (ChainLink(f"{verb} {name}:W, {name}:R, {name}:R", "2", "1") for verb in (lead, restored))
         return cls(leads, ors, *links)
 
 
@@ -108,7 +108,7 @@ FLAG_COPIES: dict[str, tuple[CodeValue, str]] = {
     "of": (Code.SETO_RM8, "seto"),
     "pf": (Code.SETP_RM8, "setp"),
 }
-"""By flag: what copies it to a register."""
+"""By flag: the instruction that copies it to a register."""
 LOADS = {
     8: (Code.MOVZX_R32_RM8, GPR32, "movzx GPR[32]:W, MEM[8]:R"),
     16: (Code.MOVZX_R32_RM16, GPR32, "movzx GPR[32]:W, MEM[16]:R"),
@@ -130,55 +130,55 @@ LEGACY_MOVES = {
 
 
 def connectors() -> tuple[ChainLink, ...]:
-    """The links that chains are closed with within a class: their own latencies come first.
+    """The links that close chains within a class: their own latencies are measured first.
 
-    A processor that lacks one of them needs it for nothing.
+    A processor that lacks one of them does not need it.
     """
     general = (link for _, link in EXTEND.values())
-    vectors = [each for width in VECTORS.values() for each in width]
+    vectors = [connector for width in VECTORS.values() for connector in width]
     return (
         *(*general, _HIGH, XOR_SAME, XOR_SOURCE, AND_SAME, OR_SAME),
-        *(each.lead for each in vectors),
-        *(each.restored for each in vectors),
+        *(connector.and_link for connector in vectors),
+        *(connector.or_link for connector in vectors),
         *(LEGACY_SHUFFLE, LEGACY_AND, LEGACY_OR, MMX_SHUFFLE, *MASKS, MASK_OR),
     )
 
 
 def sign_extension(to: int, of: int, place: Place) -> tuple[Instruction, ChainLink]:
-    """A sign extension from a destination to a whole register."""
+    """A sign extension from a destination to a full register."""
     if place.operand.name == GPR8_HIGH.name or place.operand.name in _HIGH_NAMES:
         registers = register_of(GPR32, to), aliases(GPR8_HIGH.name)[of]
         return Instruction.create_reg_reg(Code.MOVSX_R32_RM8, *registers), _HIGH
     width = min(place.width, 32)
     code, link = EXTEND[width]
-    return assembled(code, (GPR64, to), (_HOLES[width], of)), link
+    return assemble(code, (GPR64, to), (_HOLES[width], of)), link
 
 
-def shuffled(to: int, of: int) -> Instruction:
+def shuffle(to: int, of: int) -> Instruction:
     registers = register_of(XMM, to), register_of(XMM, of)
     return Instruction.create_reg_reg_i32(Code.PSHUFD_XMM_XMMM128_IMM8, *registers, _IDENTITY)
 
 
-def mmx_shuffled(to: int, of: int) -> Instruction:
+def mmx_shuffle(to: int, of: int) -> Instruction:
     registers = register_of(MMX, to), register_of(MMX, of)
     return Instruction.create_reg_reg_i32(Code.PSHUFW_MM_MMM64_IMM8, *registers, _IDENTITY)
 
 
-def mask_shifted(to: int, of: int) -> Instruction:
-    """The second one of `MASKS`; by no bit."""
+def mask_shift(to: int, of: int) -> Instruction:
+    """The second one of `MASKS`, by no bit."""
     registers = register_of(MASK, to), register_of(MASK, of)
     return Instruction.create_reg_reg_i32(Code.VEX_KSHIFTRW_KR_KR_IMM8, *registers, 0)
 
 
-def assembled(code: CodeValue, *operands: tuple[Hole, int]) -> Instruction:
+def assemble(code: CodeValue, *operands: tuple[Hole, int]) -> Instruction:
     """An instruction with registers, each as the kind of operand and the family."""
-    made = Instruction()
-    made.code = code
+    instruction = Instruction()
+    instruction.code = code
     for position, (hole, family) in enumerate(operands):
-        made.set_op_register(position, register_of(hole, family))
-    return made
+        instruction.set_op_register(position, register_of(hole, family))
+    return instruction
 
 
 def register_of(hole: Hole, family: int) -> RegisterValue:
-    """The register of a family that an operand of this kind can be."""
+    """The register of a family for this kind of operand."""
     return aliases(hole.name)[family]

@@ -1,72 +1,74 @@
-"""Chains that show idioms and false dependencies: what a scheme does with a choice of operands.
+"""Chains that show idioms and false dependencies of a scheme for a choice of operands.
 
-With one register for all operands that can be the same, some instructions wait for nothing (`xor r, r`).
-Others wait for what their destination held before, though they only write it.
+With one register for all operands that allow it, some instructions wait for nothing (`xor r, r`). Others wait
+for the destination's old value, though they only write it.
 """
 
 from __future__ import annotations
 
 from iced_x86 import Code
 
-from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink, DependencyChain, IdiomChains, PairChains
+from inference.isa.chains import OLD_VALUE, SAME_REGISTER, ChainLink, DependencyChain, IdiomChains, PairChains
 from inference.isa.scheme import Scheme
-from inference.isa.x86.chains.connectors import assembled
+from inference.isa.x86.chains.connectors import assemble
 from inference.isa.x86.chains.making import (
     BASE,
-    CHAINED,
-    KEPT,
+    LINKED,
     LOW_BASE,
+    UNLINKED,
     ChainMaker,
-    encoded,
+    encode,
     first_free,
 )
-from inference.isa.x86.chains.ready import SPARE_MASK
+from inference.isa.x86.chains.ready import CONSTANT_MASK
 from inference.isa.x86.chains.ways import REPEATED, CannotChainError, Families, WaysBack
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, ZMM
 from inference.isa.x86.operand_places import MASK, Place, destinations, is_partial, sources
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
-_APART = 4
-"""Registers that instances take turns in where they shall not wait for each other."""
+_MOST_INSTANCES = 4
+"""Registers that independent instances take turns in."""
 _ADDEND = 13
 
 
 def idioms_of(text: str) -> tuple[IdiomChains, ...]:
-    """What to ask of a scheme; () where it has no register that it writes."""
-    found = described(text)
-    if found is None:
+    """The chains for a scheme; () where it writes no register."""
+    scheme_form = scheme_and_form(text)
+    if scheme_form is None:
         return ()
-    scheme, form = found
+    scheme, form = scheme_form
     written = [place for place in destinations(scheme) if _is_chosen(place)]
-    asked = [_one_register(scheme, form, written), *(_old_value(scheme, form, each) for each in written)]
-    return tuple(one for one in asked if one is not None)
+    old_values = (_old_value(scheme, form, target) for target in written)
+    chains = [_same_register(scheme, form, written), *old_values]
+    return tuple(candidate for candidate in chains if candidate is not None)
 
 
 def plain_additions() -> DependencyChain:
-    """Ordinary instructions, each with a register of its own: what needs a port is no quicker."""
-    made = [assembled(Code.ADD_RM64_R64, (GPR64, family), (GPR64, _ADDEND)) for family in CHAINED]
-    return DependencyChain(encoded(made), (), loop=True, instances=len(made))
+    """Ordinary independent additions: an instruction that needs a port is not quicker."""
+    additions = [assemble(Code.ADD_RM64_R64, (GPR64, family), (GPR64, _ADDEND)) for family in LINKED]
+    return DependencyChain(encode(additions), (), loop=True, instances=len(additions))
 
 
 def _is_chosen(place: Place) -> bool:
-    """Whether any register of a class that chains are made of can be the operand."""
+    """Whether any register of a supported class can be the operand."""
     explicit = place.position is not None and not place.operand.registers
     return explicit and place.bank in {"general", "vector"} and place.width <= ZMM.width
 
 
-def _one_register(scheme: Scheme, form: Form, written: list[Place]) -> IdiomChains | None:
-    """With the same register for the only operand that is written and all others of its kind."""
+def _same_register(scheme: Scheme, form: Form, written: list[Place]) -> IdiomChains | None:
+    """The only written operand and all others of its kind share one register."""
     if len(written) != 1:
         return None
     target = written[0]
-    like = [one for one in sources(scheme) if _is_chosen(one) and one.register_class == target.register_class]
-    source = next((one for one in like if one.operand is not target.operand), None)
+    alike = (place for place in sources(scheme) if place.register_class == target.register_class)
+    chosen = (place for place in alike if _is_chosen(place))
+    source = next((place for place in chosen if place.operand is not target.operand), None)
     if source is None:
         return None
-    link = ChainLink(scheme.text, ONE_REGISTER, target.name)
+    link = ChainLink(scheme.text, SAME_REGISTER, target.name)
     usual = ChainLink(scheme.text, source.name, target.name)
-    return _asked(_IdiomMaker(link, scheme, form, source, target, joined=True), usual)
+    return _chains_or_none(_IdiomMaker(link, scheme, form, source, target, joined=True), usual)
 
 
 def _old_value(scheme: Scheme, form: Form, target: Place) -> IdiomChains | None:
@@ -77,65 +79,68 @@ def _old_value(scheme: Scheme, form: Form, target: Place) -> IdiomChains | None:
         maker = _IdiomMaker(link, scheme, form, target, target, joined=False)
     except CannotChainError:
         return None
-    return _asked(maker, None)
+    return _chains_or_none(maker, None)
 
 
-def _asked(maker: _IdiomMaker, usual: ChainLink | None) -> IdiomChains | None:
+def _chains_or_none(maker: _IdiomMaker, usual: ChainLink | None) -> IdiomChains | None:
     try:
-        return maker.asked(usual)
+        return maker.idiom_chains(usual)
     except CannotChainError:
         return None
 
 
 class _IdiomMaker(ChainMaker):
-    """Chains in which source and target are one register; `joined`: and all others of their kind."""
+    """Chains whose source and target are one register; `joined`: as are all others of their kind."""
 
     def __init__(
         self, link: ChainLink, scheme: Scheme, form: Form, source: Place, target: Place, *, joined: bool
     ) -> None:
         super().__init__(link, scheme, form, source, target)
         self._joined = joined
-        self._registers = self._some()
+        self._registers = self._shareable_registers()
         self._turn = 0
 
-    def asked(self, usual: ChainLink | None) -> IdiomChains:
+    def idiom_chains(self, usual: ChainLink | None) -> IdiomChains:
         direct = self._chain(self._instance(self._families(together=True)), (self._link,), self._target)
         closed = self._closed(WaysBack.within_class)[: len(REPEATED)]
         pair = PairChains(self._link, (direct, *closed), isolated=True)
-        return IdiomChains(pair, usual, self._apart(), is_partial(self._target))
+        return IdiomChains(pair, usual, self._independent(), is_partial(self._target))
 
-    def _apart(self) -> DependencyChain:
-        made = []
+    def _independent(self) -> DependencyChain:
+        instructions = []
         for turn in range(len(self._registers)):
             self._turn = turn
-            made += self._instance(self._families(together=True))
+            instructions += self._instance(self._families(together=True))
         self._turn = 0
-        return DependencyChain(encoded(made), (), loop=True, instances=len(self._registers))
+        return DependencyChain(encode(instructions), (), loop=True, instances=len(self._registers))
 
     def _families(self, *, together: bool) -> Families:
         del together
         bank, chosen = self._target.bank, self._registers[self._turn]
-        taken: set[tuple[str, int]] = {(each.bank, each.family) for each in self._demands.fixed}
-        taken |= {(MASK, SPARE_MASK), *((bank, family) for family in self._registers)}
-        others = {}
+        used: set[tuple[str, int]] = {(register.bank, register.family) for register in self._demands.fixed}
+        used |= {(MASK, CONSTANT_MASK), *((bank, family) for family in self._registers)}
+        other_families = {}
         for choice in self._demands.choices:
             if choice.part == "breaker" or self._is_linked(choice):
                 continue
             same = self._joined and choice.part == "register" and choice.hole == self._target.register_class
-            others[choice] = chosen if same else first_free(choice.registers, KEPT, choice.bank, taken)
-        return Families(chosen, chosen, LOW_BASE if self._demands.low_base else BASE, others)
+            other_families[choice] = (
+                chosen if same else first_free(choice.registers, UNLINKED, choice.bank, used)
+            )
+        return Families(chosen, chosen, LOW_BASE if self._demands.low_base else BASE, other_families)
 
-    def _some(self) -> list[int]:
-        """Registers that every operand which shares one can be."""
+    def _shareable_registers(self) -> list[int]:
+        """Registers that fit all operands that share one."""
         shared = [
-            one.registers
-            for one in self._demands.choices
-            if one.part == "register"
-            and (self._is_linked(one) or (self._joined and one.hole == self._target.register_class))
+            choice.registers
+            for choice in self._demands.choices
+            if choice.part == "register"
+            and (self._is_linked(choice) or (self._joined and choice.hole == self._target.register_class))
         ]
-        fixed = {each.family for each in self._demands.fixed if each.bank == self._target.bank}
-        order = CHAINED if self._target.bank == "general" else range(16)
-        fitting = [one for one in order if one not in fixed and all(one in each for each in shared)]
+        fixed = {register.family for register in self._demands.fixed if register.bank == self._target.bank}
+        order = LINKED if self._target.bank == "general" else range(16)
+        free = (family for family in order if family not in fixed)
+        fitting = [family for family in free if all(family in registers for registers in shared)]
         if not fitting:
             raise CannotChainError("its operands are different registers")
-        return fitting[:_APART]
+        return fitting[:_MOST_INSTANCES]

@@ -1,7 +1,7 @@
-"""Chains through memory: from an address to what is loaded, and from what is stored to what is loaded.
+"""Chains through memory: from an address to a loaded value, and from a stored to a loaded value.
 
-All memory holds the same number, which is what every register starts with, so that a loaded address leads to
-memory again, whatever is added to it.
+All memory contains the number that every register starts with, so that a loaded address leads to memory
+again, plus any offset.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from iced_x86 import Code, Instruction, MemoryOperand, Register
 
 from inference.isa.chains import (
-    BEHIND_POP,
-    BLOCKED,
-    FORESEEN,
+    AFTER_POP,
     HALVES_IN_TURN,
     LINES_IN_TURN,
-    ONE_LINE,
-    ONE_WORD,
     OTHER_PAGE,
+    PARTIAL_STORE,
     POP_AND_LOAD,
     POPS,
+    PREDICTED_ADDRESS,
     PUSHES,
-    THREE_AND_ONE,
+    SAME_LINE,
+    SAME_WORD,
+    THREE_THEN_OTHER,
     ChainLink,
     DependencyChain,
     MemoryChain,
@@ -35,10 +35,10 @@ from inference.isa.x86.chains.connectors import (
     VECTORS,
     XOR_SAME,
     XOR_SOURCE,
-    assembled,
+    assemble,
     register_of,
 )
-from inference.isa.x86.chains.making import encoded
+from inference.isa.x86.chains.making import encode
 from inference.isa.x86.chains.renaming import SAME, STORES, renaming_chains
 from inference.isa.x86.chains.store_lines import store_chains
 from inference.isa.x86.choosing import LINE
@@ -51,7 +51,7 @@ _BETWEEN = (1, 10)
 _FAR = 0x0012_3450
 _RIP_TARGET = ADDRESS_OF_CODE + 0x10_0000
 _ALIGNED = 16
-"""Bytes of a copy that addresses its memory relative to itself, so that each copy's is aligned alike."""
+"""Bytes; copies with rip-relative memory have equal alignment."""
 
 _ADDRESSES = {
     "[base]": MemoryOperand(Register.RBX),
@@ -71,13 +71,13 @@ _GENERAL_PAIRS = (
     *((32, 64, 0), (16, 64, 0), (8, 64, 0), (8, 32, 0)),
     *((64, 64, 4), (64, 64, 1), (32, 32, 2)),
 )
-_STORED_TO = {
-    ONE_LINE: (0, 8),
+_STORE_OFFSETS = {
+    SAME_LINE: (0, 8),
     HALVES_IN_TURN: (0, LINE // 2),
     LINES_IN_TURN: (0, LINE),
-    THREE_AND_ONE: (0, 8, 16, LINE),
+    THREE_THEN_OTHER: (0, 8, 16, LINE),
 }
-"""Bytes behind an aligned address that stores go to, one after the other."""
+"""Offsets from an aligned address of consecutive stores."""
 _VECTOR_PAIRS = (
     *((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (128, 256, 0), (128, 128, 8)),
     (512, 512, 0),
@@ -85,7 +85,7 @@ _VECTOR_PAIRS = (
 
 
 def memory_chains() -> tuple[MemoryChain, ...]:
-    """All of them; those of vectors need AVX2 or, of 512 bits, AVX-512."""
+    """All chains; those of vectors need AVX2 or, for 512 bits, AVX-512."""
     return (
         *(*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_unchained()),
         *(*renaming_chains(), *store_chains()),
@@ -93,41 +93,41 @@ def memory_chains() -> tuple[MemoryChain, ...]:
 
 
 def _loads() -> Iterator[MemoryChain]:
-    """From an address to what is loaded from there."""
+    """From an address to the value loaded from it."""
     for words, address in _ADDRESSES.items():
         load = Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RBX, address)
         link = ChainLink("mov GPR[64]:W, MEM[64]:R", f"2 address {words}", "1")
-        yield MemoryChain(0, 64, "general", words, DependencyChain(encoded([load]), (link,)))
+        yield MemoryChain(0, 64, "general", words, DependencyChain(encode([load]), (link,)))
     base = _ADDRESSES["[base]"]
     for width, (code, hole, text) in LOADS.items():
         if width == GPR64.width:
             continue
         load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
-        back = [assembled(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
+        back = [assemble(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
         links = ChainLink(text, "2 address", "1"), XOR_SOURCE, XOR_SAME
-        yield MemoryChain(0, width, "general", "[base]", DependencyChain(encoded([load, *back]), links))
+        yield MemoryChain(0, width, "general", "[base]", DependencyChain(encode([load, *back]), links))
     for width, (_, code, hole, mnemonic) in VECTOR_MOVES.items():
         if width > YMM.width:
             continue
         load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
-        down = assembled(Code.VEX_VMOVQ_RM64_XMM, (GPR64, _VALUE), (XMM, _VALUE))
-        back = [assembled(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
+        down = assemble(Code.VEX_VMOVQ_RM64_XMM, (GPR64, _VALUE), (XMM, _VALUE))
+        back = [assemble(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
         through = (
             ChainLink(f"{mnemonic} {hole.name}:W, MEM[{width}]:R", "2 address", "1"),
             *(ChainLink("vmovq GPR[64]:W, XMM:R", "2", "1"), XOR_SOURCE, XOR_SAME),
         )
-        chain = DependencyChain(encoded([load, down, *back]), through)
+        chain = DependencyChain(encode([load, down, *back]), through)
         yield MemoryChain(0, width, "vector", "[base]", chain, isolated=False)
 
 
 def _forwarded() -> Iterator[MemoryChain]:
-    """From what is stored to what is loaded by the same register, both widths and the distance varied."""
+    """From a stored value to a load by the same register, with various widths and distances."""
     for stored, loaded, offset in _GENERAL_PAIRS:
         yield from _chains(stored, loaded, offset, SAME, MemoryOperand(Register.RSI), _at(offset))
 
 
 def _addressed() -> Iterator[MemoryChain]:
-    """Of one width, to the same place in other ways."""
+    """Equal widths and places, addressed in other ways."""
     other = MemoryOperand(Register.RDI)
     indexed = MemoryOperand(Register.RSI, Register.RCX, 1)
     relative = MemoryOperand(Register.RIP, displ=_RIP_TARGET, displ_size=8)
@@ -152,12 +152,12 @@ def _at(offset: int) -> MemoryOperand:
 
 
 def _chains(
-    stored: int, loaded: int, offset: int, address: str, there: MemoryOperand, here: MemoryOperand
+    stored: int, loaded: int, offset: int, address: str, store_at: MemoryOperand, load_at: MemoryOperand
 ) -> Iterator[MemoryChain]:
     code, hole = STORES[stored]
-    store = Instruction.create_mem_reg(code, there, register_of(hole, _VALUE))
+    store = Instruction.create_mem_reg(code, store_at, register_of(hole, _VALUE))
     load_code, load_hole, _ = LOADS[loaded]
-    load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), here)
+    load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), load_at)
     for between in _BETWEEN:
         yield _chain(stored, loaded, offset, address, [store, load], between)
 
@@ -166,9 +166,9 @@ def _chain(
     stored: int, loaded: int, offset: int, address: str, through: list[Instruction], between: int
 ) -> MemoryChain:
     again, link = EXTEND[32]
-    steps = [assembled(again, (GPR64, _VALUE), (GPR32, _VALUE))] * between
+    steps = [assemble(again, (GPR64, _VALUE), (GPR32, _VALUE))] * between
     links = (_link(stored, loaded, offset, address, "general"), *(link,) * between)
-    code = encoded([*through, *steps])
+    code = encode([*through, *steps])
     code += b"\x90" * (-len(code) % _ALIGNED)
     chain = DependencyChain(code, links)
     return MemoryChain(stored, loaded, "general", address, chain, offset, between)
@@ -184,57 +184,58 @@ def _vectors() -> Iterator[MemoryChain]:
         load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), _at(offset))
         hole = load_hole
         again = VECTORS[hole.width][0]
-        step = assembled(again.leads, *((hole, _VALUE),) * 3)
+        step = assemble(again.and_code, *((hole, _VALUE),) * 3)
         for between in _BETWEEN:
             links = (
                 _link(stored, loaded, offset, SAME, "vector"),
-                *(again.lead,) * between,
+                *(again.and_link,) * between,
             )
-            chain = DependencyChain(encoded([store, load, *[step] * between]), links)
+            chain = DependencyChain(encode([store, load, *[step] * between]), links)
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
 
 
 def _unchained() -> Iterator[MemoryChain]:
-    """For throughput: loads and stores alone, and loads that cannot have what was stored."""
+    """For throughput: loads and stores alone, and loads without forwarding."""
     code, hole = STORES[64]
-    for lines, offsets in _STORED_TO.items():
+    for lines, offsets in _STORE_OFFSETS.items():
         stores = [
             Instruction.create_mem_reg(code, _at(offset), register_of(hole, _VALUE)) for offset in offsets
         ]
-        chain = DependencyChain(encoded(stores), (), loop=True, instances=len(stores))
+        chain = DependencyChain(encode(stores), (), loop=True, instances=len(stores))
         yield MemoryChain(64, 0, "general", lines, chain)
     load_code, load_hole, _ = LOADS[64]
     loads = [
         Instruction.create_reg_mem(load_code, register_of(load_hole, number), _at(0)) for number in range(4)
     ]
-    chain = DependencyChain(encoded(loads), (), loop=True, instances=len(loads))
-    yield MemoryChain(0, 64, "general", ONE_WORD, chain)
+    chain = DependencyChain(encode(loads), (), loop=True, instances=len(loads))
+    yield MemoryChain(0, 64, "general", SAME_WORD, chain)
     store_code, store_hole = STORES[8]
     store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))
-    yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, loads[-1]]), (), loop=True))
+    chain = DependencyChain(encode([store, loads[-1]]), (), loop=True)
+    yield MemoryChain(8, 64, "general", PARTIAL_STORE, chain)
     store = Instruction.create_mem_reg(code, _at(0), register_of(hole, _VALUE))
     far = MemoryOperand(Register.RDI, displ=PAGE_BYTES, displ_size=8)
     aliased = Instruction.create_reg_mem(load_code, register_of(load_hole, _CHASED), far)
-    chain = DependencyChain(encoded([store, aliased]), (), loop=True)
+    chain = DependencyChain(encode([store, aliased]), (), loop=True)
     yield MemoryChain(64, 64, "general", OTHER_PAGE, chain)
     chasing = Instruction.create_reg_mem(
         load_code, register_of(load_hole, _CHASED), MemoryOperand(Register.RBX)
     )
-    chain = DependencyChain(encoded([store, chasing]), (), loop=True)
-    yield MemoryChain(64, 64, "general", FORESEEN, chain)
+    chain = DependencyChain(encode([store, chasing]), (), loop=True)
+    yield MemoryChain(64, 64, "general", PREDICTED_ADDRESS, chain)
     pop = Instruction.create_reg(Code.POP_R64, Register.RAX)
     back = Instruction.create_reg_i32(Code.SUB_RM64_IMM8, Register.RSP, 8)
-    yield MemoryChain(0, 64, "general", BEHIND_POP, DependencyChain(encoded([pop, back]), (), loop=True))
+    yield MemoryChain(0, 64, "general", AFTER_POP, DependencyChain(encode([pop, back]), (), loop=True))
     push = Instruction.create_reg(Code.PUSH_R64, Register.RAX)
-    yield MemoryChain(0, 64, "general", POPS, DependencyChain(encoded([pop]), (), loop=True))
-    yield MemoryChain(64, 0, "general", PUSHES, DependencyChain(encoded([push]), (), loop=True))
-    beside = DependencyChain(encoded([pop, loads[1]]), (), loop=True)
+    yield MemoryChain(0, 64, "general", POPS, DependencyChain(encode([pop]), (), loop=True))
+    yield MemoryChain(64, 0, "general", PUSHES, DependencyChain(encode([push]), (), loop=True))
+    beside = DependencyChain(encode([pop, loads[1]]), (), loop=True)
     yield MemoryChain(0, 64, "general", POP_AND_LOAD, beside)
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:
-    """The way from what is stored to what is loaded, in words: it is none through a scheme."""
-    told = (
+    """The way from a stored to a loaded value, in words: it does not belong to a scheme."""
+    description = (
         f"store of {stored} and load of {loaded} bits, {register} registers, {address}, {offset} bytes apart"
     )
-    return ChainLink(told, "stored", "loaded")
+    return ChainLink(description, "stored", "loaded")

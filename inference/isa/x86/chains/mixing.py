@@ -1,4 +1,4 @@
-"""Chains of two instructions in turn, and of one among others, made of chains of one instruction."""
+"""Combines chains of single instructions: two in turn, and one among others."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from iced_x86 import Code, Decoder, Instruction
 
 from inference.isa.chains import DependencyChain
 from inference.isa.x86.blocks import block_of_bytes
-from inference.isa.x86.chains.making import encoded
+from inference.isa.x86.chains.making import encode
 from inference.isa.x86.dependences import accesses_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
 
 class MixedChains:
     def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
-        """Legacy SSE and VEX do not stand beside each other: upper halves would be waited for."""
+        """Legacy SSE and VEX are not combined: they would wait for upper halves."""
         register = _register(first)
         if register is None or register != _register(second):
             return None
@@ -25,12 +25,12 @@ class MixedChains:
     def spaced(self, chain: DependencyChain, fillers: int) -> DependencyChain | None:
         if _register(chain) is None:
             return None
-        nops = encoded([Instruction.create(Code.NOPD)] * fillers)
+        nops = encode([Instruction.create(Code.NOPD)] * fillers)
         return DependencyChain(chain.code + nops, chain.links, loop=chain.loop)
 
 
 def _register(chain: DependencyChain) -> str | None:
-    """The one that an instruction alone reads and writes."""
+    """The only location that a single instruction reads and writes."""
     if len(chain.links) != 1 or len(list(Decoder(64, chain.code))) != 1:
         return None
     (access,) = accesses_of(block_of_bytes(chain.code))
@@ -40,5 +40,5 @@ def _register(chain: DependencyChain) -> str | None:
 
 
 def _is_legacy(chain: DependencyChain) -> bool:
-    scheme = described(chain.links[0].scheme)
+    scheme = scheme_and_form(chain.links[0].scheme)
     return scheme is not None and scheme[0].encoding == "legacy"

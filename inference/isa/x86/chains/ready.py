@@ -1,15 +1,15 @@
-"""What makes registers and memory ready: instructions that wait for nothing that a chain computes."""
+"""Instructions that initialize registers and memory without waiting for a chain's values."""
 
 from __future__ import annotations
 
 from iced_x86 import Code, Instruction, MemoryOperand
 
-from inference.isa.x86.chains.connectors import LEGACY_MOVES, VECTOR_MOVES, assembled, register_of
+from inference.isa.x86.chains.connectors import LEGACY_MOVES, VECTOR_MOVES, assemble, register_of
 from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, MASK, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.iced_types import CodeValue
 
 SCRATCH = 13
-"""The general-purpose register through which constants get to vectors and memory; chains use it, too, but
+"""The general-purpose register through which constants get to vectors and memory; chains use it too, but
 always write it first."""
 UNWRITTEN = 15
 """The general-purpose register that no chain writes."""
@@ -31,10 +31,10 @@ _CONSTANT_STORES = {
 }
 
 
-def written_anew(bank: str, family: int, *, legacy: bool) -> Instruction:
-    """Writes a register, whatever it holds."""
+def overwrite_register(bank: str, family: int, *, legacy: bool) -> Instruction:
+    """Writes a register without reading it."""
     if bank == "mmx":  # not every core knows pxor of these for a zero idiom
-        return assembled(Code.MOVQ_MM_RM64, (MMX, family), (GPR64, UNWRITTEN))
+        return assemble(Code.MOVQ_MM_RM64, (MMX, family), (GPR64, UNWRITTEN))
     return _general(family, 1) if bank == "general" else _zero(family, legacy=legacy)
 
 
@@ -44,58 +44,61 @@ def _general(family: int, value: int) -> Instruction:
     return Instruction.create_reg_u64(Code.MOV_R64_IMM64, register_of(GPR64, family), value)
 
 
-def with_value(bank: str, width: int, family: int, value: int, *, legacy: bool) -> list[Instruction]:
-    """Writes these 64 bits to a register, again and again where it is wider.
+def load_value(bank: str, width: int, family: int, value: int, *, legacy: bool) -> list[Instruction]:
+    """Writes these 64 bits to a register, repeated where it is wider.
 
-    Of masks, only values whose bits are all alike, and not zero, are written: from one that nobody writes.
+    For masks, the only value is all ones.
     """
     if bank == "general":
         return [_general(family, value)]
     if bank == "mask":
-        spare = (MASK, SPARE_MASK)
-        return [assembled(Code.VEX_KXNORW_KR_KR_KR, (MASK, family), spare, spare)]
+        ones = (MASK, CONSTANT_MASK)
+        return [assemble(Code.VEX_KXNORW_KR_KR_KR, (MASK, family), ones, ones)]
     if not value:
         return [_zero(family, legacy=legacy)]
-    whole, low = _general(SCRATCH, value), (XMM, family)
+    load_constant, low = _general(SCRATCH, value), (XMM, family)
     if legacy:
-        moved = assembled(Code.MOVQ_XMM_RM64, low, (GPR64, SCRATCH))
-        return [whole, moved, assembled(Code.PUNPCKLQDQ_XMM_XMMM128, low, low)]
-    moved = assembled(Code.VEX_VMOVQ_XMM_RM64, low, (GPR64, SCRATCH))
+        moved = assemble(Code.MOVQ_XMM_RM64, low, (GPR64, SCRATCH))
+        return [load_constant, moved, assemble(Code.PUNPCKLQDQ_XMM_XMMM128, low, low)]
+    moved = assemble(Code.VEX_VMOVQ_XMM_RM64, low, (GPR64, SCRATCH))
     hole, code = _WIDE.get(width, (XMM, Code.VEX_VPBROADCASTQ_XMM_XMMM64))
-    return [whole, moved, assembled(code, (hole, family), low)]
+    return [load_constant, moved, assemble(code, (hole, family), low)]
 
 
 def _zero(family: int, *, legacy: bool) -> Instruction:
-    one = (XMM, family)
+    register = (XMM, family)
     if legacy:
-        return assembled(Code.XORPS_XMM_XMMM128, one, one)
-    return assembled(Code.VEX_VXORPS_XMM_XMM_XMMM128, one, one, one)
+        return assemble(Code.XORPS_XMM_XMMM128, register, register)
+    return assemble(Code.VEX_VXORPS_XMM_XMM_XMMM128, register, register, register)
 
 
-SPARE_MASK = 7
-"""A mask register that chains leave alone."""
+CONSTANT_MASK = 7
+"""A mask register that chains do not write."""
 
 
-def stored_anew(width: int, base: int, spare: int) -> Instruction:
-    """Writes memory, whatever it holds: a constant, or the vector register `spare`, which nobody writes.
+def overwrite_memory(width: int, base: int, vector: int) -> Instruction:
+    """Writes memory without reading it: a constant, or the constant vector register `vector`.
 
-    Raises `KeyError` for a width of which there is no store.
+    Raises `KeyError` for a width without a store.
     """
     address = MemoryOperand(register_of(GPR64, base))
     if width in _CONSTANT_STORES:
         return Instruction.create_mem_i32(_CONSTANT_STORES[width], address, 1)
     store, _, hole, _ = VECTOR_MOVES[width]
-    return Instruction.create_mem_reg(store, address, register_of(hole, spare))
+    return Instruction.create_mem_reg(store, address, register_of(hole, vector))
 
 
-def stored_value(width: int, base: int, value: int, spare: int, *, legacy: bool) -> list[Instruction]:
-    """Writes a value to memory, again and again where that is wider than 64 bits: by way of the vector
-    register `spare` then. Raises `KeyError` for a width that no instruction stores."""
+def store_value(width: int, base: int, value: int, vector: int, *, legacy: bool) -> list[Instruction]:
+    """Writes a value to memory, repeated where it is wider than 64 bits, by way of the vector register
+    `vector`.
+
+    Raises `KeyError` for a width without a store.
+    """
     address = MemoryOperand(register_of(GPR64, base))
     if width in _STORES:
         code, hole = _STORES[width]
-        whole = _general(SCRATCH, value)
-        return [whole, Instruction.create_mem_reg(code, address, register_of(hole, SCRATCH))]
+        load_constant = _general(SCRATCH, value)
+        return [load_constant, Instruction.create_mem_reg(code, address, register_of(hole, SCRATCH))]
     store, _, hole, _ = (LEGACY_MOVES if legacy else VECTOR_MOVES)[width]
-    made = with_value("vector", width, spare, value, legacy=legacy)
-    return [*made, Instruction.create_mem_reg(store, address, register_of(hole, spare))]
+    instructions = load_value("vector", width, vector, value, legacy=legacy)
+    return [*instructions, Instruction.create_mem_reg(store, address, register_of(hole, vector))]

@@ -1,8 +1,8 @@
-"""Chains that show when a core renames memory: a stored value is there at once for its load.
+"""Chains that show when a core renames memory: a stored value is available at once for its load.
 
-Each is a store and a load of one place, or an instruction that does both, under a condition that some cores
-insist on: the register of the address is not written in between, few other stores are, few such loads are in
-the loop. Registers start alike, so that two of them lead to one place.
+Each is a store and a load of one place, or an instruction that does both, under a condition of some cores:
+the address register is not written in between, few other stores are in between, few such loads are in the
+loop. Registers start alike, so that two of them point to one place.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from iced_x86 import Code, Instruction, MemoryOperand, Register
 
 from inference.isa.chains import ChainLink, DependencyChain, MemoryChain, MemoryCondition
-from inference.isa.x86.chains.connectors import EXTEND, LOADS, VECTOR_MOVES, VECTORS, assembled, register_of
-from inference.isa.x86.chains.making import encoded
+from inference.isa.x86.chains.connectors import EXTEND, LOADS, VECTOR_MOVES, VECTORS, assemble, register_of
+from inference.isa.x86.chains.making import encode
 from inference.isa.x86.choosing import LINE
 from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM
 from inference.isa.x86.iced_types import RegisterValue
@@ -26,12 +26,12 @@ IN_LOOP = (*range(8, 65, 4), 80, 96, 128)
 _VALUE, _OTHER_VALUE = 0, 2
 _BETWEEN = (1, 10)
 _OUTLASTS = 20
-"""Connectors: their chain outlasts all other stores at two per cycle, and most at one, but without what
-forwarding adds to it."""
+"""Connectors: their chain takes longer than all other stores at two per cycle, and mostly at one, but without
+the latency of forwarding."""
 _UNLEARNED = 130
-"""Copies of a store and its load behind others: more than a core learns to tell."""
+"""Copies of a store and its load behind others: more than a core's predictor distinguishes."""
 _LOOP_INSTRUCTIONS = 100
-"""Of a loop's two copies together, at least: then there are no more copies (`usual_copies`)."""
+"""The least instructions of a loop's two copies together: then there are no more copies (`usual_copies`)."""
 _NOP = b"\x90"
 _WORD = 8
 STORES = {
@@ -48,7 +48,7 @@ _CONTAINED = (
 
 
 def renaming_chains() -> tuple[MemoryChain, ...]:
-    """All of them; those of vectors need AVX2."""
+    """All chains; those of vectors need AVX2."""
     return (*_rewritten(), *_rewritten_vectors(), *_behind_stores(), *_pairs_in_loop(), *_updates())
 
 
@@ -70,7 +70,7 @@ def _pairs(
     for between in _BETWEEN:
         through = [_store(stored), writing, _load(loaded, offset)]
         link = _link(f"store of {stored} and load of {loaded} bits, {offset} bytes apart", address)
-        chain = DependencyChain(encoded([*through, *_extended(between)]), (link, *_extending(between)))
+        chain = DependencyChain(encode([*through, *_extended(between)]), (link, *_extending(between)))
         condition = MemoryCondition.REWRITTEN
         yield MemoryChain(stored, loaded, "general", address, chain, offset, between, condition=condition)
 
@@ -85,17 +85,18 @@ def _rewritten_vectors() -> Iterator[MemoryChain]:
             Instruction.create_reg_mem(load, register, _at(Register.RSI)),
         ]
         again = VECTORS[width][0]
-        step = assembled(again.leads, *((hole, _VALUE),) * 3)
+        step = assemble(again.and_code, *((hole, _VALUE),) * 3)
         link = _link(f"store and load of {width} bits by vector registers", BY_LEA)
         for between in _BETWEEN:
-            chain = DependencyChain(encoded([*through, *[step] * between]), (link, *(again.lead,) * between))
+            links = (link, *(again.and_link,) * between)
+            chain = DependencyChain(encode([*through, *[step] * between]), links)
             condition = MemoryCondition.REWRITTEN
             yield MemoryChain(width, width, "vector", BY_LEA, chain, 0, between, condition=condition)
 
 
 def _behind_stores() -> Iterator[MemoryChain]:
     for number in OTHER_STORES:
-        others = [
+        stores = [
             Instruction.create_mem_reg(
                 Code.MOV_RM64_R64,
                 _at(Register.RDI, LINE + _WORD * (k % _WORD)),
@@ -103,7 +104,7 @@ def _behind_stores() -> Iterator[MemoryChain]:
             )
             for k in range(number)
         ]
-        code = encoded([_store(64), *others, _load(64), *_extended(_OUTLASTS)])
+        code = encode([_store(64), *stores, _load(64), *_extended(_OUTLASTS)])
         links = (_link(f"store and load behind {number} other stores", SAME), *_extending(_OUTLASTS))
         chain = DependencyChain(code, links, copies=_UNLEARNED)
         condition = MemoryCondition.OTHER_STORES
@@ -114,7 +115,7 @@ def _pairs_in_loop() -> Iterator[MemoryChain]:
     load = Instruction.create_reg_mem(Code.MOV_R64_RM64, register_of(GPR64, _VALUE), _at(Register.RDI))
     for number in IN_LOOP:
         between = max(-(-_LOOP_INSTRUCTIONS // number) - 2, 1)
-        code = encoded([_store(64), load, *_extended(between)])
+        code = encode([_store(64), load, *_extended(between)])
         links = (_link("store and load by two registers, in a loop", ""), *_extending(between))
         chain = DependencyChain(code * (number // 2), links * (number // 2), loop=True)
         condition = MemoryCondition.PAIRS_IN_LOOP
@@ -135,7 +136,7 @@ def _updates() -> Iterator[MemoryChain]:
     yield _update("two bases in turn", MemoryCondition.OVERTAKEN, [by_rsi, by_rdi], updates=2)
     for number in IN_LOOP:
         fill = max(-(-_LOOP_INSTRUCTIONS // number) - 2, 0)
-        code = (encoded([writing, by_rsi]) + _NOP * fill) * (number // 2)
+        code = (encode([writing, by_rsi]) + _NOP * fill) * (number // 2)
         links = (_link("update in a loop", BY_LEA),) * (number // 2)
         yield MemoryChain(
             64,
@@ -151,7 +152,7 @@ def _updates() -> Iterator[MemoryChain]:
 def _update(
     address: str, condition: MemoryCondition, code: Sequence[Instruction], updates: int = 1
 ) -> MemoryChain:
-    chain = DependencyChain(encoded(code), (_link(str(condition), address),) * updates)
+    chain = DependencyChain(encode(code), (_link(str(condition), address),) * updates)
     return MemoryChain(64, 64, "general", address, chain, condition=condition)
 
 
@@ -166,7 +167,7 @@ def _load(bits: int, offset: int = 0) -> Instruction:
 
 
 def _lea(register: RegisterValue) -> Instruction:
-    """Writes what the register holds."""
+    """Writes the register's own value."""
     return Instruction.create_reg_mem(Code.LEA_R64_M, register, MemoryOperand(register))
 
 
@@ -175,7 +176,7 @@ def _at(base: RegisterValue, offset: int = 0) -> MemoryOperand:
 
 
 def _extended(times: int) -> list[Instruction]:
-    return [assembled(EXTEND[32][0], (GPR64, _VALUE), (GPR32, _VALUE))] * times
+    return [assemble(EXTEND[32][0], (GPR64, _VALUE), (GPR32, _VALUE))] * times
 
 
 def _extending(times: int) -> tuple[ChainLink, ...]:
@@ -183,5 +184,5 @@ def _extending(times: int) -> tuple[ChainLink, ...]:
 
 
 def _link(words: str, address: str) -> ChainLink:
-    """The way from what is stored to what is loaded, in words: it is none through a scheme."""
+    """The way from a stored to a loaded value, in words: it does not belong to a scheme."""
     return ChainLink(f"{words}, {address}" if address else words, "stored", "loaded")

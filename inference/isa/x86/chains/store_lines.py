@@ -1,4 +1,4 @@
-"""Stores alone, each to another cache line than the one before, over so many lines in turn."""
+"""Stores alone, each to another cache line than the previous one, over some lines in turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iced_x86 import Instruction, MemoryOperand, Register
 
 from inference.isa.chains import DependencyChain, MemoryChain, MemoryCondition
 from inference.isa.x86.chains.connectors import VECTOR_MOVES, register_of
-from inference.isa.x86.chains.making import encoded
+from inference.isa.x86.chains.making import encode
 from inference.isa.x86.chains.renaming import STORES
 from inference.isa.x86.choosing import LINE
 from inference.isa.x86.holes import GPR64, Hole
@@ -16,7 +16,7 @@ from inference.isa.x86.iced_types import CodeValue
 
 MOST_LINES = 32
 _FEW = (1, 2, 4, 8, 12, 16, 24, 32)
-"""Lines in turn of stores that are not the usual ones."""
+"""Lines in turn of stores other than the usual ones."""
 _WORD = 8
 _CODES: dict[int, tuple[CodeValue, Hole]] = {
     **STORES,
@@ -25,8 +25,10 @@ _CODES: dict[int, tuple[CodeValue, Hole]] = {
 
 
 def store_chains() -> Iterator[MemoryChain]:
-    """By general-purpose registers over every number of lines, and a few numbers with two stores to each
-    line; of other widths over a few. Those of vectors need AVX2 or, of 512 bits, AVX-512."""
+    """By general-purpose registers over every number of lines, and a few numbers with two stores per line.
+
+    Other widths over a few numbers. Those of vectors need AVX2 or, for 512 bits, AVX-512.
+    """
     for width in _CODES:
         for lines in range(1, MOST_LINES + 1) if width == GPR64.width else _FEW:
             yield _stores(width, lines, (0,), MemoryCondition.LINES)
@@ -45,7 +47,7 @@ def _stores(width: int, lines: int, behind: tuple[int, ...], condition: MemoryCo
         for line in range(lines)
         for offset in behind
     ]
-    chain = DependencyChain(encoded(stores), (), loop=True, instances=len(stores))
+    chain = DependencyChain(encode(stores), (), loop=True, instances=len(stores))
     register = "general" if width in STORES else "vector"
     words = f"{lines} {condition}" if lines > 1 else "one cache line"
     return MemoryChain(width, 0, register, words, chain, condition=condition, number=lines)

@@ -1,9 +1,9 @@
-"""What operands hold in a chain where that matters: values that a way back restores, with an AND and an OR.
+"""Values of operands in a chain where they make a difference; an AND and an OR restore them.
 
 Divisions, square roots, and `pdep` and `pext` of some cores take longer with some values, and so do shifts by
-`cl` where that is 0, which leave the flags as they were: their chains are measured with quick and with slow
-ones. Gathers read the same few elements again and again: their indices are zero, and all of their mask is
-set. Immediates can choose another way through an instruction (`vextractf128`), so that several are measured.
+`cl` of 0, which leave the flags unchanged: their chains are measured with quick and with slow values. Gathers
+read the same few elements repeatedly: their indices are zero, and their masks are full. Immediates can select
+another way through an instruction (`vextractf128`), so that several are measured.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from inference.isa.x86.operand_places import DATA, INDEX, MASK, MEMORY, Place, i
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
 """uops.info's slow division of 128 by 64 bits. Its upper bits are one of narrower numbers, signed or not."""
-_ONES = 2**BITS - 1
+_ALL_BITS = 2**BITS - 1
 _ELEMENTS = {"h": 16, "s": 32, "d": 64}
 _FLOATING = re.compile(r"v?(div|sqrt)[ps]([hsd])")
 _COUNT = 3
-"""Bits that a shift moves by: any number but 0, of which the widest core has no special case."""
+"""Bits that a shift moves by: not 0, and no special case of the widest core."""
 _IMMEDIATE_BITS = 8
 _IMMEDIATES = (0, 1, 0xFF)
 """Beside the usual one."""
@@ -33,20 +33,20 @@ _BITS_BY_MASK = frozenset({"pdep", "pext"})
 
 @dataclass(frozen=True, slots=True)
 class OperandValues:
-    """What operands hold: 64 bits, which vectors repeat, by the names of their places.
+    """Values of operands by their names: 64 bits, which vectors repeat.
 
-    `kind`: None where there is only one choice of values. `immediate`: None for the usual one.
+    `kind`: None for the only choice of values. `immediate`: None for the usual one.
     """
 
     kind: ValueClass | None
     patterns: Mapping[str, int]
     steady: bool = False
-    """What is left in the destination does for the source as well: 1 divided by 1, or what begins near it."""
+    """The result may serve as the source again: 1 divided by 1, or values close to it."""
     immediate: int | None = None
 
     @property
     def name(self) -> str:
-        """Of the class, "" where there is only one."""
+        """The name of the class, "" for the only one."""
         return "" if self.kind is None else self.kind.name
 
 
@@ -70,14 +70,14 @@ def _values(scheme: Scheme, read: Sequence[Place]) -> Iterable[OperandValues]:
 
 
 def values_by_immediate(form: Form, usual: int) -> tuple[OperandValues, ...]:
-    """Classes of immediates, that of the `usual` one first; () for a form without a free one of 8 bits."""
+    """Classes of immediates, the `usual` one first; () for a form without a free one of 8 bits."""
     free = [hole for hole in form.holes if hole.kind == "immediate"]
     if len(free) != 1 or free[0].fixed or free[0].width != _IMMEDIATE_BITS:
         return ()
-    others = [(f"immediate {value}", value) for value in _IMMEDIATES if value != usual]
+    further = [(f"immediate {value}", value) for value in _IMMEDIATES if value != usual]
     return (
         OperandValues(ValueClass("", f"immediate {usual}", usual), {}),
-        *(OperandValues(ValueClass(name, name, value), {}, immediate=value) for name, value in others),
+        *(OperandValues(ValueClass(name, name, value), {}, immediate=value) for name, value in further),
     )
 
 
@@ -99,8 +99,8 @@ def _integer_division(scheme: Scheme, read: Sequence[Place]) -> Iterator[Operand
                 patterns[place.name] = low
             elif place.name.endswith("dx"):
                 patterns[place.name] = high
-        told = "0 / 1" if name == QUICK else f"{high << width | low:#x} / {divisor:#x}"
-        yield OperandValues(ValueClass(name, told), patterns)
+        description = "0 / 1" if name == QUICK else f"{high << width | low:#x} / {divisor:#x}"
+        yield OperandValues(ValueClass(name, description), patterns)
 
 
 def _floating(read: Sequence[Place], operation: str, element: str) -> Iterator[OperandValues]:
@@ -116,9 +116,9 @@ def _floating(read: Sequence[Place], operation: str, element: str) -> Iterator[O
 
 def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
     moved, mask = (place.name for place in read)
-    for name, bits in ((QUICK, 1), (SLOW, _ONES)):
-        told = "one bit moved" if name == QUICK else "all bits moved"
-        yield OperandValues(ValueClass(name, told), {moved: _HIGH, mask: bits})
+    for name, bits in ((QUICK, 1), (SLOW, _ALL_BITS)):
+        description = "one bit moved" if name == QUICK else "all bits moved"
+        yield OperandValues(ValueClass(name, description), {moved: _HIGH, mask: bits})
 
 
 def _shift_counts(read: Sequence[Place]) -> Iterator[OperandValues]:
@@ -129,11 +129,11 @@ def _shift_counts(read: Sequence[Place]) -> Iterator[OperandValues]:
 
 
 def _masked_moves(read: Sequence[Place]) -> Iterator[OperandValues]:
-    """What nothing of is moved touches no memory: where that is not there, it takes hundreds of cycles."""
+    """An empty mask accesses no memory: at an unmapped address that takes hundreds of cycles."""
     mask = min((place for place in read if place.bank != MEMORY), key=lambda place: place.position or 0)
-    for name, bits in ((QUICK, _ONES), (SLOW, 0)):
-        told = "all of the mask set" if name == QUICK else "none of the mask set"
-        yield OperandValues(ValueClass(name, told), {mask.name: bits})
+    for name, bits in ((QUICK, _ALL_BITS), (SLOW, 0)):
+        description = "all of the mask set" if name == QUICK else "none of the mask set"
+        yield OperandValues(ValueClass(name, description), {mask.name: bits})
 
 
 def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]]:
@@ -141,7 +141,7 @@ def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]
         if place.name.endswith(INDEX):
             yield place.name, 0
         elif place.name == MASK:
-            yield place.name, _ONES
+            yield place.name, _ALL_BITS
     explicit = [place for place in read if place.position and not place.name.endswith(DATA)]
     for place in explicit:  # VEX: the mask is the last operand
-        yield place.name, _ONES
+        yield place.name, _ALL_BITS

@@ -1,4 +1,4 @@
-"""Ways back from the destination of a link to its source, by connectors."""
+"""Ways back from the destination of a link to its source, through connectors."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from inference.isa.x86.chains.connectors import (
     XOR_SAME,
     XOR_SOURCE,
     VectorConnectors,
-    assembled,
-    mask_shifted,
-    mmx_shuffled,
+    assemble,
+    mask_shift,
+    mmx_shuffle,
     register_of,
-    shuffled,
+    shuffle,
     sign_extension,
 )
 from inference.isa.x86.chains.ready import SCRATCH
@@ -48,7 +48,7 @@ from inference.isa.x86.holes import MASK as MASK_HOLE
 from inference.isa.x86.operand_places import ADDRESS, DATA, FLAGS, MASK, MEMORY, Place
 
 REPEATED = (1, 3)
-"""How often connectors stand in a row: a chain that throughput limits does not grow with them."""
+"""Numbers of connectors in a row: a chain that throughput limits does not grow with them."""
 _MOVES_OUT = {
     MASK: (Code.VEX_KMOVW_R32_KR, GPR32, MASK_HOLE, FROM_MASK),
     "mmx": (Code.MOVQ_RM64_MM, GPR64, MMX, FROM_MMX),
@@ -57,7 +57,7 @@ _MOVES_IN = {
     MASK: (Code.VEX_KMOVW_KR_R32, MASK_HOLE, GPR32, TO_MASK),
     "mmx": (Code.MOVQ_MM_RM64, MMX, GPR64, TO_MMX),
 }
-"""By bank: what moves a register to or from a general-purpose one."""
+"""By bank: the move from a general-purpose register; `_MOVES_OUT`: to one."""
 _HOLES = {hole.width: hole for hole in (XMM, YMM, ZMM)}
 
 
@@ -67,28 +67,28 @@ class CannotChainError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """Which register each operand has: `source` and `target` are the link's, `base` addresses memory.
+    """The register of each operand: `source` and `target` are the link's, `base` addresses memory.
 
-    `zero` and `value` are of the source's bank, and restore its value; None where it may hold anything.
+    `zero` and `value` are in the source's bank, and restore its value; None where it may contain anything.
     """
 
     source: int
     target: int
     base: int
-    others: dict[RegisterChoice, int]
+    other_families: dict[RegisterChoice, int]
     zero: int | None = None
     value: int | None = None
 
 
 Links = tuple[ChainLink, ...]
 Steps = tuple[list[Instruction], Links]
-"""Instructions from the destination towards the source, and the links that they are."""
+"""Instructions from the destination towards the source, and their links."""
 Way = Iterator[Steps]
 
 
 @dataclass(frozen=True, slots=True)
 class WaysBack:
-    """From `target` to `source`, which have these `families`. `legacy`: by legacy SSE.
+    """Ways from `target` to `source` with these `families`. `legacy`: by legacy SSE.
 
     Raises `CannotChainError`.
     """
@@ -99,7 +99,7 @@ class WaysBack:
     legacy: bool
 
     def within_class(self) -> Way:
-        """Both are registers of one bank."""
+        """Source and target are registers of one bank."""
         if self.source.bank == "general":
             return self._within_general()
         if self.source.bank == MASK:
@@ -109,9 +109,9 @@ class WaysBack:
         return self._within_legacy() if self.legacy else self._within_vectors()
 
     def to_address(self) -> Way:
-        """The base, from which what was loaded is taken away and given back: it stays the same address."""
+        """To the base: two exclusive ORs with the loaded value cancel, so that it stays the same address."""
         for times in REPEATED:
-            yield self._kept_address(self.families.target, times)
+            yield self._through_address(self.families.target, times)
 
     def between_classes(self) -> Way:
         """Where only the sum is known."""
@@ -119,20 +119,20 @@ class WaysBack:
         if set(banks) == {"vector", MEMORY}:
             yield self._vector_in_memory()
         elif banks == ("vector", MASK) and not self.source.name.endswith(ADDRESS):
-            made = assembled(
+            move = assemble(
                 Code.EVEX_VPMOVM2D_XMM_KR, (XMM, self.families.source), (MASK_HOLE, self.families.target)
             )
-            yield self._restored([made], (MASK_TO_VECTOR,))
+            yield self._restored([move], (MASK_TO_VECTOR,))
         elif banks == (MASK, "vector"):
             of = (XMM, self.families.target)
-            made = assembled(
+            move = assemble(
                 Code.EVEX_VPTESTMD_KR_K1_XMM_XMMM128B32, (MASK_HOLE, self.families.source), of, of
             )
-            yield self._restored([made], (VECTOR_TO_MASK,))
+            yield self._restored([move], (VECTOR_TO_MASK,))
         else:
-            there, first = self._to_general()
-            back, second = self._from_general()
-            yield [*there, *back], (*first, *second)
+            to_general, first = self._to_general()
+            from_general, second = self._from_general()
+            yield [*to_general, *from_general], (*first, *second)
 
     # Within a class of registers.
 
@@ -140,45 +140,46 @@ class WaysBack:
         source, target = self.families.source, self.families.target
         first, link = sign_extension(source, target, self.target)
         if self.families.value is not None:
-            whole = source == target and self.target.width >= GPR32.width
-            there: Steps = ([], ()) if whole else ([first], (link,))
+            is_in_place = source == target and self.target.width >= GPR32.width
+            first_steps: Steps = ([], ()) if is_in_place else ([first], (link,))
             for times in REPEATED:
-                again, links = self._general_value(source)
-                yield [*there[0], *again * times], (*there[1], *links * times)
+                repeated, links = self._general_value(source)
+                yield [*first_steps[0], *repeated * times], (*first_steps[1], *links * times)
             return
-        again, same = [assembled(EXTEND[32][0], (GPR64, source), (GPR32, source))], EXTEND[32][1]
+        repeated, same = [assemble(EXTEND[32][0], (GPR64, source), (GPR32, source))], EXTEND[32][1]
         for times in REPEATED:
-            yield [first, *again * (times - 1)], (link, *(same,) * (times - 1))
+            yield [first, *repeated * (times - 1)], (link, *(same,) * (times - 1))
 
     def _general_value(self, family: int) -> Steps:
         """AND and OR of a register with the constants."""
         zero, value = self._constants()
-        made = [
-            assembled(Code.AND_RM64_R64, (GPR64, family), (GPR64, zero)),
-            assembled(Code.OR_RM64_R64, (GPR64, family), (GPR64, value)),
+        instructions = [
+            assemble(Code.AND_RM64_R64, (GPR64, family), (GPR64, zero)),
+            assemble(Code.OR_RM64_R64, (GPR64, family), (GPR64, value)),
         ]
-        return made, (AND_SAME, OR_SAME)
+        return instructions, (AND_SAME, OR_SAME)
 
     def _within_vectors(self) -> Way:
         source, target, hole = self.families.source, self.families.target, _HOLES[self.source.width]
-        for each in VECTORS[hole.width]:
+        for pair in VECTORS[hole.width]:
             if self.families.value is not None:
                 for times in REPEATED:
                     steps = [
-                        self._vector_value(each, hole, source, of) for of in (target, *[source] * (times - 1))
+                        self._vector_value(pair, hole, source, of) for of in (target, *[source] * (times - 1))
                     ]
-                    yield [one for made in steps for one in made], (each.lead, each.restored) * times
+                    code = [instruction for step in steps for instruction in step]
+                    yield code, (pair.and_link, pair.or_link) * times
                 continue
             for times in REPEATED:
                 order = (target, *[source] * (times - 1))
-                made = [assembled(each.leads, (hole, source), (hole, of), (hole, of)) for of in order]
-                yield made, (each.lead,) * times
+                step_code = [assemble(pair.and_code, (hole, source), (hole, of), (hole, of)) for of in order]
+                yield step_code, (pair.and_link,) * times
 
-    def _vector_value(self, each: VectorConnectors, hole: Hole, to: int, of: int) -> list[Instruction]:
+    def _vector_value(self, connector: VectorConnectors, hole: Hole, to: int, of: int) -> list[Instruction]:
         zero, value = self._constants()
         return [
-            assembled(each.leads, (hole, to), (hole, of), (hole, zero)),
-            assembled(each.ors, (hole, to), (hole, to), (hole, value)),
+            assemble(connector.and_code, (hole, to), (hole, of), (hole, zero)),
+            assemble(connector.or_code, (hole, to), (hole, to), (hole, value)),
         ]
 
     def _constants(self) -> tuple[int, int]:
@@ -191,26 +192,26 @@ class WaysBack:
         source, target = self.families.source, self.families.target
         if self.families.value is None:
             for times in REPEATED:
-                steps = [shuffled(source, of) for of in (target, *[source] * (times - 1))]
+                steps = [shuffle(source, of) for of in (target, *[source] * (times - 1))]
                 yield steps, (LEGACY_SHUFFLE,) * times
             return
         for times in REPEATED:
             again, links = self._legacy_value(source)
-            yield [shuffled(source, target), *again * times], (LEGACY_SHUFFLE, *links * times)
+            yield [shuffle(source, target), *again * times], (LEGACY_SHUFFLE, *links * times)
 
     def _legacy_value(self, family: int) -> Steps:
         zero, value = self._constants()
-        made = [
-            assembled(Code.ANDPS_XMM_XMMM128, (XMM, family), (XMM, zero)),
-            assembled(Code.ORPS_XMM_XMMM128, (XMM, family), (XMM, value)),
+        instructions = [
+            assemble(Code.ANDPS_XMM_XMMM128, (XMM, family), (XMM, zero)),
+            assemble(Code.ORPS_XMM_XMMM128, (XMM, family), (XMM, value)),
         ]
-        return made, (LEGACY_AND, LEGACY_OR)
+        return instructions, (LEGACY_AND, LEGACY_OR)
 
     def _within_mmx(self) -> Way:
         source, target = self.families.source, self.families.target
         for times in REPEATED:
             order = (target, *[source] * (times - 1))
-            yield [mmx_shuffled(source, of) for of in order], (MMX_SHUFFLE,) * times
+            yield [mmx_shuffle(source, of) for of in order], (MMX_SHUFFLE,) * times
 
     def _within_masks(self) -> Way:
         source, target = self.families.source, self.families.target
@@ -222,39 +223,40 @@ class WaysBack:
         for times in REPEATED:
             order = (target, *[source] * (times - 1))
             yield [_masks_anded(source, of) for of in order], (MASKS[0],) * times
-            yield [mask_shifted(source, of) for of in order], (MASKS[1],) * times
+            yield [mask_shift(source, of) for of in order], (MASKS[1],) * times
 
     def _mask_value(self, of: int) -> Instruction:
-        """All of the source mask set."""
+        """Sets all bits of the source mask."""
         value = self.families.value
         assert value is not None
         hole = MASK_HOLE
-        return assembled(Code.VEX_KORW_KR_KR_KR, (hole, self.families.source), (hole, of), (hole, value))
+        return assemble(Code.VEX_KORW_KR_KR_KR, (hole, self.families.source), (hole, of), (hole, value))
 
     # Between classes.
 
-    def _restored(self, made: list[Instruction], links: Links) -> Steps:
-        """The steps, which end in the source, and behind them what restores its value."""
+    def _restored(self, instructions: list[Instruction], links: Links) -> Steps:
+        """The steps, which end in the source, followed by those that restore its value."""
         if self.families.value is None:
-            return made, links
+            return instructions, links
         source = self.families.source
         if self.source.bank == MASK:
-            return [*made, self._mask_value(source)], (*links, MASK_OR)
+            return [*instructions, self._mask_value(source)], (*links, MASK_OR)
         if self.source.bank == "general":
-            again, more = self._general_value(source)
+            restoring, more_links = self._general_value(source)
         elif self.legacy:
-            again, more = self._legacy_value(source)
+            restoring, more_links = self._legacy_value(source)
         else:
-            each, hole = VECTORS[self.source.width][0], _HOLES[self.source.width]
-            again, more = self._vector_value(each, hole, source, source), (each.lead, each.restored)
-        return [*made, *again], (*links, *more)
+            pair, hole = VECTORS[self.source.width][0], _HOLES[self.source.width]
+            restoring = self._vector_value(pair, hole, source, source)
+            more_links = pair.and_link, pair.or_link
+        return [*instructions, *restoring], (*links, *more_links)
 
-    def _kept_address(self, of: int, times: int) -> Steps:
-        pair = [assembled(Code.XOR_RM64_R64, (GPR64, self.families.source), (GPR64, of))] * 2
+    def _through_address(self, of: int, times: int) -> Steps:
+        pair = [assemble(Code.XOR_RM64_R64, (GPR64, self.families.source), (GPR64, of))] * 2
         return pair * times, (XOR_SOURCE, *(XOR_SAME,) * (2 * times - 1))
 
     def _vector_in_memory(self) -> Steps:
-        """A store or a load of the whole vector register, as wide as the other side is."""
+        """A store or load of a vector register in the width of the memory operand."""
         stores = self.target.bank == "vector"
         memory = self.source if stores else self.target
         vector = self.families.target if stores else self.families.source
@@ -266,32 +268,33 @@ class WaysBack:
         store, load, hole, mnemonic = moves[memory.width]
         address, register = MemoryOperand(register_of(GPR64, self.families.base)), register_of(hole, vector)
         if not stores:
-            made = Instruction.create_reg_mem(load, register, address)
+            move = Instruction.create_reg_mem(load, register, address)
             link = ChainLink(f"{mnemonic} {hole.name}:W, MEM[{memory.width}]:R", f"2 {DATA}", "1")
-            return self._restored([made], (link,))
-        made = Instruction.create_mem_reg(store, address, register)
+            return self._restored([move], (link,))
+        move = Instruction.create_mem_reg(store, address, register)
         link = ChainLink(f"{mnemonic} MEM[{memory.width}]:W, {hole.name}:R", "2", f"1 {DATA}")
         if self.families.value is None:
-            return [made], (link,)
+            return [move], (link,)
         if self.legacy:
-            again, more = self._legacy_value(vector)
+            restoring, more_links = self._legacy_value(vector)
         else:
-            each = VECTORS[hole.width][0]
-            again, more = self._vector_value(each, hole, vector, vector), (each.lead, each.restored)
-        return [*again, made], (*more, link)
+            pair = VECTORS[hole.width][0]
+            restoring = self._vector_value(pair, hole, vector, vector)
+            more_links = pair.and_link, pair.or_link
+        return [*restoring, move], (*more_links, link)
 
     def _to_general(self) -> Steps:
         target, families = self.target, self.families
         if target.bank == "general":
-            made, link = sign_extension(SCRATCH, families.target, target)
-            return [made], (link,)
+            move, link = sign_extension(SCRATCH, families.target, target)
+            return [move], (link,)
         if target.bank == "vector":
             code, text = FROM_VECTOR[self.legacy]
-            made = assembled(code, (GPR64, SCRATCH), (XMM, families.target))
-            return [made], (ChainLink(text, "2", "1"),)
+            move = assemble(code, (GPR64, SCRATCH), (XMM, families.target))
+            return [move], (ChainLink(text, "2", "1"),)
         if target.bank in _MOVES_OUT:
             code, to, of, link = _MOVES_OUT[target.bank]
-            return [assembled(code, (to, SCRATCH), (of, families.target))], (link,)
+            return [assemble(code, (to, SCRATCH), (of, families.target))], (link,)
         if target.bank == FLAGS:
             return _copied_flag(target)
         # Of what is wider, its first part: a store serves loads of a part as well.
@@ -305,31 +308,31 @@ class WaysBack:
         """From `SCRATCH` to the source."""
         source, families = self.source, self.families
         if source.name.endswith(ADDRESS):
-            return self._kept_address(SCRATCH, 1)
+            return self._through_address(SCRATCH, 1)
         if source.bank == "general":
-            made = assembled(EXTEND[32][0], (GPR64, families.source), (GPR32, SCRATCH))
-            return self._restored([made], (EXTEND[32][1],))
+            move = assemble(EXTEND[32][0], (GPR64, families.source), (GPR32, SCRATCH))
+            return self._restored([move], (EXTEND[32][1],))
         if source.bank == "vector":
             code, text = TO_VECTOR[self.legacy]
-            made = assembled(code, (XMM, families.source), (GPR64, SCRATCH))
-            return self._restored([made], (ChainLink(text, "2", "1"),))
+            move = assemble(code, (XMM, families.source), (GPR64, SCRATCH))
+            return self._restored([move], (ChainLink(text, "2", "1"),))
         if source.bank in _MOVES_IN:
             code, to, of, link = _MOVES_IN[source.bank]
-            return self._restored([assembled(code, (to, families.source), (of, SCRATCH))], (link,))
+            return self._restored([assemble(code, (to, families.source), (of, SCRATCH))], (link,))
         if source.bank == FLAGS:
-            made = assembled(Code.TEST_RM32_R32, (GPR32, SCRATCH), (GPR32, SCRATCH))
-            return [made], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)
+            move = assemble(Code.TEST_RM32_R32, (GPR32, SCRATCH), (GPR32, SCRATCH))
+            return [move], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)
         if source.width > GPR64.width:
             raise CannotChainError("what it loads is wider than a general-purpose register")
-        again, more = ([], ()) if families.value is None else self._general_value(SCRATCH)
+        restoring, more_links = ([], ()) if families.value is None else self._general_value(SCRATCH)
         store = Instruction.create_mem_reg(
             Code.MOV_RM64_R64, MemoryOperand(register_of(GPR64, families.base)), register_of(GPR64, SCRATCH)
         )
-        return [*again, store], (*more, ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"))
+        return [*restoring, store], (*more_links, ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"))
 
 
 def _masks_anded(to: int, of: int) -> Instruction:
-    return assembled(Code.VEX_KANDW_KR_KR_KR, (MASK_HOLE, to), (MASK_HOLE, of), (MASK_HOLE, of))
+    return assemble(Code.VEX_KANDW_KR_KR_KR, (MASK_HOLE, to), (MASK_HOLE, of), (MASK_HOLE, of))
 
 
 def _copied_flag(target: Place) -> Steps:
@@ -337,8 +340,8 @@ def _copied_flag(target: Place) -> Steps:
     if flag is None:
         raise CannotChainError("it writes no flag that an instruction copies to a register")
     code, mnemonic = FLAG_COPIES[flag]
-    copied = assembled(code, (GPR8, SCRATCH))
-    extended = assembled(Code.MOVZX_R32_RM8, (GPR32, SCRATCH), (GPR8, SCRATCH))
+    copied = assemble(code, (GPR8, SCRATCH))
+    extended = assemble(Code.MOVZX_R32_RM8, (GPR32, SCRATCH), (GPR8, SCRATCH))
     links = (
         ChainLink(f"{mnemonic} GPR[8]:W", FLAGS, "1"),
         ChainLink("movzx GPR[32]:W, GPR[8]:R", "2", "1"),

@@ -1,4 +1,4 @@
-"""Blocks of x86-64 changed so that they tell why tools disagree about them."""
+"""Changes of x86-64 blocks that show why tools disagree about them."""
 
 from __future__ import annotations
 

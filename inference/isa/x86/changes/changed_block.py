@@ -1,4 +1,4 @@
-"""A block of x86-64 and its changes that tell why tools disagree about it (`inference.isa.block_changes`)."""
+"""A block of x86-64 and its changes that show why tools disagree about it (`inference.isa.block_changes`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iced_x86 import (
 
 from inference.isa.block_changes import (
     COPIES,
-    NOPS,
+    NOPS_PER_BLOCK,
     BlockChange,
     Carrier,
     CarrierKind,
@@ -24,17 +24,17 @@ from inference.isa.block_changes import (
     ChangeKind,
 )
 from inference.isa.code.block import BlockError
-from inference.isa.x86.changes.loads import encoded, loads_first, unlocked
+from inference.isa.x86.changes.loads import encode, loads_first, without_locks
 from inference.isa.x86.changes.registers import without_loads
-from inference.isa.x86.changes.touched import FLAGS, STACK, StoredPlace, Touched
+from inference.isa.x86.changes.touched import FLAGS, STACK, BlockAccesses, StoredPlace
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
 _MOST_INSTRUCTIONS = 32
-_STEADY = (
+_BASES = (
     Register.R14, Register.R15, Register.RBP, Register.R13, Register.R12, Register.RBX, Register.R11,
 )  # fmt: skip
-"""Bases in the order of preference: sampled blocks address memory through the first three."""
+"""Bases in order of preference: sampled blocks address memory through the first three."""
 _FIRST_EVEX = 16
 _GENERAL = "EAX ECX EDX EBX ESP EBP ESI EDI R8D R9D R10D R11D R12D R13D R14D R15D".split()  # noqa: SIM905
 _NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32, 8: Code.MOV_RM64_IMM32}
@@ -43,12 +43,12 @@ _NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32,
 class X86ChangedBlock:
     """See `inference.isa.block_changes.ChangedBlock`. Raises `BlockError` for code that is no basic block.
 
-    `executes`: the changed blocks are executed, so that the stack pointer must stay what it is.
+    `executes`: the changed blocks are executed, so that the stack pointer must not change.
     """
 
     def __init__(self, code: bytes, *, executes: bool = False) -> None:
         self._instructions = list(Decoder(64, code, ip=ADDRESS_OF_CODE))
-        if not self._instructions or any(one.is_invalid for one in self._instructions):
+        if not self._instructions or any(instruction.is_invalid for instruction in self._instructions):
             raise BlockError("these bytes are no basic block")
         self._code = code
         self.copies = max(1, min(COPIES, _MOST_INSTRUCTIONS // len(self._instructions)))
@@ -59,141 +59,136 @@ class X86ChangedBlock:
     def carriers(self) -> tuple[Carrier, ...]:
         return tuple(self._breakers)
 
-    def first(self) -> list[BlockChange]:
-        """The changes to be tried with every block; without carriers there is nothing to be cut."""
-        found = [
+    def initial_changes(self) -> list[BlockChange]:
+        changes = [
             BlockChange(ChangeKind.REPEATED, self._code * self.copies, self.copies),
             BlockChange(ChangeKind.PADDED, self._padded(), self.copies),
         ]
-        return [*found, self.cut(self.carriers, ChangeKind.CUT_ALL)] if self._breakers else found
+        return [*changes, self.cut(self.carriers, ChangeKind.CUT_ALL)] if self._breakers else changes
 
-    def each(self) -> list[BlockChange]:
-        """One carrier cut at a time; () where there is but one."""
-        return [self.cut((one,), ChangeKind.CUT) for one in self.carriers] if len(self._breakers) > 1 else []
+    def single_cuts(self) -> list[BlockChange]:
+        return [self.cut((way,), ChangeKind.CUT) for way in self.carriers] if len(self._breakers) > 1 else []
 
-    def everywhere(self) -> list[BlockChange]:
-        """Whatever goes through registers and flags cut before each instruction that reads it."""
-        wanted = self._read_carriers()
-        return [self._cut_everywhere(wanted, ChangeKind.CUT_EVERYWHERE)] if wanted else []
+    def cut_everywhere(self) -> list[BlockChange]:
+        carriers = self._read_carriers()
+        return [self._cut_everywhere(carriers, ChangeKind.CUT_EVERYWHERE)] if carriers else []
 
-    def each_everywhere(self) -> list[BlockChange]:
-        """One of these at a time; () where there is but one."""
-        wanted = self._read_carriers()
-        if len(wanted) < 2:
+    def single_cuts_everywhere(self) -> list[BlockChange]:
+        carriers = self._read_carriers()
+        if len(carriers) < 2:
             return []
-        return [self._cut_everywhere([one], ChangeKind.CUT_ONE_EVERYWHERE) for one in wanted]
+        return [self._cut_everywhere([carrier], ChangeKind.CUT_SINGLE_EVERYWHERE) for carrier in carriers]
 
     def _read_carriers(self) -> list[Carrier]:
         return [
-            one
-            for one in self.carriers
-            if one.kind in (CarrierKind.REGISTER, CarrierKind.FLAGS) and self._readers[one]
+            carrier
+            for carrier in self.carriers
+            if carrier.kind in (CarrierKind.REGISTER, CarrierKind.FLAGS) and self._readers[carrier]
         ]
 
     def _cut_everywhere(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
         code = b""
         begin = 0
-        for number, one in enumerate(self._instructions):
-            code += b"".join(self._breakers[each] for each in carriers if number in self._readers[each])
-            code += self._code[begin : begin + one.len]
-            begin += one.len
+        for number, instruction in enumerate(self._instructions):
+            code += b"".join(self._breakers[way] for way in carriers if number in self._readers[way])
+            code += self._code[begin : begin + instruction.len]
+            begin += instruction.len
         return BlockChange(kind, code * self.copies, self.copies, tuple(carriers))
 
-    def parted(self) -> list[BlockChange]:
-        """The copies with their loads before their stores, where there is a difference; none where not.
+    def loads_before_stores(self) -> list[BlockChange]:
+        """The copies with all loads before all stores.
 
-        Lock prefixes have to go for that, and what changes by that alone is asked as well.
+        That requires removing lock prefixes, whose own effect is another change.
         """
         code = loads_first(self._instructions, self.copies) if self.copies > 1 else None
         if code is None:
             return []
-        free = unlocked(self._instructions)
+        free = without_locks(self._instructions)
         alone = [] if free is None else [BlockChange(ChangeKind.UNLOCKED, free * self.copies, self.copies)]
         return [*alone, BlockChange(ChangeKind.LOADS_FIRST, code, self.copies)]
 
-    def in_registers(self) -> list[BlockChange]:
-        """The copies with registers in place of what they load; none where that cannot be, or cuts more."""
-        stored = [one for one in self.carriers if one.kind is CarrierKind.MEMORY]
-        loaded_again = any(one.role is not CarrierRole.RESULT for one in stored)
+    def registers_for_loads(self) -> list[BlockChange]:
+        stored = [carrier for carrier in self.carriers if carrier.kind is CarrierKind.MEMORY]
+        loaded_again = any(carrier.role is not CarrierRole.RESULT for carrier in stored)
         code = None if loaded_again else without_loads(self._instructions)
         return [] if code is None else [BlockChange(ChangeKind.REGISTERS, code * self.copies, self.copies)]
 
     def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
-        """The copies of the block behind what writes these carriers anew."""
-        code = b"".join(self._breakers[one] for one in carriers)
+        code = b"".join(self._breakers[carrier] for carrier in carriers)
         return BlockChange(kind, code + self._code * self.copies, self.copies, tuple(carriers))
 
     def _padded(self) -> bytes:
-        nop = encoded(Instruction.create(Code.NOPD))
-        return (self._code * self.copies) + nop * NOPS
+        nop = encode(Instruction.create(Code.NOPD))
+        return (self._code * self.copies) + nop * NOPS_PER_BLOCK
 
     def _carriers(self, *, executes: bool) -> Iterator[tuple[Carrier, bytes]]:
-        """Each with the machine code that cuts it."""
-        touched = Touched(self._instructions)
-        base = next((one for one in _STEADY if one not in touched.written), None)
+        """Each carrier with the machine code that cuts it."""
+        touched = BlockAccesses(self._instructions)
+        base = next((candidate for candidate in _BASES if candidate not in touched.written), None)
         if base is None:
             return
         for register in sorted(touched.written):
             if register == Register.RSP and executes:
                 continue
-            made = _register_breaker(register, base, touched)
-            if made is not None:
+            breaker = _register_breaker(register, base, touched)
+            if breaker is not None:
                 kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
                 name = register_names()[register]
-                yield self._carrier(kind, name, touched, register), encoded(made)
+                yield self._carrier(kind, name, touched, register), encode(breaker)
         if touched.writers(FLAGS) or touched.readers(FLAGS):
             test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
-            yield self._carrier(CarrierKind.FLAGS, "flags", touched, FLAGS), encoded(test)
+            yield self._carrier(CarrierKind.FLAGS, "flags", touched, FLAGS), encode(test)
         for place in touched.stored:
             carrier = self._carrier(CarrierKind.MEMORY, str(place), touched, place)
-            yield carrier, encoded(_store(place, base, touched))
+            yield carrier, encode(_store(place, base, touched))
 
-    def _carrier(self, kind: CarrierKind, name: str, touched: Touched, what: object) -> Carrier:
-        found = Carrier(kind, name, touched.role(what), touched.writers(what))
-        self._readers[found] = touched.readers(what)
-        return found
+    def _carrier(self, kind: CarrierKind, name: str, touched: BlockAccesses, what: object) -> Carrier:
+        carrier = Carrier(kind, name, touched.role(what), touched.writers(what))
+        self._readers[carrier] = touched.readers(what)
+        return carrier
 
 
-def _register_breaker(register: RegisterValue, base: RegisterValue, touched: Touched) -> Instruction | None:
-    """An instruction that writes the register and reads nothing that the block writes; None for x87 or MMX.
+def _register_breaker(
+    register: RegisterValue, base: RegisterValue, accesses: BlockAccesses
+) -> Instruction | None:
+    """An instruction that overwrites the register independently of the block; None for x87 or MMX.
 
-    What leads to memory gets an address again; a divisor does not become 0, nor the upper half of a dividend
-    anything else.
+    Addresses stay addresses; a divisor does not become 0, and the upper half of a dividend does.
     """
-    there = MemoryOperand(base)
+    memory = MemoryOperand(base)
     if RegisterExt.is_gpr64(register):
-        if register in touched.addresses or register in STACK:
-            return Instruction.create_reg_mem(Code.LEA_R64_M, register, there)
+        if register in accesses.addresses or register in STACK:
+            return Instruction.create_reg_mem(Code.LEA_R64_M, register, memory)
         narrow = _numbered("r32", register - Register.RAX)
         return Instruction.create_reg_u32(Code.MOV_R32_IMM32, narrow, int(register != Register.RDX))
     if RegisterExt.is_zmm(register):
         number = register - Register.ZMM0
         if number >= _FIRST_EVEX:
-            return Instruction.create_reg_mem(Code.EVEX_VMOVUPS_ZMM_K1Z_ZMMM512, register, there)
-        code = Code.MOVUPS_XMM_XMMM128 if touched.legacy else Code.VEX_VMOVUPS_XMM_XMMM128
-        return Instruction.create_reg_mem(code, _numbered("xmm", number), there)
+            return Instruction.create_reg_mem(Code.EVEX_VMOVUPS_ZMM_K1Z_ZMMM512, register, memory)
+        code = Code.MOVUPS_XMM_XMMM128 if accesses.legacy else Code.VEX_VMOVUPS_XMM_XMMM128
+        return Instruction.create_reg_mem(code, _numbered("xmm", number), memory)
     if RegisterExt.is_k(register):
-        return Instruction.create_reg_mem(Code.VEX_KMOVW_KR_KM16, register, there)
+        return Instruction.create_reg_mem(Code.VEX_KMOVW_KR_KM16, register, memory)
     return None
 
 
-def _store(place: StoredPlace, base: RegisterValue, touched: Touched) -> Instruction:
-    """A store to the place, as wide as there."""
+def _store(place: StoredPlace, base: RegisterValue, touched: BlockAccesses) -> Instruction:
+    """A store to the place, in its width."""
     narrow = -128 <= place.displacement < 128
     size = (1 if narrow else 8) if place.displacement else 0
-    where = MemoryOperand(place.base, place.index, place.scale, place.displacement, size)
+    memory = MemoryOperand(place.base, place.index, place.scale, place.displacement, size)
     if place.size in _NARROW:
-        return Instruction.create_mem_i32(_NARROW[place.size], where, 0)
+        return Instruction.create_mem_i32(_NARROW[place.size], memory, 0)
     free = next(n for n in range(15, -1, -1) if _numbered("zmm", n) not in touched.used or not n)
     if touched.legacy:
-        return Instruction.create_mem_reg(Code.MOVUPS_XMMM128_XMM, where, _numbered("xmm", free))
+        return Instruction.create_mem_reg(Code.MOVUPS_XMMM128_XMM, memory, _numbered("xmm", free))
     if place.size > 16:
-        return Instruction.create_mem_reg(Code.VEX_VMOVUPS_YMMM256_YMM, where, _numbered("ymm", free))
-    return Instruction.create_mem_reg(Code.VEX_VMOVUPS_XMMM128_XMM, where, _numbered("xmm", free))
+        return Instruction.create_mem_reg(Code.VEX_VMOVUPS_YMMM256_YMM, memory, _numbered("ymm", free))
+    return Instruction.create_mem_reg(Code.VEX_VMOVUPS_XMMM128_XMM, memory, _numbered("xmm", free))
 
 
 def _numbered(bank: str, number: int) -> RegisterValue:
-    """The register with a number, of those of one width."""
+    """The register with a number in one bank."""
     return _banks()[bank][number]
 
 
@@ -205,6 +200,6 @@ def _banks() -> dict[str, list[RegisterValue]]:
 
 
 def _named(name: str) -> RegisterValue:
-    """The register that iced calls so."""
-    found: RegisterValue = getattr(Register, name)
-    return found
+    """The register of this name in iced."""
+    register: RegisterValue = getattr(Register, name)
+    return register

@@ -1,8 +1,8 @@
-"""Copies of a block with all that they load before all that they store.
+"""Copies of a block with all loads before all stores.
 
-A tool that lets memory accesses wait for each other, for real or because it takes them to alias, has one
-such way left where there was one per copy; instructions, ports and registers are the same as before. What
-both loads and stores is parted into a load, the computation on a register, and a store.
+A tool that makes memory accesses wait for each other, because they alias or it assumes so, then has one such
+dependency instead of one per copy; instructions, ports and registers are the same. An instruction that loads
+and stores is split into a load, the computation on a register, and a store.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDTHS = {
     4: (OpCodeOperandKind.R32_OR_MEM, Code.MOV_R32_RM32, Code.MOV_RM32_R32),
     8: (OpCodeOperandKind.R64_OR_MEM, Code.MOV_R64_RM64, Code.MOV_RM64_R64),
 }
-"""By bytes: the operand of an instruction that takes a register instead, what loads it, what stores it."""
+"""By bytes: the kind of operand that also takes a register, its load, and its store."""
 
 _NUMBERED = 8
 _PARTS = {
@@ -44,91 +44,97 @@ _PARTS = {
     4: ("EAX ECX EDX EBX ESP EBP ESI EDI", "D"),
     8: ("RAX RCX RDX RBX RSP RBP RSI RDI", ""),
 }
-"""By bytes: the parts of the first eight registers, and what the parts of the others end in."""
+"""By bytes: the parts of the first eight registers, and the suffix of the others."""
 
 
 def loads_first(instructions: Sequence[Instruction], copies: int) -> bytes | None:
-    """The machine code, without lock prefixes; None where nothing is to be parted, or something cannot be."""
+    """The machine code without lock prefixes; None where nothing changes, or no split is possible."""
     factory = InstructionInfoFactory()
-    infos = [factory.info(one) for one in instructions]
+    infos = [factory.info(instruction) for instruction in instructions]
     free = free_general(instructions)
-    accesses = [[each.access for each in info.used_memory()] for info in infos]
-    reading = [any(each in READS for each in some) for some in accesses]
-    writing = [any(each in WRITES for each in some) for some in accesses]
+    accesses = [[access.access for access in info.used_memory()] for info in infos]
+    reading = [any(access in READS for access in used) for used in accesses]
+    writing = [any(access in WRITES for access in used) for used in accesses]
     if not (any(reading) and any(writing)):
         return None
     begin, end = b"", b""
-    for one, reads, writes in zip(instructions, reading, writing, strict=True):
-        parted = _parted(one, free, reads, writes)
+    for instruction, reads, writes in zip(instructions, reading, writing, strict=True):
+        parted = _split(instruction, free, reads, writes)
         if parted is None:
             return None
         try:
-            begin += b"".join(map(encoded, parted.first))
-            end += b"".join(map(encoded, parted.last))
+            begin += b"".join(map(encode, parted.first))
+            end += b"".join(map(encode, parted.last))
         except ValueError:  # the high half of a register beside one that was free
             return None
     return begin * copies + end * copies
 
 
 def free_general(instructions: Sequence[Instruction]) -> RegisterValue | None:
-    """A 64-bit register that no instruction uses; None where all are taken."""
+    """A 64-bit register that no instruction uses; None without."""
     factory = InstructionInfoFactory()
     used = {
-        RegisterExt.full_register(each.register)
-        for one in instructions
-        for each in factory.info(one).used_registers()
+        RegisterExt.full_register(register.register)
+        for instruction in instructions
+        for register in factory.info(instruction).used_registers()
     }
-    return next((each for name in _FREE if (each := getattr(Register, name)) not in used), None)
+    return next((register for name in _FREE if (register := getattr(Register, name)) not in used), None)
 
 
-def unlocked(instructions: Sequence[Instruction]) -> bytes | None:
-    """The machine code without lock prefixes; None where there is none."""
-    if not any(one.has_lock_prefix for one in instructions):
+def without_locks(instructions: Sequence[Instruction]) -> bytes | None:
+    """The machine code without lock prefixes; None where there are none."""
+    if not any(instruction.has_lock_prefix for instruction in instructions):
         return None
-    found = [one.copy() for one in instructions]
-    for one in found:
-        one.has_lock_prefix = False
-    return b"".join(map(encoded, found))
+    copies = [instruction.copy() for instruction in instructions]
+    for instruction in copies:
+        instruction.has_lock_prefix = False
+    return b"".join(map(encode, copies))
 
 
 @dataclass(frozen=True, slots=True)
-class _PartedInstruction:
-    """What is done at first, and what stores at the end."""
+class _SplitInstruction:
+    """The first instructions, and the stores at the end."""
 
     first: list[Instruction]
     last: list[Instruction]
 
 
-def _parted(
-    one: Instruction, free: RegisterValue | None, reading: bool, writing: bool
-) -> _PartedInstruction | None:
+def _split(
+    instruction: Instruction, free: RegisterValue | None, reading: bool, writing: bool
+) -> _SplitInstruction | None:
     if not writing:
-        return _PartedInstruction([one], [])
-    place = next((at for at in range(one.op_count) if one.op_kind(at) == OpKind.MEMORY), None)
-    if place is None or one.mnemonic == Mnemonic.XCHG:  # the stack, a string; it locks by itself
+        return _SplitInstruction([instruction], [])
+    place = memory_position(instruction)
+    if place is None or instruction.mnemonic == Mnemonic.XCHG:  # the stack, a string; it locks by itself
         return None
     if not reading:
-        return _PartedInstruction([], [one])
-    width = WIDTHS.get(MemorySizeExt.size(one.memory_size))
-    if width is None or free is None or one.op_code().op_kind(place) != width[0]:
+        return _SplitInstruction([], [instruction])
+    width = WIDTHS.get(MemorySizeExt.size(instruction.memory_size))
+    if width is None or free is None or instruction.op_code().op_kind(place) != width[0]:
         return None
     _, load, store = width
     where = MemoryOperand(
-        one.memory_base,
-        one.memory_index,
-        one.memory_index_scale,
-        one.memory_displacement - 2**64 * (one.memory_displacement >> 63),
-        one.memory_displ_size,
+        instruction.memory_base,
+        instruction.memory_index,
+        instruction.memory_index_scale,
+        instruction.memory_displacement - 2**64 * (instruction.memory_displacement >> 63),
+        instruction.memory_displ_size,
     )
-    size = MemorySizeExt.size(one.memory_size)
+    size = MemorySizeExt.size(instruction.memory_size)
     wide = part_of_register(free, max(size, 4))
     narrow = part_of_register(free, size)
-    computed = one.copy()
+    computed = instruction.copy()
     computed.has_lock_prefix = False
     computed.set_op_kind(place, OpKind.REGISTER)
     computed.set_op_register(place, narrow)
     loaded = Instruction.create_reg_mem(load, wide, where)
-    return _PartedInstruction([loaded, computed], [Instruction.create_mem_reg(store, where, narrow)])
+    return _SplitInstruction([loaded, computed], [Instruction.create_mem_reg(store, where, narrow)])
+
+
+def memory_position(instruction: Instruction) -> int | None:
+    """The position of the operand in memory; None where there is none."""
+    positions = range(instruction.op_count)
+    return next((at for at in positions if instruction.op_kind(at) == OpKind.MEMORY), None)
 
 
 def part_of_register(full: RegisterValue, size: int) -> RegisterValue:
@@ -136,12 +142,12 @@ def part_of_register(full: RegisterValue, size: int) -> RegisterValue:
     first, ending = _PARTS[size]
     number = full - Register.RAX
     name = first.split()[number] if number < _NUMBERED else f"R{number}{ending}"
-    found: RegisterValue = getattr(Register, name)
-    return found
+    register: RegisterValue = getattr(Register, name)
+    return register
 
 
-def encoded(instruction: Instruction) -> bytes:
-    """Its machine code. Raises `ValueError` for operands that do not go together."""
+def encode(instruction: Instruction) -> bytes:
+    """The machine code. Raises `ValueError` for operands that cannot be combined."""
     encoder = Encoder(64)
     encoder.encode(instruction, ADDRESS_OF_CODE)
     return encoder.take_buffer()

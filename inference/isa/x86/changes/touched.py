@@ -1,4 +1,4 @@
-"""Which instructions of a block read and write which registers, flags and places in memory, as decoded."""
+"""Registers, flags and places in memory that the instructions of a block read and write, as decoded."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from inference.isa.x86.instances import register_names
 READS = (OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE)
 WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE)
 STACK = frozenset((Register.RSP,))
-_CUT = (RegisterExt.is_gpr64, RegisterExt.is_zmm, RegisterExt.is_k)
+_CUTTABLE = (RegisterExt.is_gpr64, RegisterExt.is_zmm, RegisterExt.is_k)
 _THROUGH_CARRY = frozenset((Mnemonic.RCL, Mnemonic.RCR))
-"""What processors take to read a flag although it is rotated by 0."""
+"""Processors assume that these read a flag even with a count of 0."""
 
 
 FLAGS = "flags"
-"""Stands for all of them together."""
+"""Stands for all flags together."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class StoredPlace:
-    """A place in memory as it is written, with the bytes that are stored there."""
+    """A stored place in memory, as its address is written, and its size in bytes."""
 
     base: RegisterValue
     index: RegisterValue
@@ -44,7 +44,7 @@ class StoredPlace:
     size: int
 
     def overlaps(self, other: StoredPlace) -> bool:
-        """Whether both have a byte in common, as far as their addresses tell."""
+        """Whether both have a byte in common, judging by their addresses."""
         if (self.base, self.index, self.scale) != (other.base, other.index, other.scale):
             return False
         begin, end = max(self.displacement, other.displacement), min(self.end, other.end)
@@ -62,8 +62,8 @@ class StoredPlace:
         return f"[{'+'.join([*parts, hex(self.displacement)] if self.displacement else parts)}]"
 
 
-class Touched:
-    """Who reads and writes which register, the flags and which places in memory."""
+class BlockAccesses:
+    """The readers and writers of registers, the flags and places in memory."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self._reads: list[set[object]] = []
@@ -72,13 +72,13 @@ class Touched:
         self.written: set[RegisterValue] = set()
         self.used: set[RegisterValue] = set()
         self.legacy = True
-        for one in instructions:
-            self._take_in(one)
-        places = {one for each in self._writes for one in each if isinstance(one, StoredPlace)}
-        self.stored = sorted(one for one in places if not {one.base, one.index} & self.written)
+        for step in instructions:
+            self._take_in(step)
+        places = {step for writes in self._writes for step in writes if isinstance(step, StoredPlace)}
+        self.stored = sorted(step for step in places if not {step.base, step.index} & self.written)
 
-    def _take_in(self, one: Instruction) -> None:
-        info = _information().info(one)
+    def _take_in(self, instruction: Instruction) -> None:
+        info = _information().info(instruction)
         reads: set[object] = set()
         writes: set[object] = set()
         for used in info.used_registers():
@@ -92,49 +92,49 @@ class Touched:
                     self.written.add(full)
                 if used.access == OpAccess.COND_WRITE or _is_partial(used.register):
                     reads.add(full)  # of what it may leave as it was
-        reads |= {FLAGS} if one.rflags_read or one.mnemonic in _THROUGH_CARRY else set()
-        writes |= {FLAGS} if one.rflags_modified else set()
+        reads |= {FLAGS} if instruction.rflags_read or instruction.mnemonic in _THROUGH_CARRY else set()
+        writes |= {FLAGS} if instruction.rflags_modified else set()
         for memory in info.used_memory():
             displacement = memory.displacement - 2**64 * (memory.displacement >> 63)
-            size = _bytes_of(one)
+            size = _bytes_of(instruction)
             place = StoredPlace(memory.base, memory.index, memory.scale, displacement, size)
             self.addresses |= {memory.base, memory.index} - {Register.NONE}
             if memory.access in READS:
                 reads.add(place)
             if memory.access in WRITES and memory.base not in STACK:
                 writes.add(place)
-        self.legacy = self.legacy and one.encoding == EncodingKind.LEGACY
+        self.legacy = self.legacy and instruction.encoding == EncodingKind.LEGACY
         self._reads.append(reads)
         self._writes.append(writes)
 
-    def writers(self, what: object) -> tuple[int, ...]:
+    def writers(self, resource: object) -> tuple[int, ...]:
         """The instructions that write a register, a place in memory, or `FLAGS`."""
-        return tuple(n for n, each in enumerate(self._writes) if what in each)
+        return tuple(n for n, writes in enumerate(self._writes) if resource in writes)
 
-    def readers(self, what: object) -> tuple[int, ...]:
-        return tuple(n for n, each in enumerate(self._reads) if what in each)
+    def readers(self, resource: object) -> tuple[int, ...]:
+        return tuple(n for n, reads in enumerate(self._reads) if resource in reads)
 
-    def role(self, what: object) -> CarrierRole:
-        """What the block does with it."""
+    def role(self, resource: object) -> CarrierRole:
+        """How the block uses the resource."""
         pairs = zip(self._reads, self._writes, strict=True)
-        if any(what in reads and what in writes for reads, writes in pairs):
+        if any(resource in reads and resource in writes for reads, writes in pairs):
             return CarrierRole.ACCUMULATOR
-        if any(_is_among(what, each) for each in self._reads):
+        if any(_is_among(resource, read) for read in self._reads):
             return CarrierRole.BETWEEN
         return CarrierRole.RESULT
 
 
-def _is_among(what: object, some: set[object]) -> bool:
-    """Whether it is one of them; of a place in memory, whether a byte of it is one of theirs."""
+def _is_among(what: object, resources: set[object]) -> bool:
+    """Whether it is one of the resources; a place in memory, whether it overlaps one."""
     if not isinstance(what, StoredPlace):
-        return what in some
-    return any(isinstance(one, StoredPlace) and what.overlaps(one) for one in some)
+        return what in resources
+    return any(isinstance(resource, StoredPlace) and what.overlaps(resource) for resource in resources)
 
 
 def _full(register: RegisterValue) -> RegisterValue | None:
-    """The whole register that one is a part of, where it can be cut."""
+    """The full register, None where it cannot be cut."""
     full = RegisterExt.full_register(register)
-    return full if any(known(full) for known in _CUT) else None
+    return full if any(is_of_class(full) for is_of_class in _CUTTABLE) else None
 
 
 def _is_partial(register: RegisterValue) -> bool:

@@ -1,4 +1,4 @@
-"""Names that others have for our schemes: assemblers' other mnemonics, AT&T's, uops.info's, LLVM's."""
+"""Foreign names of our schemes: assemblers' synonyms, AT&T's, uops.info's, LLVM's."""
 
 from __future__ import annotations
 

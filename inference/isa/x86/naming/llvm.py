@@ -27,7 +27,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SUFFIXES = re.compile(  # bounded: `_LONGEST`
     r"(?:_(?:int|rev|alt|norex|rex|evex|nd|nf|bad|64))+(?=kz?$|$)"
 )
-"""What some names have behind the operands: how the opcode is used inside LLVM, or another encoding."""
+"""Suffixes behind the operands: the opcode's use inside LLVM, or another encoding."""
 _COPIES = re.compile(r"\{1to(\d+)\}")
 _CONDITIONAL = {"cmov": "cmov", "setcc": "set"}
 _MOST_MNEMONICS = 40
@@ -41,8 +41,8 @@ _MOVES = {
     "movpqi2qi": ("movq", "MEM XMM", "XMM"),
     "movzpqilo2pqi": ("movq", "XMM", "XMM"),
 }
-"""Of moves between register files: mnemonic, and what each operand begins with."""
-_OTHERS = {
+"""Of moves between register files: mnemonic, and prefixes of each operand."""
+_ALIASES = {
     "movsx": ("movsxd",),
     "noopl": ("nop",),
     "noopw": ("nop",),
@@ -53,55 +53,58 @@ _OTHERS = {
 }
 _WITHOUT_SIZE = ("set", "crc32", "movnti", "nop", "cvt", "vcvt")
 """General-purpose registers of these have no size in the name, or only behind their letters."""
-_LEFT_OUT, _LESS_LIKELY, _OLD = 1, 2, 4
+_OMITTED_COST, _UNLIKELY_COST, _OLD_STYLE_COST = 1, 2, 4
 _MOST_PENALTY = 6
-"""Names that fit less well are words of another kind, such as `addr`."""
+"""Names with a higher penalty are other words, such as `addr`."""
 
 
 @lru_cache(maxsize=1024)
 def schemes_named(name: str) -> tuple[str, ...]:
-    """The texts of the schemes that LLVM's name of an opcode means, () for what is no such name.
+    """The texts of the schemes of LLVM's opcode name, () for another word.
 
-    Several where LLVM does not tell them apart: of `CMOV64rr`, the condition is an operand.
+    Several where LLVM does not distinguish them: for `CMOV64rr`, the condition is an operand.
+
+    >>> schemes_named("ADD64rr")
+    ('add GPR[64]:RW, GPR[64]:R',)
     """
-    wanted = name.lower()
-    if not _SHORTEST <= len(wanted) <= _LONGEST or not _NAME.fullmatch(wanted):
+    opcode = name.lower()
+    if not _SHORTEST <= len(opcode) <= _LONGEST or not _NAME.fullmatch(opcode):
         return ()
-    wanted = _SUFFIXES.sub("", wanted)
-    found: dict[str, int] = {}
-    for mnemonic in _mnemonics_in(wanted):
+    opcode = _SUFFIXES.sub("", opcode)
+    penalties: dict[str, int] = {}
+    for mnemonic in _mnemonics_in(opcode):
         for scheme in schemes_of(mnemonic):
-            penalty = min((cost for own, cost in _names(scheme) if own == wanted), default=None)
+            penalty = min((cost for possible, cost in _names(scheme) if possible == opcode), default=None)
             if penalty is not None and penalty <= _MOST_PENALTY:
-                found[scheme.text] = penalty
-    least = min(found.values(), default=0)
-    return tuple(text for text, penalty in found.items() if penalty == least)
+                penalties[scheme.text] = penalty
+    least = min(penalties.values(), default=0)
+    return tuple(text for text, penalty in penalties.items() if penalty == least)
 
 
 def _mnemonics_in(name: str) -> list[str]:
     """The mnemonics that a name can begin with, behind a prefix; the longest first."""
     bare = re.sub(r"^(?:lock_|rep_|repne_|mmx_)", "", name)
-    found = [mnemonic for length in range(len(bare), 1, -1) if (mnemonic := bare[:length]) in _known()]
+    names = [mnemonic for length in range(len(bare), 1, -1) if (mnemonic := bare[:length]) in _mnemonics()]
     for start, family in _CONDITIONAL.items():
         if bare.startswith(start):
-            found += [
-                mnemonic for mnemonic in sorted(_known()) if re.fullmatch(f"{family}n?[a-z]{{1,2}}", mnemonic)
+            names += [
+                other for other in sorted(_mnemonics()) if re.fullmatch(f"{family}n?[a-z]{{1,2}}", other)
             ]
     vector, plain = ("v", bare[1:]) if bare.startswith("v") else ("", bare)
-    found += [f"{vector}{mnemonic}" for start, (mnemonic, _, _) in _MOVES.items() if plain.startswith(start)]
-    found += [other for start, others in _OTHERS.items() if bare.startswith(start) for other in others]
+    names += [f"{vector}{mnemonic}" for start, (mnemonic, _, _) in _MOVES.items() if plain.startswith(start)]
+    names += [other for start, aliases in _ALIASES.items() if bare.startswith(start) for other in aliases]
     if "si642" in bare:
-        found += [one for one in _mnemonics_in(bare.replace("si642", "si2")) if one not in found]
-    return found[:_MOST_MNEMONICS]
+        names += [other for other in _mnemonics_in(bare.replace("si642", "si2")) if other not in names]
+    return names[:_MOST_MNEMONICS]
 
 
 @cache
-def _known() -> frozenset[str]:
+def _mnemonics() -> frozenset[str]:
     return frozenset(MNEMONICS.values())
 
 
 def _names(scheme: Scheme) -> Iterator[tuple[str, int]]:
-    """The names that a scheme could have, in lower case, each with its penalty."""
+    """Possible names of a scheme, in lower case, each with its penalty."""
     explicit = [operand for operand in scheme.operands if not operand.implicit]
     tails = list(_tails(scheme, explicit))
     for head, size, cost in _heads(scheme, explicit):
@@ -110,7 +113,7 @@ def _names(scheme: Scheme) -> Iterator[tuple[str, int]]:
 
 
 def _heads(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, str, int]]:
-    """(what stands for the mnemonic, what for the size, penalty)."""
+    """(mnemonic part, size part, penalty)."""
     for stem, extra in _stems(scheme, explicit):
         for size, cost in _sizes(scheme, explicit):
             yield stem, size, cost + extra
@@ -129,7 +132,7 @@ def _stems(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
     if media:
         yield f"mmx_{mnemonic}", 0
     wide = "si2" in mnemonic and explicit[-1].width == 64
-    yield mnemonic, _LESS_LIKELY if wide or media else 0
+    yield mnemonic, _UNLIKELY_COST if wide or media else 0
     condition = re.fullmatch(r"(cmov|set)n?[a-z]{1,2}", mnemonic)
     if condition:
         yield ("cmov" if condition[1] == "cmov" else "setcc"), 0
@@ -155,15 +158,15 @@ def _letter_of_nop(explicit: list[Operand]) -> tuple[str, ...]:
 
 
 def _sizes(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]:
-    """What stands between mnemonic and operands: the size of general-purpose registers or of vectors."""
+    """The text between mnemonic and operands: the size of general-purpose registers or of vectors."""
     if scheme.encoding == "EVEX":
         copies = _COPIES.search(scheme.text)
         broadcast = int(copies[1]) * explicit[-1 if "IMM" not in scheme.text else -2].width if copies else 0
         widest = max(scheme.width, broadcast)
         yield {512: "z", 256: "z256"}.get(widest, "z128"), 0
-        yield ("" if widest == 512 else str(widest)), _LESS_LIKELY  # VPERMI2B128rr
+        yield ("" if widest == 512 else str(widest)), _UNLIKELY_COST  # VPERMI2B128rr
         if widest not in (256, 512):
-            yield "z", _LEFT_OUT  # of scalars
+            yield "z", _OMITTED_COST  # of scalars
             if any(operand.name == "GPR[64]" for operand in explicit):
                 yield "64z", 0
         return
@@ -174,10 +177,10 @@ def _sizes(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
     if vector:
         if scheme.width == 256:
             yield "y", 0
-            yield "", _LEFT_OUT
+            yield "", _OMITTED_COST
         else:
-            yield "", _LESS_LIKELY if 64 in general and "si2" not in scheme.mnemonic else 0
-            yield "128", _LEFT_OUT
+            yield "", _UNLIKELY_COST if 64 in general and "si2" not in scheme.mnemonic else 0
+            yield "128", _OMITTED_COST
         if 64 in general:
             yield "64", 0
         return
@@ -189,7 +192,7 @@ def _sizes(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
     if size and explicit[0].kind != "address":
         yield str(size), 0
     if not general or scheme.mnemonic.startswith(_WITHOUT_SIZE):
-        yield "", _LESS_LIKELY if general and size == 64 else 0
+        yield "", _UNLIKELY_COST if general and size == 64 else 0
 
 
 def _is_accumulator(operand: Operand) -> bool:
@@ -206,41 +209,41 @@ def _tails(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
     if any(not choices for choices in tokens):
         return
     last = len(tokens) - 1
-    for kept, cost in _kept(scheme, explicit):
-        for tail, more in _joined([tokens[place] for place in kept]):
-            at_end = bool(kept) and kept[-1] == last and explicit[last].kind == "immediate"
-            broken = re.sub(r"i\d*$", rf"{decoration[:1]}\g<0>{decoration[1:]}", tail)
+    for positions, cost in _named_operands(scheme, explicit):
+        for tail, more in _joined([tokens[place] for place in positions]):
+            at_end = bool(positions) and positions[-1] == last and explicit[last].kind == "immediate"
+            decorated = re.sub(r"i\d*$", rf"{decoration[:1]}\g<0>{decoration[1:]}", tail)
             if decoration.startswith("b") and at_end:
-                yield broken, cost + more
+                yield decorated, cost + more
             yield f"{tail}{decoration}", cost + more
 
 
-def _kept(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[list[int], int]]:
-    """Which operands are named, with a penalty for the less usual choices."""
-    every = list(range(len(explicit)))
+def _named_operands(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[list[int], int]]:
+    """Positions of the named operands, with a penalty for unusual choices."""
+    places = list(range(len(explicit)))
     vector = any(operand.name[:3] in ("XMM", "YMM", "ZMM") for operand in explicit)
-    several = scheme.encoding != "legacy" and len(every) > 2 and explicit[0].kind == "register"
-    ways = [(every, _LEFT_OUT if several else 0)]
+    several = scheme.encoding != "legacy" and len(places) > 2 and explicit[0].kind == "register"
+    ways = [(places, _OMITTED_COST if several else 0)]
     if explicit and explicit[-1].kind == "memory":
-        ways.append((every[:-2], _OLD))  # PREFETCH, VBROADCASTF128
-    if len(every) > 2 and explicit[0].kind == "memory":
-        ways.append((every[:-1], _LEFT_OUT))
-    elif vector and len(every) == 2:
-        ways.append((every[1:], _LESS_LIKELY))  # VSQRTPSr
+        ways.append((places[:-2], _OLD_STYLE_COST))  # PREFETCH, VBROADCASTF128
+    if len(places) > 2 and explicit[0].kind == "memory":
+        ways.append((places[:-1], _OMITTED_COST))
+    elif vector and len(places) == 2:
+        ways.append((places[1:], _UNLIKELY_COST))  # VSQRTPSr
     if several:
-        ways.append((every[1:], 0))
-    if several and len(every) > 2:
-        ways += [(every[2:], _LEFT_OUT), (every[:-1], _LEFT_OUT), (every[1:-1], _LESS_LIKELY)]
+        ways.append((places[1:], 0))
+    if several and len(places) > 2:
+        ways += [(places[2:], _OMITTED_COST), (places[:-1], _OMITTED_COST), (places[1:-1], _UNLIKELY_COST)]
     if scheme.mnemonic in ("xadd", "xchg"):
-        ways.append((every[::-1], 0))
-    for kept, cost in ways:
-        yield kept, cost
-        if kept and explicit[kept[-1]].kind == "immediate" and vector:
-            yield kept[:-1], cost + _OLD
+        ways.append((places[::-1], 0))
+    for positions, cost in ways:
+        yield positions, cost
+        if positions and explicit[positions[-1]].kind == "immediate" and vector:
+            yield positions[:-1], cost + _OLD_STYLE_COST
 
 
 def _letters(operand: Operand, size: int) -> list[tuple[str, int]]:
-    """How an operand is written, [] for one that no name has; `size` is the width of the first."""
+    """Spellings of an operand, [] for one that no name has; `size` is the width of the first operand."""
     name = operand.name.partition("{")[0]
     if operand.kind in ("immediate", "memory"):
         return (
@@ -249,8 +252,8 @@ def _letters(operand: Operand, size: int) -> list[tuple[str, int]]:
             else _letters_of_memory(operand)
         )
     if name.startswith("GPR"):
-        plain = 0 if name in ("GPR[8]", "GPR[16]", "GPR[32]", "GPR[64]") else _LEFT_OUT
-        return [("r", plain), (f"r{operand.width}", plain + _LEFT_OUT)]
+        plain = 0 if name in ("GPR[8]", "GPR[16]", "GPR[32]", "GPR[64]") else _OMITTED_COST
+        return [("r", plain), (f"r{operand.width}", plain + _OMITTED_COST)]
     if name in ("XMM", "YMM", "ZMM", "MM", "TMM"):
         return [("r", 0)]
     letters = {"K": ("r", "k"), "SEG": ("s",), "cl": ("cl",)}.get(name, ("", "a"))
@@ -263,7 +266,7 @@ def _letters_of_immediate(operand: Operand, size: int) -> list[tuple[str, int]]:
     if not operand.name.startswith("IMM"):
         return []
     plain = operand.width in (8, size) or (operand.width == 32 and size > 64)
-    return [(f"i{operand.width}", 0), ("i", 0 if plain else _LEFT_OUT)]
+    return [(f"i{operand.width}", 0), ("i", 0 if plain else _OMITTED_COST)]
 
 
 def _letters_of_memory(operand: Operand) -> list[tuple[str, int]]:
@@ -271,7 +274,7 @@ def _letters_of_memory(operand: Operand) -> list[tuple[str, int]]:
         return [("", 0)]  # of string instructions
     if operand.name.startswith("MOFFS"):
         return [("o64", 0)]
-    return [("m", 0), (f"m{operand.width}", _LEFT_OUT)]
+    return [("m", 0), (f"m{operand.width}", _OMITTED_COST)]
 
 
 def _joined(tokens: list[list[tuple[str, int]]]) -> Iterator[tuple[str, int]]:
@@ -279,5 +282,5 @@ def _joined(tokens: list[list[tuple[str, int]]]) -> Iterator[tuple[str, int]]:
         yield "", 0
         return
     for first, cost in tokens[0]:
-        for rest, more in _joined(tokens[1:]):
-            yield f"{first}{rest}", cost + more
+        for remaining, more in _joined(tokens[1:]):
+            yield f"{first}{remaining}", cost + more

@@ -1,8 +1,8 @@
-"""uops.info's names of instructions (`ADD_R64_R64`, `VADDPD (YMM, YMM, M256)`) read to schemes.
+"""uops.info's names of instructions (`ADD_R64_R64`, `VADDPD (YMM, YMM, M256)`) resolved to schemes.
 
-A word for the mnemonic, perhaps some that tell encodings and prefixes apart (`LOCK`, `0F10`), and a word for
-each operand: `R64`, `M128`, `I8`, `XMM`, `CL`, `K`, `M64_1to2`, … Of `LEA`, the parts of the address stand
-before the register: `LEA_B_IS_D8_R64`.
+A word for the mnemonic, possibly some that distinguish encodings and prefixes (`LOCK`, `0F10`), and a word
+for each operand: `R64`, `M128`, `I8`, `XMM`, `CL`, `K`, `M64_1to2`, … For `LEA`, the parts of the address
+precede the register: `LEA_B_IS_D8_R64`.
 """
 
 from __future__ import annotations
@@ -35,16 +35,20 @@ _OTHER_WIDTH, _OTHER_IMMEDIATE = 1, 2
 
 @lru_cache(maxsize=1024)
 def schemes_named(name: str) -> tuple[str, ...]:
-    """The texts of the schemes that a name of uops.info's means, () for what is none."""
+    """The texts of the schemes of uops.info's name, () for another word.
+
+    >>> schemes_named("ADD_R64_R64")
+    ('add GPR[64]:RW, GPR[64]:R',)
+    """
     if len(name) > _LONGEST or ("_" not in name and "(" not in name):
         return ()
-    found = _NAME.fullmatch(_PUNCTUATION.sub("_", name.lower()).rstrip("_"))
-    if found is None:
+    match = _NAME.fullmatch(_PUNCTUATION.sub("_", name.lower()).rstrip("_"))
+    if match is None:
         return ()
-    mnemonic, words = found[1], found[2].split("_")[1:]
+    mnemonic, words = match[1], match[2].split("_")[1:]
     penalties: dict[str, int] = {}
-    for one in {each.mnemonic for each in readings(mnemonic)}:
-        for scheme in schemes_of(one):
+    for candidate in {reading.mnemonic for reading in readings(mnemonic)}:
+        for scheme in schemes_of(candidate):
             penalty = _penalty(words, scheme)
             if penalty is not None:
                 penalties[scheme.text] = penalty
@@ -54,33 +58,33 @@ def schemes_named(name: str) -> tuple[str, ...]:
 
 def _penalty(words: list[str], scheme: Scheme) -> int | None:
     """How badly the words fit a scheme, 0 for exactly, None for not at all."""
-    marks, operands = _parted(words)
+    marks, operands = _split_marks(words)
     if not _marks_fit(marks, scheme):
         return None
     explicit = [operand for operand in scheme.operands if not operand.implicit]
     costs = [
         cost
-        for wanted in _written(explicit)
-        if len(wanted) == len(operands) and (cost := _difference(operands, wanted)) is not None
+        for expected in _possible_words(explicit)
+        if len(expected) == len(operands) and (cost := _difference(operands, expected)) is not None
     ]
     return min(costs, default=None)
 
 
-def _parted(words: list[str]) -> tuple[set[str], list[str]]:
-    """Words that stand before the operands and tell encodings apart, and the operands."""
+def _split_marks(words: list[str]) -> tuple[set[str], list[str]]:
+    """Words that distinguish encodings, and the words of the operands."""
     marks = set()
-    rest = list(words)
-    while rest and (rest[0] in {"lock", "evex", "er", "sae", "z", *_REPEATS} or _ENCODING.fullmatch(rest[0])):
-        marks.add(rest.pop(0))
-    return marks, rest
+    left = list(words)
+    while left and (left[0] in {"lock", "evex", "er", "sae", "z", *_REPEATS} or _ENCODING.fullmatch(left[0])):
+        marks.add(left.pop(0))
+    return marks, left
 
 
 def _marks_fit(marks: set[str], scheme: Scheme) -> bool:
     first = scheme.text.split()[0]
     repeats = next((_REPEATS[mark] for mark in marks if mark in _REPEATS), ())
-    wanted = ("lock",) if "lock" in marks else repeats
+    prefixes = ("lock",) if "lock" in marks else repeats
     prefixed = first in ("lock", "rep", "repe", "repne")
-    if prefixed != bool(wanted) or (wanted and first not in wanted):
+    if prefixed != bool(prefixes) or (prefixes and first not in prefixes):
         return False
     text = scheme.text
     return (
@@ -91,12 +95,12 @@ def _marks_fit(marks: set[str], scheme: Scheme) -> bool:
     )
 
 
-def _written(explicit: list[Operand]) -> Iterator[list[str]]:
-    """The words of a scheme's operands, in each way that they may be written."""
+def _possible_words(explicit: list[Operand]) -> Iterator[list[str]]:
+    """The words of a scheme's operands, in each possible spelling."""
     in_order = sorted(explicit, key=lambda operand: operand.kind != "address")
     choices = [list(_words(operand)) for operand in in_order]
-    for one in product(*choices):
-        yield [word for words in one for word in words]
+    for choice in product(*choices):
+        yield [word for words in choice for word in words]
 
 
 def _words(operand: Operand) -> Iterator[tuple[str, ...]]:
@@ -126,14 +130,14 @@ def _words(operand: Operand) -> Iterator[tuple[str, ...]]:
             yield ()  # a register that the mnemonic implies
 
 
-def _difference(given: list[str], wanted: list[str]) -> int | None:
+def _difference(words: list[str], expected: list[str]) -> int | None:
     cost = 0
-    for one, other in zip(given, wanted, strict=True):
-        if one == other:
+    for word, other in zip(words, expected, strict=True):
+        if word == other:
             continue
-        if _MEMORY.fullmatch(one) and _MEMORY.fullmatch(other):
+        if _MEMORY.fullmatch(word) and _MEMORY.fullmatch(other):
             cost += _OTHER_WIDTH
-        elif one == "0" and re.fullmatch(r"i\d+", other):
+        elif word == "0" and re.fullmatch(r"i\d+", other):
             cost += _OTHER_IMMEDIATE
         else:
             return None

@@ -1,16 +1,16 @@
-"""What abstracting and sampling basic blocks has to know of x86-64 (`inference.isa.operand_slots`)."""
+"""The operand facet of x86-64, for abstracting and sampling basic blocks (`inference.isa.operand_slots`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
 
-from inference.isa.x86.sampling.decoding import decoded
+from inference.isa.x86.sampling.decoding import decode_operands
 from inference.isa.x86.sampling.names import NAMES
 from inference.isa.x86.sampling.schemes import X86BlockScheme, filler, independent_fillings
-from inference.isa.x86.scheme_set import described, forms_by_text, schemes
+from inference.isa.x86.scheme_set import forms_by_text, scheme_and_form, schemes
 
-__all__ = ["block_scheme", "block_schemes", "decoded", "filler", "independent_fillings", "names"]
+__all__ = ["block_scheme", "block_schemes", "decode_operands", "filler", "independent_fillings", "names"]
 
 names = NAMES
 
@@ -23,5 +23,5 @@ def block_schemes() -> Mapping[str, X86BlockScheme]:
 
 def block_scheme(text: str) -> X86BlockScheme | None:
     """The scheme of a text, None where there is none."""
-    pair = described(text)
+    pair = scheme_and_form(text)
     return None if pair is None else X86BlockScheme(*pair)

@@ -1,4 +1,4 @@
-"""Instructions of machine code with what stands in the operands that can alias."""
+"""Decodes instructions together with the contents of operands that can alias."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from inference.isa.x86.sampling.slots import EncodedSlots
 _ANY_BYTE, _ZERO = "IMM[8]:R", "0x0"
 
 
-def decoded(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
+def decode_operands(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
     for instruction in Decoder(64, code):
         text = _scheme_among(instruction, slots)
         if text is None:
             yield None
             continue
-        own, begin = slots[text], instruction.ip
-        assert isinstance(own, EncodedSlots), "slots of another instruction set"
-        yield text, own.contents(instruction), code[begin : begin + instruction.len]
+        encoded, start = slots[text], instruction.ip
+        assert isinstance(encoded, EncodedSlots), "slots of another instruction set"
+        yield text, encoded.contents(instruction), code[start : start + instruction.len]
 
 
 def _scheme_among(instruction: Instruction, texts: Collection[str]) -> str | None:
-    """The scheme with an immediate of 0, where these have it, goes before the one with any."""
+    """The instruction's scheme; one with an immediate of 0, if given, precedes the general one."""
     text = None if instruction.is_invalid else scheme_of(instruction)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""What the operands and features of x86-64's schemes are called."""
+"""Names of operands and features in x86-64's schemes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from inference.isa.operand_slots import OperandNames
 
 FLAGS = ("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3")
-"""As schemes name them."""
+"""Names in schemes."""
 
 NAMES = OperandNames(
     FLAGS,
@@ -16,8 +16,7 @@ NAMES = OperandNames(
         "vector": re.compile(r"[XYZ]MM.*|[xyz]mm\d+"),
     },
 )
-"""Registers by kind, whatever their width, or their number where an instruction fixes it, but for the stack
-pointer."""
+"""Registers by kind, in all widths, or fixed ones by their names, without the stack pointer."""
 
 _BASE = frozenset(
     "BASE X64 CMOV CX8 CMPXCHG16B MULTIBYTENOP PAUSE CPUID MSR TSC SYSCALL SEP CET_IBT".split()  # noqa: SIM905
@@ -28,7 +27,7 @@ _FAMILIES = {"SSE4.1": "SSE4", "SSE4.2": "SSE4", "FXSR": "SSE"}
 def extension_family(extension: str) -> str:
     """The family of a scheme's extension.
 
-    BASE is what every 64-bit processor has; SSE4 joins both halves, AVX512 everything of this name.
+    BASE is common to all 64-bit processors; SSE4 joins both halves, AVX512 all extensions of this name.
     """
     families = []
     for name in extension.split("+"):

@@ -1,8 +1,8 @@
-"""Which schemes sampled blocks can consist of, and in words why others cannot.
+"""Schemes that sampled blocks can contain, and in words why they cannot contain others.
 
-Random blocks are given to tools, and some to processors: they shall neither leave the block nor need rights,
-nor meddle with the registers that memory is addressed through. What a tool or a campaign may or may not care
-for is left out by default, by groups that can be asked for.
+Random blocks are passed to tools, and some to processors: they must neither leave the block nor need rights,
+nor change the registers that address memory. Schemes that only some tools or campaigns support are excluded
+by default, and selected by groups.
 """
 
 from __future__ import annotations
@@ -20,53 +20,54 @@ from inference.isa.x86.forms import Form, features
 from inference.isa.x86.holes import GPR8_HIGH_CODE, GPR8_LOW_CODE, MASK_PAIR, XMM
 
 BASES = (RBP, R14, R15)
-"""Registers that sampled blocks address memory through: no operand names them, and nothing writes them. rbp
-needs no REX prefix, which ah, bh, ch and dh do not go with."""
+"""Registers through which sampled blocks address memory: no operand names them, and nothing writes them. rbp
+needs no REX prefix, which cannot be combined with ah, bh, ch and dh."""
 
 EVEX = "AVX-512 (EVEX encoding)"
-"""What speaks against most schemes that there are, known without a closer look."""
+"""The reason against most schemes, known without a description."""
 
 _MOST_FAMILIES = 32
-"""A bank of registers has no more."""
+"""Limit of the families in a bank."""
 
 _TABLES = table_beside(__file__)
 _GROUPS: dict[str, tuple[str, ...]] = {
     group: (*filter(None, (scheme.GROUPS.get(group),)), *reasons)
     for group, reasons in _TABLES["groups"].items()
 }
-"""How the reasons begin that speak against a scheme unless its group is asked for."""
+"""By group: prefixes of the reasons against schemes unless it is requested."""
 
 
-_NO_MATTER = (
+_IRRELEVANT_REASONS = (
     *(reason for reason in scheme.BREAKABLE if not reason.startswith("uses up")),
     *_TABLES["no_matter"]["reasons"],
 )
-"""How the reasons begin that speak against measuring copies of a scheme, but not against blocks with it."""
+"""Prefixes of reasons against measuring copies of a scheme that do not apply to blocks."""
 
 
-def why_not(scheme: Scheme, form: Form, groups: frozenset[str]) -> str:
-    """Why blocks do not have the scheme unless other groups are asked for, "" where they do."""
+def sampling_obstacle(scheme: Scheme, form: Form, groups: frozenset[str]) -> str:
+    """Why blocks do not contain the scheme unless other groups are requested, "" where they do."""
     if scheme.encoding == "EVEX" and "avx512" not in groups:
         return EVEX
-    wanted = tuple(start for group in groups for start in _GROUPS[group])
-    for reason in (*_of_measuring(scheme, form), *_of_its_own(scheme, form)):
-        if not reason.startswith((*_NO_MATTER, *wanted)):
+    requested = tuple(start for group in groups for start in _GROUPS[group])
+    for reason in (*_measuring_reasons(scheme, form), *_sampling_reasons(scheme, form)):
+        if not reason.startswith((*_IRRELEVANT_REASONS, *requested)):
             return reason
     return ""
 
 
-def _of_measuring(scheme: Scheme, form: Form) -> Iterator[str]:
+def _measuring_reasons(scheme: Scheme, form: Form) -> Iterator[str]:
     return exclusion.reasons(
         form, OpCodeInfo(form.code), scheme.category, features(form.code), scheme.operands
     )
 
 
-def _of_its_own(scheme: Scheme, form: Form) -> Iterator[str]:
-    """Reasons that matter to sampling alone."""
+def _sampling_reasons(scheme: Scheme, form: Form) -> Iterator[str]:
+    """Reasons that only apply to sampling."""
     names = {hole.name for hole in form.holes}
     if form.prefix.startswith("rep"):
         yield "repeats itself as often as a register says"
-    if any(one.kind == "flags" and "W" in one.access and "df" in one.registers for one in scheme.operands):
+    flags = [operand for operand in scheme.operands if operand.kind == "flags" and "W" in operand.access]
+    if any("df" in operand.registers for operand in flags):
         yield "may turn the direction of string instructions"
     if form.narrows is not None:
         if names & {GPR8_LOW_CODE.name, GPR8_HIGH_CODE.name}:

@@ -1,4 +1,4 @@
-"""Schemes of x86-64 as sampled blocks consist of them, and their instructions with chosen operands."""
+"""Schemes of x86-64 in sampled blocks, and their instructions with chosen operands."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from iced_x86 import Encoder, Instruction, Register
 from inference.isa.operand_slots import Address, ChoiceError, Content, FilledInstruction, Filling
 from inference.isa.scheme import Scheme
 from inference.isa.x86.allocation import AllocationError, Allocator
-from inference.isa.x86.assembling import pattern, put_register
+from inference.isa.x86.assembling import pattern, set_register
 from inference.isa.x86.demands import Demands, demands
 from inference.isa.x86.forms import Form, features
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 from inference.isa.x86.sampling.names import extension_family
-from inference.isa.x86.sampling.sampleable import why_not
+from inference.isa.x86.sampling.sampleable import sampling_obstacle
 from inference.isa.x86.sampling.slots import EncodedSlots, slots
 
 _SMALLEST_BYTE, _LARGEST_BYTE = -128, 127
@@ -33,10 +33,10 @@ class X86BlockScheme:
 
     @cached_property
     def independent_demands(self) -> Demands:
-        """What it demands, without instructions that break its dependencies: no block has any."""
-        every = demands(self.scheme, self.form)
-        own = tuple(choice for choice in every.choices if choice.part != "breaker")
-        return replace(every, choices=own, breakers=())
+        """Its demands without breakers, which blocks do not contain."""
+        all_demands = demands(self.scheme, self.form)
+        choices = tuple(choice for choice in all_demands.choices if choice.part != "breaker")
+        return replace(all_demands, choices=choices, breakers=())
 
     @cached_property
     def slots(self) -> EncodedSlots:
@@ -45,12 +45,12 @@ class X86BlockScheme:
 
     @property
     def prefix(self) -> str:
-        """What stands before its mnemonic."""
+        """The prefix before its mnemonic, "" for none."""
         return self.form.prefix
 
     @property
     def isa_sets(self) -> Sequence[str]:
-        """The CPU features that it needs, by iced's names."""
+        """The CPU features that it needs, in iced's spelling."""
         return features(self.form.code)
 
     @property
@@ -59,12 +59,12 @@ class X86BlockScheme:
         return extension_family(self.scheme.extension)
 
     def obstacle(self, groups: frozenset[str]) -> str:
-        """Why blocks do not have it unless other groups are asked for."""
-        return why_not(self.scheme, self.form, groups)
+        """Why blocks do not contain it unless other groups are requested."""
+        return sampling_obstacle(self.scheme, self.form, groups)
 
 
 def filler(schemes: Sequence[X86BlockScheme]) -> Callable[[int, Filling], FilledInstruction]:
-    """See `OperandChooser`. What it returns has an encoder of its own."""
+    """See `OperandChooser`. Each returned function has its own encoder."""
     encoder = Encoder(64)
     plans: dict[int, tuple[Instruction, EncodedSlots]] = {}
 
@@ -76,7 +76,7 @@ def filler(schemes: Sequence[X86BlockScheme]) -> Callable[[int, Filling], Filled
         contents: list[Content] = []
         for slot, family in zip(slots.registers, filling, strict=False):  # memory comes after them
             assert isinstance(family, int), "registers are chosen by family"
-            put_register(instruction, slot.part, slot.position, slot.registers[family])
+            set_register(instruction, slot.part, slot.position, slot.registers[family])
             contents.append(slot.units[family])
         for memory in slots.memories:
             address = filling[len(contents)]
@@ -105,12 +105,12 @@ def _point(instruction: Instruction, address: Address) -> None:
 
 
 def independent_fillings(schemes: Sequence[X86BlockScheme]) -> list[Filling]:
-    """The operands for predictors that know no dependencies, such as port mappings. Raises `ChoiceError`.
+    """Operands for predictors without dependencies, such as port mappings. Raises `ChoiceError`.
 
-    As little as possible in a block waits for something else (Algorithm 3.1): registers and memory that are
-    read are never written, and those that are written take turns. What is left
-    are operands that an instruction both reads and writes, once per execution of the block, and whatever is
-    fixed: flags, rax of a multiplication.
+    A block has as few dependencies as possible (Algorithm 3.1): registers and memory that are read are never
+    written, and written ones take turns. The remaining dependencies are those of operands that an instruction
+    both reads and writes, once per execution of the block, and fixed operands: flags, rax of a
+    multiplication.
     """
     try:
         allocator = Allocator([scheme.independent_demands for scheme in schemes])

@@ -1,7 +1,7 @@
-"""The operands of x86-64's schemes that can alias, and what stands in them.
+"""The operands of x86-64's schemes that can alias, and their contents.
 
 A general-purpose register has two units (al and the rest of rax; ah and the rest), every other has one. The
-mask of EVEX is a register, memory is what explicit operands access unless its address is an absolute one.
+mask of EVEX is a register, memory is what explicit operands access, except at absolute addresses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from inference.isa.operand_slots import FIRST_FLAG, Address, Content, MemorySlot
 from inference.isa.scheme import Access, Operand, Scheme
 from inference.isa.x86 import choosing
 from inference.isa.x86.choosing import RBP, Bank, RegisterChoice, aliases, family_of
-from inference.isa.x86.demands import INDICES, Demands, demands
+from inference.isa.x86.demands import INDEX_VECTOR, Demands, demands
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, MASK_PAIR, Hole
 from inference.isa.x86.iced_types import RegisterValue
@@ -28,7 +28,7 @@ Part = choosing.Part | Literal["fixed"]
 
 _LOW, _SECOND = 1, 2
 _MERGING = 32
-"""A narrower general-purpose register keeps its other bits when it is written."""
+"""Narrower general-purpose registers keep their other bits when written."""
 _STARTS: dict[Bank, int] = {"general": 0, "vector": 32, "mask": 64, "mmx": 72, "x87": 80}
 _PARTS: tuple[choosing.Part, ...] = ("register", "base", "index")
 """Parts of an operand, in the order in which they are counted."""
@@ -39,10 +39,10 @@ _LOW_BASES = (aliases(GPR64.name)[RBP],)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedRegister(RegisterSlot):
-    """A register operand, and where it is encoded.
+    """A register operand and its encoding.
 
-    `position`: of the operand that it is (a part of) in the text. `registers`: {family: register} that can be
-    encoded. `pair`: it is the first of two registers.
+    `position`: of the operand in the text that it is, or belongs to. `registers`: {family: register} that can
+    be encoded. `pair`: it is the first of two registers.
     """
 
     part: Part
@@ -57,7 +57,7 @@ class EncodedRegister(RegisterSlot):
         return next(iter(self.registers))
 
     def content(self, instruction: Instruction) -> int:
-        """The units of the register that stands here in a decoded instruction."""
+        """The units of the operand's register in a decoded instruction."""
         if self.part == "fixed":
             return self.possible
         if self.part == "base":
@@ -68,8 +68,8 @@ class EncodedRegister(RegisterSlot):
             register = instruction.op_mask
         else:
             register = instruction.op_register(self.position)
-        found = units(register)
-        return found | found << 1 if self.pair else found
+        register_units = units(register)
+        return register_units | register_units << 1 if self.pair else register_units
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class EncodedSlots(Slots):
     registers: tuple[EncodedRegister, ...]
 
     def contents(self, instruction: Instruction) -> tuple[Content, ...]:
-        """What stands in them in a decoded instruction."""
+        """The contents of the operands in a decoded instruction."""
         registers = [slot.content(instruction) for slot in self.registers]
         if not self.memories:
             return tuple(registers)
@@ -110,7 +110,7 @@ def slots(scheme: Scheme, form: Form) -> EncodedSlots:
     distinct = info.requires_unique_reg_nums or info.requires_unique_dest_reg_num
     vectors = tuple(number for number, slot in enumerate(registers) if slot.bank == "vector")
     fixed_bases = {_FIXED_BASES[hole.shape] for hole in holes if hole.shape in _FIXED_BASES}
-    read, written = _unnamed(scheme)
+    read, written = _implicit_units(scheme)
     return _slots(
         registers,
         memories,
@@ -138,7 +138,7 @@ def _registers(scheme: Scheme, form: Form, needs: Demands) -> Iterator[EncodedRe
 
 @cache
 def units(register: RegisterValue) -> int:
-    """The units of a register that instructions compute with, as bits of a number."""
+    """The units of a register, as bits of a number."""
     bank, family = family_of(register)
     start = _STARTS[bank]
     if bank != "general":
@@ -151,7 +151,7 @@ def units(register: RegisterValue) -> int:
 
 
 def _accumulator(form: Form) -> int | None:
-    """The family of the fixed register, None where there is none: swapped with itself it would be a nop."""
+    """The family of the fixed register, None without: exchanged with itself it would be a NOP."""
     return next((family_of(hole.registers[0])[1] for hole in form.holes if hole.fixed), None)
 
 
@@ -160,7 +160,7 @@ def _slot(
 ) -> EncodedRegister:
     hole = choice.hole or GPR64.name  # parts of addresses have no hole of their own
     is_general = choice.bank == "general"
-    excluded = (*BASES, never) if is_general else (INDICES,) if indexed else ()
+    excluded = (*BASES, never) if is_general else (INDEX_VECTOR,) if indexed else ()
     possible = 0
     for register in aliases(hole).values():
         possible |= units(register)
@@ -199,7 +199,7 @@ def _register(
     avoids_pointers: bool = False,
     pair: bool = False,
 ) -> EncodedRegister:
-    """The one slot with these properties (see `_slots`)."""
+    """The unique slot with these properties (see `_slots`)."""
     return EncodedRegister(
         possible=possible,
         units={family: units(register) for family, register in registers},
@@ -215,7 +215,7 @@ def _register(
 
 
 def _effective_access(operand: Operand, is_general: bool) -> Access:
-    """A narrow write to a general-purpose register reads what it keeps."""
+    """The access; a narrow write to a general-purpose register also reads it."""
     return "RW" if is_general and operand.access == "W" and operand.width < _MERGING else operand.access
 
 
@@ -226,8 +226,8 @@ def _fixed_address(hole: Hole) -> Address | None:
     return Address(base, Register.AL if hole.shape == "rbx+al" else Register.NONE)
 
 
-def _unnamed(scheme: Scheme) -> tuple[int, int]:
-    """The units of flags, and of registers that no text names, that instructions read and write."""
+def _implicit_units(scheme: Scheme) -> tuple[int, int]:
+    """The units of implicit flags and registers that instructions read and write."""
     read = written = addressing = 0
     for operand in scheme.operands:
         if operand.kind == "memory":
@@ -241,18 +241,18 @@ def _unnamed(scheme: Scheme) -> tuple[int, int]:
 
 
 def _units_named(operand: Operand) -> int:
-    """The units of the registers or flags that an operand names and instructions compute with."""
-    found = 0
+    """The units of an operand's registers or flags."""
+    named_units = 0
     for name in operand.registers:
         if operand.kind == "flags":
-            found |= 1 << FIRST_FLAG + FLAGS.index(name)
+            named_units |= 1 << FIRST_FLAG + FLAGS.index(name)
         elif _is_computed_with(register := getattr(Register, name.upper())):
-            found |= units(register)
-    return found
+            named_units |= units(register)
+    return named_units
 
 
 def _is_computed_with(register: RegisterValue) -> bool:
-    """No control, debug or segment register."""
+    """False for control, debug and segment registers."""
     return (
         RegisterExt.is_gpr(register)
         or RegisterExt.is_vector_register(register)

@@ -6,7 +6,7 @@
              "aliasing": [["1.register.1", "2.memory.1", "same"]]}
 
 Their operands are named by kind and number (reg0, mem1), which is how ours count too. What cannot be said in
-our words raises `Unsayable`: the original is kept beside, so nothing is lost.
+our words raises `NotTranslatable`: the original is kept beside, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _KINDS = {"reg": "register", "mem": "memory"}
 _MOST_BOUND = 10
 
 
-class Unsayable(Exception):  # noqa: N818 it is no error of anybody
+class NotTranslatable(Exception):  # noqa: N818 it is no error of anybody
     """Our documents have no word for something."""
 
 
 def abstract_document(theirs: Json) -> Json:
-    """Their abstract block as one of our documents. Raises `Unsayable`."""
+    """Their abstract block as one of our documents. Raises `NotTranslatable`."""
     aliasing = theirs["abs_aliasing"]
     if aliasing.get("is_bot"):
-        raise Unsayable("an abstract block that no block belongs to")
+        raise NotTranslatable("an abstract block that no block belongs to")
     pairs = []
     for entry in aliasing["aliasing_dict"]:
         match entry:
-            case [[one, other], True | False as same]:
-                pairs.append([*_pair(one, other), "same" if same else "different"])
+            case [[first, second], True | False as same]:
+                pairs.append([*_pair(first, second), "same" if same else "different"])
             case [_, "$SV:TOP"]:
                 continue
             case _:
-                raise Unsayable(f"aliasing {entry!r}")
+                raise NotTranslatable(f"aliasing {entry!r}")
     return {
-        "instructions": [_instruction(each) for each in theirs["abs_insns"]],
+        "instructions": [_instruction(instruction) for instruction in theirs["abs_insns"]],
         "aliasing": sorted(pairs),
     }
 
@@ -57,33 +57,33 @@ def abstract_document(theirs: Json) -> Json:
 def expansion_document(theirs: list[Any], start: Json, before: Json | None) -> Json:
     """Their expansion in ours; `before`: our document of what it expands, to tell what it leads to.
 
-    `start`: their abstract block that the generalisation began with. Raises `Unsayable`.
+    `start`: their abstract block that the generalisation began with. Raises `NotTranslatable`.
     """
     match theirs:
-        case [1, [[one, other], _]]:
-            return {"aliasing": _pair(one, other)}
+        case [1, [[first, second], _]]:
+            return {"aliasing": _pair(first, second)}
         case [0, int(number), [str(feature), value]]:
             return _feature_expansion(number, feature, value, start["abs_insns"][number], before)
-    raise Unsayable(f"expansion {theirs!r}")
+    raise NotTranslatable(f"expansion {theirs!r}")
 
 
 def _instruction(theirs: Mapping[str, Any]) -> Json:
-    found: Json = {}
+    ours: Json = {}
     for feature, value in theirs.items():
         if feature == _OPERANDS:
             continue  # which operand is meant may depend on the use of memory
         name, convert = _feature(feature)
-        said = convert(value)
-        if said is not None:
-            found[name] = said
-    operands = _operands(theirs.get("opschemes", TOP), _width(found))
-    return found if operands is None else {**found, "operands": operands}
+        word = convert(value)
+        if word is not None:
+            ours[name] = word
+    operands = _operands(theirs.get("opschemes", TOP), _width(ours))
+    return ours if operands is None else {**ours, "operands": operands}
 
 
 def _width(instruction: Mapping[str, Any]) -> str:
     """The width of the memory that an instruction of our documents accesses, "" where that is not one."""
     uses = instruction.get("memory", [])
-    sizes = [each.removeprefix(SIZE) for each in uses if each.startswith(SIZE)]
+    sizes = [use.removeprefix(SIZE) for use in uses if use.startswith(SIZE)]
     return sizes[0] if len(sizes) == 1 else ""
 
 
@@ -92,7 +92,7 @@ def _feature(feature: str) -> tuple[str, Callable[[Any], Any]]:
     if feature.startswith("uops"):
         return "uops", _uops
     if feature not in _FEATURES:
-        raise Unsayable(f"feature {feature!r}")
+        raise NotTranslatable(f"feature {feature!r}")
     return _FEATURES[feature]
 
 
@@ -101,29 +101,29 @@ def _feature_expansion(
 ) -> Json:
     """`start`: what the instruction was in the beginning, in their words."""
     name = "operands" if feature == _OPERANDS else _feature(feature)[0]
-    found: Json = {"instruction": number + 1, "feature": name}
-    now = None if before is None else before["instructions"][number].get(name)
+    expansion: Json = {"instruction": number + 1, "feature": name}
+    current = None if before is None else before["instructions"][number].get(name)
     if name in ("operands", "memory") and value != TOP:
-        found["drop"] = dropped = _dropped(name, value, start)
-        left = [each for each in now if each != dropped] if isinstance(now, list) else []
+        expansion["drop"] = dropped = _dropped(name, value, start)
+        remaining = [item for item in current if item != dropped] if isinstance(current, list) else []
         # Of operands theirs knows "at least these" alone, so that none is no constraint; not so of memory.
-        if isinstance(now, list) and (left or name == "memory"):
-            found["to"] = left
+        if isinstance(current, list) and (remaining or name == "memory"):
+            expansion["to"] = remaining
     elif name == "mnemonic" and value != TOP:
-        said = _mnemonic(_at_distance(start.get(feature), value))
-        if said is not None:
-            found["to"] = said
+        mnemonic = _mnemonic(_at_distance(start.get(feature), value))
+        if mnemonic is not None:
+            expansion["to"] = mnemonic
     elif name == "uops" and value != TOP:
-        found["to"] = _uops({"val": value})
-    return found
+        expansion["to"] = _uops({"val": value})
+    return expansion
 
 
 def _dropped(name: str, value: Any, start: Mapping[str, Any]) -> str:
     if name == "memory":
-        return _each([value], anica_words.memory, "use of memory")[0]
+        return _translate_all([value], anica_words.memory, "use of memory")[0]
     uses = _memory(start.get("memory_usage", TOP))
     width = _width({} if uses is None else {"memory": uses})
-    return _each([value], partial(anica_words.operand, width=width), "operand")[0]
+    return _translate_all([value], partial(anica_words.operand, width=width), "operand")[0]
 
 
 def _mnemonic(value: Any) -> Any:
@@ -132,7 +132,7 @@ def _mnemonic(value: Any) -> Any:
             return None
         case {"base": str(base), "curr_dist": int(edits), "max_dist": int(most)} if 0 <= most <= _MOST_BOUND:
             return {"base": base, "edits": edits} if edits <= most else None
-    raise Unsayable(f"mnemonic {value!r}")
+    raise NotTranslatable(f"mnemonic {value!r}")
 
 
 def _at_distance(value: Any, edits: Any) -> Any:
@@ -146,11 +146,15 @@ def _uops(value: Any) -> Any:
             return None
         case {"val": int(bound)} if 0 <= bound <= _MOST_BOUND:
             return {"fewer_than": 2**bound}
-    raise Unsayable(f"number of µops {value!r}")
+    raise NotTranslatable(f"number of µops {value!r}")
 
 
 def _operands(value: Any, width: str) -> Any:
-    return None if value in (TOP, []) else _each(value, partial(anica_words.operand, width=width), "operand")
+    return (
+        None
+        if value in (TOP, [])
+        else _translate_all(value, partial(anica_words.operand, width=width), "operand")
+    )
 
 
 def _memory(value: Any) -> Any:
@@ -160,20 +164,20 @@ def _memory(value: Any) -> Any:
         case {"is_in_subfeature": False}:
             return "none"
         case {"is_in_subfeature": True, "subfeature": list(parts)}:
-            return _each(parts, anica_words.memory, "use of memory")
-    raise Unsayable(f"use of memory {value!r}")
+            return _translate_all(parts, anica_words.memory, "use of memory")
+    raise NotTranslatable(f"use of memory {value!r}")
 
 
-def _each(values: Any, say: Callable[[str], str | None], what: str) -> list[str]:
+def _translate_all(values: Any, translate: Callable[[str], str | None], what: str) -> list[str]:
     if not isinstance(values, list):
-        raise Unsayable(f"{what} {values!r}")
-    found = []
-    for each in values:
-        word = say(each) if isinstance(each, str) else None
+        raise NotTranslatable(f"{what} {values!r}")
+    words = []
+    for text in values:
+        word = translate(text) if isinstance(text, str) else None
         if word is None:
-            raise Unsayable(f"{what} {each!r}")
-        found.append(word)
-    return sorted(set(found))
+            raise NotTranslatable(f"{what} {text!r}")
+        words.append(word)
+    return sorted(set(words))
 
 
 def _scheme(value: Any) -> Any:
@@ -181,44 +185,44 @@ def _scheme(value: Any) -> Any:
         return None
     text = anica_words.scheme(value.removeprefix(_SCHEME)) if isinstance(value, str) else None
     if text is None:
-        raise Unsayable(f"scheme {value!r}")
+        raise NotTranslatable(f"scheme {value!r}")
     return text
 
 
-def _truth(value: Any) -> Any:
+def _yes_or_no(value: Any) -> Any:
     if value == TOP:
         return None
     if isinstance(value, bool):
         return "yes" if value else "no"
-    raise Unsayable(f"prefix {value!r}")
+    raise NotTranslatable(f"prefix {value!r}")
 
 
-def _one_of(words: anica_words.Words, what: str) -> Callable[[Any], Any]:
-    def say(value: Any) -> Any:
+def _translation(vocabulary: anica_words.Words, what: str) -> Callable[[Any], Any]:
+    def translate(value: Any) -> Any:
         if value == TOP:
             return None
-        if not isinstance(value, str) or value not in words:
-            raise Unsayable(f"{what} {value!r}")
-        found = words[value]
-        return found[0] if len(found) == 1 else sorted(found)
+        if not isinstance(value, str) or value not in vocabulary:
+            raise NotTranslatable(f"{what} {value!r}")
+        candidates = vocabulary[value]
+        return candidates[0] if len(candidates) == 1 else sorted(candidates)
 
-    return say
+    return translate
 
 
 _FEATURES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "exact_scheme": ("scheme", _scheme),
     "mnemonic": ("mnemonic", _mnemonic),
     "memory_usage": ("memory", _memory),
-    "category": ("category", _one_of(anica_words.CATEGORIES, "category")),
-    "extension": ("extension", _one_of(anica_words.EXTENSIONS, "extension")),
-    "isa-set": ("isa-set", _one_of(anica_words.ISA_SETS, "instruction set")),
-    "has_lock": ("lock", _truth),
-    "has_rep": ("rep", _truth),
+    "category": ("category", _translation(anica_words.CATEGORIES, "category")),
+    "extension": ("extension", _translation(anica_words.EXTENSIONS, "extension")),
+    "isa-set": ("isa-set", _translation(anica_words.ISA_SETS, "instruction set")),
+    "has_lock": ("lock", _yes_or_no),
+    "has_rep": ("rep", _yes_or_no),
 }
 
 
-def _pair(one: Any, other: Any) -> list[str]:
-    return sorted((_place(one), _place(other)))
+def _pair(first: Any, second: Any) -> list[str]:
+    return sorted((_place(first), _place(second)))
 
 
 def _place(theirs: Any) -> str:
@@ -226,4 +230,4 @@ def _place(theirs: Any) -> str:
         case [int(number), [str(kind), str(name)]] if kind == EXPLICIT and 0 <= number < 100:
             if place := _PLACE.fullmatch(name):
                 return f"{number + 1}.{_KINDS[place[1]]}.{int(place[2]) + 1}"
-    raise Unsayable(f"operand {theirs!r}")
+    raise NotTranslatable(f"operand {theirs!r}")

@@ -10,7 +10,13 @@ from __future__ import annotations
 import math
 import zlib
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestJudge, InterestSettings
+from anica_app.core.search.interestingness import (
+    ABSOLUTE,
+    RELATIVE,
+    Disagreement,
+    InterestJudge,
+    InterestSettings,
+)
 from anica_app.formats.anica_documents import (
     DATABASE,
     MINIMISED_BLOCK,
@@ -19,8 +25,8 @@ from anica_app.formats.anica_documents import (
     duration,
     read_published,
 )
-from anica_app.formats.anica_measurements import DATABASE_LIMIT, opened
-from anica_app.formats.anica_rows import Gathering, Told
+from anica_app.formats.anica_measurements import DATABASE_LIMIT, open_measurements
+from anica_app.formats.anica_rows import CampaignBuilder, OnProgress
 from anica_app.formats.campaign_values import (
     ANICA,
     NAME_LIMIT,
@@ -39,12 +45,12 @@ from inference.isa.targets import X86
 from inference.predictors.protocol import IMPORTED, Failure
 
 TITLE = "AnICA campaign"
-ONE_TITLE = "AnICA generalisation"
+GENERALISATION_TITLE = "AnICA generalisation"
 _HIGHEST = 1e300
 """Of a threshold: what no number of ours can hold is none."""
 
 
-def read_campaign(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
+def read_campaign(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledCampaign:
     """Read a directory of the published AnICA; a campaign is called like its directory.
 
     Raises `ExchangeError` that says which file is not as it should be, and where.
@@ -52,13 +58,15 @@ def read_campaign(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
     published = read_published(tree)
     if DATABASE not in tree.names():
         raise ExchangeError(f"{tree.name} has no {DATABASE}: it belongs to a directory of AnICA")
-    with tree.on_disk(DATABASE, DATABASE_LIMIT) as path, opened(path, DATABASE) as measurements:
+    with tree.on_disk(DATABASE, DATABASE_LIMIT) as path, open_measurements(path, DATABASE) as measurements:
         predictors = published.predictors or tuple(measurements.predictors())
         if not predictors:
             raise ExchangeError(f"{tree.name} names no tool")
         rows = SpooledCampaign(_campaign(published, tree), X86, [_predictor(name) for name in predictors])
-        _keep_files(rows, tree)
-        Gathering(rows, published, judge_of(published.config), told).gather(measurements, predictors)
+        _store_files(rows, tree)
+        CampaignBuilder(rows, published, judge_of(published.config), on_progress).build(
+            measurements, predictors
+        )
     if not published.is_campaign:
         _add_block(rows, tree)
     return rows
@@ -71,7 +79,7 @@ def _campaign(published: Published, tree: FileTree) -> CampaignValue:
         kind="campaign" if published.is_campaign else "generalisation",
         origin="import",
         format=ANICA,
-        source=f"{tree.name}, {TITLE if published.is_campaign else ONE_TITLE}"[:SOURCE_LIMIT],
+        source=f"{tree.name}, {TITLE if published.is_campaign else GENERALISATION_TITLE}"[:SOURCE_LIMIT],
         config=published.config,
         rounds=len(report.batches),
         sampled=report.total("num_sampled"),
@@ -87,7 +95,7 @@ def _predictor(name: str) -> PredictorValue:
     return PredictorValue(name=name, kind=IMPORTED, identity={"kind": IMPORTED, "name": name})
 
 
-def _keep_files(rows: SpooledCampaign, tree: FileTree) -> None:
+def _store_files(rows: SpooledCampaign, tree: FileTree) -> None:
     """All files but the measurements, which are stored in our own way. Of too large logs, only the names."""
     for path in tree.names():
         if path == DATABASE:

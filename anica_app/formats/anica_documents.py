@@ -36,7 +36,7 @@ CONFIG, REPORT, METRICS, DATABASE = (
 DISCOVERY, WITNESS, INFOS = "discovery.json", "witness.json", "infos.json"
 DISCOVERIES, WITNESSES = "discoveries/", "witnesses/"
 START_BLOCK, MINIMISED_BLOCK = "start_bb.s", "minimized_bb.s"
-ONE = "generalization"
+SINGLE_LABEL = "generalization"
 """Label of the one discovery in a generalisation's directory."""
 LABEL_LENGTH = 100
 REASON_LENGTH = 200
@@ -148,7 +148,7 @@ class PublishedTrace(PublishedPart):
     steps: list[PublishedStep] = Field(alias="trace")
 
     @model_validator(mode="after")
-    def _has_the_instructions(self) -> Self:
+    def _check_instructions(self) -> Self:
         length = len(self.start["abs_insns"])
         for number, step in enumerate(self.steps):
             match step.expansion:
@@ -214,7 +214,11 @@ class PublishedReport:
     @property
     def absorbed(self) -> Mapping[str, str]:
         """{label: that of the generalisation by which it is subsumed}."""
-        return {label: one.label for one in self.generalisations.values() for label in one.absorbs}
+        return {
+            label: generalisation.label
+            for generalisation in self.generalisations.values()
+            for label in generalisation.absorbs
+        }
 
     def total(self, key: str) -> int:
         """The sum of a count over all batches."""
@@ -243,7 +247,7 @@ def read_published(tree: FileTree) -> Published:
     """Read the documents of either sort of directory."""
     names = tree.names()
     if CONFIG not in names:
-        return _one_generalisation(tree)
+        return _read_generalisation(tree)
     config: Json = _read(tree, CONFIG, Json)
     return Published(
         is_campaign=True,
@@ -262,15 +266,15 @@ def read_published(tree: FileTree) -> Published:
     )
 
 
-def _one_generalisation(tree: FileTree) -> Published:
+def _read_generalisation(tree: FileTree) -> Published:
     discovery = _read(tree, DISCOVERY, PublishedDiscovery)
     infos: Json = _read(tree, INFOS, Json) if INFOS in tree.names() else {}
     return Published(
         is_campaign=False,
         predictors=_predictors(infos, INFOS) if infos else (),
         config={**infos, "abstraction_config": discovery.config},
-        discoveries={ONE: discovery},
-        traces={ONE: _read(tree, WITNESS, _Witness).trace},
+        discoveries={SINGLE_LABEL: discovery},
+        traces={SINGLE_LABEL: _read(tree, WITNESS, _Witness).trace},
     )
 
 
@@ -279,31 +283,31 @@ def _read(tree: FileTree, name: str, shape: Any, *, finite: bool = True) -> Any:
     return read_shape(shape, read_json(tree, name, finite=finite), name)
 
 
-class _Asked(PublishedPart):
+class _Predictors(PublishedPart):
     predictors: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=LABEL_LENGTH, pattern=r"\S")]],
         Field(min_length=1),
     ]
 
     @model_validator(mode="after")
-    def _has_each_once(self) -> Self:
+    def _check_unique(self) -> Self:
         if len(set(self.predictors)) < len(self.predictors):
             raise ValueError("predictors: the names of the tools are expected, each once")
         return self
 
 
 def _predictors(config: Json, name: str) -> tuple[str, ...]:
-    return tuple(read_shape(_Asked, config, name).predictors)
+    return tuple(read_shape(_Predictors, config, name).predictors)
 
 
 def _report(data: Json) -> PublishedReport:
     report: _Report = read_shape(_Report, data, REPORT)
     facts = {key: value for key, value in data.items() if key != "per_batch_stats"}
     generalisations = {
-        one.label: one
+        generalisation.label: generalisation
         for batch in report.batches
         for sample in batch.samples
-        for one in sample.generalisations
+        for generalisation in sample.generalisations
     }
     batches = [batch for batch in data.get("per_batch_stats") or [] if isinstance(batch, dict)]
     return PublishedReport(facts, batches, generalisations)

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from inference.formats.archived_parts import StrictJsonError, load
 from inference.formats.problems import ExchangeError
 from inference.predictors.protocol import Answer, Failure
-from inference.predictors.samples import LONGEST_CODE, Sample
+from inference.predictors.samples import MAX_CODE_BYTES, Sample
 
 MAGIC = b"SQLite format 3\0"
 DATABASE_LIMIT = 2 << 30  # bytes
@@ -66,8 +66,8 @@ class Measurements:
 
     def counts(self) -> tuple[int, int, int]:
         """How many series, blocks and answers there are."""
-        found = [next(self._rows(f"SELECT COUNT(*) FROM {table}"))[0] for table in _TABLES]  # noqa: S608 constants
-        return found[0], found[1], found[2]
+        counts = [next(self._rows(f"SELECT COUNT(*) FROM {table}"))[0] for table in _TABLES]  # noqa: S608 constants
+        return counts[0], counts[1], counts[2]
 
     def sizes(self) -> dict[int, int]:
         """{series: its number of blocks}, in the order of the series' numbers."""
@@ -81,7 +81,7 @@ class Measurements:
 
         A tool that was not asked about a block gets "no number" for an answer.
         """
-        place = {name: at for at, name in enumerate(predictors)}
+        positions = {name: at for at, name in enumerate(predictors)}
         heads = {
             row[0]: row[1:] for row in self._rows("SELECT series_id, source_computer, timestamp FROM series")
         }
@@ -94,32 +94,32 @@ class Measurements:
             where = f"{self.name}, series {number}"
             computer, at = heads.get(number, ("", 0))
             samples = [
-                self._sample(list(in_block), place)
+                self._sample(list(in_block), positions)
                 for _, in_block in groupby(in_series, key=lambda row: row[1])
             ]
-            timed = all(len(sample.seconds) == len(place) for sample in samples)
+            timed = all(len(sample.seconds) == len(positions) for sample in samples)
             yield Series(
                 _typed(number, int, where),
                 _typed(computer, str, where),
                 _typed(at, int, where),
-                tuple(samples if timed else (Sample(one.code, one.answers) for one in samples)),
+                tuple(samples if timed else (Sample(untimed.code, untimed.answers) for untimed in samples)),
             )
 
-    def _sample(self, rows: Sequence[tuple[Any, ...]], place: Mapping[str, int]) -> Sample:
+    def _sample(self, rows: Sequence[tuple[Any, ...]], positions: Mapping[str, int]) -> Sample:
         where = f"{self.name}, measurement {rows[0][1]}"
-        answers: list[Answer | None] = [None] * len(place)
-        seconds: list[float | None] = [None] * len(place)
+        answers: list[Answer | None] = [None] * len(positions)
+        seconds: list[float | None] = [None] * len(positions)
         for *_, predictor, result, remark in rows:
             if predictor is None:
                 continue
-            if predictor not in place:
+            if predictor not in positions:
                 raise ExchangeError(
-                    f"{where}: {predictor!r} is none of the campaign's tools {', '.join(place)}"
+                    f"{where}: {predictor!r} is none of the campaign's tools {', '.join(positions)}"
                 )
-            answers[place[predictor]], seconds[place[predictor]] = _answer(result, remark, where)
+            answers[positions[predictor]], seconds[positions[predictor]] = _answer(result, remark, where)
         times = tuple(second for second in seconds if second is not None)
         missing = Answer(failure=Failure.NO_NUMBER, detail="not asked")
-        return Sample(_code(rows[0][2], where), tuple(one or missing for one in answers), times)
+        return Sample(_code(rows[0][2], where), tuple(answer or missing for answer in answers), times)
 
     def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         try:
@@ -130,7 +130,7 @@ class Measurements:
 
 
 @contextmanager
-def opened(path: Path, name: str) -> Iterator[Measurements]:
+def open_measurements(path: Path, name: str) -> Iterator[Measurements]:
     """Open such a database. Raises `ExchangeError` where the file is none."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
@@ -146,7 +146,7 @@ def opened(path: Path, name: str) -> Iterator[Measurements]:
             for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "mmap_size=0"):
                 connection.execute(f"PRAGMA {pragma}")
             _check_schema(connection, name)
-            connection.set_authorizer(_allowed)
+            connection.set_authorizer(_authorise)
         except _BROKEN as error:
             raise ExchangeError(f"{name} cannot be read: {error}") from error
         yield Measurements(connection, name)
@@ -164,12 +164,12 @@ def _check_schema(connection: sqlite3.Connection, name: str) -> None:
             raise ExchangeError(
                 f"{name} has no table {table}: the measurements of an AnICA campaign are expected"
             )
-        found = {row[1] for row in connection.execute(f"PRAGMA table_xinfo({table})") if row[6] == 0}
-        if missing := [column for column in columns if column not in found]:
+        existing = {row[1] for row in connection.execute(f"PRAGMA table_xinfo({table})") if row[6] == 0}
+        if missing := [column for column in columns if column not in existing]:
             raise ExchangeError(f"{name}: the table {table} has no column {missing[0]}")
 
 
-def _allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+def _authorise(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     """What SQLite may do on behalf of a statement: read the known tables, and count."""
     if action == sqlite3.SQLITE_SELECT or (action == sqlite3.SQLITE_READ and first in _READS):
         return sqlite3.SQLITE_OK
@@ -195,17 +195,21 @@ def _code(value: Any, where: str) -> bytes:
         code = bytes.fromhex(_typed(value, str, f"{where}, input"))
     except ValueError as error:
         raise ExchangeError(f"{where}: {value[:60]!r} is no machine code in hexadecimal digits") from error
-    if not 0 < len(code) <= LONGEST_CODE:
-        raise ExchangeError(f"{where}: a block has 1 to {LONGEST_CODE:,} bytes, not {len(code):,}")
+    if not 0 < len(code) <= MAX_CODE_BYTES:
+        raise ExchangeError(f"{where}: a block has 1 to {MAX_CODE_BYTES:,} bytes, not {len(code):,}")
     return code
 
 
 def _answer(result: Any, remark: Any, where: str) -> tuple[Answer, float | None]:
     """What one run of a tool gave, and the seconds that it took where that is noted."""
-    said = _remark(remark, where)
-    took = said.get("rt")
-    seconds = float(took) if isinstance(took, (int, float)) and math.isfinite(took) and took >= 0 else None
-    complaint = " ".join(str(said.get("error", "")).split())[:DETAIL_LENGTH]
+    fields = _remark(remark, where)
+    run_time = fields.get("rt")
+    seconds = (
+        float(run_time)
+        if isinstance(run_time, (int, float)) and math.isfinite(run_time) and run_time >= 0
+        else None
+    )
+    complaint = " ".join(str(fields.get("error", "")).split())[:DETAIL_LENGTH]
     if result is None or (isinstance(result, (int, float)) and result < 0):
         return Answer(failure=_failure(complaint), detail=complaint), seconds
     if not isinstance(result, (int, float)) or not math.isfinite(result):
@@ -218,20 +222,20 @@ def _remark(remark: Any, where: str) -> Mapping[str, Any]:
     if remark is None or remark == "":
         return {}
     try:
-        said = load(_typed(remark, str, f"{where}, remark"), "remark", MOST_VALUES)
+        fields = load(_typed(remark, str, f"{where}, remark"), "remark", MOST_VALUES)
     except StrictJsonError:
         return {"error": remark}
-    return said if isinstance(said, dict) else {"error": remark}
+    return fields if isinstance(fields, dict) else {"error": remark}
 
 
 def _failure(complaint: str) -> Failure:
     """Which sort of failure a complaint tells of; the published tool does not tell them apart."""
-    said = complaint.lower()
+    text = complaint.lower()
     for words, failure in (
         (_TIMEOUTS, Failure.TIMEOUT),
         (_CRASHES, Failure.CRASH),
         (_UNSUPPORTED, Failure.UNSUPPORTED),
     ):
-        if any(word in said for word in words):
+        if any(word in text for word in words):
             return failure
     return Failure.NO_NUMBER

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anica_app.core.block_domain import generality_of
-from anica_app.core.domain.documents import expanded
-from anica_app.core.search.judging import InterestJudge
-from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
+from anica_app.core.domain.documents import expanded_document
+from anica_app.core.search.interestingness import InterestJudge
+from anica_app.formats.anica_abstract import NotTranslatable, abstract_document, expansion_document
 from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace, ReportedGeneralisation
 from anica_app.formats.anica_measurements import Measurements, Series
 from anica_app.formats.campaign_values import (
@@ -28,16 +28,16 @@ from anica_app.formats.value_documents import Spooled
 from inference.core.protocols import Json
 from inference.predictors.samples import Sample, pack
 
-TAKEN_UNSEEN = "taken without sampling"
+ACCEPTED_UNSAMPLED = "taken without sampling"
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Hears how many blocks of how many are read; may raise in order to stop."""
 
 _ORDER = re.compile(r".*_g([0-9]{1,4})")
 
 
 @dataclass
-class _Found:
+class _EvaluatedBatch:
     """A batch of blocks, packed, with what it means: how many are interesting, and how much on average."""
 
     packed: bytes
@@ -47,20 +47,20 @@ class _Found:
 
 
 @dataclass
-class Gathering:
+class CampaignBuilder:
     """Fills the values of one campaign; `steps_of`: {series: the steps that rest on it}."""
 
     rows: SpooledCampaign
     published: Published
     judge: InterestJudge | None
-    told: Told | None
-    steps_of: dict[int, list[StepValue]] = field(default_factory=lambda: defaultdict(list))
-    unsayable: dict[str, str] = field(default_factory=dict)
+    on_progress: OnProgress | None
+    steps_by_series: dict[int, list[StepValue]] = field(default_factory=lambda: defaultdict(list))
+    untranslated: dict[str, str] = field(default_factory=dict)
     packed: dict[int, Spooled] = field(default_factory=dict)
     means: dict[int, float] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
 
-    def gather(self, measurements: Measurements, predictors: Sequence[str]) -> None:
+    def build(self, measurements: Measurements, predictors: Sequence[str]) -> None:
         """All rows but the campaign's own and the files."""
         sizes = measurements.sizes()
         total, read = sum(sizes.values()), 0
@@ -69,37 +69,37 @@ class Gathering:
         steps = self._steps(self._starts(sizes))
         purposes = self._purposes(sizes)
         for series in measurements.series(predictors):
-            found = self._found(series.samples)
-            self.means[series.number] = math.nan if found.mean is None else found.mean
-            resting = self.steps_of.get(series.number, ())
+            evaluated = self._evaluate(series.samples)
+            self.means[series.number] = math.nan if evaluated.mean is None else evaluated.mean
+            resting = self.steps_by_series.get(series.number, ())
             for step in resting:
-                _fill(step, found)
-            packed = self.rows.spool.keep(found.packed, found.n)
+                _fill(step, evaluated)
+            packed = self.rows.spool.keep(evaluated.packed, evaluated.n)
             if resting:
                 self.packed[series.number] = packed
             else:
-                self.rows.batches.append(self._batch(series, found, packed, purposes))
+                self.rows.batches.append(self._batch(series, evaluated, packed, purposes))
             read += len(series.samples)
-            if self.told is not None:
-                self.told(read, total)
+            if self.on_progress is not None:
+                self.on_progress(read, total)
         self._finish(steps, measurements, sizes)
 
     def _discoveries(self) -> None:
         numbers = self._numbers()
-        for label, one in self.published.discoveries.items():
+        for label, discovery in self.published.discoveries.items():
             rating = self.published.ratings.get(label)
-            abstract = self._abstract(label, one.abstract)
+            abstract = self._abstract(label, discovery.abstract)
             self.rows.discoveries.append(
                 DiscoveryValue(
                     number=numbers[label],
                     label=label,
                     abstract=abstract,
                     generality=generality_of(abstract),
-                    foreign=one.abstract,
-                    length=one.length,
+                    foreign=discovery.abstract,
+                    length=discovery.length,
                     interestingness=None if rating is None else rating.mean,
-                    remarks=one.remarks,
-                    facts={} if one.result_ref is None else {"result_ref": one.result_ref},
+                    remarks=discovery.remarks,
+                    facts={} if discovery.result_ref is None else {"result_ref": discovery.result_ref},
                     subsumed_by=None if rating is None else numbers.get(rating.subsumed_by or ""),
                 )
             )
@@ -111,8 +111,8 @@ class Gathering:
     def _abstract(self, label: str, theirs: Json) -> Json | None:
         try:
             return abstract_document(theirs)
-        except Unsayable as error:
-            self.unsayable.setdefault(label, str(error)[:200])
+        except NotTranslatable as error:
+            self.untranslated.setdefault(label, str(error)[:200])
             return None
 
     def _generalisations(self) -> None:
@@ -149,34 +149,34 @@ class Gathering:
         traces = self.published.traces
         used = {step.series for trace in traces.values() for step in trace.steps if step.series is not None}
         size = _setting(self.published.config, "discovery", "generalization_batch_size")
-        found = {}
+        starts = {}
         for label, trace in traces.items():
             series = [step.series for step in trace.steps if step.series is not None]
             before = min(series) - 1 if series else -1
             if before in sizes and before not in used and sizes[before] == (size or sizes[before]):
-                found[label] = before
-        return found
+                starts[label] = before
+        return starts
 
     def _steps(self, starts: Mapping[str, int]) -> dict[int, list[StepValue]]:
-        found = {}
+        steps = {}
         for row in self.rows.generalisations:
             trace = self.published.traces.get(row.label)
             if trace is None:
                 continue
             first = StepValue(number=0, kind="start", taken=True, batch=starts.get(row.label))
-            found[row.number] = [first, *self._trace(row, trace)]
-            for step in found[row.number]:
+            steps[row.number] = [first, *self._trace(row, trace)]
+            for step in steps[row.number]:
                 if step.batch is not None:
-                    self.steps_of[step.batch].append(step)
-        return found
+                    self.steps_by_series[step.batch].append(step)
+        return steps
 
     def _trace(self, row: GeneralisationValue, trace: PublishedTrace) -> list[StepValue]:
-        now: Json | None = row.start
+        current: Json | None = row.start
         rows = []
         for number, step in enumerate(trace.steps, start=1):
-            ours = self._expansion(row.label, trace, step, now)
-            if now is not None and step.taken and step.expansion is not None:
-                now = None if ours is None else expanded(now, ours)
+            ours = self._expansion(row.label, trace, step, current)
+            if current is not None and step.taken and step.expansion is not None:
+                current = None if ours is None else expanded_document(current, ours)
             rows.append(
                 StepValue(
                     number=number,
@@ -184,42 +184,44 @@ class Gathering:
                     expansion=ours,
                     foreign=step.expansion,
                     taken=step.taken,
-                    reason=step.comment or (TAKEN_UNSEEN if step.taken and step.series is None else ""),
+                    reason=step.comment or (ACCEPTED_UNSAMPLED if step.taken and step.series is None else ""),
                     batch=step.series,
                 )
             )
         return rows
 
     def _expansion(
-        self, label: str, trace: PublishedTrace, step: PublishedStep, now: Json | None
+        self, label: str, trace: PublishedTrace, step: PublishedStep, current: Json | None
     ) -> Json | None:
         if step.expansion is None:
             return None
         try:
-            return expansion_document(step.expansion, trace.start, now)
-        except Unsayable as error:
-            self.unsayable.setdefault(label, str(error)[:200])
+            return expansion_document(step.expansion, trace.start, current)
+        except NotTranslatable as error:
+            self.untranslated.setdefault(label, str(error)[:200])
             return None
 
     def _purposes(self, sizes: Mapping[int, int]) -> dict[int, tuple[Purpose, Json]]:
         """What the series are that no step refers to, as far as their sizes and the report tell."""
-        free = [number for number in sizes if number not in self.steps_of]
+        unused = [number for number in sizes if number not in self.steps_by_series]
         size = _setting(self.published.config, "discovery", "discovery_batch_size")
         batches = self.published.report.batches
-        found: dict[int, tuple[Purpose, Json]] = {
-            number: ("minimisation", {}) for number in free if sizes[number] == 1
+        purposes: dict[int, tuple[Purpose, Json]] = {
+            number: ("minimisation", {}) for number in unused if sizes[number] == 1
         }
-        rounds = [number for number in free if sizes[number] == size]
+        rounds = [number for number in unused if sizes[number] == size]
         if len(rounds) == len(batches) and all(
             batch.get("num_sampled") == sizes[number] for number, batch in zip(rounds, batches, strict=True)
         ):
-            found |= {number: ("round", _times(batch)) for number, batch in zip(rounds, batches, strict=True)}
-        return found
+            purposes |= {
+                number: ("round", _times(batch)) for number, batch in zip(rounds, batches, strict=True)
+            }
+        return purposes
 
     def _batch(
         self,
         series: Series,
-        found: _Found,
+        evaluated: _EvaluatedBatch,
         packed: Spooled,
         purposes: Mapping[int, tuple[Purpose, Json]],
     ) -> BatchValue:
@@ -227,23 +229,23 @@ class Gathering:
         return BatchValue(
             number=series.number,
             purpose=purpose,
-            n=found.n,
-            interesting=found.interesting,
+            n=evaluated.n,
+            interesting=evaluated.interesting,
             facts={**facts, "computer": series.computer[:200], "at": series.at},
             samples=packed,
         )
 
-    def _found(self, samples: Sequence[Sample]) -> _Found:
+    def _evaluate(self, samples: Sequence[Sample]) -> _EvaluatedBatch:
         for sample in samples:
             for place, answer in enumerate(sample.answers, start=1):
                 if answer.failure is not None:
                     self.failures[f"{answer.failure} of {place}"] += 1
         packed = pack(samples)
         if self.judge is None:
-            return _Found(packed, len(samples), None, None)
+            return _EvaluatedBatch(packed, len(samples), None, None)
         verdicts = [self.judge.verdict(sample.answers) for sample in samples]
         mean = sum(verdict.value for verdict in verdicts) / len(verdicts) if verdicts else None
-        return _Found(packed, len(samples), sum(verdict.interesting for verdict in verdicts), mean)
+        return _EvaluatedBatch(packed, len(samples), sum(verdict.interesting for verdict in verdicts), mean)
 
     def _finish(
         self,
@@ -252,8 +254,8 @@ class Gathering:
         sizes: Mapping[int, int],
     ) -> None:
         """What is known once all series are through."""
-        for row, one in zip(self.rows.discoveries, self.published.discoveries.values(), strict=True):
-            mean = self.means.get(-1 if one.result_ref is None else one.result_ref, math.nan)
+        for row, published in zip(self.rows.discoveries, self.published.discoveries.values(), strict=True):
+            mean = self.means.get(-1 if published.result_ref is None else published.result_ref, math.nan)
             if row.interestingness is None and not math.isnan(mean):
                 row.interestingness = mean
         for tree in self.rows.generalisations:
@@ -262,17 +264,17 @@ class Gathering:
             for step in tree.steps:  # several can rest on one series
                 step.samples = None if step.batch is None else self.packed.get(step.batch)
         series, blocks, answers = measurements.counts()
-        missing = sorted(number for number in self.steps_of if number not in sizes)
+        missing = sorted(number for number in self.steps_by_series if number not in sizes)
         self.rows.campaign.facts |= {
             "counts": {"series": series, "blocks": blocks, "answers": answers},
             **({"failures": dict(self.failures)} if self.failures else {}),
-            **({"unsayable": self.unsayable} if self.unsayable else {}),
+            **({"unsayable": self.untranslated} if self.untranslated else {}),
             **({"missing_series": missing} if missing else {}),
         }
 
 
-def _fill(step: StepValue, found: _Found) -> None:
-    step.n, step.interesting, step.mean = found.n, found.interesting, found.mean
+def _fill(step: StepValue, evaluated: _EvaluatedBatch) -> None:
+    step.n, step.interesting, step.mean = evaluated.n, evaluated.interesting, evaluated.mean
     if not step.reason and step.interesting is not None:
         step.reason = _reason(step)
 
@@ -297,7 +299,7 @@ def _times(batch: Json) -> Json:
 
 
 def _setting(config: Json, *path: str) -> Any:
-    found: Any = config.get("abstraction_config")
+    value: Any = config.get("abstraction_config")
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -156,14 +156,14 @@ def scheme(name: str) -> str | None:
 def _operands() -> Mapping[str, str]:
     """{lower-case type of operand: as schemes have it}."""
     types = {
-        each
-        for one in target_of(DEFAULT).schemes.schemes()
-        for place in one.operands
-        for each in operand_types(place)
+        operand_type
+        for scheme in target_of(DEFAULT).schemes.schemes()
+        for operand in scheme.operands
+        for operand_type in operand_types(operand)
     }
-    return {each.lower(): each for each in sorted(types)}
+    return {operand_type.lower(): operand_type for operand_type in sorted(types)}
 
 
 @cache
 def _names() -> SchemeNames:
-    return SchemeNames([one.text for one in target_of(DEFAULT).schemes.schemes()])
+    return SchemeNames([scheme.text for scheme in target_of(DEFAULT).schemes.schemes()])

@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from anica_app.formats.value_documents import CampaignContext, HexBytes
-from inference.core.events import Amount, Count, one_of
+from inference.core.events import Amount, Count, choice_validator
 from inference.core.protocols import Json
 from inference.formats.archived_parts import ABSENT, ArchivedPart
 from inference.isa.block_changes import ChangeKind
 from inference.isa.blocks import BlockError, intel_of_bytes
 from inference.predictors.protocol import Failure
 
-_HERE_ALONE = {"against": ("campaign", ("gone", "unseen"), "family"), "judge": ("predictor", (), "")}
+_SITE_IDS = {"against": ("campaign", ("gone", "unseen"), "family"), "judge": ("predictor", (), "")}
 """Of the facts' objects: an id, and the lists of objects with another id."""
 
 Mark = Literal["", "known", "reported", "fixed"]
@@ -29,7 +29,7 @@ def facts_without_ids(facts: Json) -> Json:
     if not facts.get("families"):
         return facts
     families = dict(facts["families"])
-    for name, (own, lists, inner) in _HERE_ALONE.items():
+    for name, (own, lists, inner) in _SITE_IDS.items():
         if families.get(name):
             families[name] = {**families[name], own: None}
             families[name] |= {key: [{**row, inner: None} for row in families[name][key]] for key in lists}
@@ -65,14 +65,14 @@ def _check_range(ends: list[Any]) -> list[Any]:
     return ends
 
 
-OF_EACH_TOOL = AfterValidator(_check_length)
+PER_TOOL = AfterValidator(_check_length)
 Tool = Annotated[Count, AfterValidator(_check_tool)]
 Range = Annotated[list[Amount | None], Field(min_length=2, max_length=2), AfterValidator(_check_range)]
 _Block = Annotated[HexBytes, AfterValidator(check_block)]
 _Text = Annotated[str, Field(max_length=300)]
-_Cycles = Annotated[list[Amount | None], OF_EACH_TOOL]
-_Counts = Annotated[list[Count], OF_EACH_TOOL]
-_Failure = Annotated[str, one_of(["", *Failure])]
+_Cycles = Annotated[list[Amount | None], PER_TOOL]
+_Counts = Annotated[list[Count], PER_TOOL]
+_Failure = Annotated[str, choice_validator(["", *Failure])]
 _Number = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
 _Words = list[Annotated[str, Field(max_length=100)]]
 _RowId = Annotated[int, Field(ge=0, lt=2**63)]
@@ -184,7 +184,7 @@ class ArchivedIdentity(ArchivedPart, extra="forbid"):
 
 
 class _TriedChange(ArchivedPart, extra="forbid"):
-    change: Annotated[str, one_of(list(ChangeKind))]
+    change: Annotated[str, choice_validator(list(ChangeKind))]
     cut: _Words
     code: _Block
     cycles: _Cycles
@@ -194,7 +194,7 @@ class _TriedChange(ArchivedPart, extra="forbid"):
 class _Member(ArchivedPart, extra="forbid"):
     block: _Block
     cycles: _Cycles
-    failures: Annotated[list[_Failure], OF_EACH_TOOL]
+    failures: Annotated[list[_Failure], PER_TOOL]
 
 
 class _Ruling(ArchivedPart, extra="forbid"):

@@ -19,11 +19,11 @@ from pydantic import (
 )
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.features import everything
+from anica_app.core.domain.features import full_vocabulary
 from anica_app.core.errors import AnicaError
-from anica_app.core.families.evidence import DifferingBound
+from anica_app.core.families.causes import DifferingBound
 from anica_app.formats.campaign_facts import (
-    OF_EACH_TOOL,
+    PER_TOOL,
     ArchivedConfig,
     ArchivedIdentity,
     CampaignFacts,
@@ -45,7 +45,7 @@ from anica_app.formats.value_documents import (
     Time,
     shaped,
 )
-from inference.core.events import adapter, one_of
+from inference.core.events import adapter, choice_validator
 from inference.core.protocols import Json
 from inference.formats.problems import ExchangeError
 from inference.formats.sample_document import read_samples, sample_document
@@ -61,7 +61,7 @@ ANICA: Final = "anica"
 def _check_abstract(abstract: Any) -> Any:
     try:
         if abstract is not None:
-            documents.read(abstract, everything())
+            documents.parse_block(abstract, full_vocabulary())
     except AnicaError as error:
         raise ValueError(str(error)) from error
     return abstract
@@ -69,10 +69,10 @@ def _check_abstract(abstract: Any) -> Any:
 
 def _check_expansion(expansion: Any) -> Any:
     try:
-        if isinstance(expansion, dict) and expansion.get("feature", "lock") not in everything().names:
-            raise AnicaError(f"an expansion is about one of {', '.join(everything().names)}")
+        if isinstance(expansion, dict) and expansion.get("feature", "lock") not in full_vocabulary().names:
+            raise AnicaError(f"an expansion is about one of {', '.join(full_vocabulary().names)}")
         if expansion is not None:
-            documents.read_expansion(expansion, everything())
+            documents.parse_expansion(expansion, full_vocabulary())
     except AnicaError as error:
         raise ValueError(str(error)) from error
     return expansion
@@ -254,12 +254,12 @@ class FamilyValue(ArchivedRow):
 
     number: _Count
     name: Annotated[str, Field(min_length=1, max_length=300)]
-    bound: Annotated[str, Field(min_length=1, max_length=16), one_of(list(DifferingBound))]
+    bound: Annotated[str, Field(min_length=1, max_length=16), choice_validator(list(DifferingBound))]
     kind: _Label
     slower: Tool
     identity: Annotated[Json, shaped(ArchivedIdentity)]
     code: Annotated[HexBytes, AfterValidator(check_block)]
-    predictions: Annotated[list[Range], OF_EACH_TOOL]
+    predictions: Annotated[list[Range], PER_TOOL]
     covered: _Count
     own: _Count
     share: _Share

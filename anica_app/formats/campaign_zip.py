@@ -41,7 +41,7 @@ from anica_app.formats.campaign_values import (
 from anica_app.formats.value_documents import ArchivedRow, CampaignContext, Spool, document_of, read_json
 from inference.core.protocols import Json
 from inference.formats.archived_parts import clean_texts, read_shape
-from inference.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree, write_zip
+from inference.formats.file_trees import Directory, FileTree, Subtree, ZipTree, write_zip
 from inference.formats.problems import ExchangeError
 from inference.formats.quoting import json_text
 from inference.isa.targets import target_of
@@ -52,15 +52,15 @@ TITLE = "campaign (zip)"
 MAIN, ALL_DISCOVERIES, ALL_FAMILIES = "campaign.json", "discoveries.json", "families.json"
 GENERALISATIONS, BATCHES, FILES = "generalisations/", "batches/", "files/"
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Hears how many files of how many are written or read; may raise in order to stop."""
 _ZIP = b"PK\x03\x04"
-_MARKS = (CONFIG, DISCOVERY, WITNESS, MAIN)
+_MARKER_FILES = (CONFIG, DISCOVERY, WITNESS, MAIN)
 _EXPECTED = (
     f"campaign.json and discoveries.json of a campaign's archive, {CONFIG} of a campaign of AnICA, or "
     f"{DISCOVERY} and {WITNESS} of a generalisation are expected, in it or in directories of it"
 )
-_SHOWN = 3
+_NAMES_LISTED = 3
 MOST_PARTS = 200
 """Campaigns and generalisations of one archive."""
 
@@ -108,14 +108,14 @@ class CampaignContent:
     parts: int
 
 
-def write_archive(content: CampaignContent, file: BinaryIO, told: Told | None = None) -> None:
+def write_archive(content: CampaignContent, file: BinaryIO, on_progress: OnProgress | None = None) -> None:
     """Write a campaign, one part after another."""
 
     def counted() -> Iterator[tuple[str, list[bytes]]]:
         for count, (path, member) in enumerate(_members(content), start=1):
             yield path, [member]
-            if told is not None:
-                told(count, 3 + content.parts)
+            if on_progress is not None:
+                on_progress(count, 3 + content.parts)
 
     write_zip(file, counted())
 
@@ -145,7 +145,7 @@ def is_campaign_archive(names: Iterable[str]) -> bool:
     return {MAIN, ALL_DISCOVERIES} <= set(names)
 
 
-def read_archive(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
+def read_archive(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledCampaign:
     """Read an archive. Raises `ExchangeError` that says which file is not as it should be, and where."""
     names = tree.names()
     spool = Spool()
@@ -160,12 +160,12 @@ def read_archive(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
     isa = main.isa if target_of(main.isa).blocks is not None else ""
     rows = SpooledCampaign(main.campaign, isa, main.predictors, spool=spool)
     rows.discoveries = read(list[DiscoveryValue], ALL_DISCOVERIES)
-    apart = {MAIN, ALL_DISCOVERIES}
+    read_already = {MAIN, ALL_DISCOVERIES}
     if main.version != WITHOUT_FAMILIES:
         rows.families = read(list[FamilyValue], ALL_FAMILIES)
-        apart.add(ALL_FAMILIES)
-    others = [path for path in names if path not in apart]
-    for count, path in enumerate(others, start=1):
+        read_already.add(ALL_FAMILIES)
+    remaining = [path for path in names if path not in read_already]
+    for count, path in enumerate(remaining, start=1):
         if path.startswith(GENERALISATIONS):
             rows.generalisations.append(read(GeneralisationValue, path))
         elif path.startswith(BATCHES):
@@ -176,8 +176,8 @@ def read_archive(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
             rows.files.append(FileValue(path[len(FILES) :], len(content), packed))
         else:
             raise ExchangeError(f"{path}: no file of this name belongs into the archive of a campaign")
-        if told is not None:
-            told(count, len(others))
+        if on_progress is not None:
+            on_progress(count, len(remaining))
     _check_numbers(rows)
     return rows
 
@@ -209,26 +209,26 @@ def _distinct(numbers: Sequence[int], where: str, complaint: str = "occurs twice
     return distinct
 
 
-class Sort(StrEnum):
+class CampaignFileKind(StrEnum):
     """What a file brings, by its format."""
 
     PUBLISHED = anica_campaigns.TITLE
     ARCHIVE = TITLE
 
 
-def sort_of_path(path: Path) -> Sort | None:
+def kind_of_path(path: Path) -> CampaignFileKind | None:
     """What a file or a directory is; None for anything else."""
     if path.is_dir():
-        below = [path, *(one for one in path.iterdir() if one.is_dir())]
-        marked = any((one / name).is_file() for one in below for name in _MARKS)
-        return Sort.PUBLISHED if marked else None
+        below = [path, *(directory for directory in path.iterdir() if directory.is_dir())]
+        marked = any((directory / name).is_file() for directory in below for name in _MARKER_FILES)
+        return CampaignFileKind.PUBLISHED if marked else None
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        return sort_of_file(file)
+        return kind_of_file(file)
 
 
-def sort_of_file(file: BinaryIO) -> Sort | None:
+def kind_of_file(file: BinaryIO) -> CampaignFileKind | None:
     """What an opened file is, read from its beginning."""
     beginning = file.read(len(_ZIP))
     file.seek(0)
@@ -238,13 +238,13 @@ def sort_of_file(file: BinaryIO) -> Sort | None:
         parts = parts_of(ZipTree(file, "archive"))
     except ExchangeError:
         # One of ours all the same: what is wrong with it is told when it is read.
-        return Sort.ARCHIVE if zipfile.is_zipfile(file) else None
+        return CampaignFileKind.ARCHIVE if zipfile.is_zipfile(file) else None
     finally:
         file.seek(0)
     if not parts:
         return None
     ours = all(is_campaign_archive(part.names()) for part in parts)
-    return Sort.ARCHIVE if ours else Sort.PUBLISHED
+    return CampaignFileKind.ARCHIVE if ours else CampaignFileKind.PUBLISHED
 
 
 def parts_of(tree: FileTree) -> list[FileTree]:
@@ -253,48 +253,48 @@ def parts_of(tree: FileTree) -> list[FileTree]:
     What lacks a file that belongs to it is one as well: what it lacks is told when it is read.
     """
     names = tree.names()
-    tops = {str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).name in _MARKS}
+    tops = {str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).name in _MARKER_FILES}
     if "." in tops:
         return [tree]
     inner = sorted(top for top in tops if not any(top.startswith(f"{other}/") for other in tops))
-    return [PartOfTree(tree, top) for top in inner]
+    return [Subtree(tree, top) for top in inner]
 
 
-def sort_of_content(content: bytes) -> Sort | None:
+def kind_of_content(content: bytes) -> CampaignFileKind | None:
     """What an uploaded file is."""
-    return sort_of_file(io.BytesIO(content))
+    return kind_of_file(io.BytesIO(content))
 
 
-def read_all(tree: FileTree, told: Told | None = None) -> list[SpooledCampaign]:
+def read_all(tree: FileTree, on_progress: OnProgress | None = None) -> list[SpooledCampaign]:
     """All campaigns and generalisations of a tree, each called like its directory.
 
     Raises `ExchangeError` with what is wrong with which of them.
     """
     parts = parts_of(tree)
     if not parts:
-        raise ExchangeError(f"{tree.name} has {_told(tree.names())}; {_EXPECTED}")
+        raise ExchangeError(f"{tree.name} has {_describe_files(tree.names())}; {_EXPECTED}")
     if len(parts) > MOST_PARTS:
         raise ExchangeError(
             f"{tree.name} has {len(parts)} campaigns and generalisations, of {MOST_PARTS} at most"
         )
-    rows, wrong = [], []
+    rows, problems = [], []
     for part in parts:
         try:
-            rows.append(read_part(part, told))
+            rows.append(read_part(part, on_progress))
         except ExchangeError as error:
-            wrong.append(str(error) if part is tree else f"{part.name}: {error}")
-    if wrong:
-        left = f"{len(wrong)} of {len(parts)} cannot be read, so none was imported"
-        raise ExchangeError("\n".join([*([left] if len(parts) > 1 else []), *wrong]))
+            problems.append(str(error) if part is tree else f"{part.name}: {error}")
+    if problems:
+        summary = f"{len(problems)} of {len(parts)} cannot be read, so none was imported"
+        raise ExchangeError("\n".join([*([summary] if len(parts) > 1 else []), *problems]))
     return rows
 
 
-def read_part(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
+def read_part(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledCampaign:
     """A campaign in either of the formats. Raises `ExchangeError`."""
     check_part(tree)
     if is_campaign_archive(tree.names()):
-        return read_archive(tree, told)
-    return anica_campaigns.read_campaign(tree, told)
+        return read_archive(tree, on_progress)
+    return anica_campaigns.read_campaign(tree, on_progress)
 
 
 def check_part(tree: FileTree) -> None:
@@ -308,13 +308,15 @@ def check_part(tree: FileTree) -> None:
         raise ExchangeError(
             f"{tree.name} has {there} and no {lacking[0]}: a generalisation of AnICA has both, and {DATABASE}"
         )
-    raise ExchangeError(f"{tree.name} has {_told(names)}; {_EXPECTED}")
+    raise ExchangeError(f"{tree.name} has {_describe_files(names)}; {_EXPECTED}")
 
 
-def _told(names: Sequence[str]) -> str:
+def _describe_files(names: Sequence[str]) -> str:
     """What files there are, in a few words."""
-    shown = ", ".join(names[:_SHOWN])
-    return f"{len(names)} files ({shown}{', …' if len(names) > _SHOWN else ''})" if names else "no file"
+    listed = ", ".join(names[:_NAMES_LISTED])
+    return (
+        f"{len(names)} files ({listed}{', …' if len(names) > _NAMES_LISTED else ''})" if names else "no file"
+    )
 
 
 def tree_of_path(path: Path) -> FileTree:

@@ -17,7 +17,7 @@ import sys
 
 from inference import __version__
 from inference.agent import fork_server, token
-from inference.agent.connection import AddressError, is_open_to_others, trusting
+from inference.agent.connection import AddressError, is_unencrypted, tls_context
 from inference.agent.core_types import core_types, notice
 from inference.agent.emulated import EmulatedHarness
 from inference.agent.facts import choose_core, facts, unfit
@@ -44,8 +44,8 @@ def main() -> int:
     options = _options()
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO)
     try:
-        if found := token.handed_over(options.token):
-            token.start_anew(found)
+        if exposed := token.exposed_token(options.token):
+            token.restart_without_token(exposed)
         return _run(options)
     except ProtocolError as error:
         log.error("the server is not understood: %s", error)
@@ -82,21 +82,21 @@ def _options() -> argparse.Namespace:
 def _run(options: argparse.Namespace) -> int:
     if not options.token_file:
         raise UsageError(f"a token is needed: {token.FILE_OPTION} FILE, or {token.FILE_OPTION} - and type it")
-    if is_open_to_others(options.server):
+    if is_unencrypted(options.server):
         log.warning("%s is not https://: the token can be read on the way there", options.server)
-    tls = trusting(options.ca)  # before another user is become, who cannot read the file perhaps
+    tls = tls_context(options.ca)  # before another user is become, who cannot read the file perhaps
     _check_user(options)
     try:
         core = choose_core(options.core)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    if told := notice(core, core_types()):
-        log.info("%s", told)
-    known = _facts(core, emulated=options.emulated)
+    if message := notice(core, core_types()):
+        log.info("%s", message)
+    computer = _facts(core, emulated=options.emulated)
     # Before there is any thread, and while root may still raise the priority; no code runs where it cannot.
     connection = (
         None
-        if known["unfit"]
+        if computer["unfit"]
         else fork_server.start(core, _NICENESS, options.user, sandboxed=not options.without_sandbox)
     )
     # From here on this process has a secret, which those that measure never had.
@@ -107,13 +107,13 @@ def _run(options: argparse.Namespace) -> int:
         become(options.user)
     if options.die_with_parent and not die_with_parent(parent):
         return 0
-    return asyncio.run(_serve(options.server, secret, tls, connection, known, core))
+    return asyncio.run(_serve(options.server, secret, tls, connection, computer, core))
 
 
 def _facts(core: int | None, *, emulated: bool) -> Json:
     """The computer's facts; with `emulated`, an emulator is no reason not to run code."""
-    found = facts(core)
-    return {**found, "unfit": unfit(found["system"], found["machine"])} if emulated else found
+    computer = facts(core)
+    return {**computer, "unfit": unfit(computer["system"], computer["machine"])} if emulated else computer
 
 
 def _check_user(options: argparse.Namespace) -> None:
@@ -136,7 +136,7 @@ async def _serve(
     secret: str,
     tls: ssl.SSLContext,
     connection: socket.socket | None,
-    known: Json,
+    computer: Json,
     core: int | None,
 ) -> int:
     """Until stopped; the exit status is 1 where the fork server ended, which only a new agent can replace."""
@@ -153,29 +153,29 @@ async def _serve(
         log.error("the process that starts measuring processes has ended: start this agent again")
         task.cancel()
 
-    unfit = known["unfit"]
+    reason = computer["unfit"]
     harness: LocalHarness | UnfitHarness
     if connection is None:
-        harness = UnfitHarness(unfit)
+        harness = UnfitHarness(reason)
     else:
-        avx = "avx" in known["flags"]
+        avx = "avx" in computer["flags"]
         target = native()
-        answers = target.documented(known)
-        kind = EmulatedHarness if known.get("emulated") else LocalHarness
+        answers = target.documented(computer)
+        kind = EmulatedHarness if computer.get("emulated") else LocalHarness
         harness = kind(ForkServer(connection, lose_fork_server), answers, avx=avx)
         try:
             await harness.preflight(target.frame(avx=avx), Settings())
         except UnfitError as error:
-            unfit = str(error)
-    if unfit:
-        log.error("cannot measure here: %s", unfit)
+            reason = str(error)
+    if reason:
+        log.error("cannot measure here: %s", reason)
 
-    def now() -> Json:
-        found = {"unfit": unfit, "confinement": dict(harness.confinement), **harness.counters}
-        return {**facts(core), **found}
+    def current_facts() -> Json:
+        state = {"unfit": reason, "confinement": dict(harness.confinement), **harness.counters}
+        return {**facts(core), **state}
 
     with contextlib.suppress(asyncio.CancelledError):
-        await run_agent(server, secret, harness, now, __version__, tls)
+        await run_agent(server, secret, harness, current_facts, __version__, tls)
     return status
 
 

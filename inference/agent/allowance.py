@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 PER_SECOND = 20.0
-AT_ONCE = 100.0
+BURST = 100.0
 
 
 class Allowance:
@@ -14,15 +14,15 @@ class Allowance:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._left = AT_ONCE
-        self._seen = clock()
+        self._available = BURST
+        self._updated = clock()
 
     def allows(self) -> bool:
         """Count one message; False where it is one too many."""
         now = self._clock()
-        self._left = min(AT_ONCE, self._left + (now - self._seen) * PER_SECOND)
-        self._seen = now
-        if self._left < 1:
+        self._available = min(BURST, self._available + (now - self._updated) * PER_SECOND)
+        self._updated = now
+        if self._available < 1:
             return False
-        self._left -= 1
+        self._available -= 1
         return True

@@ -27,10 +27,10 @@ _PARTS = {
 }  # fmt: skip
 """{(implementer, part): name} as the main identification register (MIDR_EL1) has them."""
 
-_PRETENDED = ("fp", "asimd", "aes", "pmull", "sha1", "sha2", "crc32")
+_EMULATED_FEATURES = ("fp", "asimd", "aes", "pmull", "sha1", "sha2", "crc32")
 """Features that emulators of Armv8-A have."""
 
-_TRUE_MACHINE = Path("/proc/sys/kernel/arch")  # since Linux 6.1
+_KERNEL_MACHINE = Path("/proc/sys/kernel/arch")  # since Linux 6.1
 
 
 def description(processor: Mapping[str, str], emulated: str = "") -> Json:
@@ -40,8 +40,8 @@ def description(processor: Mapping[str, str], emulated: str = "") -> Json:
     """
     if emulated:
         unknown = ("implementer", "part", "revision", "family", "model", "stepping", "microcode")
-        nobody = {"vendor": "", **dict.fromkeys(unknown)}
-        return {"cpu": f"AArch64 in {emulated}", "flags": list(_PRETENDED), **nobody}
+        no_identity = {"vendor": "", **dict.fromkeys(unknown)}
+        return {"cpu": f"AArch64 in {emulated}", "flags": list(_EMULATED_FEATURES), **no_identity}
     implementer, part = _hexadecimal(processor, "implementer"), _hexadecimal(processor, "part")
     maker = _IMPLEMENTERS.get(implementer or 0, "")
     name = _PARTS.get((implementer or 0, part or 0), "")
@@ -58,14 +58,14 @@ def description(processor: Mapping[str, str], emulated: str = "") -> Json:
     }
 
 
-def emulator(machine: str, processor: Mapping[str, str], true_machine: Path = _TRUE_MACHINE) -> str:
+def emulator(machine: str, processor: Mapping[str, str], kernel_machine: Path = _KERNEL_MACHINE) -> str:
     """What executes the code of `machine`, of AArch64, in place of such a processor; "" for nothing.
 
     QEMU's user mode lets programs of another processor run under the kernel of this one, which shows its own
     processors: no AArch64 computer has entries of x86.
     """
     try:
-        kernel = true_machine.read_text().strip()
+        kernel = kernel_machine.read_text().strip()
     except OSError:
         kernel = machine
     if kernel != machine or "vendor_id" in processor or "QEMU" in processor.get("model name", ""):

@@ -38,7 +38,7 @@ _SAVE = bytes.fromhex("53 55 4154 4155 4156 4157")  # push rbx, rbp, r12 to r15
 _RESTORE = bytes.fromhex("415f 415e 415d 415c 5d 5b")
 _PLAIN_FLAGS = bytes.fromhex("6802020000 9d")  # push 0x202; popfq: no trap, no alignment check, upwards
 _RESET_X87 = bytes.fromhex("dbe3")  # fninit
-_FILLED = {
+_FPU_FILL = {
     "": b"",
     # Seven times fld qword ptr [rax+VECTOR]; fld1: the stack is full, with one on top.
     "x87": _RESET_X87 + 7 * bytes([0xDD, 0x40, VECTOR]) + bytes.fromhex("d9e8"),
@@ -63,12 +63,12 @@ class Layout:
 
 def state_of(frame: Frame, layout: Layout, code_bytes: int, source: int, pages: int) -> bytes:
     """The state before a block runs; `pages`: address of the list of pages that it touches."""
-    whole = bytearray(STATE_BYTES)
+    state = bytearray(STATE_BYTES)
     words = {LOW: layout.code, HIGH: layout.code + code_bytes, LEFT: frame.pages, SOURCE: source, NEXT: pages}
     for place, value in {**words, VECTOR: frame.vector, PATTERN: frame.memory}.items():
-        whole[place : place + 8] = (value % 2**64).to_bytes(8, "little")
-    whole[OUR_CONTROL : OUR_CONTROL + 4] = _DAZ_FTZ.to_bytes(4, "little")
-    return bytes(whole)
+        state[place : place + 8] = (value % 2**64).to_bytes(8, "little")
+    state[OUR_CONTROL : OUR_CONTROL + 4] = _DAZ_FTZ.to_bytes(4, "little")
+    return bytes(state)
 
 
 def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
@@ -76,23 +76,23 @@ def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: boo
 
     Raises `FrameError`.
     """
-    if frame.fpu not in _FILLED:
-        raise FrameError(f"fpu must be one of {', '.join(filter(None, _FILLED))}, not {frame.fpu!r}")
+    if frame.fpu not in _FPU_FILL:
+        raise FrameError(f"fpu must be one of {', '.join(filter(None, _FPU_FILL))}, not {frame.fpu!r}")
     unknown = sorted(frame.registers.keys() - set(REGISTERS))
     if unknown:
         raise FrameError(f"there is no general-purpose register {unknown[0]!r}")
     begin = _begin(frame, layout, refills=refills)
     start = _SAVE + _set("rax", layout.state)
     start += bytes.fromhex("48896040 48897848 0fae5850 0fae5054")  # keep rsp, iterations, mxcsr; set mxcsr
-    once, again = (b"", begin) if frame.unrolled else (begin, b"")
-    start_length = len(start) + _ESCAPE_BYTES + len(once)
-    padding = _NOP * ((frame.offset - start_length - len(again)) % _LINE)
+    initial, per_iteration = (b"", begin) if frame.unrolled else (begin, b"")
+    start_length = len(start) + _ESCAPE_BYTES + len(initial)
+    padding = _NOP * ((frame.offset - start_length - len(per_iteration)) % _LINE)
     start_length += len(padding)
-    repeated = again + body
-    back = _again(frame, at + start_length, len(repeated), layout)
-    escape = at + start_length + len(repeated) + len(back)
+    repeated = per_iteration + body
+    loop_branch = _loop_branch(frame, at + start_length, len(repeated), layout)
+    escape = at + start_length + len(repeated) + len(loop_branch)
     start += _set("rcx", escape) + bytes.fromhex("48894810")  # mov [rax+ESCAPE], rcx
-    return start + once + padding + repeated + back + _end(frame, layout)
+    return start + initial + padding + repeated + loop_branch + _end(frame, layout)
 
 
 def _begin(frame: Frame, layout: Layout, *, refills: bool) -> bytes:
@@ -101,7 +101,7 @@ def _begin(frame: Frame, layout: Layout, *, refills: bool) -> bytes:
     if refills:
         # mov rdi, [rax+SOURCE]; mov rdx, rax; mov rax, [rax+PATTERN]; mov ecx, 512; rep stosq; mov rax, rdx
         code += bytes.fromhex("488b7830 4889c2 488b4060 b900020000 f348ab 4889d0")
-    code += _fill_vectors(frame) + _FILLED[frame.fpu]
+    code += _fill_vectors(frame) + _FPU_FILL[frame.fpu]
     counter = frame.counter_register
     if not frame.unrolled and counter:
         number = REGISTERS.index(counter)  # mov counter, [rax+COUNTER]
@@ -113,7 +113,7 @@ def _begin(frame: Frame, layout: Layout, *, refills: bool) -> bytes:
     return code + (_FENCE if frame.unrolled else b"")
 
 
-def _again(frame: Frame, start: int, length: int, layout: Layout) -> bytes:
+def _loop_branch(frame: Frame, start: int, length: int, layout: Layout) -> bytes:
     """Count an iteration and go back to the start of the body unless it was the last."""
     state = (layout.state + COUNTER).to_bytes(8, "little")
     if frame.unrolled:
@@ -150,7 +150,7 @@ def _fill_vectors(frame: Frame) -> bytes:
         raise FrameError(f"mask registers have 16 or 64 bits, not {frame.mask_bits}")
     at = bytes([VECTOR // 8])
     filled = b"".join(x86_registers.broadcast(number, 0, at) for number in range(32))
-    return _CLEAR_ALL + filled + x86_registers.fill_masks(frame.mask_bits, ones=not frame.clear_masks)
+    return _CLEAR_ALL + filled + x86_registers.fill_masks(frame.mask_bits, all_set=not frame.clear_masks)
 
 
 def _fill_vector(number: int, *, avx: bool) -> bytes:

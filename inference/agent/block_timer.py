@@ -44,62 +44,62 @@ class BlockTimer(Timer):
             raise FrameError(f"a block touches 1 to {MOST_PAGES} pages, not {frame.pages}")
         if frame.counter_register not in ("", *block_frame.COUNTERS):
             raise FrameError(f"no iterations can be counted in {frame.counter_register!r}")
-        self._surroundings = frame
-        self._space = BlockMemory(frame)
+        self._block_frame = frame
+        self._block_memory = BlockMemory(frame)
 
     def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
         """One pass; see `Timer.time`. `HarnessError` also where a block touches what it must not."""
         if len(item.code) > LONGEST:
             raise HarnessError(f"the copies of a block have at most {LONGEST} bytes, not {len(item.code)}")
-        if self._surroundings.unrolled and item.half_copies == item.copies:
+        if self._block_frame.unrolled and item.half_copies == item.copies:
             raise HarnessError("an unrolled block is timed in two lengths")
         try:
-            self._space.begin()
-            whole, half = self._bodies(item)
-            if self._surroundings.unrolled:
-                timing = self._difference(whole, half, quiet)
+            self._block_memory.begin()
+            full, half = self._bodies(item)
+            if self._block_frame.unrolled:
+                timing = self._difference(full, half, quiet)
             else:
-                timing = self._compare([whole] if item.half_copies == item.copies else [whole, half], quiet)
-            self._space.check()  # whatever was measured of a block that was broken off means nothing
-            counted = {} if item.half_copies == item.copies else self._count([whole, half])
+                timing = self._compare([full] if item.half_copies == item.copies else [full, half], quiet)
+            self._block_memory.check()  # whatever was measured of a block that was broken off means nothing
+            counted = {} if item.half_copies == item.copies else self._count([full, half])
         except TouchError as error:
             raise HarnessError(str(error)) from error
         finally:
-            self._space.release()
+            self._block_memory.release()
             self._check_code()
         return replace(timing, counters=counted)
 
-    def _difference(self, whole: Body, half: Body, quiet: float | None) -> Timing:
+    def _difference(self, full: Body, half: Body, quiet: float | None) -> Timing:
         """What the copies take that the one has more than the other, per copy."""
-        (longer, copies), (shorter, half_copies) = whole, half
+        (longer, copies), (shorter, half_copies) = full, half
         long, short = self._compare([(longer, 1)], quiet), self._compare([(shorter, 1)], quiet)
         cycles = (long.cycles - short.cycles) / (copies - half_copies)
-        self._space.check()
+        self._block_memory.check()
         if cycles <= 0:
             raise DisturbedError(long.cycles / copies)
         return replace(long, cycles=cycles, sentinel=max(long.sentinel, short.sentinel))
 
     def _bodies(self, item: BatchItem) -> list[Body]:
         """The functions of both lengths, all their memory mapped."""
-        unrolled = self._surroundings.unrolled
-        bodies = self._placed(item, refills=not unrolled)
+        unrolled = self._block_frame.unrolled
+        bodies = self._place_bodies(item, refills=not unrolled)
         self._warm_up(bodies)
-        if unrolled and not self._space.is_as_it_was():
-            bodies = self._placed(item, refills=True)
-            self._space.refill()
+        if unrolled and not self._block_memory.is_as_it_was():
+            bodies = self._place_bodies(item, refills=True)
+            self._block_memory.refill()
             self._warm_up(bodies)
         return bodies
 
     def _warm_up(self, bodies: Sequence[Body]) -> None:
         for function, _ in bodies:
             function(1, 0)
-            self._space.check()
+            self._block_memory.check()
 
-    def _placed(self, item: BatchItem, *, refills: bool) -> list[Body]:
-        layout, codes = self._space.layout, {}
+    def _place_bodies(self, item: BatchItem, *, refills: bool) -> list[Body]:
+        layout, codes = self._block_memory.layout, {}
         for offset, body in ((0, item.code), (CODE_BYTES // 2, item.code[: item.half_bytes])):
             codes[offset] = block_frame.function(
-                self._surroundings, body, layout.code + offset, layout, refills=refills
+                self._block_frame, body, layout.code + offset, layout, refills=refills
             )
-        whole, half = self._space.place(codes)
-        return [(whole, item.copies), (half, item.half_copies)]
+        full, half = self._block_memory.place(codes)
+        return [(full, item.copies), (half, item.half_copies)]

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from inference.agent.protocol import BatchItem
 
 COPIES = 120
-NEAR = 0.04
+TOLERANCE = 0.04
 """Relative deviation from a known time up to which a block counts as undisturbed."""
 
 
 @dataclass(frozen=True)
-class KnownBlock:
+class ReferenceBlock:
     """A block of independent instructions, and the cycles per instruction that a core may show."""
 
     name: str
@@ -35,8 +35,8 @@ def item(name: str, instructions: Sequence[bytes]) -> BatchItem:
     )
 
 
-_REMEMBERED = 40
-_ENOUGH = 5
+_HISTORY_LENGTH = 40
+_LEAST_ANSWERS = 5
 
 
 @dataclass
@@ -48,61 +48,66 @@ class CheckAnswers:
     anything on a disturbed computer, too fast ones included.
     """
 
-    known: Mapping[str, float]
+    documented: Mapping[str, float]
     _answers: dict[str, deque[float]] = field(default_factory=dict)
-    _seen: Counter[tuple[str, float]] = field(default_factory=Counter)
+    _near_counts: Counter[tuple[str, float]] = field(default_factory=Counter)
 
-    def take(self, check: KnownBlock, cycles: float) -> None:
+    def record(self, check: ReferenceBlock, cycles: float) -> None:
         """A new answer of one check."""
-        self._answers.setdefault(check.name, deque(maxlen=_REMEMBERED)).append(cycles)
+        self._answers.setdefault(check.name, deque(maxlen=_HISTORY_LENGTH)).append(cycles)
         for value in check.plausible:
-            self._seen[check.name, value] += abs(cycles / value - 1) <= NEAR
+            self._near_counts[check.name, value] += abs(cycles / value - 1) <= TOLERANCE
 
-    def deviations(self, wanted: Sequence[KnownBlock]) -> dict[str, float]:
+    def deviations(self, checks: Sequence[ReferenceBlock]) -> dict[str, float]:
         """{check: latest answer / true one − 1} of those that have been asked."""
-        return {check.name: self._deviation(check) for check in wanted if check.name in self._answers}
+        return {check.name: self._deviation(check) for check in checks if check.name in self._answers}
 
-    def latest(self, wanted: Sequence[KnownBlock]) -> dict[str, tuple[float, float | None]]:
+    def latest(self, checks: Sequence[ReferenceBlock]) -> dict[str, tuple[float, float | None]]:
         """{check: (its latest answer, its true time)}, cycles per instruction."""
         return {
-            check.name: (self._answers[check.name][-1], self.true(check))
-            for check in wanted
+            check.name: (self._answers[check.name][-1], self.true_cycles(check))
+            for check in checks
             if check.name in self._answers
         }
 
-    def noise(self, wanted: Sequence[KnownBlock]) -> float | None:
+    def noise(self, checks: Sequence[ReferenceBlock]) -> float | None:
         """The median absolute deviation of the latest answers."""
-        found = self.deviations(wanted)
-        return statistics.median(abs(value) for value in found.values()) if found else None
+        deviations = self.deviations(checks)
+        return statistics.median(abs(value) for value in deviations.values()) if deviations else None
 
-    def trouble(self, wanted: Sequence[KnownBlock]) -> str:
+    def disturbance(self, checks: Sequence[ReferenceBlock]) -> str:
         """What is disturbed at the moment, in words; empty where nothing is."""
-        off = {name: value for name, value in self.deviations(wanted).items() if abs(value) > NEAR}
-        if not off:
+        deviations = {
+            name: value for name, value in self.deviations(checks).items() if abs(value) > TOLERANCE
+        }
+        if not deviations:
             return ""
-        name = max(off, key=lambda one: abs(off[one]))
-        how = "slower" if off[name] > 0 else "faster"
-        return f"{name} are {100 * abs(off[name]):.0f} % {how} than they should be"
+        name = max(deviations, key=lambda check: abs(deviations[check]))
+        how = "slower" if deviations[name] > 0 else "faster"
+        return f"{name} are {100 * abs(deviations[name]):.0f} % {how} than they should be"
 
-    def contradiction(self, wanted: Sequence[KnownBlock]) -> str:
+    def contradiction(self, checks: Sequence[ReferenceBlock]) -> str:
         """Why the clock cannot be trusted: something is always faster than it can be; empty otherwise."""
-        for check in wanted:
+        for check in checks:
             answers = self._answers.get(check.name, ())
-            least = self.known.get(check.name, min(check.plausible))
-            if len(answers) >= _ENOUGH and (typical := statistics.median(answers)) < least * (1 - 2 * NEAR):
+            least = self.documented.get(check.name, min(check.plausible))
+            if len(answers) >= _LEAST_ANSWERS and (typical := statistics.median(answers)) < least * (
+                1 - 2 * TOLERANCE
+            ):
                 return (
                     f"{check.name} take {typical:.3f} cycles each where {least:.3f} is the least possible: "
                     "the chain of dependent additions is no clock on this computer"
                 )
         return ""
 
-    def true(self, check: KnownBlock) -> float | None:
+    def true_cycles(self, check: ReferenceBlock) -> float | None:
         """The documented time, else the shortest plausible one seen more than by chance, if there is any."""
-        if check.name in self.known:
-            return self.known[check.name]
+        if check.name in self.documented:
+            return self.documented[check.name]
         return min(
-            (value for value in check.plausible if self._seen[check.name, value] >= _ENOUGH), default=None
+            (value for value in check.plausible if self._near_counts[check.name, value] >= _LEAST_ANSWERS),
+            default=None,
         )
 
-    def _deviation(self, check: KnownBlock) -> float:
-        return self._answers[check.name][-1] / (self.true(check) or check.plausible[0]) - 1
+    def _deviation(self, check: ReferenceBlock) -> float:
+        return self._answers[check.name][-1] / (self.true_cycles(check) or check.plausible[0]) - 1

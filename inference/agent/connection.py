@@ -31,7 +31,7 @@ class AddressError(ValueError):
     """The server's address is none."""
 
 
-def trusting(authority: str | None) -> ssl.SSLContext:
+def tls_context(authority: str | None) -> ssl.SSLContext:
     """TLS that checks whom it talks to, by the certificates of this system or those in a file of one's own.
 
     Raises `AddressError` where there are none in the file.
@@ -89,7 +89,7 @@ def _origin(address: str) -> tuple[str, str | None, int]:
 
 
 @asynccontextmanager
-async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[AgentConnection]:
+async def dial(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[AgentConnection]:
     """Dial the server at its http(s) address. Raises one of the errors above."""
     address = socket_address(server)
     try:
@@ -130,7 +130,7 @@ def socket_address(server: str) -> str:
     return urlunsplit((scheme, parts.netloc, path, "", ""))
 
 
-def is_open_to_others(server: str) -> bool:
+def is_unencrypted(server: str) -> bool:
     """Whether what is said to a server can be read on the way: without TLS, and to another computer."""
     address = socket_address(server)
     return address.startswith("ws:") and not _is_loopback(address)

@@ -28,45 +28,47 @@ class CoreType:
 
 def core_types(devices: Path = _DEVICES) -> tuple[CoreType, ...]:
     """The kinds of cores, fastest first; () where all are alike, or the kernel does not tell."""
-    found = _intel(devices) or _arm(devices / "system/cpu")
-    return tuple(found) if len(found) > 1 else ()
+    types = _intel(devices) or _arm(devices / "system/cpu")
+    return tuple(types) if len(types) > 1 else ()
 
 
 def type_of(core: int | None, types: Collection[CoreType]) -> CoreType | None:
     """The kind of a core, None where there is only one."""
-    return next((each for each in types if core in each.cpus), None)
+    return next((core_type for core_type in types if core in core_type.cpus), None)
 
 
 def fastest(allowed: Collection[int], types: Collection[CoreType]) -> set[int]:
     """Those of the processors that are of the fastest kind among them; all where there is only one kind."""
-    usable = (set(allowed) & each.cpus for each in types)
+    usable = (set(allowed) & core_type.cpus for core_type in types)
     return next(filter(None, usable), set(allowed))
 
 
 def description(core: int | None, types: Collection[CoreType]) -> Json:
     """What the facts say of the core that measures; nothing where all cores are alike."""
-    mine = type_of(core, types)
-    if mine is None:
+    own_type = type_of(core, types)
+    if own_type is None:
         return {}
-    others = {each.name: written(each.cpus) for each in types if each != mine}
-    return {"core_type": mine.name, "core_cpus": written(mine.cpus), "other_cores": others}
+    other_cores = {core_type.name: cpu_list(core_type.cpus) for core_type in types if core_type != own_type}
+    return {"core_type": own_type.name, "core_cpus": cpu_list(own_type.cpus), "other_cores": other_cores}
 
 
 def notice(core: int | None, types: Collection[CoreType]) -> str:
     """What to tell whoever starts the agent; "" where all cores are alike."""
-    mine = type_of(core, types)
-    if mine is None:
+    own_type = type_of(core, types)
+    if own_type is None:
         return ""
-    others = "; ".join(
-        f"its {each.name} cores ({written(each.cpus)}) are another machine: add one on the site, and start "
-        f"an agent for it with --core {max(each.cpus)}"
-        for each in types
-        if each != mine
+    advice = "; ".join(
+        f"its {core_type.name} cores ({cpu_list(core_type.cpus)}) are another machine: add one on the site, and start "
+        f"an agent for it with --core {max(core_type.cpus)}"
+        for core_type in types
+        if core_type != own_type
     )
-    return f"this measures the {mine.name} cores ({written(mine.cpus)}) of a hybrid processor; {others}"
+    return (
+        f"this measures the {own_type.name} cores ({cpu_list(own_type.cpus)}) of a hybrid processor; {advice}"
+    )
 
 
-def listed(text: str) -> set[int]:
+def parse_cpu_list(text: str) -> set[int]:
     """The numbers of a kernel list such as "2-5,8"."""
     numbers: set[int] = set()
     for part in filter(None, text.split(",")):
@@ -75,7 +77,7 @@ def listed(text: str) -> set[int]:
     return numbers
 
 
-def written(numbers: Collection[int]) -> str:
+def cpu_list(numbers: Collection[int]) -> str:
     """Numbers as a kernel list."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
@@ -87,25 +89,27 @@ def written(numbers: Collection[int]) -> str:
 
 
 def _intel(devices: Path) -> list[CoreType]:
-    found = ((name, _cpus(devices / directory / "cpus")) for directory, name in _INTEL)
-    return [CoreType(name, cpus) for name, cpus in found if cpus]
+    types = ((name, _cpus(devices / directory / "cpus")) for directory, name in _INTEL)
+    return [CoreType(name, cpus) for name, cpus in types if cpus]
 
 
 def _arm(directory: Path) -> list[CoreType]:
     """By part, else by capacity; the kind with the largest capacity first."""
     online = _cpus(directory / "online")
     parts = {cpu: _part(directory / f"cpu{cpu}") for cpu in online}
-    capacities = {cpu: _whole(directory / f"cpu{cpu}/cpu_capacity") for cpu in online}
+    capacities = {cpu: _positive_integer(directory / f"cpu{cpu}/cpu_capacity") for cpu in online}
     if all(parts.values()):
         kinds = {cpu: f"part-{part >> 4 & 0xFFF:#05x}" for cpu, part in parts.items() if part is not None}
     elif all(capacities.values()):
         kinds = {cpu: f"capacity-{capacity}" for cpu, capacity in capacities.items()}
     else:
         return []
-    made = [
+    types = [
         CoreType(kind, frozenset(cpu for cpu in online if kinds[cpu] == kind)) for kind in set(kinds.values())
     ]
-    return sorted(made, key=lambda each: (-max(capacities[cpu] or 0 for cpu in each.cpus), each.name))
+    return sorted(
+        types, key=lambda core_type: (-max(capacities[cpu] or 0 for cpu in core_type.cpus), core_type.name)
+    )
 
 
 def _part(cpu: Path) -> int | None:
@@ -116,14 +120,14 @@ def _part(cpu: Path) -> int | None:
         return None
 
 
-def _whole(file: Path) -> int | None:
+def _positive_integer(file: Path) -> int | None:
     text = _read(file)
     return int(text) or None if text.isdecimal() else None
 
 
 def _cpus(file: Path) -> frozenset[int]:
     try:
-        return frozenset(listed(_read(file)))
+        return frozenset(parse_cpu_list(_read(file)))
     except ValueError:
         return frozenset()
 

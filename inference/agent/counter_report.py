@@ -32,7 +32,7 @@ class CounterReport:
         self._reached = 0
         self._started = False
 
-    def take(self, message: Json) -> None:
+    def check(self, message: Json) -> None:
         """The next message. Raises `CounterReportError`."""
         if "start" in message:
             sound = not self._started and self._is_about(message["start"]) and len(message) == 1

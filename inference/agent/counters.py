@@ -133,8 +133,8 @@ class KernelGroup:
         after = [_read(file) for file in self._files]
         counted = []
         for earlier, later in zip(before, after, strict=True):
-            count, wanted, running = (new - old for old, new in zip(earlier, later, strict=True))
-            if running < wanted:
+            count, enabled, running = (new - old for old, new in zip(earlier, later, strict=True))
+            if running < enabled:
                 raise CountersError("somebody else uses the counters of this processor at the same time")
             counted.append(count)
         return counted
@@ -182,16 +182,16 @@ def open_counters(vendor: str, family: int, model: int) -> ProcessorCounters:
     return ProcessorCounters(groups)
 
 
-def mistrust(counted: Mapping[str, float]) -> str:
+def distrust_reason(counted: Mapping[str, float]) -> str:
     """Why counters cannot be trusted that say this of an addition of registers; empty where they can."""
     for name in (INSTRUCTIONS, UOPS):
-        seen = counted.get(name, 1.0)
-        if abs(seen - 1) > _TRUSTED:
-            return f"the counter of {name} says {seen:.2f} of an addition, which is one"
+        value = counted.get(name, 1.0)
+        if abs(value - 1) > _TRUSTED:
+            return f"the counter of {name} says {value:.2f} of an addition, which is one"
     return ""
 
 
-def described(names: Sequence[str]) -> str:
+def counting_level(names: Sequence[str]) -> str:
     """In the word that machines tell: "ports", "uops", "instructions" or "none"."""
     if any(name.startswith(PORT) for name in names):
         return "ports"
@@ -220,15 +220,15 @@ def _open(event: CounterEvent) -> int:
     return int(file)
 
 
-_KEPT = "the kernel keeps them from ordinary users (sysctl kernel.perf_event_paranoid=2 allows them)"
+_RESTRICTED = "the kernel keeps them from ordinary users (sysctl kernel.perf_event_paranoid=2 allows them)"
 _REASONS = {
     errno.ENOENT: "this computer offers none of the processor's counters, as is usual for virtual ones",
-    errno.EACCES: _KEPT,
-    errno.EPERM: _KEPT,
+    errno.EACCES: _RESTRICTED,
+    errno.EPERM: _RESTRICTED,
     errno.ENOSYS: "this kernel has none",
 }
 
 
 def _read(file: int) -> tuple[int, int, int]:
-    count, wanted, running = _READING.unpack(os.read(file, _READING.size))
-    return count, wanted, running
+    count, enabled, running = _READING.unpack(os.read(file, _READING.size))
+    return count, enabled, running

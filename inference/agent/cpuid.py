@@ -66,7 +66,7 @@ _BITS: dict[tuple[int, int, int, int], dict[int, str]] = {
     (0x8000_0008, 0, EBX, _SSE): {0: "clzero", 4: "rdpru"},
 }  # fmt: skip
 
-TOLD = frozenset(name for bits in _BITS.values() for name in bits.values())
+REPORTED_FLAGS = frozenset(name for bits in _BITS.values() for name in bits.values())
 """All flags, by the names of /proc/cpuinfo, that this can tell about."""
 
 
@@ -95,10 +95,10 @@ def flags_of(leaves: Leaves, switched_on: int) -> set[str]:
     """The same from given leaves and XCR0."""
     highest = {base: leaves(base, 0)[EAX] for base in (0, 0x8000_0000)}
     subleaves = leaves(7, 0)[EAX] if highest[0] >= 7 else 0
-    found: set[str] = set()
+    names: set[str] = set()
     for (leaf, subleaf, register, needed), bits in _BITS.items():
         if leaf > highest[leaf & 0x8000_0000] or subleaf > subleaves or switched_on & needed != needed:
             continue
         value = leaves(leaf, subleaf)[register]
-        found |= {name for bit, name in bits.items() if value >> bit & 1}
-    return found
+        names |= {name for bit, name in bits.items() if value >> bit & 1}
+    return names

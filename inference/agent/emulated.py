@@ -27,13 +27,13 @@ class EmulatedHarness(LocalHarness):
     async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
         results = await super().measure(batch, progress)
         return [
-            one if one.state == "failed" else replace(one, state="unsettled", note=MEANINGLESS)
-            for one in results
+            result if result.state == "failed" else replace(result, state="unsettled", note=MEANINGLESS)
+            for result in results
         ]
 
     def _quiet(self) -> None:
         return None
 
-    async def _look(self, frame: Frame, settings: Settings) -> str:
+    async def _run_checks(self, frame: Frame, settings: Settings) -> str:
         del frame, settings
         return ""

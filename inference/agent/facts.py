@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 from inference.agent import cpuid
-from inference.agent.core_types import core_types, description, fastest, listed
+from inference.agent.core_types import core_types, description, fastest, parse_cpu_list
 from inference.agent.reading import Json
 from inference.agent.targets import FrameError, Target, native
 
@@ -25,7 +25,7 @@ def facts(core: int | None) -> Json:
     machine = platform.machine()
     target = _target(machine)
     emulated = target.emulator(machine, processor) if target else ""
-    found = {
+    computer = {
         "host": socket.gethostname(),
         "system": platform.system(),
         "machine": machine,
@@ -58,7 +58,7 @@ def facts(core: int | None) -> Json:
         "unfit": unfit(platform.system(), machine, emulated),
         **description(core, core_types()),
     }
-    return {**found, **target.description(processor, emulated)} if target else found
+    return {**computer, **target.description(processor, emulated)} if target else computer
 
 
 def identity() -> tuple[str, int, int]:
@@ -88,7 +88,7 @@ def unfit(system: str, machine: str, emulated: str = "") -> str:
     return ""
 
 
-def choose_core(wanted: int | None = None) -> int | None:
+def choose_core(requested: int | None = None) -> int | None:
     """The processor to measure on: the wanted one, an isolated one, or the last that this process may use.
 
     Of a hybrid processor, that is the last of the fastest kind.
@@ -98,11 +98,11 @@ def choose_core(wanted: int | None = None) -> int | None:
     if not hasattr(os, "sched_getaffinity"):
         return None
     allowed = os.sched_getaffinity(0)
-    if wanted is not None:
-        if wanted not in allowed:
-            raise ValueError(f"processor {wanted} is not among those to be used here: {sorted(allowed)}")
-        return wanted
-    isolated = allowed & listed(_text(_CPUS / "isolated") or "")
+    if requested is not None:
+        if requested not in allowed:
+            raise ValueError(f"processor {requested} is not among those to be used here: {sorted(allowed)}")
+        return requested
+    isolated = allowed & parse_cpu_list(_text(_CPUS / "isolated") or "")
     return max(isolated or fastest(allowed, core_types()))
 
 
@@ -112,8 +112,8 @@ def _processor(file: Path, core: int | None = None) -> dict[str, str]:
         text = file.read_text()
     except OSError:
         return {}
-    found = [_entry(part) for part in text.split("\n\n")]
-    return next((one for one in found if one.get("processor") == str(core)), found[0])
+    entries = [_entry(part) for part in text.split("\n\n")]
+    return next((entry for entry in entries if entry.get("processor") == str(core)), entries[0])
 
 
 def _entry(text: str) -> dict[str, str]:

@@ -73,16 +73,16 @@ class _ForkServer:
             ready, _, _ = select.select([agent, woken], [], [])
             if woken in ready:
                 os.read(woken, 512)
-                self._bury()
+                self._reap()
             if agent in ready:
                 message, descriptors, _, _ = socket.recv_fds(
                     self._agent, _LARGEST, 1, socket.MSG_CMSG_CLOEXEC
                 )
                 if not message:
                     return
-                self._bear(socket.socket(fileno=descriptors[0]))
+                self._spawn(socket.socket(fileno=descriptors[0]))
 
-    def _bear(self, connection: socket.socket) -> None:
+    def _spawn(self, connection: socket.socket) -> None:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -97,16 +97,16 @@ class _ForkServer:
                 os._exit(status)
         connection.close()
         self._children.add(pid)
-        self._tell(born=pid)
+        self._send(born=pid)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         while self._children:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
             self._children.discard(pid)
-            self._tell(gone=pid, status=status)
+            self._send(gone=pid, status=status)
 
-    def _tell(self, **facts: int) -> None:
+    def _send(self, **facts: int) -> None:
         with contextlib.suppress(BrokenPipeError):  # the agent is gone: the kernel ends this process as well
             self._agent.send(json.dumps(facts).encode())

@@ -27,24 +27,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inference.agent import frame as frames
-from inference.agent.checks import NEAR
+from inference.agent.checks import TOLERANCE
 from inference.agent.code_pages import Function, GuardedPages
 from inference.agent.counters import ProcessorCounters
 from inference.agent.protocol import BatchItem, Frame, Settings
 from inference.agent.targets import CHAIN_LENGTH, target_for
 
 _SENTINEL_SHARE = 1 / 2  # of the length of samples: it need not be as exact
-_PATIENCE_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
+_LONGEST_WAIT_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
 _WAITING_SHARE = 1 / 8  # of the time after which an item is taken to hang: so long a comparison waits in all
 _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
 _CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
-_LOOKS_PER_CLOCK = 8  # the clock may have changed since the chain was timed
+_ATTEMPTS_PER_CLOCK = 8  # the clock may have changed since the chain was timed
 _CODE_BYTES = 64 * 1024
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
 _LONGEST_BODY = 16 * 1024
-_FIRST_LOOK_NS = 5_000
-_FIRST_LOOKS = 8  # of which the fastest counts: a disturbed one would make for samples that are too short
+_CALIBRATION_NS = 5_000
+_CALIBRATION_RUNS = (
+    8  # of which the fastest counts: a disturbed one would make for samples that are too short
+)
 _CALLS = 20  # before each experiment, to see what a call takes
 _MOST_ITERATIONS = 1 << 20
 
@@ -111,10 +113,10 @@ class Timer:
         if len(item.code) > _LONGEST_BODY:
             raise HarnessError(f"a loop body has at most {_LONGEST_BODY} bytes, not {len(item.code)}")
         del self._written[self._lasting :]
-        whole, after = self._place(self._next, item.code)
+        full, after = self._place(self._next, item.code)
         half, _ = self._place(after, item.code[: item.half_bytes])
         self._memory.write(0, self._pattern)
-        bodies = [(whole, item.copies), (half, item.half_copies)]
+        bodies = [(full, item.copies), (half, item.half_copies)]
         if item.half_copies == item.copies:
             bodies.pop()
         try:
@@ -139,9 +141,9 @@ class Timer:
         """How many iterations take about as long as a sample shall, on an undisturbed core."""
         n, elapsed = 1, 0
         function(1, self._middle)
-        while elapsed < _FIRST_LOOK_NS and n < _MOST_ITERATIONS:
+        while elapsed < _CALIBRATION_NS and n < _MOST_ITERATIONS:
             n *= 4
-            elapsed = min(self.elapsed(function, n) for _ in range(_FIRST_LOOKS))
+            elapsed = min(self.elapsed(function, n) for _ in range(_CALIBRATION_RUNS))
         return max(1, round(n * self._settings.sample_us * 1000 / max(elapsed, 1)))
 
     def _compare(self, bodies: Sequence[tuple[Function, int]], quiet: float | None) -> Timing:
@@ -151,17 +153,17 @@ class Timer:
         minima = _Minima([n for _, n in timed], [CHAIN_LENGTH, *(copies for _, copies in bodies)])
         watch = _Watch(self, quiet, round(self._settings.timeout * _WAITING_SHARE * 1e9))
         doubtful: Sequence[int] = range(len(timed))
-        for again in range(_ROUNDS):
-            turns = [(which, times) for which in doubtful for times in (1, 2)]
-            for which, times in turns * self._settings.repetitions:
-                if not again and minima.is_confirmed(which, times):
+        for round_number in range(_ROUNDS):
+            turns = [(index, times) for index in doubtful for times in (1, 2)]
+            for index, times in turns * self._settings.repetitions:
+                if not round_number and minima.is_confirmed(index, times):
                     continue  # but where something contradicts them, confirmed times are not believed
-                function, n = timed[which]
-                elapsed = self._turn(watch, which, function, n * times)
+                function, n = timed[index]
+                elapsed = self._time_undisturbed(watch, index, function, n * times)
                 if elapsed is None:
                     crude = [self.elapsed(function, 2 * n) / n / 2 for function, n in timed]
                     raise DisturbedError(minima.crude_cycles(crude))
-                minima.add(which, times, elapsed)
+                minima.add(index, times, elapsed)
             doubtful = minima.doubtful()
             if not doubtful:
                 break
@@ -172,7 +174,7 @@ class Timer:
         function, _ = self._sentinel
         self._call = min(self._call, *(self.elapsed(function, 1) for _ in range(_CALLS)))
 
-    def _turn(self, watch: _Watch, which: int, function: Function, n: int) -> int | None:
+    def _time_undisturbed(self, watch: _Watch, which: int, function: Function, n: int) -> int | None:
         """Nanoseconds of an undisturbed execution; the chain, which comes first, does not feel neighbours."""
         return watch.undisturbed(function, n) if which else self.elapsed(function, n)
 
@@ -180,9 +182,9 @@ class Timer:
         """Events per copy: what a longer body has more of, so that the loop itself does not count."""
         if not self._counters.names or len(bodies) == 1:
             return {}
-        (whole, copies), (half, half_copies) = bodies
-        n = self._iterations(whole)
-        counted = self._counters.difference(lambda: whole(n, self._middle), lambda: half(n, self._middle))
+        (full, copies), (half, half_copies) = bodies
+        n = self._iterations(full)
+        counted = self._counters.difference(lambda: full(n, self._middle), lambda: half(n, self._middle))
         return {name: number / n / (copies - half_copies) for name, number in counted.items()}
 
     def additions(self, clock: float) -> float:
@@ -222,9 +224,9 @@ class _Watch:
     def undisturbed(self, function: Function, n: int) -> int | None:
         """Nanoseconds that so many iterations take; None where the core is shared for too long."""
         began = time.perf_counter_ns()
-        until = began + min(_PATIENCE_NS, self._waits)
-        looks = 0
-        while looks == 0 or time.perf_counter_ns() < until:
+        until = began + min(_LONGEST_WAIT_NS, self._waits)
+        attempts = 0
+        while attempts == 0 or time.perf_counter_ns() < until:
             if not self._is_off(self._before):
                 started = time.perf_counter_ns()
                 elapsed = self._timer.elapsed(function, n)
@@ -233,14 +235,14 @@ class _Watch:
                     self.sentinels.append(self._before)
                     self._waits -= started - began
                     return elapsed
-            looks += 1
-            if looks % _LOOKS_PER_CLOCK == 0:
+            attempts += 1
+            if attempts % _ATTEMPTS_PER_CLOCK == 0:
                 self._clock = self._timer.clock()
             self._before = self._timer.additions(self._clock)
         return None
 
     def _is_off(self, sentinel: float) -> bool:
-        return self._quiet is not None and abs(sentinel / self._quiet - 1) > NEAR
+        return self._quiet is not None and abs(sentinel / self._quiet - 1) > TOLERANCE
 
 
 class _Minima:
@@ -278,7 +280,7 @@ class _Minima:
         ]
         doubtful = self.doubtful()
         chain, *bodies = per_copy
-        bodies = [each for which, each in enumerate(bodies, 1) if which not in doubtful] or bodies
+        bodies = [body for which, body in enumerate(bodies, 1) if which not in doubtful] or bodies
         if min(chain, *bodies) <= 0:
             doubled = [self._least[which, 2] / n / 2 for which, n in enumerate(self._iterations)]
             raise DisturbedError(self.crude_cycles(doubled))

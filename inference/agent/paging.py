@@ -114,7 +114,7 @@ class BlockMemory:
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
-        self._state, self.layout = _places()
+        self._state, self.layout = _reserve_addresses()
         self._shared = mmap.mmap(-1, PAGE, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, _READ_WRITE)
         self._source = ctypes.addressof(ctypes.c_char.from_buffer(self._shared))
         self._pattern = (frame.memory % 2**64).to_bytes(8, "little") * (PAGE // 8)
@@ -143,11 +143,11 @@ class BlockMemory:
         self._begin()
         starts = (*self._frame.registers.values(), self._frame.memory)
         for page in {value % 2**64 // PAGE * PAGE for value in starts}:
-            found = _libc.mmap(page, PAGE, 0, _ANONYMOUS | _NO_REPLACE, -1, 0) if page else _FAILED
-            if found == page:
+            mapped = _libc.mmap(page, PAGE, 0, _ANONYMOUS | _NO_REPLACE, -1, 0) if page else _FAILED
+            if mapped == page:
                 _libc.munmap(page, PAGE)
-            elif found != _FAILED:  # an old kernel, which takes the address as a hint
-                _libc.munmap(found, PAGE)
+            elif mapped != _FAILED:  # an old kernel, which takes the address as a hint
+                _libc.munmap(mapped, PAGE)
             elif page and ctypes.get_errno() == errno.EEXIST:
                 raise TouchError(
                     f"touches memory that is not its own: {page:#x}, where registers or memory point, is of "
@@ -204,25 +204,25 @@ class BlockMemory:
             raise CodePagesError(ctypes.get_errno(), "faults cannot be caught on this system")
 
 
-def _places() -> tuple[int, Layout]:
+def _reserve_addresses() -> tuple[int, Layout]:
     """Addresses of the state and the code, far from everything."""
     for k in range(_PLACES):
         state = _FIRST_PLACE + k * _BETWEEN_PLACES
-        if not _mapped(state, PAGE):
+        if not _map_at(state, PAGE):
             continue
         code = state + _CODE_OFFSET
-        if _mapped(code, CODE_BYTES):
+        if _map_at(code, CODE_BYTES):
             return state, Layout(code, state)
         _libc.munmap(state, PAGE)
     raise CodePagesError(ctypes.get_errno(), "there is no free place for the code of blocks")
 
 
-def _mapped(address: int, size: int) -> bool:
+def _map_at(address: int, size: int) -> bool:
     """Memory at this very address, if nothing is there."""
-    found = _libc.mmap(address, size, _READ_WRITE, _ANONYMOUS | _NO_REPLACE, -1, 0)
-    if found not in (address, _FAILED):
-        _libc.munmap(found, size)
-    return bool(found == address)
+    mapped = _libc.mmap(address, size, _READ_WRITE, _ANONYMOUS | _NO_REPLACE, -1, 0)
+    if mapped not in (address, _FAILED):
+        _libc.munmap(mapped, size)
+    return bool(mapped == address)
 
 
 def _protect(address: int, size: int, protection: int) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from inference.agent.checks import CheckAnswers, KnownBlock
-from inference.agent.counters import described, mistrust
+from inference.agent.checks import CheckAnswers, ReferenceBlock
+from inference.agent.counters import counting_level, distrust_reason
 from inference.agent.process import ForkServer, HungError, LostError, MeasuringProcess, UnfitError
 from inference.agent.protocol import Batch, Beat, Frame, Result, Settings
 from inference.agent.reading import Json
@@ -27,11 +27,13 @@ from inference.agent.settling import SettlingItem
 from inference.agent.targets import native
 
 _GROUP = 16  # items asked for at once: less than a tenth of a second
-_LOOK_EVERY = 2.0  # seconds between looks at all blocks with known answers
-_SAID_AFTER = 1.0  # seconds without an undisturbed pass, after which the computer counts as contended
+_CHECK_INTERVAL = 2.0  # seconds between looks at all blocks with known answers
+_CONTENDED_AFTER = 1.0  # seconds without an undisturbed pass, after which the computer counts as contended
 _PAUSE = 0.1
 _ALWAYS_DISTURBED = "something else runs on the same core all the time"
-_RATED = 4  # results from which a batch tells how fast measuring is: of few, most of the time is overhead
+_LEAST_RATED = (
+    4  # results from which a batch tells how fast measuring is: of few, most of the time is overhead
+)
 _LOSSES = 3  # of processes in a row that were not an item's fault
 
 Progress = Callable[[int, int], None]
@@ -74,28 +76,28 @@ class LocalHarness:
     `known`: cycles per instruction of the checks on this microarchitecture, as far as they are documented.
     """
 
-    def __init__(self, fork_server: ForkServer, known: Mapping[str, float], *, avx: bool) -> None:
+    def __init__(self, fork_server: ForkServer, documented: Mapping[str, float], *, avx: bool) -> None:
         self._fork_server = fork_server
-        self._answers = CheckAnswers(known)
+        self._answers = CheckAnswers(documented)
         target = native()
         self._additions = target.ADDITIONS
-        self._checks: tuple[KnownBlock, ...] = target.checks(avx=avx)
+        self._checks: tuple[ReferenceBlock, ...] = target.checks(avx=avx)
         self._process: MeasuringProcess | None = None
-        self._setting: Json = {}
+        self._process_setting: Json = {}
         self._is_fresh = True
         self._beat = Beat("idle")
         self.confinement: Mapping[str, bool | str] = {}
         self._counters: Sequence[str] = ()
-        self._no_counters = ""
+        self._counters_note = ""
         self._distrusted = ""
-        self._looked = -math.inf
+        self._checked_at = -math.inf
         self._trouble = ""
 
     @property
     def counters(self) -> Json:
         """What is counted beside time, in the words of an agent's facts, and why not more."""
         names = () if self._distrusted else self._counters
-        return {"counters": described(names), "counters_note": self._distrusted or self._no_counters}
+        return {"counters": counting_level(names), "counters_note": self._distrusted or self._counters_note}
 
     def beat(self) -> Beat:
         """The state as of the last check."""
@@ -109,7 +111,7 @@ class LocalHarness:
     async def preflight(self, frame: Frame, settings: Settings, rounds: int = 5) -> None:
         """See whether this computer can measure at all. Raises `UnfitError`."""
         for _ in range(rounds):
-            if not await self._look(frame, settings):
+            if not await self._run_checks(frame, settings):
                 return
 
     async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
@@ -121,10 +123,10 @@ class LocalHarness:
         except asyncio.CancelledError:
             await self._drop_process()
             raise
-        results = [one.result(batch.settings, trouble) for one in candidates]
+        results = [candidate.result(batch.settings, trouble) for candidate in candidates]
         settled = sum(result.state == "settled" for result in results)
         rate = None
-        if len(results) >= _RATED:
+        if len(results) >= _LEAST_RATED:
             rate = settled / max(time.monotonic() - began, 1e-9)
         self._set_state("contended" if trouble else "idle", note=trouble, rate=rate)
         return results
@@ -134,29 +136,29 @@ class LocalHarness:
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
         waiting: list[SettlingItem] = []
-        await self._look_now_and_then(batch.frame, settings)
+        await self._run_checks_if_due(batch.frame, settings)
         undisturbed = time.monotonic()
         while True:
             if not waiting:
-                waiting = [one for one in candidates if not one.is_over(settings)]
+                waiting = [candidate for candidate in candidates if not candidate.is_over(settings)]
                 shuffled.shuffle(waiting)
             if not waiting:
                 return ""
             group, waiting = waiting[:_GROUP], waiting[_GROUP:]
-            again = await self._time(batch, group)
-            waiting += again
+            disturbed = await self._time(batch, group)
+            waiting += disturbed
             now = time.monotonic()
-            if len(again) < len(group):
+            if len(disturbed) < len(group):
                 undisturbed, self._trouble = now, ""
                 self._set_state("measuring")
             elif now - undisturbed > settings.patience:
-                await self._time(batch, [one for one in candidates if not one.has_a_time])
+                await self._time(batch, [candidate for candidate in candidates if not candidate.has_time])
                 return self._trouble or _ALWAYS_DISTURBED
-            elif now - undisturbed > _SAID_AFTER:
+            elif now - undisturbed > _CONTENDED_AFTER:
                 self._set_state("contended", note=self._trouble)
                 await asyncio.sleep(_PAUSE)
-            await self._look_now_and_then(batch.frame, settings)
-            progress(sum(one.is_over(settings) for one in candidates), len(candidates))
+            await self._run_checks_if_due(batch.frame, settings)
+            progress(sum(candidate.is_over(settings) for candidate in candidates), len(candidates))
 
     async def _time(self, batch: Batch, group: Sequence[SettlingItem]) -> list[SettlingItem]:
         """One pass over the group; returns those that were disturbed and want another one.
@@ -165,31 +167,31 @@ class LocalHarness:
         """
         disturbed: list[SettlingItem] = []
         first = False
-        left = {candidate.item.id: candidate for candidate in group}
+        remaining = {candidate.item.id: candidate for candidate in group}
         losses = 0
-        while left:
-            process = await self._ready(batch.frame, batch.settings)
+        while remaining:
+            process = await self._process_for(batch.frame, batch.settings)
             current: SettlingItem | None = None
             try:
-                items = [candidate.item for candidate in left.values()]
+                items = [candidate.item for candidate in remaining.values()]
                 async for message in process.time(items, batch.settings.timeout, self._quiet()):
                     if "start" in message:
-                        current = left[message["start"]]
+                        current = remaining[message["start"]]
                         first, self._is_fresh = self._is_fresh, False
                         continue
-                    candidate = left.pop(message["id"])
-                    if not self._take(candidate, message):
+                    candidate = remaining.pop(message["id"])
+                    if not self._record(candidate, message):
                         disturbed.append(candidate)
             except (HungError, LostError) as error:
                 await self._drop_process()
-                if current is not None and (error.guilty or current.item.id in left):
-                    if current.is_to_blame(error, first=first):
-                        left.pop(current.item.id, None)
+                if current is not None and (error.at_fault or current.item.id in remaining):
+                    if current.record_end(error, first=first):
+                        remaining.pop(current.item.id, None)
                 elif (losses := losses + 1) > _LOSSES:
                     raise UnfitError(f"measuring processes do not live: {error}") from error
-        return [one for one in disturbed if not one.failure]
+        return [disturbed_item for disturbed_item in disturbed if not disturbed_item.failure]
 
-    def _take(self, candidate: SettlingItem, message: Json) -> bool:
+    def _record(self, candidate: SettlingItem, message: Json) -> bool:
         """What a process says of an item; False where it was disturbed, so that the pass does not count."""
         candidate.failure = message.get("error", "")
         if candidate.failure:
@@ -198,7 +200,7 @@ class LocalHarness:
             candidate.crude = message["disturbed"]
             return False
         if not candidate.item.latency_bound:  # else nobody cared whether the core was shared
-            self._answers.take(self._additions, message["sentinel"])
+            self._answers.record(self._additions, message["sentinel"])
         candidate.passes += 1
         candidate.cycles.append(message["cycles"])
         if not self._distrusted:
@@ -209,25 +211,27 @@ class LocalHarness:
 
     def _quiet(self) -> float | None:
         """What the sentinel shows on an undisturbed computer."""
-        return self._answers.true(self._additions)
+        return self._answers.true_cycles(self._additions)
 
-    async def _look_now_and_then(self, frame: Frame, settings: Settings) -> None:
+    async def _run_checks_if_due(self, frame: Frame, settings: Settings) -> None:
         """Ask the checks unless they have just been asked, be it for another batch. Raises `UnfitError`."""
-        if time.monotonic() - self._looked > _LOOK_EVERY:
-            self._trouble = await self._look(frame.plain(), settings)
-            self._looked = time.monotonic()
+        if time.monotonic() - self._checked_at > _CHECK_INTERVAL:
+            self._trouble = await self._run_checks(frame.plain(), settings)
+            self._checked_at = time.monotonic()
 
-    async def _look(self, frame: Frame, settings: Settings) -> str:
+    async def _run_checks(self, frame: Frame, settings: Settings) -> str:
         """Ask the checks; what is disturbed, in words. Raises `UnfitError`."""
         for attempt in itertools.count():
-            process = await self._ready(frame, settings)
+            process = await self._process_for(frame, settings)
             try:
                 async for message in process.time([check.item for check in self._checks], settings.timeout):
                     if "cycles" in message:
-                        check = next(one for one in self._checks if one.name == message["id"])
-                        self._answers.take(check, message["cycles"])
+                        check = next(
+                            known_check for known_check in self._checks if known_check.name == message["id"]
+                        )
+                        self._answers.record(check, message["cycles"])
                         if check is self._additions:
-                            self._distrusted = self._distrusted or mistrust(message["counters"])
+                            self._distrusted = self._distrusted or distrust_reason(message["counters"])
                 break
             except (HungError, LostError) as error:
                 await self._drop_process()
@@ -239,19 +243,19 @@ class LocalHarness:
             raise UnfitError(contradiction)
         self._set_state(self._beat.state, noise=self._answers.noise(self._checks))
         self._beat = replace(self._beat, checks=self._answers.latest(self._checks))
-        return self._answers.trouble(self._checks)
+        return self._answers.disturbance(self._checks)
 
-    async def _ready(self, frame: Frame, settings: Settings) -> MeasuringProcess:
+    async def _process_for(self, frame: Frame, settings: Settings) -> MeasuringProcess:
         """The measuring process, set to this frame."""
         setting = {"frame": frame.as_json(), "settings": settings.as_json()}
-        if self._process is None or setting != self._setting:
+        if self._process is None or setting != self._process_setting:
             await self._drop_process()
             self._process = await MeasuringProcess.start(self._fork_server, frame, settings)
-            self._setting = setting
+            self._process_setting = setting
             self._is_fresh = True
             self.confinement = self._process.confinement
             self._counters = self._process.counters
-            self._no_counters = self._process.counters_note
+            self._counters_note = self._process.counters_note
         return self._process
 
     async def _drop_process(self) -> None:

@@ -42,17 +42,17 @@ class FrameRefusedError(UnfitError):
 
 
 class LostError(Exception):
-    """The measuring process ended; `guilty` says whether its own code must have done it."""
+    """The measuring process ended; `at_fault` says whether its own code must have done it."""
 
-    def __init__(self, reason: str, *, guilty: bool) -> None:
-        self.guilty = guilty
+    def __init__(self, reason: str, *, at_fault: bool) -> None:
+        self.at_fault = at_fault
         super().__init__(reason)
 
 
 class HungError(Exception):
     """The measuring process did not answer in time, which only its own code can bring about."""
 
-    guilty = True
+    at_fault = True
 
 
 class ForkServer:
@@ -66,19 +66,19 @@ class ForkServer:
         connection.setblocking(False)
         self._connection = connection
         self._on_loss = on_loss
-        self._deaths: dict[int, asyncio.Future[int]] = {}
-        self._births: asyncio.Queue[int] = asyncio.Queue()
-        self._hearing: asyncio.Task[None] | None = None
+        self._exits: dict[int, asyncio.Future[int]] = {}
+        self._spawned: asyncio.Queue[int] = asyncio.Queue()
+        self._receiving: asyncio.Task[None] | None = None
 
-    async def bear(self) -> tuple[int, socket.socket]:
+    async def spawn(self) -> tuple[int, socket.socket]:
         """A new process: its id and the connection to it. Raises `UnfitError` if the fork server is gone."""
-        if self._hearing is None:
-            self._hearing = asyncio.create_task(self._hear())
+        if self._receiving is None:
+            self._receiving = asyncio.create_task(self._receive())
         here, there = socket.socketpair()
         try:
             socket.send_fds(self._connection, [SPAWN], [there.fileno()])
             async with asyncio.timeout(_START_SECONDS):
-                pid = await self._births.get()
+                pid = await self._spawned.get()
         except (OSError, TimeoutError) as error:
             here.close()
             raise UnfitError("the process that starts measuring processes is gone") from error
@@ -86,9 +86,9 @@ class ForkServer:
             there.close()
         return pid, here
 
-    async def death(self, pid: int) -> int | None:
+    async def wait_status(self, pid: int) -> int | None:
         """The wait status of a process that has ended or is about to; None if it does not."""
-        future = self._deaths.get(pid)
+        future = self._exits.get(pid)
         if future is None:
             return None
         try:
@@ -99,33 +99,33 @@ class ForkServer:
 
     def is_dead(self, pid: int) -> bool:
         """Whether it has ended: its number may be another process's by now."""
-        future = self._deaths.get(pid)
+        future = self._exits.get(pid)
         return future is None or future.done()
 
     def forget(self, pid: int) -> None:
         """Nobody will ask for a process any more."""
-        self._deaths.pop(pid, None)
+        self._exits.pop(pid, None)
 
     def close(self) -> None:
         """Hang up: the fork server and all measuring processes end."""
-        if self._hearing is not None:
-            self._hearing.cancel()
+        if self._receiving is not None:
+            self._receiving.cancel()
         self._connection.close()
 
-    async def _hear(self) -> None:
+    async def _receive(self) -> None:
         with contextlib.suppress(ConnectionError):
-            await self._hear_until_its_end()
+            await self._receive_events()
         self._on_loss()
 
-    async def _hear_until_its_end(self) -> None:
+    async def _receive_events(self) -> None:
         loop = asyncio.get_running_loop()
         while message := await loop.sock_recv(self._connection, _LINE_LIMIT):
             facts = json.loads(message)
             if "born" in facts:
-                self._deaths[facts["born"]] = loop.create_future()
-                self._births.put_nowait(facts["born"])
+                self._exits[facts["born"]] = loop.create_future()
+                self._spawned.put_nowait(facts["born"])
             else:
-                future = self._deaths.get(facts["gone"])
+                future = self._exits.get(facts["gone"])
                 if future is not None and not future.done():
                     future.set_result(facts["status"])
 
@@ -146,7 +146,7 @@ class MeasuringProcess:
     @classmethod
     async def start(cls, fork_server: ForkServer, frame: Frame, settings: Settings) -> MeasuringProcess:
         """A process that is ready for items. Raises `UnfitError`."""
-        pid, connection = await fork_server.bear()
+        pid, connection = await fork_server.spawn()
         process = cls(fork_server, pid)
         streams = await asyncio.open_connection(sock=connection, limit=_LINE_LIMIT)
         process._reader, process._writer = streams
@@ -180,9 +180,9 @@ class MeasuringProcess:
                 raise FrameRefusedError(str(message["unfit"]))
             self._has_run = True
             try:
-                report.take(message)
+                report.check(message)
             except CounterReportError:
-                raise LostError(_OVERWRITTEN, guilty=True) from None
+                raise LostError(_OVERWRITTEN, at_fault=True) from None
             if "done" in message:
                 return
             yield message
@@ -193,7 +193,7 @@ class MeasuringProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         self._writer.close()
-        await self._fork_server.death(self.pid)
+        await self._fork_server.wait_status(self.pid)
         self._fork_server.forget(self.pid)
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -205,11 +205,11 @@ class MeasuringProcess:
         except TimeoutError:
             raise HungError(f"does not end within {timeout:g} s") from None
         except (OSError, asyncio.IncompleteReadError):
-            raise await self._obituary() from None
+            raise await self._end_reason() from None
         except (ValueError, RecursionError, asyncio.LimitOverrunError):
-            raise LostError(_OVERWRITTEN, guilty=True) from None
+            raise LostError(_OVERWRITTEN, at_fault=True) from None
         if not isinstance(message, dict):
-            raise LostError(_OVERWRITTEN, guilty=True)
+            raise LostError(_OVERWRITTEN, at_fault=True)
         return message
 
     async def _line(self, timeout: float) -> bytes:
@@ -228,20 +228,20 @@ class MeasuringProcess:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    async def _obituary(self) -> LostError:
-        status = await self._fork_server.death(self.pid)
+    async def _end_reason(self) -> LostError:
+        status = await self._fork_server.wait_status(self.pid)
         if status is None:
-            return LostError("hung up without ending", guilty=True)
+            return LostError("hung up without ending", at_fault=True)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             if number in _DEATHS:
-                return LostError(_DEATHS[signal.Signals(number)], guilty=True)
+                return LostError(_DEATHS[signal.Signals(number)], at_fault=True)
             return LostError(
-                f"ended by signal {number}", guilty=number not in (signal.SIGKILL, signal.SIGTERM)
+                f"ended by signal {number}", at_fault=number not in (signal.SIGKILL, signal.SIGTERM)
             )
         if os.WEXITSTATUS(status) == ALTERED:
-            return LostError("changes its own code, or that which times it", guilty=True)
-        return LostError(f"ended with status {os.WEXITSTATUS(status)}", guilty=True)
+            return LostError("changes its own code, or that which times it", at_fault=True)
+        return LostError(f"ended with status {os.WEXITSTATUS(status)}", at_fault=True)
 
 
 def _cpu_seconds(pid: int) -> float | None:

@@ -31,14 +31,14 @@ from typing import Any
 from inference.agent.reading import (
     Json,
     ProtocolError,
-    maybe_number,
-    maybe_whole,
+    check_ranges,
+    int_of,
+    int_or_none,
     number_of,
+    number_or_none,
     read_fields,
     read_json,
     text_of,
-    whole_of,
-    within,
 )
 
 PROTOCOL = 1
@@ -119,10 +119,10 @@ class Frame:
         return content
 
     @classmethod
-    def read(cls, given: object) -> Frame:
+    def read(cls, document: object) -> Frame:
         """Raises `ProtocolError`."""
         maps = dict.fromkeys(("registers", "vectors", "addresses"), _registers)
-        return within(read_fields(cls, given, **maps), _FRAME_LIMITS)
+        return check_ranges(read_fields(cls, document, **maps), _FRAME_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,9 @@ class Settings:
         return dict(vars(self))
 
     @classmethod
-    def read(cls, given: object) -> Settings:
+    def read(cls, document: object) -> Settings:
         """Raises `ProtocolError`."""
-        return within(read_fields(cls, given), _SETTINGS_LIMITS)
+        return check_ranges(read_fields(cls, document), _SETTINGS_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,9 @@ class BatchItem:
         return content
 
     @classmethod
-    def read(cls, given: object) -> BatchItem:
+    def read(cls, document: object) -> BatchItem:
         """Raises `ProtocolError`."""
-        item = read_fields(cls, given, code=_code, terms=_terms)
+        item = read_fields(cls, document, code=_code, terms=_terms)
         if len(item.id) > MAX_ID:
             raise ProtocolError(f"item {item.id:.80}: an id has at most {MAX_ID} characters")
         if not (0 < item.half_bytes <= len(item.code) and 0 < item.half_copies <= item.copies):
@@ -213,9 +213,9 @@ class Batch:
         }
 
     @classmethod
-    def read(cls, given: object) -> Batch:
+    def read(cls, document: object) -> Batch:
         """Raises `ProtocolError`."""
-        return read_fields(cls, given, frame=_frame, settings=_settings, items=_items)
+        return read_fields(cls, document, frame=_frame, settings=_settings, items=_items)
 
 
 @dataclass(frozen=True)
@@ -242,9 +242,9 @@ class Result:
         return content
 
     @classmethod
-    def read(cls, given: object) -> Result:
+    def read(cls, document: object) -> Result:
         """Raises `ProtocolError`."""
-        result = read_fields(cls, given, cycles=maybe_number, spread=maybe_number, counters=_counters)
+        result = read_fields(cls, document, cycles=number_or_none, spread=number_or_none, counters=_counters)
         if result.state not in RESULT_STATES:
             raise ProtocolError(f"result {result.id[:60]}: unknown state {result.state[:60]!r}")
         if (result.state == "failed") != (result.cycles is None):
@@ -279,15 +279,15 @@ class Beat:
         return {**vars(self), "checks": {name: list(pair) for name, pair in self.checks.items()}}
 
     @classmethod
-    def read(cls, given: object) -> Beat:
+    def read(cls, document: object) -> Beat:
         """Raises `ProtocolError`."""
         beat = read_fields(
             cls,
-            given,
-            noise=maybe_number,
-            ghz=maybe_number,
-            rate=maybe_number,
-            batch=maybe_whole,
+            document,
+            noise=number_or_none,
+            ghz=number_or_none,
+            rate=number_or_none,
+            batch=int_or_none,
             checks=_checks,
         )
         if beat.state not in AGENT_STATES:
@@ -315,20 +315,20 @@ def decode(text: str | bytes) -> Json:
     return message
 
 
-def whole(message: Mapping[str, Any], name: str) -> int:
+def int_field(message: Mapping[str, Any], name: str) -> int:
     """A field that is a whole number. Raises `ProtocolError`."""
-    return whole_of(name, message.get(name))
+    return int_of(name, message.get(name))
 
 
 def _checks(name: str, value: object) -> dict[str, tuple[float, float | None]]:
     if not isinstance(value, Mapping) or len(value) > MAX_CHECKS:
         raise ProtocolError(f"{name} must be an object of at most {MAX_CHECKS} entries, not {value!r:.80}")
-    found: dict[str, tuple[float, float | None]] = {}
+    checks: dict[str, tuple[float, float | None]] = {}
     for key, pair in value.items():
         if not isinstance(pair, list) or len(pair) != 2:
             raise ProtocolError(f"{name} must give a time and the true time, not {pair!r:.80}")
-        found[text_of(name, key)] = (number_of(name, pair[0]), maybe_number(name, pair[1]))
-    return found
+        checks[text_of(name, key)] = (number_of(name, pair[0]), number_or_none(name, pair[1]))
+    return checks
 
 
 def _code(name: str, value: object) -> bytes:
@@ -341,13 +341,13 @@ def _code(name: str, value: object) -> bytes:
 def _terms(name: str, value: object) -> tuple[tuple[str, int], ...]:
     if not isinstance(value, list) or not all(isinstance(term, list) and len(term) == 2 for term in value):
         raise ProtocolError(f"{name} must be a list of pairs, not {value!r:.80}")
-    return tuple((text_of(name, scheme), whole_of(name, count)) for scheme, count in value)
+    return tuple((text_of(name, scheme), int_of(name, count)) for scheme, count in value)
 
 
 def _registers(name: str, value: object) -> dict[str, int]:
     if not isinstance(value, Mapping):
         raise ProtocolError(f"{name} must be an object, not {value!r:.80}")
-    return {text_of(name, register): whole_of(name, content) for register, content in value.items()}
+    return {text_of(name, register): int_of(name, content) for register, content in value.items()}
 
 
 def _counters(name: str, value: object) -> dict[str, float]:

@@ -18,25 +18,25 @@ class ProtocolError(ValueError):
     """A message that no peer of this protocol sends; the text says what is wrong with it."""
 
 
-def read_fields(cls: type[Value], given: object, **special: Callable[[str, Any], Any]) -> Value:
+def read_fields(cls: type[Value], document: object, **special: Callable[[str, Any], Any]) -> Value:
     """A dataclass from a JSON object; what has no reader of its own is read by its annotation."""
-    if not isinstance(given, Mapping):
-        raise ProtocolError(f"{cls.__name__}: an object is expected, not {given!r:.80}")
-    known = {entry.name: str(entry.type) for entry in fields(cls)}  # type: ignore[arg-type]
-    unknown = sorted(given.keys() - known.keys())
+    if not isinstance(document, Mapping):
+        raise ProtocolError(f"{cls.__name__}: an object is expected, not {document!r:.80}")
+    field_types = {entry.name: str(entry.type) for entry in fields(cls)}  # type: ignore[arg-type]
+    unknown = sorted(document.keys() - field_types.keys())
     if unknown:
         raise ProtocolError(f"{cls.__name__}: unknown field {unknown[0]!r:.80}")
     values = {}
-    for name, value in given.items():
+    for name, value in document.items():
         reader = special.get(name)
-        values[name] = (reader or _PLAIN[known[name]])(name, value)
+        values[name] = (reader or _PLAIN[field_types[name]])(name, value)
     try:
         return cls(**values)
     except TypeError as error:  # a field without a default is missing
         raise ProtocolError(f"{cls.__name__}: {error}") from None
 
 
-def within(read: Value, limits: Mapping[str, tuple[float, float]]) -> Value:
+def check_ranges(read: Value, limits: Mapping[str, tuple[float, float]]) -> Value:
     """What has been read, where its numbers lie within their limits."""
     for name, (least, most) in limits.items():
         if not least <= (value := getattr(read, name)) <= most:
@@ -91,7 +91,7 @@ def text_of(name: str, value: object) -> str:
     return value
 
 
-def whole_of(name: str, value: object) -> int:
+def int_of(name: str, value: object) -> int:
     """A whole number of 64 bits. Raises `ProtocolError`."""
     if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**64:
         raise ProtocolError(f"{name} must be a whole number, not {value!r:.80}")
@@ -108,26 +108,26 @@ def number_of(name: str, value: object) -> float:
     raise ProtocolError(f"{name} must be a finite number, not {value!r:.80}")
 
 
-def truth_of(name: str, value: object) -> bool:
+def bool_of(name: str, value: object) -> bool:
     """True or false. Raises `ProtocolError`."""
     if not isinstance(value, bool):
         raise ProtocolError(f"{name} must be true or false, not {value!r:.80}")
     return value
 
 
-def maybe_number(name: str, value: object) -> float | None:
+def number_or_none(name: str, value: object) -> float | None:
     """A finite number, or none. Raises `ProtocolError`."""
     return None if value is None else number_of(name, value)
 
 
-def maybe_whole(name: str, value: object) -> int | None:
+def int_or_none(name: str, value: object) -> int | None:
     """A whole number, or none. Raises `ProtocolError`."""
-    return None if value is None else whole_of(name, value)
+    return None if value is None else int_of(name, value)
 
 
 _PLAIN: dict[str, Callable[[str, Any], Any]] = {
     "str": text_of,
-    "int": whole_of,
+    "int": int_of,
     "float": number_of,
-    "bool": truth_of,
+    "bool": bool_of,
 }

@@ -89,8 +89,8 @@ def confine() -> Confinement:
     for limit, value in limits.items():
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (value, value))
-    status = _opened(Path("/proc/self/status"))  # nothing is opened any more once calls are filtered
-    kernel.close_to_others()
+    status = _open_file(Path("/proc/self/status"))  # nothing is opened any more once calls are filtered
+    kernel.deny_inspection()
     humble = kernel.no_new_privileges()
     return Confinement(humble, humble and _filter_system_calls(), _store_bypass(status))
 
@@ -115,7 +115,7 @@ def _bytes_of(field: int) -> int:
     return int(fields[field]) * resource.getpagesize()
 
 
-def _opened(file: Path) -> int | None:
+def _open_file(file: Path) -> int | None:
     try:
         return os.open(file, os.O_RDONLY)
     except OSError:
@@ -136,7 +136,7 @@ def _store_bypass(status: int | None) -> str:
 
 def _filter_system_calls() -> bool:
     machine = platform.machine()
-    return machine in MACHINES and call_filter.install(filter_program(machine), speculating=True)
+    return machine in MACHINES and call_filter.install(filter_program(machine), allow_speculation=True)
 
 
 def filter_program(machine: str) -> bytes:

@@ -17,12 +17,12 @@ from inference.agent.connection import (
     AgentConnection,
     ConnectionLostError,
     NotAdmittedError,
-    opened,
-    trusting,
+    dial,
+    tls_context,
 )
 from inference.agent.passes import Harness
 from inference.agent.process import FrameRefusedError, UnfitError
-from inference.agent.protocol import PROTOCOL, Batch, Beat, Result, decode, encode, whole
+from inference.agent.protocol import PROTOCOL, Batch, Beat, Result, decode, encode, int_field
 from inference.agent.reading import Json, ProtocolError
 
 log = logging.getLogger("pmweb-agent")
@@ -40,7 +40,7 @@ class AgentRefusedError(Exception):
 
 
 @dataclass
-class _Held:
+class _Lease:
     """The batch that this agent has been leased, with its results once there are any."""
 
     batch: int
@@ -63,34 +63,34 @@ class Agent:
         version: str,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._tls = tls or trusting(None)
+        self._tls = tls or tls_context(None)
         self._server = server
         self._token = token
         self._harness = harness
         self._facts = facts
         self._version = version
         self._instance = secrets.token_hex(8)
-        self._held: _Held | None = None
+        self._lease: _Lease | None = None
         self._unfit = ""
         self._connection: AgentConnection | None = None
 
     async def run(self) -> None:
         """Serve until cancelled. Raises `AgentRefusedError`, `ProtocolError` or `AddressError`."""
         pause = _FIRST_PAUSE
-        told = ""
+        last_warning = ""
         try:
             while True:
                 try:
-                    async with opened(self._server, self._token, self._tls) as connection:
+                    async with dial(self._server, self._token, self._tls) as connection:
                         beat_seconds = await self._greet(connection)
-                        pause, told = _FIRST_PAUSE, ""
+                        pause, last_warning = _FIRST_PAUSE, ""
                         await self._serve(connection, beat_seconds)
                 except NotAdmittedError as error:
                     raise AgentRefusedError(str(error)) from error
                 except ConnectionLostError as error:
-                    if str(error) != told:  # once per reason, not once per attempt
+                    if str(error) != last_warning:  # once per reason, not once per attempt
                         log.warning("%s; trying again", error)
-                        told = str(error)
+                        last_warning = str(error)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  spreads many agents
                 pause = min(2 * pause, _LONGEST_PAUSE)
         finally:
@@ -99,7 +99,7 @@ class Agent:
 
     async def _greet(self, connection: AgentConnection) -> float:
         """Say hello; returns the seconds between beats."""
-        held = self._held
+        lease = self._lease
         facts = self._facts()
         self._unfit = self._unfit or str(facts.get("unfit", ""))
         await connection.send(
@@ -109,7 +109,7 @@ class Agent:
                 version=self._version,
                 instance=self._instance,
                 facts=facts,
-                holds=None if held is None else [held.batch, held.fence],
+                holds=None if lease is None else [lease.batch, lease.fence],
             )
         )
         try:
@@ -120,7 +120,7 @@ class Agent:
             raise _refusal(answer)
         if answer["type"] != "welcome":
             raise ProtocolError(f"a welcome was expected, not {answer['type']!r:.40}")
-        if (spoken := whole(answer, "protocol")) != PROTOCOL:
+        if (spoken := int_field(answer, "protocol")) != PROTOCOL:
             raise ProtocolError(
                 f"it speaks protocol {spoken}, this agent {PROTOCOL}: download the agent again from there"
             )
@@ -151,11 +151,11 @@ class Agent:
         beat = self._harness.beat()
         if self._unfit:
             beat = replace(beat, state="unfit", note=self._unfit)
-        held = self._held
-        if held is None or held.results is not None:
+        lease = self._lease
+        if lease is None or lease.results is not None:
             return beat
         state = "measuring" if beat.state == "idle" else beat.state
-        return replace(beat, state=state, batch=held.batch, done=held.done, total=held.size)
+        return replace(beat, state=state, batch=lease.batch, done=lease.done, total=lease.size)
 
     async def _listen(self, connection: AgentConnection) -> None:
         """Do as the server says; one that talks nonsense, or without end, is called again later."""
@@ -163,47 +163,47 @@ class Agent:
         while True:
             text = await connection.receive()
             try:
-                was_due = await self._obey(decode(text))
+                was_due = await self._handle(decode(text))
             except (ProtocolError, RecursionError) as error:
                 raise ConnectionLostError(f"the server is not understood: {_plain(str(error))}") from error
             if not was_due and not allowance.allows():
                 raise ConnectionLostError("the server sends more than anybody asked for")
 
-    async def _obey(self, message: Json) -> bool:
+    async def _handle(self, message: Json) -> bool:
         """Whether the message was due: a batch where there was none, or thanks for results."""
         kind = message["type"]
         if kind == "refused":
             raise _refusal(message)
         if kind not in {"batch", "stored", "drop"}:
             raise ProtocolError(f"a server that has welcomed an agent sends no {kind!r:.40}")
-        number = whole(message, "batch")
-        held = self._held
+        number = int_field(message, "batch")
+        lease = self._lease
         if kind == "batch":
-            await self._take(number, whole(message, "fence"), message.get("content"))
-            return held is None
-        if held is None or held.batch != number:
+            await self._begin_batch(number, int_field(message, "fence"), message.get("content"))
+            return lease is None
+        if lease is None or lease.batch != number:
             return False
         if kind == "drop":
             await self._drop()
             return False
-        if held.results is None:  # thanks for those of an earlier lease
+        if lease.results is None:  # thanks for those of an earlier lease
             return False
-        self._held = None
+        self._lease = None
         return True
 
-    async def _take(self, number: int, fence: int, content: object) -> None:
+    async def _begin_batch(self, number: int, fence: int, content: object) -> None:
         """Begin with a batch; the one held until now is no longer wanted."""
-        held = self._held
-        if held is not None and (held.batch, held.fence) == (number, fence):
+        lease = self._lease
+        if lease is not None and (lease.batch, lease.fence) == (number, fence):
             return  # given once more after a reconnection: it is being worked on, or reported already
         batch = Batch.read(content)
         await self._drop()
         task = asyncio.create_task(self._measure(number, batch))
-        self._held = _Held(number, fence, task, len(batch.items))
+        self._lease = _Lease(number, fence, task, len(batch.items))
 
     async def _measure(self, number: int, batch: Batch) -> None:
         try:
-            results = await self._harness.measure(batch, self._note)
+            results = await self._harness.measure(batch, self._on_progress)
         except FrameRefusedError as error:
             results = [Result(item.id, "failed", note=str(error)) for item in batch.items]
         except UnfitError as error:
@@ -212,28 +212,28 @@ class Agent:
             return
         except Exception:  # whatever it is, an agent that stays lets somebody else have the batch
             log.exception("batch %d cannot be measured; it is given back", number)
-            self._held = None
+            self._lease = None
             if self._connection is not None:
                 await self._connection.close()
             return
-        if self._held is not None and self._held.batch == number:
-            self._held.results = results
+        if self._lease is not None and self._lease.batch == number:
+            self._lease.results = results
             await self._report()
 
-    def _note(self, done: int, total: int) -> None:
-        if self._held is not None:
-            self._held.done, self._held.size = done, total
+    def _on_progress(self, done: int, total: int) -> None:
+        if self._lease is not None:
+            self._lease.done, self._lease.size = done, total
 
     async def _report(self) -> None:
         """Send the results that wait, if anybody listens; they are kept until the server has stored them."""
-        held, connection = self._held, self._connection
-        if held is None or held.results is None or connection is None:
+        lease, connection = self._lease, self._connection
+        if lease is None or lease.results is None or connection is None:
             return
         message = encode(
             "results",
-            batch=held.batch,
-            fence=held.fence,
-            results=[result.as_json() for result in held.results],
+            batch=lease.batch,
+            fence=lease.fence,
+            results=[result.as_json() for result in lease.results],
         )
         try:
             await connection.send(message)
@@ -241,16 +241,16 @@ class Agent:
             log.warning("%s; the results are sent again later", error)
 
     async def _drop(self) -> None:
-        held, self._held = self._held, None
-        if held is not None and not held.task.done():
-            held.task.cancel()
-            await asyncio.gather(held.task, return_exceptions=True)
+        lease, self._lease = self._lease, None
+        if lease is not None and not lease.task.done():
+            lease.task.cancel()
+            await asyncio.gather(lease.task, return_exceptions=True)
 
 
-def _beat_seconds(given: Any) -> float:
-    if type(given) not in {int, float} or not abs(given) <= sys.float_info.max:
-        raise ProtocolError(f"beat_seconds must be a number, not {given!r:.40}")
-    return float(min(max(given, _SHORTEST_BEAT), _LONGEST_BEAT))
+def _beat_seconds(seconds: Any) -> float:
+    if type(seconds) not in {int, float} or not abs(seconds) <= sys.float_info.max:
+        raise ProtocolError(f"beat_seconds must be a number, not {seconds!r:.40}")
+    return float(min(max(seconds, _SHORTEST_BEAT), _LONGEST_BEAT))
 
 
 def _plain(text: object) -> str:

@@ -29,7 +29,7 @@ class SettlingItem:
     counted: dict[str, list[float]] = field(default_factory=dict)
 
     @property
-    def has_a_time(self) -> bool:
+    def has_time(self) -> bool:
         """Whether there is anything to say about it, be it a failure or a disturbed timing."""
         return bool(self.cycles or self.failure or self.crude is not None)
 
@@ -56,14 +56,14 @@ class SettlingItem:
         """Whether another pass would change nothing, or is one too many."""
         return bool(self.failure or self.has_settled(settings) or self.passes >= max(settings.max_passes, 2))
 
-    def is_to_blame(self, end: HungError | LostError, *, first: bool = True) -> bool:
+    def record_end(self, end: HungError | LostError, *, first: bool = True) -> bool:
         """Whether this item ended its process.
 
         Being killed from outside is no proof at first, nor is any end where it was not the `first` in there:
         another one may have left the damage. Such an item is timed again, in a process of its own at first.
         """
         self.kills += 1
-        if not (end.guilty and first) and self.kills <= KILLS:
+        if not (end.at_fault and first) and self.kills <= KILLS:
             return False
         self.failure = str(end)
         return True

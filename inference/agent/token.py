@@ -33,22 +33,22 @@ class TokenError(Exception):
     """There is no token where one should be; the text says what would be right."""
 
 
-def handed_over(token: str = "") -> str:
+def exposed_token(token: str = "") -> str:
     """The token of the command line, else that of the environment, which does not have it any more.
 
     "" where there is none, as it should be; who gives one so is told what is better.
     """
     inherited = os.environ.pop(VARIABLE, "")
-    if found := token or inherited:
+    if exposed := token or inherited:
         where = OPTION if token else f"the variable {VARIABLE}"
         log.warning(
             "%s is deprecated: put the token into a file and give its name with %s", where, FILE_OPTION
         )
-        return found
+        return exposed
     return ""
 
 
-def start_anew(token: str) -> None:
+def restart_without_token(token: str) -> None:
     """Become this program without the token in environment and command line, and with it on standard input.
 
     Does not return. Raises `TokenError` where that cannot be.
@@ -71,14 +71,14 @@ def start_anew(token: str) -> None:
 
 def without_token(arguments: Sequence[str]) -> list[str]:
     """A command line without the option that has the token."""
-    left: list[str] = []
+    remaining: list[str] = []
     skipped = False
     for word in arguments:
         if skipped or word == OPTION:
             skipped = not skipped
         elif not word.startswith(f"{OPTION}="):
-            left.append(word)
-    return left
+            remaining.append(word)
+    return remaining
 
 
 def read(path: str) -> str:

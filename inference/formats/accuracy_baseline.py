@@ -58,16 +58,16 @@ class AccuracyBaseline(_Part):
     )
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
+    def _check_unique_columns(self) -> Self:
         names = [column.name for column in self.columns]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"columns: {twice!r} is there twice")
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate is not None:
+            raise ValueError(f"columns: {duplicate!r} is there twice")
         return self
 
 
 def write_baseline(baseline: AccuracyBaseline) -> str:
-    return json_text(clean_texts(baseline.model_dump(), _every_key), indent=1) + "\n"
+    return json_text(clean_texts(baseline.model_dump(), _is_any_key), indent=1) + "\n"
 
 
 def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
@@ -75,18 +75,18 @@ def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
     if len(content) > LIMIT_BYTES:
         raise ExchangeError(f"{name} has more than {LIMIT_BYTES:,} bytes: a baseline is much smaller")
     try:
-        return read_document(AccuracyBaseline, content, name, MOST_VALUES, _every_key)
+        return read_document(AccuracyBaseline, content, name, MOST_VALUES, _is_any_key)
     except ExchangeError as error:
         raise ExchangeError(f"no accuracy baseline: {error}; see docs/formats.md") from error
 
 
-def _every_key(_key: str) -> bool:
+def _is_any_key(_key: str) -> bool:
     return True
 
 
 def digest_of_blocks(codes: Iterable[bytes], isa: str) -> str:
     """The same of the same blocks of an instruction set in any order; files that name no set have that of
     `DEFAULT`."""
-    own = sorted(hashlib.sha256(code).digest() for code in codes)
-    named = b"" if isa == DEFAULT else isa.encode()
-    return hashlib.sha256(b"".join([named, *own])).hexdigest()
+    digests = sorted(hashlib.sha256(code).digest() for code in codes)
+    isa_prefix = b"" if isa == DEFAULT else isa.encode()
+    return hashlib.sha256(b"".join([isa_prefix, *digests])).hexdigest()

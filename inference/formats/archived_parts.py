@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from inference.agent.reading import ProtocolError, read_json
 from inference.core.events import Amount, Count, Signed, adapter, stored_as
 from inference.core.metrics import Scores
-from inference.core.texts import check_line, check_paragraphs, is_line, one_line, paragraphs
+from inference.core.texts import as_single_line, check_line, check_paragraphs, is_line, paragraphs
 from inference.figures.heatmap import HeatMap
 from inference.formats.problems import ExchangeError
 
@@ -85,7 +85,7 @@ def _clean(value: Any, is_name: IsName, *, line: bool) -> Any:
 
 
 def _clean_text(text: str, *, line: bool) -> str:
-    return one_line(text) if line and not is_line(text) else paragraphs(text)
+    return as_single_line(text) if line and not is_line(text) else paragraphs(text)
 
 
 DEEPEST = 100
@@ -96,13 +96,13 @@ class StrictJsonError(ValueError):
     """What is wrong, and at which place in the document."""
 
 
-def load(content: bytes | str, place: str, most: int) -> Any:
+def load(content: bytes | str, place: str, max_values: int) -> Any:
     """The value; `place` is what messages call the whole, `most` how many values and keys it may have.
 
     Raises `StrictJsonError`.
     """
     try:
-        value = read_json(content.decode("utf-8-sig") if isinstance(content, bytes) else content, most)
+        value = read_json(content.decode("utf-8-sig") if isinstance(content, bytes) else content, max_values)
     except ProtocolError as error:
         raise StrictJsonError(f"{place}: {error}") from None
     except (ValueError, RecursionError) as error:
@@ -111,7 +111,7 @@ def load(content: bytes | str, place: str, most: int) -> Any:
     return value
 
 
-def _has_whole_characters(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -127,7 +127,7 @@ def check_value(value: Any, place: str, depth: int = 0, *, finite: bool = True) 
     if depth > DEEPEST:
         raise StrictJsonError(f"{place[:80]} is nested in more than {DEEPEST} levels")
     if isinstance(value, str):
-        if "\0" in value or not _has_whole_characters(value):
+        if "\0" in value or not _is_encodable(value):
             raise StrictJsonError(f"{place} has a NUL, or half of a character, where whole ones are expected")
     elif finite and isinstance(value, float) and not math.isfinite(value):
         raise StrictJsonError(f"{place} has a number beyond 1.8e308, which is the largest here")
@@ -153,7 +153,7 @@ ABSENT: Any = Field(None)
 """The default of a part that may be missing, and is not null where it is there."""
 
 
-class DrawnTold(ArchivedPart):
+class HeatMapPart(ArchivedPart):
     """The numbers of a heat map: a row of `bins` counts for each of them."""
 
     bins: int = Field(ge=1, le=1000)
@@ -169,7 +169,7 @@ class DrawnTold(ArchivedPart):
         return self
 
 
-class ScoresTold(ArchivedPart):
+class ScoresPart(ArchivedPart):
     """How well predictions agree with measurements."""
 
     n: Count
@@ -178,16 +178,16 @@ class ScoresTold(ArchivedPart):
     kendall: Signed | None
 
 
-def _heat_map(drawn: DrawnTold) -> HeatMap:
-    return HeatMap(drawn.bins, drawn.limit, drawn.n, drawn.outside, tuple(map(tuple, drawn.counts)))
+def _heat_map(part: HeatMapPart) -> HeatMap:
+    return HeatMap(part.bins, part.limit, part.n, part.outside, tuple(map(tuple, part.counts)))
 
 
-def _scores(told: ScoresTold) -> Scores:
-    return Scores(told.n, told.mape, told.pearson, told.kendall)
+def _scores(part: ScoresPart) -> Scores:
+    return Scores(part.n, part.mape, part.pearson, part.kendall)
 
 
-StoredHeatMap = Annotated[HeatMap, stored_as(DrawnTold, HeatMap.as_json, _heat_map)]
-StoredScores = Annotated[Scores, stored_as(ScoresTold, Scores.as_json, _scores)]
+StoredHeatMap = Annotated[HeatMap, stored_as(HeatMapPart, HeatMap.as_json, _heat_map)]
+StoredScores = Annotated[Scores, stored_as(ScoresPart, Scores.as_json, _scores)]
 
 
 def first_flaw(error: ValidationError, place: str) -> str:
@@ -196,11 +196,11 @@ def first_flaw(error: ValidationError, place: str) -> str:
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
     where = where.replace(".", ", ", 1) if where.startswith(".") else where
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return one_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{more}")
+    return as_single_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{more}")
 
 
 def read_document(
-    shape: type[Document], content: bytes | str, place: str, most: int, is_name: IsName = is_naming
+    shape: type[Document], content: bytes | str, place: str, max_values: int, is_name: IsName = is_naming
 ) -> Document:
     """A file of JSON as what it shall be.
 
@@ -215,7 +215,7 @@ def read_document(
         ExchangeError: the place of what is wrong, and why.
     """
     try:
-        value = load(content, place, most)
+        value = load(content, place, max_values)
         if not isinstance(value, dict):
             raise ExchangeError(f"{place} must be a JSON object {{…}}")
         check_texts(value, place, is_name)

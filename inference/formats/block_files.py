@@ -17,18 +17,18 @@ from inference.core.texts import ORIGIN_LIMIT, count_of
 from inference.formats import block_sets
 from inference.formats.blocks_csv import ROW_LIMIT, is_block_csv
 from inference.formats.other_formats import BEGINNING
-from inference.formats.perf_places import Placed, placed
+from inference.formats.perf_places import PlacedSamples, place_samples
 from inference.formats.perf_texts import is_annotate, is_script, read_samples
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlockError, DroppedLine, Piece, block_reader, read
 from inference.isa.code.binaries.headers import BinaryFileError, is_binary
-from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighed
+from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_loops
 from inference.isa.code.binaries.program import CompiledProgram, Function, read_program
 from inference.isa.targets import DEFAULT
 
-_PULSE = 5000  # functions between two words
+_PROGRESS_INTERVAL = 5000  # functions between two words
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Hears how much of how much is done; may raise in order to stop."""
 
 
@@ -46,7 +46,7 @@ class LoopFilter:
     """Which loops. `functions`: a name or a pattern like `mat*`, "" for all.
 
     Of samples, `program`: how perf calls the file, "" to find out; `least`: per cent of all samples that a
-    loop has at least. `keys`: just these loops, by `FoundLoop.key`; () for all.
+    loop has at least. `keys`: just these loops, by `WeightedLoop.key`; () for all.
     """
 
     functions: str = ""
@@ -57,7 +57,7 @@ class LoopFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundLoop:
+class WeightedLoop:
     """A loop with its weight, and of samples the share of all, in per cent."""
 
     key: str
@@ -75,11 +75,13 @@ class FoundLoop:
         return f"{PurePath(file_name).name[:80]}, {self.function}{place}"[:ORIGIN_LIMIT]
 
 
-def chosen_loops(loops: Iterable[FoundLoop], wanted: LoopFilter) -> tuple[tuple[FoundLoop, ...], int]:
+def chosen_loops(
+    loops: Iterable[WeightedLoop], loop_filter: LoopFilter
+) -> tuple[tuple[WeightedLoop, ...], int]:
     """Those with a wanted key, if any is named, and enough of the samples; and how many have less."""
-    keys = set(wanted.keys)
+    keys = set(loop_filter.keys)
     named = [loop for loop in loops if not keys or loop.key in keys]
-    chosen = tuple(loop for loop in named if (loop.percent or 0.0) >= wanted.least)
+    chosen = tuple(loop for loop in named if (loop.percent or 0.0) >= loop_filter.least)
     return chosen, len(named) - len(chosen)
 
 
@@ -95,7 +97,7 @@ class ProgramLoops:
     kind: str
     functions: int
     bytes: int
-    loops: tuple[FoundLoop, ...]
+    loops: tuple[WeightedLoop, ...]
     too_long: int
     below: int = 0
     event: str = ""
@@ -108,89 +110,107 @@ class ProgramLoops:
     def lines(self) -> list[str]:
         """What a search has to tell, a line each."""
         functions = count_of(self.functions, "function")
-        found = [f"{count_of(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
+        lines = [f"{count_of(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
         if self.total is not None:
             share = f"{100 * self.inside / self.total:.1f} % of " if self.total else ""
             event = f" of {self.event}" if self.event else ""
-            found.append(f"{share}{_number(self.total)} samples{event} are in these loops")
+            lines.append(f"{share}{_number(self.total)} samples{event} are in these loops")
         if self.below:
-            found.append(f"with a smaller share of the samples: {count_of(self.below, 'loop')}")
+            lines.append(f"with a smaller share of the samples: {count_of(self.below, 'loop')}")
         if self.too_long:
-            found.append(f"too long for a basic block: {count_of(self.too_long, 'loop')}")
-        found += [f"{_number(number)} samples are {why}" for why, number in self.lost]
+            lines.append(f"too long for a basic block: {count_of(self.too_long, 'loop')}")
+        lines += [f"{_number(number)} samples are {why}" for why, number in self.lost]
         if self.elsewhere:
             names = ", ".join(f"{name} ({_number(number)})" for name, number in self.elsewhere)
-            found.append(f"samples in other files: {names}")
-        found += self.notes
-        return found
+            lines.append(f"samples in other files: {names}")
+        lines += self.notes
+        return lines
 
 
 def find_loops(
     content: bytes,
     file_name: str,
-    wanted: LoopFilter,
+    loop_filter: LoopFilter,
     samples: tuple[bytes, str] | None = None,
-    told: Told = lambda done, of: None,
+    on_progress: OnProgress = lambda done, of: None,
 ) -> ProgramLoops:
     """`samples`: content and name of a text of perf's. Raises `ExchangeError`."""
     try:
         program = read_program(content)
         if samples is None:
-            return _all_loops(program, file_name, wanted, told)
-        told(0, 1)
-        text = read_samples(*samples, lambda: told(0, 1))
-        where = placed(text, program, file_name, wanted.program)
-        return _sampled_loops(program, file_name, where, wanted, told)
+            return _all_loops(program, file_name, loop_filter, on_progress)
+        on_progress(0, 1)
+        text = read_samples(*samples, lambda: on_progress(0, 1))
+        placed_samples = place_samples(text, program, file_name, loop_filter.program)
+        return _sampled_loops(program, file_name, placed_samples, loop_filter, on_progress)
     except BinaryFileError as error:
         raise ExchangeError(f"{file_name}: {error}") from error
 
 
-def _all_loops(program: CompiledProgram, file_name: str, wanted: LoopFilter, told: Told) -> ProgramLoops:
+def _all_loops(
+    program: CompiledProgram, file_name: str, loop_filter: LoopFilter, on_progress: OnProgress
+) -> ProgramLoops:
     search = Search()
     loops = loops_in(
-        program, _functions(program, file_name, wanted.functions, told), search, block_reader(DEFAULT), told
+        program,
+        _functions(program, file_name, loop_filter.functions, on_progress),
+        search,
+        block_reader(DEFAULT),
+        on_progress,
     )
-    keys = set(wanted.keys)
-    found = tuple(_found(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
+    keys = set(loop_filter.keys)
+    weighted = tuple(_weighted_loop(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
     kind = f"{program.kind} (ELF)"
-    return ProgramLoops(kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
+    return ProgramLoops(kind, search.functions, search.code, _bounded(weighted, file_name), search.too_long)
 
 
-def _functions(program: CompiledProgram, file_name: str, wanted: str, told: Told) -> list[Function]:
+def _functions(
+    program: CompiledProgram, file_name: str, pattern: str, on_progress: OnProgress
+) -> list[Function]:
     functions = []
-    for number, one in enumerate(program.functions(wanted)):
-        functions.append(one)
-        if number % _PULSE == 0:
-            told(0, 1)
+    for number, function in enumerate(program.functions(pattern)):
+        functions.append(function)
+        if number % _PROGRESS_INTERVAL == 0:
+            on_progress(0, 1)
     if not functions:
-        known = ", ".join(one.name for one, _ in zip(program.functions(), range(5), strict=False))
-        raise ExchangeError(f"{file_name} has no function {wanted!r}; it has, for example, {known}")
+        examples = ", ".join(
+            function.name for function, _ in zip(program.functions(), range(5), strict=False)
+        )
+        raise ExchangeError(f"{file_name} has no function {pattern!r}; it has, for example, {examples}")
     return functions
 
 
 def _sampled_loops(
-    program: CompiledProgram, file_name: str, where: Placed, wanted: LoopFilter, told: Told
+    program: CompiledProgram,
+    file_name: str,
+    samples: PlacedSamples,
+    loop_filter: LoopFilter,
+    on_progress: OnProgress,
 ) -> ProgramLoops:
-    iterations = wanted.weighing is Weighing.ITERATIONS
-    if iterations and not where.jumps:
+    iterations = loop_filter.weighing is Weighing.ITERATIONS
+    if iterations and not samples.jumps:
         raise ExchangeError(
             "the samples have no branch records: record with `perf record -b` and print with `-F +brstack`"
         )
-    places = sorted({*where.counts, *(begin for begin, _ in where.jumps)})
+    places = sorted({*samples.counts, *(begin for begin, _ in samples.jumps)})
     functions = [
-        one for one in _functions(program, file_name, wanted.functions, told) if _has_any(one, places)
+        function
+        for function in _functions(program, file_name, loop_filter.functions, on_progress)
+        if _has_any(function, places)
     ]
     search = Search()
-    loops = list(loops_in(program, functions, search, block_reader(DEFAULT), told))
-    total = where.total
-    percents = {loop.key: 100 * number / (total or 1) for loop, number in weighed(loops, where.counts)}
+    loops = list(loops_in(program, functions, search, block_reader(DEFAULT), on_progress))
+    total = samples.total
+    percents = {
+        loop.key: 100 * number / (total or 1) for loop, number in weighted_loops(loops, samples.counts)
+    }
     if iterations:
-        pairs = [(loop, float(where.jumps[loop.closing, loop.begin])) for loop in loops]
+        pairs = [(loop, float(samples.jumps[loop.closing_address, loop.start])) for loop in loops]
         pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: -pair[1])
     else:
-        pairs = weighed(loops, where.counts)
-    loops_found = (_found(loop, round(number, 4), percents.get(loop.key, 0.0)) for loop, number in pairs)
-    chosen, below = chosen_loops(loops_found, wanted)
+        pairs = weighted_loops(loops, samples.counts)
+    weighted = (_weighted_loop(loop, round(number, 4), percents.get(loop.key, 0.0)) for loop, number in pairs)
+    chosen, below = chosen_loops(weighted, loop_filter)
     return ProgramLoops(
         f"{program.kind} (ELF)",
         search.functions,
@@ -198,11 +218,11 @@ def _sampled_loops(
         _bounded(chosen, file_name),
         search.too_long,
         below,
-        where.event,
+        samples.event,
         round(total, 4),
-        round(sum(one.percent or 0.0 for one in chosen) * total / 100, 4),
-        tuple(where.lost.most_common()),
-        tuple(where.elsewhere.most_common(5)),
+        round(sum(function.percent or 0.0 for function in chosen) * total / 100, 4),
+        tuple(samples.lost.most_common()),
+        tuple(samples.elsewhere.most_common(5)),
     )
 
 
@@ -211,20 +231,20 @@ def _has_any(function: Function, places: Sequence[int]) -> bool:
     return at < len(places) and places[at] < function.address + function.size
 
 
-def _found(loop: Loop, weight: float, percent: float | None) -> FoundLoop:
-    return FoundLoop(
+def _weighted_loop(loop: Loop, weight: float, percent: float | None) -> WeightedLoop:
+    return WeightedLoop(
         loop.key,
         loop.function.name,
-        loop.begin,
+        loop.start,
         loop.code,
         loop.instructions,
-        len(loop.left_out),
+        len(loop.ignored_branches),
         weight,
         percent,
     )
 
 
-def _bounded(loops: tuple[FoundLoop, ...], file_name: str) -> tuple[FoundLoop, ...]:
+def _bounded(loops: tuple[WeightedLoop, ...], file_name: str) -> tuple[WeightedLoop, ...]:
     if len(loops) > ROW_LIMIT:
         raise ExchangeError(
             f"{file_name} has {len(loops):,} loops, of {ROW_LIMIT:,} at most: choose functions by their names"
@@ -237,36 +257,37 @@ def _number(value: float) -> str:
 
 
 TITLE = "listing of machine code"
-_MOST_DROPPED = 20
-_HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")
+_DROPPED_LISTED = 20
+_LISTING_HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")
 
 
 def is_listing(beginning: str) -> bool:
     """Whether a text that begins so is a listing of a profiler or a disassembler."""
-    return bool(_HEAD.search(beginning[:4000])) or is_annotate(beginning)
+    return bool(_LISTING_HEAD.search(beginning[:4000])) or is_annotate(beginning)
 
 
 def find_listed_loops(
-    content: bytes, file_name: str, wanted: LoopFilter, told: Callable[[int, int], None]
+    content: bytes, file_name: str, loop_filter: LoopFilter, on_progress: Callable[[int, int], None]
 ) -> ProgramLoops:
     """Weighed by their samples where the listing has some, else by 1 each. Raises `ExchangeError`."""
     text = content.decode("utf-8-sig", "replace")
-    told(0, 1)
+    on_progress(0, 1)
     try:
         reading = read(text, ROW_LIMIT)
     except BlockError as error:
         raise ExchangeError(f"{file_name}: {error}") from error
-    told(1, 1)
-    counted = any(piece.count is not None for piece in reading.pieces)
+    on_progress(1, 1)
+    has_counts = any(piece.count is not None for piece in reading.pieces)
     total = sum(piece.count or 0.0 for piece in reading.pieces)
     loops = [
-        _loop(piece, number, total if counted else None)
+        _loop(piece, number, total if has_counts else None)
         for number, piece in enumerate(reading.pieces)
-        if piece.block.kind == "loop" and (not wanted.functions or fnmatchcase(piece.name, wanted.functions))
+        if piece.block.kind == "loop"
+        and (not loop_filter.functions or fnmatchcase(piece.name, loop_filter.functions))
     ]
-    if counted:
-        loops = sorted((one for one in loops if one.weight), key=lambda one: -one.weight)
-    chosen, below = chosen_loops(loops, wanted)
+    if has_counts:
+        loops = sorted((loop for loop in loops if loop.weight), key=lambda loop: -loop.weight)
+    chosen, below = chosen_loops(loops, loop_filter)
     return ProgramLoops(
         TITLE,
         len({piece.name for piece in reading.pieces}),
@@ -274,21 +295,21 @@ def find_listed_loops(
         chosen,
         0,
         below,
-        total=round(total, 4) if counted else None,
-        inside=round(sum(one.weight for one in chosen), 4),
-        notes=(*_on_dropped(reading.dropped), *reading.notes),
+        total=round(total, 4) if has_counts else None,
+        inside=round(sum(loop.weight for loop in chosen), 4),
+        notes=(*_dropped_notes(reading.dropped), *reading.notes),
     )
 
 
-def _on_dropped(dropped: Sequence[DroppedLine]) -> Iterator[str]:
-    yield from map(str, dropped[:_MOST_DROPPED])
-    if len(dropped) > _MOST_DROPPED:
-        yield f"and {len(dropped) - _MOST_DROPPED:,} other lines that look like code"
+def _dropped_notes(dropped: Sequence[DroppedLine]) -> Iterator[str]:
+    yield from map(str, dropped[:_DROPPED_LISTED])
+    if len(dropped) > _DROPPED_LISTED:
+        yield f"and {len(dropped) - _DROPPED_LISTED:,} other lines that look like code"
 
 
-def _loop(piece: Piece, number: int, total: float | None) -> FoundLoop:
+def _loop(piece: Piece, number: int, total: float | None) -> WeightedLoop:
     count = 1.0 if total is None else piece.count or 0.0
-    return FoundLoop(
+    return WeightedLoop(
         str(number),
         piece.name,
         None,

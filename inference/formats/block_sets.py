@@ -23,14 +23,22 @@ from itertools import islice
 from typing import BinaryIO
 
 from inference.core.protocols import Json
-from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
+from inference.formats.blocks_csv import (
+    ORIGIN,
+    WEIGHT,
+    BlockFile,
+    BlockRow,
+    BrokenRowPolicy,
+    Scale,
+    answer_of,
+)
 from inference.formats.problems import ExchangeError, Problems
 from inference.formats.provenance import head_of
 from inference.formats.quoting import cell, rows_text
 from inference.isa.blocks import BlockName
 from inference.predictors.protocol import Answer, Predictor
 
-LOOKED_AT = 5000
+SAMPLE_ROWS = 5000
 """Rows at the beginning of a file from which the meaning of its numbers is concluded."""
 SLOWEST_OF_FAST = 6.0
 """Cycles per instruction that at least one in ten blocks stays below, unless all numbers are ×100.
@@ -52,19 +60,19 @@ def scales_of(
 
 def first_rows(file: BlockFile) -> list[BlockRow]:
     """As many rows as are needed to conclude."""
-    return list(islice(file.rows(), LOOKED_AT))
+    return list(islice(file.rows(), SAMPLE_ROWS))
 
 
 def _scale(name: str, position: int, rows: Sequence[BlockRow], titled: bool) -> tuple[Scale, Scale]:
     if name.lower() == WEIGHT:
         return Scale.WEIGHT, Scale.WEIGHT
-    alike = _looks(position, rows, titled)
-    return Scale.CYCLES if titled else alike, alike
+    apparent = _apparent_scale(position, rows, titled)
+    return Scale.CYCLES if titled else apparent, apparent
 
 
-def _looks(position: int, rows: Sequence[BlockRow], titled: bool) -> Scale:
-    found = [(row.numbers[position], row.instructions) for row in rows]
-    numbers = [(number, length) for number, length in found if number is not None and number > 0]
+def _apparent_scale(position: int, rows: Sequence[BlockRow], titled: bool) -> Scale:
+    pairs = [(row.numbers[position], row.instructions) for row in rows]
+    numbers = [(number, length) for number, length in pairs if number is not None and number > 0]
     if not numbers:
         return Scale.CYCLES
     per_instruction = sorted(number / length for number, length in numbers)
@@ -98,14 +106,14 @@ class Bounds:
     issue_width: float | None = None
     ports: Predictor | None = None
 
-    def least(self, rows: Sequence[BlockRow]) -> list[float]:
+    def least_cycles(self, rows: Sequence[BlockRow]) -> list[float]:
         """The least number of cycles for each of the blocks; 0 where nothing is known of it."""
         width = self.issue_width
-        found = [row.instructions / width if width else 0.0 for row in rows]
+        bounds = [row.instructions / width if width else 0.0 for row in rows]
         if self.ports is None:
-            return found
+            return bounds
         answers = self.ports.predict([row.code for row in rows])
-        return [max(bound, one.cycles or 0.0) for bound, one in zip(found, answers, strict=True)]
+        return [max(bound, answer.cycles or 0.0) for bound, answer in zip(bounds, answers, strict=True)]
 
 
 @dataclass
@@ -116,9 +124,11 @@ class AnswersBelowBounds:
     listed: list[AnswerBelowBound] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def look(self, rows: Sequence[BlockRow], answers: Iterable[tuple[str, Sequence[float | None]]]) -> None:
+    def compare(
+        self, rows: Sequence[BlockRow], answers: Iterable[tuple[str, Sequence[float | None]]]
+    ) -> None:
         """Compare the answers of some rows, {column: cycles or None per row}, with the bounds."""
-        least = self.bounds.least(rows)
+        least = self.bounds.least_cycles(rows)
         for name, cycles in answers:
             for row, value, bound in zip(rows, cycles, least, strict=True):
                 if value is not None and value < bound * (1 - TOLERANCE):
@@ -128,12 +138,12 @@ class AnswersBelowBounds:
 
 
 CHUNK = 2000  # rows held at a time
-SHOWN = 12  # rows that a preview repeats
+PREVIEW_ROWS = 12  # rows that a preview repeats
 DUPLICATES_LISTED = 50
 TITLE = "basic blocks (CSV)"
 FAILED = "-1.0"
 
-Told = Callable[[int], None]
+OnProgress = Callable[[int], None]
 """Hears how many rows have been read, after every chunk; may raise in order to stop."""
 
 
@@ -145,7 +155,7 @@ class BlockSetOptions:
     look like.
     """
 
-    broken: Broken = Broken.STOP
+    broken: BrokenRowPolicy = BrokenRowPolicy.STOP
     scales: tuple[Scale | None, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
 
@@ -179,7 +189,7 @@ class ColumnFacts:
 
 
 @dataclass
-class Look:
+class BlockSetSummary:
     """What is in a file.
 
     `rows` can be stored; of them, `duplicates` repeat the blocks of earlier ones. `empty` have no block.
@@ -190,7 +200,7 @@ class Look:
     isa: str
     problems: Problems
     doubts: AnswersBelowBounds
-    broken: Broken
+    broken: BrokenRowPolicy
     rows: int = 0
     left_out: int = 0
     empty: int = 0
@@ -202,7 +212,7 @@ class Look:
     @property
     def acceptable(self) -> bool:
         """Whether there is something to store, and nothing forbids it."""
-        return self.rows > 0 and (self.broken is Broken.SKIP or not self.problems)
+        return self.rows > 0 and (self.broken is BrokenRowPolicy.SKIP or not self.problems)
 
     def lines(self) -> list[str]:
         """What is wrong with the file, one line per problem."""
@@ -252,54 +262,56 @@ class BlockChunk:
     weights: Sequence[float | None]
 
 
-def look(file: BinaryIO, file_name: str, reading: BlockSetOptions, told: Told | None = None) -> Look:
+def summarise(
+    file: BinaryIO, file_name: str, options: BlockSetOptions, on_progress: OnProgress | None = None
+) -> BlockSetSummary:
     """Read a file to its end, or to its first broken row; stores nothing, never raises for what it says."""
-    found, chunks = read_chunks(file, file_name, reading)
+    summary, chunks = read_chunks(file, file_name, options)
     for _ in chunks:
-        if told is not None:
-            told(found.rows + found.left_out)
-    return found
+        if on_progress is not None:
+            on_progress(summary.rows + summary.left_out)
+    return summary
 
 
 def read_chunks(
-    file: BinaryIO, file_name: str, reading: BlockSetOptions
-) -> tuple[Look, Iterator[BlockChunk]]:
+    file: BinaryIO, file_name: str, options: BlockSetOptions
+) -> tuple[BlockSetSummary, Iterator[BlockChunk]]:
     """What will be known at the end, and the chunks to be gone through till then."""
-    blocks = BlockFile(file, reading.broken)
+    blocks = BlockFile(file, options.broken)
     first = first_rows(blocks)
     names = () if blocks.columns is None else blocks.columns.names
     titled = blocks.columns is not None and blocks.columns.titled
-    told = reading.scales or (None,) * len(names)
-    if len(told) != len(names):
-        raise ExchangeError(f"{file_name} has {len(names)} columns behind the blocks, not {len(told)}")
-    alike = scales_of(names, first, titled=titled)
-    scales = tuple(known or taken for known, (taken, _) in zip(told, alike, strict=True))
+    chosen = options.scales or (None,) * len(names)
+    if len(chosen) != len(names):
+        raise ExchangeError(f"{file_name} has {len(names)} columns behind the blocks, not {len(chosen)}")
+    apparent = scales_of(names, first, titled=titled)
+    scales = tuple(stated or default for stated, (default, _) in zip(chosen, apparent, strict=True))
     if scales.count(Scale.WEIGHT) > 1:
         raise ExchangeError("a set has one column with weights at most")
     columns = tuple(
         ColumnFacts(WEIGHT if scale is Scale.WEIGHT else name, scale, looks)
-        for name, scale, (_, looks) in zip(names, scales, alike, strict=True)
+        for name, scale, (_, looks) in zip(names, scales, apparent, strict=True)
     )
-    found = Look(
-        file_name, columns, blocks.isa, blocks.problems, AnswersBelowBounds(reading.bounds), reading.broken
+    summary = BlockSetSummary(
+        file_name, columns, blocks.isa, blocks.problems, AnswersBelowBounds(options.bounds), options.broken
     )
-    return found, _chunks(blocks, first, found)
+    return summary, _chunks(blocks, first, summary)
 
 
-def _chunks(blocks: BlockFile, first: Sequence[BlockRow], found: Look) -> Iterator[BlockChunk]:
+def _chunks(blocks: BlockFile, first: Sequence[BlockRow], summary: BlockSetSummary) -> Iterator[BlockChunk]:
     """The file's rows; `found` knows all of it when they are through."""
-    seen: set[int] = set()
-    waiting = iter(first)
-    rest = blocks.rows()
+    hashes: set[int] = set()
+    buffered = iter(first)
+    remaining = blocks.rows()
     while True:
-        rows = list(islice(waiting, CHUNK))
-        rows += islice(rest, CHUNK - len(rows))
+        rows = list(islice(buffered, CHUNK))
+        rows += islice(remaining, CHUNK - len(rows))
         if not rows:
-            found.left_out = blocks.left_out
-            found.empty = blocks.empty
+            summary.left_out = blocks.left_out
+            summary.empty = blocks.empty
             return
-        chunk = _chunk(rows, found.columns)
-        _note(chunk, found, seen)
+        chunk = _chunk(rows, summary.columns)
+        _count_rows(chunk, summary, hashes)
         yield chunk
 
 
@@ -317,23 +329,23 @@ def _chunk(rows: Sequence[BlockRow], columns: Sequence[ColumnFacts]) -> BlockChu
     return BlockChunk(rows, list(zip(*answers, strict=True)) if answers else [()] * len(rows), weights)
 
 
-def _note(chunk: BlockChunk, found: Look, seen: set[int]) -> None:
-    found.first += chunk.rows[: SHOWN - len(found.first)]
-    found.rows += len(chunk.rows)
+def _count_rows(chunk: BlockChunk, summary: BlockSetSummary, hashes: set[int]) -> None:
+    summary.first += chunk.rows[: PREVIEW_ROWS - len(summary.first)]
+    summary.rows += len(chunk.rows)
     for row in chunk.rows:
-        found.instructions += row.instructions
-        known = hash(row.code)  # 64 bits, keyed by the process: 8 bytes a block instead of the block
-        if known in seen:
-            found.duplicates += 1
-            if len(found.duplicate_lines) < DUPLICATES_LISTED:
-                found.duplicate_lines.append(row.line)
-        seen.add(known)
-    named = [column.name for column in found.columns if column.scale is not Scale.WEIGHT]
+        summary.instructions += row.instructions
+        block_hash = hash(row.code)  # 64 bits, keyed by the process: 8 bytes a block instead of the block
+        if block_hash in hashes:
+            summary.duplicates += 1
+            if len(summary.duplicate_lines) < DUPLICATES_LISTED:
+                summary.duplicate_lines.append(row.line)
+        hashes.add(block_hash)
+    names = [column.name for column in summary.columns if column.scale is not Scale.WEIGHT]
     per_column = (
-        (name, [one[place].cycles if one[place] is not None else None for one in chunk.answers])  # type: ignore[union-attr]
-        for place, name in enumerate(named)
+        (name, [answers[place].cycles if answers[place] is not None else None for answers in chunk.answers])  # type: ignore[union-attr]
+        for place, name in enumerate(names)
     )
-    found.doubts.look(chunk.rows, per_column)
+    summary.doubts.compare(chunk.rows, per_column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from inference.core.texts import ORIGIN_LIMIT
 from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.formats.quoting import plain_text
-from inference.isa.blocks import TITLES, BlockError, block_of_text, isa_beside, mnemonics_of
+from inference.isa.blocks import TITLES, BlockError, block_of_text, isa_of_fields, mnemonics_of
 from inference.isa.code.source import without_colours
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.isa.targets.recognising import NOT_SUPPORTED, looks_like_aarch64
@@ -38,7 +38,7 @@ SEPARATORS = (",", "\t", ";")
 
 _BYTES = re.compile(r"(?:0x|\\x)?[0-9a-f]{2}(?:[\s_]*(?:0x|\\x)?[0-9a-f]{2})*")
 _LOOKS_HEX = re.compile(r"(?:0x)?[0-9a-f]+")
-_BETWEEN = re.compile(r"[\s_]|0x|\\x")
+_DIGIT_SEPARATORS = re.compile(r"[\s_]|0x|\\x")
 
 
 def separator_of(line: str) -> str:
@@ -47,8 +47,8 @@ def separator_of(line: str) -> str:
     In assembly there are commas, and semicolons between instructions.
     """
     for separator in SEPARATORS:
-        first, found, _ = line.partition(separator)
-        if found and is_first_cell(first):
+        first, delimiter, _ = line.partition(separator)
+        if delimiter and is_first_cell(first):
             return separator
     return ","
 
@@ -65,12 +65,12 @@ def code_of(cell: str) -> bytes:
         code = bytes.fromhex(cell)  # nearly all are written like this: quicker than the pattern
     except ValueError:
         digits = cell.strip().lower()
-        return bytes.fromhex(_BETWEEN.sub("", digits)) if _is_bytes(digits) else b""
+        return bytes.fromhex(_DIGIT_SEPARATORS.sub("", digits)) if _is_bytes(digits) else b""
     return code
 
 
 def _is_bytes(digits: str) -> bool:
-    left = _BETWEEN.sub("", digits)
+    left = _DIGIT_SEPARATORS.sub("", digits)
     return len(left) % 2 == 0 and bool(_BYTES.fullmatch(digits))
 
 
@@ -91,11 +91,11 @@ def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:
 
 ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
 WEIGHT = "weight"
-THE_NUMBER = "cycles"
+UNTITLED_COLUMN = "cycles"
 """What the one column of a file without a title row is called, unless it holds weights."""
 HIGHEST = 1e9  # cycles
 NAME_LENGTH = 200
-HEADER_IS = "the title row is bb,NAME,NAME …, a column per tool"
+HEADER_HINT = "the title row is bb,NAME,NAME …, a column per tool"
 ORIGIN = "origin"
 """Title of the column that says where a block was found."""
 
@@ -105,7 +105,7 @@ _UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 _FAILED = Answer(failure=Failure.NO_NUMBER)
 
 
-class Broken(StrEnum):
+class BrokenRowPolicy(StrEnum):
     """What to do at a row that cannot be read."""
 
     STOP = "stop"
@@ -125,7 +125,7 @@ class Scale(StrEnum):
     """No answer at all: how often the block ran."""
 
 
-WORDS = {
+SCALE_LABELS = {
     Scale.CYCLES: "cycles per execution",
     Scale.HUNDREDTHS: "cycles of a hundred executions",
     Scale.WEIGHT: "how often a block ran",
@@ -176,7 +176,7 @@ class BlockFile:
     """
 
     file: BinaryIO
-    broken: Broken = Broken.SKIP
+    broken: BrokenRowPolicy = BrokenRowPolicy.SKIP
     problems: Problems = field(default_factory=Problems)
     columns: BlockColumns | None = None
     isa: str = ""
@@ -191,24 +191,26 @@ class BlockFile:
     def __post_init__(self) -> None:
         # What is no UTF-8 shows up in its cell, so that the row can be told.
         text = io.TextIOWrapper(self.file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        self._head, begin, lines, isa = _behind_head(text)
-        self.isa = isa_beside({"isa": isa})
-        self._records = csv.reader(lines, strict=True, delimiter=separator_of(begin))
+        self._head, first_line, lines, isa = _skip_head(text)
+        self.isa = isa_of_fields({"isa": isa})
+        self._records = csv.reader(lines, strict=True, delimiter=separator_of(first_line))
         self._waiting: tuple[int, list[str]] | None = None
         first = self._next()
         if first is None:
-            self.problems.add("the file has no row", HEADER_IS)
+            self.problems.add("the file has no row", HEADER_HINT)
         elif _is_title(first[1]):
             self.columns = self._titles(*first)
         else:
             cells = len(first[1])
-            self.columns = BlockColumns((THE_NUMBER,) * (cells - 1), False, tuple(range(1, cells)), cells)
+            self.columns = BlockColumns(
+                (UNTITLED_COLUMN,) * (cells - 1), False, tuple(range(1, cells)), cells
+            )
             self._waiting = first
             if cells > 2:
-                self.problems.add(f"{cells} columns and no title row", HEADER_IS, row=first[0], column="bb")
+                self.problems.add(f"{cells} columns and no title row", HEADER_HINT, row=first[0], column="bb")
                 self.columns = None
-        if self.isa not in (known := names_with_blocks()):
-            right = f"its blocks can be of {', '.join(known)}"
+        if self.isa not in (supported := names_with_blocks()):
+            right = f"its blocks can be of {', '.join(supported)}"
             self.problems.add(f"blocks of {excerpt(self.isa)} are not supported yet", right)
             self.columns = None
 
@@ -216,7 +218,7 @@ class BlockFile:
         """The readable rows, in their order; `ROW_LIMIT` at most."""
         if self.columns is None:
             return
-        while not (self.problems and self.broken is Broken.STOP):
+        while not (self.problems and self.broken is BrokenRowPolicy.STOP):
             record, self._waiting = self._waiting or self._next(), None
             if record is None:
                 return
@@ -250,7 +252,7 @@ class BlockFile:
                 self.problems.add(f"the CSV cannot be read here: {error}", right, row=line)
                 self.read += 1
                 self.left_out += 1
-                if self.broken is Broken.STOP:
+                if self.broken is BrokenRowPolicy.STOP:
                     return None
                 continue
             if any(cell.strip() for cell in cells):
@@ -263,14 +265,16 @@ class BlockFile:
         names = tuple(titles[at] for at in places)
         before = self.problems.count
         if len(names) > COLUMN_LIMIT:
-            self.problems.add(f"{len(names)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=line)
+            self.problems.add(
+                f"{len(names)} columns, where {COLUMN_LIMIT} are the most", HEADER_HINT, row=line
+            )
             return None
         for at, name in zip(places, names, strict=True):
             if fault := _fault_of_name(name) or ("occurs twice" if names.count(name) > 1 else ""):
                 title = f"the title {excerpt(name)} of column {at + 1}"
-                self.problems.add(f"{title} {fault}", HEADER_IS, row=line)
-        found = BlockColumns(names, True, places, len(titles), origin)
-        return found if self.problems.count == before else None
+                self.problems.add(f"{title} {fault}", HEADER_HINT, row=line)
+        columns = BlockColumns(names, True, places, len(titles), origin)
+        return columns if self.problems.count == before else None
 
     def _row(self, line: int, cells: list[str]) -> BlockRow | None:
         assert self.columns is not None
@@ -279,11 +283,11 @@ class BlockFile:
             fault = f"{len(cells)} fields where {columns.cells} are expected"
             self.problems.add(fault, "put assembly with commas in double quotes", row=line)
             return None
-        found = self._block(line, cells[0])
-        wanted = zip(columns.names, columns.places, strict=True)
-        numbers = tuple(self._number(line, name, cells[at]) for name, at in wanted)
+        block = self._block(line, cells[0])
+        number_columns = zip(columns.names, columns.places, strict=True)
+        numbers = tuple(self._number(line, name, cells[at]) for name, at in number_columns)
         origin = "" if columns.origin is None else self._origin(line, cells[columns.origin])
-        return None if found is None else BlockRow(line, *found, numbers, origin)
+        return None if block is None else BlockRow(line, *block, numbers, origin)
 
     def _origin(self, line: int, cell: str) -> str:
         text = plain_text(cell.strip())
@@ -336,27 +340,27 @@ def is_block_csv(beginning: bytes) -> bool:
     text = beginning[:8192].decode("utf-8-sig", errors="replace").lstrip()
     if not text or text[0] in "{[<":
         return False
-    _, first, *_ = _behind_head(text.splitlines())
+    _, first, *_ = _skip_head(text.splitlines())
     separator = separator_of(first)
-    cell, _, rest = first.partition(separator)
+    cell, _, numbers = first.partition(separator)
     name = cell.strip().strip('"').strip().lower()
     if name in TITLES:
         return True
-    if not rest.strip():  # one column: not every word of letters from a to f
+    if not numbers.strip():  # one column: not every word of letters from a to f
         return bool(code_of(name)) and any(char.isdigit() for char in name)
-    return is_first_cell(cell) and bool(_UNTITLED.fullmatch(rest))
+    return is_first_cell(cell) and bool(_UNTITLED.fullmatch(numbers))
 
 
-def _behind_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str], str]:
+def _skip_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str], str]:
     """How many lines of comments and blanks come first, the line behind them, and all from that on.
 
     Last comes the instruction set that these comments name, "" for none.
     """
-    rest = iter(lines)
+    remaining = iter(lines)
     head, isa = 0, ""
-    for line in rest:
+    for line in remaining:
         if line.strip() and not line.startswith("#"):
-            return head, line, chain([line], rest), isa
+            return head, line, chain([line], remaining), isa
         head += 1
         if named := _ISA.fullmatch(line.strip()):
             isa = named[1]

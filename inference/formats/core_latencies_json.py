@@ -67,7 +67,7 @@ class BypassesPart(DocumentPart):
             raise ValueError(f"kind {largest} has no row of excess: there are {size}, from 0")
         return self
 
-    def value(self) -> BypassTimes:
+    def bypass_times(self) -> BypassTimes:
         """As core models have it."""
         kinds = {
             scheme: {(pair.source, pair.destination): pair.kind for pair in pairs}
@@ -154,7 +154,7 @@ def _pairs_json(pairs: Mapping[tuple[str, str], float | None], name: str = "cycl
 _LinesAndCycles = Annotated[list[Amount], Field(min_length=2, max_length=2)]
 
 
-class ForwardingTold(DocumentPart):
+class ForwardingPart(DocumentPart):
     """From a stored value to the loaded one: bits of both, and how many bytes behind."""
 
     stored: int
@@ -174,7 +174,7 @@ class RenamingPart(DocumentPart):
     update: Amount | None = None
     learned_update: Amount | None = None
     overtaken: Amount | None = None
-    forwarded: list[ForwardingTold] = []
+    forwarded: list[ForwardingPart] = []
 
     def conditions(self) -> RenamingConditions:
         return RenamingConditions(
@@ -192,14 +192,14 @@ class StoreCurvePart(DocumentPart):
         return StoreCurve(tuple(sorted((int(lines), cycles) for lines, cycles in self.in_turn)))
 
 
-class MemoryTold(DocumentPart):
+class MemoryTimesPart(DocumentPart):
     usual: Amount = MemoryTimes().usual
     indexed: Amount = MemoryTimes().indexed
     relative: Amount = MemoryTimes().relative
     load: Amount = MemoryTimes().load
     blocked: Amount | None = None
     of_one_word: Amount | None = None
-    forwarded: list[ForwardingTold] = []
+    forwarded: list[ForwardingPart] = []
     to_one_line: Amount | None = None
     to_another_line: Amount | None = None
     to_another_half: Amount | None = None
@@ -222,17 +222,17 @@ class MemoryTold(DocumentPart):
         )
 
 
-def _forwarding(listed: Sequence[ForwardingTold]) -> dict[ForwardingCase, float]:
-    return {(one.stored, one.loaded, one.offset, one.vector): one.cycles for one in listed}
+def _forwarding(parts: Sequence[ForwardingPart]) -> dict[ForwardingCase, float]:
+    return {(part.stored, part.loaded, part.offset, part.vector): part.cycles for part in parts}
 
 
-_LATER = ("forwarded", "other_page", "pop", "push", "load_beside_pop", "renaming", "stores")
+_SEPARATE_FIELDS = ("forwarded", "other_page", "pop", "push", "load_beside_pop", "renaming", "stores")
 """What has a shape of its own, or is left out where it was not measured."""
 
 
 def memory_json(memory: MemoryTimes) -> Json:
     return {
-        **{name: cycles for name, cycles in vars(memory).items() if name not in _LATER},
+        **{name: cycles for name, cycles in vars(memory).items() if name not in _SEPARATE_FIELDS},
         "forwarded": _forwarded_json(memory.forwarded),
         **_stack_json(memory),
         **renaming_and_stores_json(memory),
@@ -254,15 +254,15 @@ def _forwarded_json(forwarded: Mapping[ForwardingCase, float]) -> list[Json]:
 
 def renaming_and_stores_json(memory: MemoryTimes) -> Json:
     """Nothing where it was not measured: files of such models stay as they were."""
-    found: Json = {} if memory.other_page is None else {"other_page": memory.other_page}
+    parts: Json = {} if memory.other_page is None else {"other_page": memory.other_page}
     if memory.renaming is not None:
-        found["renaming"] = {
+        parts["renaming"] = {
             **vars(memory.renaming),
             "forwarded": _forwarded_json(memory.renaming.forwarded),
         }
     if memory.stores:
-        found["stores"] = [
+        parts["stores"] = [
             {"bits": bits, "in_turn": [list(point) for point in curve.in_turn]}
             for bits, curve in sorted(memory.stores.items())
         ]
-    return found
+    return parts

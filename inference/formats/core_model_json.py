@@ -19,7 +19,7 @@ from inference.formats.core_latencies_json import (
     DocumentPart,
     LatencyOfImmediatePart,
     LatencyPart,
-    MemoryTold,
+    MemoryTimesPart,
     conditions_json,
     latencies_and_bases,
     latencies_by_immediate,
@@ -40,37 +40,37 @@ _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Text = Annotated[str, Field(max_length=200)]
 PORT_NAME_LIMIT = 24
 """Letters of what the vendor calls a port: more have no room in a picture."""
-PortNamesTold = dict[_Text, Annotated[str, Field(min_length=1, max_length=PORT_NAME_LIMIT)]]
+PortNames = dict[_Text, Annotated[str, Field(min_length=1, max_length=PORT_NAME_LIMIT)]]
 
 
-class UopsTold(DocumentPart):
+class UopsPart(DocumentPart):
     """So many µops that run on any of these ports."""
 
     ports: list[_Text]
     count: Annotated[int, Field(ge=1, le=10_000)]
 
 
-class LimitsTold(DocumentPart):
+class LimitsPart(DocumentPart):
     instructions: _Rate | None = None
     slots: _Rate | None = None
 
 
-class PortsTold(DocumentPart):
+class PortMappingPart(DocumentPart):
     """Ports and slots: a port mapping."""
 
     ports: list[_Text]
-    limits: LimitsTold = LimitsTold()
-    usage: dict[_Text, list[UopsTold]]
+    limits: LimitsPart = LimitsPart()
+    usage: dict[_Text, list[UopsPart]]
     slots: dict[_Text, Annotated[int, Field(ge=1, le=10_000)]] = {}
 
 
-class IdiomsTold(DocumentPart):
+class IdiomsPart(DocumentPart):
     free: list[_Text] = []
     portless: list[_Text] = []
     moves: list[_Text] = []
 
 
-class FrontEndTold(DocumentPart):
+class FrontEndPart(DocumentPart):
     slots: _Rate | None = None
     straight_instructions: _Rate | None = None
     straight_bytes: _Rate | None = None
@@ -107,13 +107,13 @@ class CoreModelDocument(BaseModel):
     isa: _Text
     note: str = ""
     sources: dict[_Text, _Text] = {}
-    mapping: PortsTold | None = None
+    mapping: PortMappingPart | None = None
     latencies: dict[_Text, list[LatencyPart]] = {}
-    idioms: IdiomsTold = IdiomsTold()
+    idioms: IdiomsPart = IdiomsPart()
     alone: dict[_Text, Amount] = {}
-    memory: MemoryTold = MemoryTold()
-    front_end: FrontEndTold | None = None
-    port_names: PortNamesTold = {}
+    memory: MemoryTimesPart = MemoryTimesPart()
+    front_end: FrontEndPart | None = None
+    port_names: PortNames = {}
     scheduler: SchedulerPart | None = None
     by_immediate: dict[_Text, list[LatencyOfImmediatePart]] = {}
     unqueued: dict[_Text, list[LatencyPart]] = {}
@@ -140,7 +140,7 @@ class CoreModelDocument(BaseModel):
             scheduler=None if self.scheduler is None else self.scheduler.scheduler(ports),
             by_immediate=latencies_by_immediate(self.by_immediate),
             unqueued=latencies_and_bases(self.unqueued)[0],
-            bypasses=self.bypasses.value(),
+            bypasses=self.bypasses.bypass_times(),
             false_dependences=self.false_dependences,
             loop_code={(part.instructions, part.bytes): part.cycles for part in self.loop_code},
         )
@@ -148,12 +148,14 @@ class CoreModelDocument(BaseModel):
 
 def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
     """Raise `InvalidInputError` where a name is given to no port of these, or to two."""
-    if strangers := sorted(names.keys() - set(ports)):
-        known = f"the ports are {', '.join(ports)}" if ports else "the model has no ports"
-        raise InvalidInputError(f"there is no port {', '.join(strangers)}: {known}")
-    given = Counter(names.values())
-    if twice := sorted(name for name, times in given.items() if times > 1):
-        raise InvalidInputError(f"two ports cannot both be called {twice[0]}: each has a name of its own")
+    if unknown := sorted(names.keys() - set(ports)):
+        expected = f"the ports are {', '.join(ports)}" if ports else "the model has no ports"
+        raise InvalidInputError(f"there is no port {', '.join(unknown)}: {expected}")
+    counts = Counter(names.values())
+    if duplicates := sorted(name for name, times in counts.items() if times > 1):
+        raise InvalidInputError(
+            f"two ports cannot both be called {duplicates[0]}: each has a name of its own"
+        )
 
 
 def read_core_model(content: bytes | str) -> CoreModelDocument:
@@ -170,18 +172,18 @@ def read_core_model(content: bytes | str) -> CoreModelDocument:
     return document
 
 
-def _port_mapping(told: PortsTold) -> PortMapping:
-    bits = {port: bit for bit, port in enumerate(told.ports)}
-    for scheme, uops in told.usage.items():
-        if strangers := {port for one in uops for port in one.ports} - bits.keys():
-            known = ", ".join(told.ports)
-            raise InvalidInputError(f"{scheme} runs on {', '.join(sorted(strangers))}: the ports are {known}")
+def _port_mapping(part: PortMappingPart) -> PortMapping:
+    bits = {port: bit for bit, port in enumerate(part.ports)}
+    for scheme, uops in part.usage.items():
+        if unknown := {port for uop in uops for port in uop.ports} - bits.keys():
+            known = ", ".join(part.ports)
+            raise InvalidInputError(f"{scheme} runs on {', '.join(sorted(unknown))}: the ports are {known}")
     usage = {
-        scheme: uops_of((sum(1 << bits[port] for port in set(one.ports)), one.count) for one in uops)
-        for scheme, uops in told.usage.items()
+        scheme: uops_of((sum(1 << bits[port] for port in set(uop.ports)), uop.count) for uop in uops)
+        for scheme, uops in part.usage.items()
     }
-    limits = told.limits
-    return PortMapping(tuple(told.ports), usage, limits.instructions, limits.slots, told.slots)
+    limits = part.limits
+    return PortMapping(tuple(part.ports), usage, limits.instructions, limits.slots, part.slots)
 
 
 def core_model_json(
@@ -229,11 +231,11 @@ def _scheduler(model: CoreModel) -> Json:
 
 
 def _front_end(limits: FrontEndLimits) -> Json:
-    told = dict(vars(limits))
+    fields = dict(vars(limits))
     if limits.kept_flags is None:  # files of such models stay as they were
-        del told["kept_flags"]
+        del fields["kept_flags"]
     fused = None if limits.fused is None else sorted(limits.fused)
-    return {**told, "fused": fused, "by_length": [list(point) for point in limits.by_length]}
+    return {**fields, "fused": fused, "by_length": [list(point) for point in limits.by_length]}
 
 
 def core_model_text(document: Json) -> str:

@@ -184,7 +184,7 @@ def experiment_of_entry(entry: ExperimentEntry, texts: Mapping[str, str]) -> Exp
     return Experiment(tuple(sorted(counts.items())))
 
 
-class ReadExperiments(Sequence[Measured]):
+class FileExperiments(Sequence[Measured]):
     """Measurements as a file has them: a value takes several times the memory of the entry it is from."""
 
     def __init__(self, entries: Sequence[ExperimentEntry], texts: Mapping[str, str]) -> None:
@@ -263,17 +263,17 @@ def partial_document(
     measured, timed = tuple(experiments), tuple(latencies)
     total = len(measured) + len(timed) + len(dropped)
     if total == len(dropped) and not problems:
-        nothing_left(dropped, problems)
-    told = {"instructions": total, **({"units": ["cycles"]} if measured else {}), **facts}
-    return Document(experiments=measured, latencies=timed, partial=True, dropped=dropped, facts=told)
+        note_nothing_imported(dropped, problems)
+    all_facts = {"instructions": total, **({"units": ["cycles"]} if measured else {}), **facts}
+    return Document(experiments=measured, latencies=timed, partial=True, dropped=dropped, facts=all_facts)
 
 
-def nothing_left(dropped: Mapping[str, str], problems: Problems) -> None:
+def note_nothing_imported(dropped: Mapping[str, str], problems: Problems) -> None:
     """Note that a file brings nothing, whatever the instruction set, with what most of it lacks."""
     why = Counter(dropped.values()).most_common(1)
-    told = f": of most, {why[0][0]}" if why else ""
+    most_frequent = f": of most, {why[0][0]}" if why else ""
     problems.add(
-        f"none of its {len(dropped):,} instructions can be imported{told}",
+        f"none of its {len(dropped):,} instructions can be imported{most_frequent}",
         "a file with numbers for instructions of x86-64 or AArch64 is expected",
     )
 

@@ -16,7 +16,7 @@ from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
 from inference.isa.bodies import body_maker
 from inference.isa.facets import SnippetRegisters, UsedRegister
-from inference.isa.llvm_schemes import tool_side
+from inference.isa.llvm_schemes import llvm_side
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.start_values import StartValues
 from inference.isa.targets import DEFAULT, X86, target_of
@@ -26,11 +26,11 @@ MEMORY_ADDRESS = 1 << 20
 
 _COMMENT = "# LLVM-EXEGESIS-"
 _PATTERN_BITS = 64
-_LOWEST = 0xFF
+_LOW_BITS = 0xFF
 """Of what addresses memory, the bits that are as they were: a count may be read of them, too."""
 
 
-def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = ()) -> str:
+def write_exegesis(isa: str, experiment: Experiment, remarks: Sequence[str] = ()) -> str:
     """The snippet. `measured`: lines that tell what is known of the experiment.
 
     Raises `ExchangeError` where there is no code for it, with the reason.
@@ -45,17 +45,19 @@ def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = (
     lines = [
         f"# made by: {PRODUCT}",
         assembly_comment(f"experiment: {experiment}"),
-        *map(assembly_comment, measured),
+        *map(assembly_comment, remarks),
         f"# cite: {CITATION}",
         f"# {body.copies} copies of the experiment: divide the result per snippet by {body.copies}",
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up(registers, body.code, frame, addresses),
-        *tool_side(isa).listed(body.code),
+        *_set_up_lines(registers, body.code, frame, addresses),
+        *llvm_side(isa).gnu_lines(body.code),
     ]
     return "\n".join(lines) + "\n"
 
 
-def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str], start: StartValues) -> str:
+def write_block_exegesis(
+    code: bytes, schemes: Sequence[str], remarks: Sequence[str], start: StartValues
+) -> str:
     """The snippet of a block of x86-64 with the registers that it ran with; bases lead to its memory.
 
     `schemes`: of its instructions, as far as they have one. `told`: lines about it. `start`: what registers
@@ -71,21 +73,21 @@ def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str
     )
     lines = [
         f"# made by: {PRODUCT}",
-        *map(assembly_comment, told),
+        *map(assembly_comment, remarks),
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up(registers, code, _with_small_indices(registers, code, frame), registers.bases(code)),
-        *tool_side(DEFAULT).listed(code),
+        *_set_up_lines(registers, code, _with_small_indices(registers, code, frame), registers.bases(code)),
+        *llvm_side(DEFAULT).gnu_lines(code),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _with_small_indices(registers: SnippetRegisters, code: bytes, frame: Frame) -> Frame:
     """Indices that lead out of the snippet's memory nowhere."""
-    small = {name: frame.registers[name] & _LOWEST for name in registers.indices(code)}
+    small = {name: frame.registers[name] & _LOW_BITS for name in registers.indices(code)}
     return replace(frame, registers={**frame.registers, **small})
 
 
-def _set_up(
+def _set_up_lines(
     registers: SnippetRegisters, code: bytes, frame: Frame, addresses: frozenset[str]
 ) -> Iterator[str]:
     used = registers.used_registers(code, wide=bool(frame.mask_bits))
@@ -95,7 +97,7 @@ def _set_up(
     for register in used:
         name = register.name
         if name in addresses:
-            lowest = frame.registers.get(name, 0) & _LOWEST
+            lowest = frame.registers.get(name, 0) & _LOW_BITS
             yield f"{_COMMENT}DEFREG {name.upper()} {MEMORY_ADDRESS + frame.memory_bytes + lowest:x}"
         elif register.bank == "vector":
             yield f"{_COMMENT}DEFREG {name.upper()} {_vector(register, frame)}"

@@ -28,7 +28,7 @@ from inference.formats.document import (
     PairEntry,
     partial_document,
 )
-from inference.formats.exported import ExportedCore, ExportedScheme
+from inference.formats.exports import ExportedCore, ExportedScheme
 from inference.formats.llvm_td import plainest_by_opcode
 from inference.formats.problems import ExchangeError, Problems, excerpt
 from inference.formats.quoting import comment, yaml_line
@@ -37,13 +37,13 @@ from inference.formats.yaml_documents import (
     FaultyFieldError,
     NamedSchemes,
     YamlDocument,
-    as_bounds,
     facts_of_part,
-    in_one_number,
     named_schemes,
-    pairs_told,
+    pairs_with_bound,
+    pairs_with_latency,
     read_yaml,
     register_pairs,
+    stated_pairs,
 )
 from inference.isa.llvm_schemes import LlvmScheme
 from inference.isa.targets import target_of
@@ -60,7 +60,7 @@ class LlvmInstances:
     """An instance of each scheme as llvm-exegesis writes it: `ADD64rr RBX RBX RBP`, and who named it."""
 
     by_text: Mapping[str, str]
-    told_by: str
+    tool: str
 
 
 def write_exegesis_yaml(core: ExportedCore, instances: LlvmInstances, mode: str) -> str:
@@ -75,8 +75,8 @@ def write_exegesis_yaml(core: ExportedCore, instances: LlvmInstances, mode: str)
 
 def _head(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
     yield core.mapping.provenance.commented("#")
-    told = f"{mode} of one instruction each, as {instances.told_by} calls them; others may do otherwise"
-    yield comment("#", told)
+    remark = f"{mode} of one instruction each, as {instances.tool} calls them; others may do otherwise"
+    yield comment("#", remark)
     yield (
         "# use: llvm-exegesis -mode=analysis -analysis-clustering=naive -benchmarks-file=FILE "
         "-analysis-inconsistencies-output-file=FILE.html\n"
@@ -122,7 +122,7 @@ def _throughput(core: ExportedCore, scheme: ExportedScheme) -> float | None:
 
 
 def _latency(core: ExportedCore, scheme: ExportedScheme) -> float | None:
-    return core.largest(scheme.text)
+    return core.largest_latency(scheme.text)
 
 
 def _uops(core: ExportedCore, scheme: ExportedScheme) -> float | None:
@@ -157,7 +157,7 @@ class _Snippet:
     instructions: tuple[LlvmScheme, ...]
     words: tuple[str, ...]
     value: float
-    whole: float
+    total: float
     info: str
 
     @property
@@ -167,13 +167,13 @@ class _Snippet:
 
 def _parts(source: Source) -> list[str]:
     """The modes in a file that something comes of, else that of µops."""
-    there = set(_MODE.findall(source.text))
-    return [mode for mode in (THROUGHPUT, LATENCY) if mode in there] or [UOPS]
+    modes = set(_MODE.findall(source.text))
+    return [mode for mode in (THROUGHPUT, LATENCY) if mode in modes] or [UOPS]
 
 
 def reads_throughput(source: Source) -> bool:
     """Whether inverse throughput is to be read of a file, not latency."""
-    return (source.wanted or _parts(source)[0]) != LATENCY
+    return (source.part or _parts(source)[0]) != LATENCY
 
 
 def read_exegesis_throughput(source: Source) -> Document:
@@ -183,28 +183,30 @@ def read_exegesis_throughput(source: Source) -> Document:
         right = "import benchmarks of inverse_throughput: µops in the same file go along"
         source.at().add(_UOPS_ALONE, right)
         return Document(facts=facts)
-    read = _read(source, (THROUGHPUT, UOPS))
-    if read is None:
+    benchmarks = _read(source, (THROUGHPUT, UOPS))
+    if benchmarks is None:
         return Document(facts=facts)
-    counted = {_terms(one): one.value for one in read.snippets if one.mode == UOPS}
+    uops_by_terms = {
+        _terms(snippet): snippet.value for snippet in benchmarks.snippets if snippet.mode == UOPS
+    }
     entries: dict[tuple[tuple[str, int], ...], ExperimentEntry] = {}
-    dropped = read.dropped
-    for one in read.snippets:
-        if one.mode == UOPS:
+    dropped = benchmarks.dropped
+    for snippet in benchmarks.snippets:
+        if snippet.mode == UOPS:
             continue
-        terms = _terms(one)
+        terms = _terms(snippet)
         alone = len(terms) == 1 and terms[0][1] == 1
-        cycles = one.value if alone else one.whole
-        told = f"{'; '.join(name for name, _ in terms)}, {one.place}"
+        cycles = snippet.value if alone else snippet.total
+        label = f"{'; '.join(name for name, _ in terms)}, {snippet.place}"
         low, high = CYCLES_RANGE
         if not low <= cycles <= high:
-            dropped[told] = f"{cycles:g} cycles are no inverse throughput"
+            dropped[label] = f"{cycles:g} cycles are no inverse throughput"
         elif terms in entries:
-            dropped[told] = f"{entries[terms].column} measured the same before"
+            dropped[label] = f"{entries[terms].column} measured the same before"
         else:
-            counters = {"uops": counted[terms]} if terms in counted else {}
-            entries[terms] = ExperimentEntry(one.line, one.place, terms, cycles, counters=counters)
-    return partial_document(source.problems, facts | read.facts, dropped, experiments=entries.values())
+            counters = {"uops": uops_by_terms[terms]} if terms in uops_by_terms else {}
+            entries[terms] = ExperimentEntry(snippet.line, snippet.place, terms, cycles, counters=counters)
+    return partial_document(source.problems, facts | benchmarks.facts, dropped, experiments=entries.values())
 
 
 def read_exegesis_latency(source: Source) -> Document:
@@ -213,28 +215,28 @@ def read_exegesis_latency(source: Source) -> Document:
     Of a chain through several instructions, what it leaves for the first one is a bound.
     """
     facts = facts_of_part(source, _parts(source))
-    read = _read(source, (LATENCY,))
-    if read is None:
+    benchmarks = _read(source, (LATENCY,))
+    if benchmarks is None:
         return Document(facts=facts)
     entries: dict[str, LatencyEntry] = {}
-    dropped = read.dropped
-    for one in read.snippets:
-        text = one.instructions[0].scheme.text
-        told = f"{text}, {one.place}"
-        pairs = _pairs(one)
+    dropped = benchmarks.dropped
+    for snippet in benchmarks.snippets:
+        text = snippet.instructions[0].scheme.text
+        label = f"{text}, {snippet.place}"
+        pairs = _pairs(snippet)
         if text in entries:
-            dropped[told] = f"{entries[text].column} measured the same scheme before"
+            dropped[label] = f"{entries[text].column} measured the same scheme before"
         elif not pairs:
-            dropped[told] = "no register leads to another one in it"
-        elif not 0 <= one.value <= CYCLES_RANGE[1]:
-            dropped[told] = f"{one.value:g} cycles are no latency"
+            dropped[label] = "no register leads to another one in it"
+        elif not 0 <= snippet.value <= CYCLES_RANGE[1]:
+            dropped[label] = f"{snippet.value:g} cycles are no latency"
         else:
-            entries[text] = LatencyEntry(one.line, one.place, text, pairs)
-    return partial_document(source.problems, facts | read.facts, dropped, latencies=entries.values())
+            entries[text] = LatencyEntry(snippet.line, snippet.place, text, pairs)
+    return partial_document(source.problems, facts | benchmarks.facts, dropped, latencies=entries.values())
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _Benchmarks:
     """What a file has of some modes; `dropped`: {instruction: why it brings nothing}."""
 
     snippets: Sequence[_Snippet]
@@ -242,7 +244,7 @@ class _Reading:
     facts: dict[str, Any]
 
 
-def _read(source: Source, modes: Sequence[str]) -> _Reading | None:
+def _read(source: Source, modes: Sequence[str]) -> _Benchmarks | None:
     """None after noting what is wrong with the file."""
     problems = source.problems
     documents = read_yaml(source.text, problems)
@@ -250,24 +252,28 @@ def _read(source: Source, modes: Sequence[str]) -> _Reading | None:
         problems.add(f"{len(documents):,} documents", f"at most {ENTRY_LIMIT:,} are read")
     if problems:
         return None
-    raw = [made for each in documents if (made := _raw(each, problems)) is not None and made.mode in modes]
+    raw = [
+        parsed
+        for benchmark in documents
+        if (parsed := _raw_benchmark(benchmark, problems)) is not None and parsed.mode in modes
+    ]
     if problems:
         return None
-    opcodes = [line.split()[0] for each in raw for line in each.lines]
+    opcodes = [line.split()[0] for benchmark in raw for line in benchmark.lines]
     named = named_schemes(opcodes, problems)
     if named is None:
         return None
     dropped: dict[str, str] = {}
     snippets = list(_snippets(raw, named, dropped))
-    cpus = list(dict.fromkeys(each.cpu for each in raw if each.cpu))
-    facts: dict[str, Any] = {"isa": named.isa, "llvm": named.schemes.told_by}
+    cpus = list(dict.fromkeys(benchmark.cpu for benchmark in raw if benchmark.cpu))
+    facts: dict[str, Any] = {"isa": named.isa, "llvm": named.schemes.tool_version}
     if cpus:
         facts["arch"] = ", ".join(cpus)[:200]
-    return _Reading(snippets, dropped, facts)
+    return _Benchmarks(snippets, dropped, facts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Raw:
+class _RawBenchmark:
     line: int
     number: int
     mode: str
@@ -278,7 +284,7 @@ class _Raw:
     info: str
 
 
-def _raw(document: YamlDocument, problems: Problems) -> _Raw | None:
+def _raw_benchmark(document: YamlDocument, problems: Problems) -> _RawBenchmark | None:
     """The fields that count, or None after noting what is wrong with them."""
     place = f"document {document.number}"
     try:
@@ -289,7 +295,7 @@ def _raw(document: YamlDocument, problems: Problems) -> _Raw | None:
         return None
 
 
-def _fields(document: YamlDocument) -> _Raw:
+def _fields(document: YamlDocument) -> _RawBenchmark:
     value = document.value
     if not isinstance(value, dict):
         right = "an object with mode, key and measurements is expected"
@@ -299,7 +305,7 @@ def _fields(document: YamlDocument) -> _Raw:
         raise FaultyFieldError(f"{excerpt(mode)} is no mode", f"{', '.join(MODES)} are known", "mode")
     key, error, cpu = (value.get(name) for name in ("key", "error", "cpu_name"))
     info = value.get("info")
-    return _Raw(
+    return _RawBenchmark(
         document.line,
         document.number,
         mode,
@@ -313,7 +319,7 @@ def _fields(document: YamlDocument) -> _Raw:
 
 def _instructions(lines: object) -> tuple[str, ...]:
     field = "key, instructions"
-    if not isinstance(lines, list) or not all(isinstance(each, str) and each.strip() for each in lines):
+    if not isinstance(lines, list) or not all(isinstance(line, str) and line.strip() for line in lines):
         right = "e.g. ['ADD64rr RAX RAX RBX'] is expected"
         raise FaultyFieldError("the instructions are not listed", right, field)
     if not 1 <= len(lines) <= MOST_INSTRUCTIONS:
@@ -328,13 +334,13 @@ def _measurements(listed: object) -> dict[str, tuple[float, float | None]]:
     if not isinstance(listed, list | None):
         raise FaultyFieldError(f"{excerpt(listed)} is no list of measurements", right, field)
     numbers: dict[str, tuple[float, float | None]] = {}
-    for one in listed or ():
-        told = one if isinstance(one, dict) else {}
-        name, number = told.get("key"), _number(told.get("value"))
+    for measurement in listed or ():
+        fields = measurement if isinstance(measurement, dict) else {}
+        name, number = fields.get("key"), _number(fields.get("value"))
         if not isinstance(name, str) or number is None:
-            line = getattr(one, "line", None)
-            raise FaultyFieldError(f"{excerpt(one)} is no measurement", right, field, line)
-        numbers[name] = number, _number(told.get("per_snippet_value"))
+            line = getattr(measurement, "line", None)
+            raise FaultyFieldError(f"{excerpt(measurement)} is no measurement", right, field, line)
+        numbers[name] = number, _number(fields.get("per_snippet_value"))
     return numbers
 
 
@@ -344,45 +350,56 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-def _snippets(raw: Sequence[_Raw], named: NamedSchemes, dropped: dict[str, str]) -> Iterator[_Snippet]:
+def _snippets(
+    raw: Sequence[_RawBenchmark], named: NamedSchemes, dropped: dict[str, str]
+) -> Iterator[_Snippet]:
     schemes = named.schemes
-    for each in raw:
-        told = f"{each.lines[0][:80]}, document {each.number}"
-        found = [schemes.find(line.split()) for line in each.lines]
-        known = tuple(one for one in found if isinstance(one, LlvmScheme))
-        numbers = each.numbers.get(_COUNTER if each.mode == UOPS else each.mode)
-        if each.error or numbers is None:
-            dropped[told] = f"it was not measured: {each.error[:160] or 'no number'}"
-        elif len(known) < len(found):
-            dropped[told] = next(one for one in found if isinstance(one, str))
+    for benchmark in raw:
+        label = f"{benchmark.lines[0][:80]}, document {benchmark.number}"
+        matches = [schemes.find(line.split()) for line in benchmark.lines]
+        instructions = tuple(match for match in matches if isinstance(match, LlvmScheme))
+        numbers = benchmark.numbers.get(_COUNTER if benchmark.mode == UOPS else benchmark.mode)
+        if benchmark.error or numbers is None:
+            dropped[label] = f"it was not measured: {benchmark.error[:160] or 'no number'}"
+        elif len(instructions) < len(matches):
+            dropped[label] = next(match for match in matches if isinstance(match, str))
         else:
-            value, whole = numbers
-            total = value * len(known) if whole is None else whole
-            words = tuple(each.lines[0].split())
-            yield _Snippet(each.line, each.number, each.mode, known, words, value, total, each.info)
+            value, snippet_value = numbers
+            total = value * len(instructions) if snippet_value is None else snippet_value
+            words = tuple(benchmark.lines[0].split())
+            yield _Snippet(
+                benchmark.line,
+                benchmark.number,
+                benchmark.mode,
+                instructions,
+                words,
+                value,
+                total,
+                benchmark.info,
+            )
 
 
-def _terms(one: _Snippet) -> tuple[tuple[str, int], ...]:
+def _terms(snippet: _Snippet) -> tuple[tuple[str, int], ...]:
     """What was measured; instances of one scheme alone are one of it."""
-    counts = Counter(each.scheme.text for each in one.instructions)
+    counts = Counter(instruction.scheme.text for instruction in snippet.instructions)
     if len(counts) == 1:
         return ((next(iter(counts)), 1),)
     return tuple(counts.items())
 
 
-def _pairs(one: _Snippet) -> tuple[PairEntry, ...]:
+def _pairs(snippet: _Snippet) -> tuple[PairEntry, ...]:
     """What our own exports tell pair by pair, else one number for the pairs that the snippet chains."""
-    first = one.instructions[0]
-    if told := pairs_told(one.info, first.scheme.text):
-        return told
+    first = snippet.instructions[0]
+    if stated := stated_pairs(snippet.info, first.scheme.text):
+        return stated
     possible = register_pairs(first.scheme)
-    chained = _chained(first, one.words)
+    chained = _chained(first, snippet.words)
     pairs = [pair for pair in possible if pair in chained] or possible
-    if len({each.scheme.text for each in one.instructions}) == 1:
-        return in_one_number(pairs, one.value)
-    others = len(one.instructions) - 1
-    why = f"a chain with {', '.join(each.words[0] for each in one.instructions[1:4])}"
-    return as_bounds(pairs, one.whole - others, why)
+    if len({instruction.scheme.text for instruction in snippet.instructions}) == 1:
+        return pairs_with_latency(pairs, snippet.value)
+    other_count = len(snippet.instructions) - 1
+    why = f"a chain with {', '.join(instruction.words[0] for instruction in snippet.instructions[1:4])}"
+    return pairs_with_bound(pairs, snippet.total - other_count, why)
 
 
 def _chained(first: LlvmScheme, words: Sequence[str]) -> set[tuple[str, str]]:

@@ -27,23 +27,23 @@ from inference.formats.document import (
     check_name,
     check_note,
 )
-from inference.formats.file_numbers import LOOKED_AT, TITLES, FileUnit, Guess, likely_unit
+from inference.formats.file_numbers import SAMPLE_ROWS, TITLES, FileUnit, Guess, likely_unit
 from inference.formats.problems import FilePlace, Problems, excerpt
-from inference.formats.quoting import plain_text, written
+from inference.formats.quoting import csv_text, plain_text
 from inference.formats.source import Signature, Source
 
 EXPERIMENT, NUMBER, UNIT, NOTE = "experiment", "cycles", "unit", "note"
 TOOL = "tool:"
 HEADER = "experiment,cycles[,unit,note][,tool:NAME …]"
-HEADER_IS = f"the header is {HEADER}"
+HEADER_HINT = f"the header is {HEADER}"
 COLUMN_LIMIT = 100  # a page shows all tools side by side
-_SAME = {
+_EXPERIMENT_TITLES = {
     "experiment": EXPERIMENT,
     "experiments": EXPERIMENT,
     "instructions": EXPERIMENT,
     "schemes": EXPERIMENT,
 }
-_WRITTEN = (EXPERIMENT, NUMBER, UNIT, NOTE)
+_COLUMNS = (EXPERIMENT, NUMBER, UNIT, NOTE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]{0,60})\s*\*\s*)?(.*)", re.DOTALL)
 _COUNT_DIGITS = 9
@@ -84,7 +84,7 @@ def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns
     """The columns, or None after noting what is wrong with the header."""
     before = problems.count
     if len(header) > COLUMN_LIMIT:
-        problems.add(f"{len(header)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=1)
+        problems.add(f"{len(header)} columns, where {COLUMN_LIMIT} are the most", HEADER_HINT, row=1)
         return None
     names: list[str] = []
     unit = None
@@ -96,17 +96,17 @@ def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns
             unit = None if plain == NUMBER else TITLES[plain]
         elif plain in (UNIT, NOTE):
             names.append(plain)
-        elif plain in _SAME:
-            names.append(_SAME[plain])
+        elif plain in _EXPERIMENT_TITLES:
+            names.append(_EXPERIMENT_TITLES[plain])
         elif plain.startswith(TOOL) and check_name(title[len(TOOL) :], FilePlace(problems, 1, TOOL)):
             names.append(TOOL + title[len(TOOL) :].strip())
         else:
             names.append(title)
-            problems.add(f"unknown column {excerpt(title)}", HEADER_IS, row=1)
+            problems.add(f"unknown column {excerpt(title)}", HEADER_HINT, row=1)
     faults = [(name, "is missing") for name in (EXPERIMENT, NUMBER) if name not in names]
     faults += [(name, "occurs twice") for name in dict.fromkeys(names) if names.count(name) > 1]
     for name, fault in faults:
-        problems.add(f"the column {excerpt(name)} {fault}", HEADER_IS, row=1)
+        problems.add(f"the column {excerpt(name)} {fault}", HEADER_HINT, row=1)
     if problems.count > before:
         return None
     return ExperimentColumns(tuple(names), tuple(cell.strip() for cell in header), unit)
@@ -168,24 +168,24 @@ def _facts(
 
 def _guess(text: str, columns: ExperimentColumns) -> Guess | None:
     """What the numbers of the first rows say of their unit."""
-    unheard = Problems()
-    rows = _rows(text, unheard)
+    ignored = Problems()
+    rows = _rows(text, ignored)
     next(rows, None)
-    reader = _RowReader(columns, FileUnit.CYCLES, unheard)
-    found = []
-    for _, (row, cells) in zip(range(LOOKED_AT), rows, strict=False):
+    reader = _RowReader(columns, FileUnit.CYCLES, ignored)
+    sample = []
+    for _, (row, cells) in zip(range(SAMPLE_ROWS), rows, strict=False):
         entry = reader.entry(row, cells)
         if entry is not None:
-            found.append((entry.cycles, sum(count for _, count in entry.terms)))
-    return likely_unit(*zip(*found, strict=True)) if found else None
+            sample.append((entry.cycles, sum(count for _, count in entry.terms)))
+    return likely_unit(*zip(*sample, strict=True)) if sample else None
 
 
 def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """(first line, cells) of every record that is not blank, behind the comments at the beginning."""
-    above, rest = _parted(text)
-    titles = rest[: rest.find("\n") + 1 or len(rest)]
+    above, table = _skip_comments(text)
+    titles = table[: table.find("\n") + 1 or len(table)]
     tabs = "\t" in titles and "," not in titles
-    reader = csv.reader(io.StringIO(rest, newline=""), delimiter="\t" if tabs else ",", strict=True)
+    reader = csv.reader(io.StringIO(table, newline=""), delimiter="\t" if tabs else ",", strict=True)
     line = above + 1
     while True:
         try:
@@ -202,16 +202,16 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
         return
 
 
-def _parted(text: str) -> tuple[int, str]:
+def _skip_comments(text: str) -> tuple[int, str]:
     """How many lines of comments and nothing stand above the header, and the text from there on."""
-    above = start = 0
+    line_count = start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
         line = text[start:end].strip()
         if line and not line.startswith("#"):
             break
-        above, start = above + 1, end
-    return above, text[start:]
+        line_count, start = line_count + 1, end
+    return line_count, text[start:]
 
 
 class _RowReader:
@@ -229,7 +229,7 @@ class _RowReader:
         self._tools = columns.tools
         self._places = (columns.names.index(EXPERIMENT), columns.names.index(NUMBER))
         self._unit_at, self._note_at = columns.place(UNIT), columns.place(NOTE)
-        self._known: dict[str, tuple[str, int]] = {}
+        self._terms_cache: dict[str, tuple[str, int]] = {}
 
     def entry(self, row: int, cells: Sequence[str]) -> ExperimentEntry | None:
         """The experiment in a row, or None after noting its problems."""
@@ -240,7 +240,7 @@ class _RowReader:
             return None
         before = problems.count
         experiment_at, number_at = self._places
-        terms = parse_terms(plain_text(cells[experiment_at]), place, self._known)
+        terms = parse_terms(plain_text(cells[experiment_at]), place, self._terms_cache)
         unit = self._unit_of(cells, place)
         cycles_place = place.at(NUMBER)
         number = parse_number(plain_text(cells[number_at]), cycles_place)
@@ -262,13 +262,13 @@ class _RowReader:
 
     def _answers(self, cells: Sequence[str], place: FilePlace) -> dict[str, float]:
         """{tool: cycles} of the tools that have an answer."""
-        found = {}
+        answers = {}
         for at, tool in self._tools:
             if cells[at].strip():
-                value = parse_number(plain_text(cells[at]), place.at(TOOL + tool))
-                if value is not None:
-                    found[tool] = value
-        return found
+                cycles = parse_number(plain_text(cells[at]), place.at(TOOL + tool))
+                if cycles is not None:
+                    answers[tool] = cycles
+        return answers
 
     def _unit_of(self, cells: Sequence[str], place: FilePlace) -> FileUnit | None:
         cell = "" if self._unit_at is None else cells[self._unit_at]
@@ -295,17 +295,17 @@ def parse_number(cell: str, place: FilePlace) -> float | None:
     return value
 
 
-def parse_terms(text: str, place: FilePlace, known: dict[str, tuple[str, int]] | None = None) -> Terms | None:
+def parse_terms(text: str, place: FilePlace, cache: dict[str, tuple[str, int]] | None = None) -> Terms | None:
     """`2*add GPR[64]:RW, GPR[64]:R; 1*imul …` as ((name, multiplicity), …); None after noting a problem.
 
     `known` remembers what terms that were read correctly mean, for the next call.
     """
-    remembered = {} if known is None else known
+    terms_by_text = {} if cache is None else cache
     terms = []
     before = place.problems.count
     length = 0
     for part in text.split(";"):
-        term = remembered.get(part)
+        term = terms_by_text.get(part)
         if term is None:
             if not part.strip():
                 if ";" in text.strip().rstrip(";") or not text.strip().rstrip(";"):
@@ -318,7 +318,7 @@ def parse_terms(text: str, place: FilePlace, known: dict[str, tuple[str, int]] |
             term = _term(part.strip(), place)
             if term is None:
                 continue
-            remembered[part] = term
+            terms_by_text[part] = term
         terms.append(term)
         length += term[1]
     if place.problems.count > before:
@@ -352,8 +352,8 @@ def write_experiment_csv(
     if tools is None:
         measured = list(measured)
         tools = sorted({tool for result in measured if result.usable for tool in result.annotations})
-    header = [*_WRITTEN, *(TOOL + tool for tool in tools)]
-    return written(header, _written_rows(measured, tools), head)
+    header = [*_COLUMNS, *(TOOL + tool for tool in tools)]
+    return csv_text(header, _written_rows(measured, tools), head)
 
 
 def _written_rows(measured: Iterable[Measured], tools: Sequence[str]) -> Iterator[Sequence[object]]:

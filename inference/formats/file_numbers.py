@@ -25,10 +25,10 @@ from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable, Floats
 from inference.formats.document import (
-    ReadExperiments,
+    FileExperiments,
 )
 
-LOOKED_AT = 5000
+SAMPLE_ROWS = 5000
 """Rows at the beginning of a file from which the meaning of its numbers is concluded."""
 FEWEST = 8
 """Rows from which anything is concluded at all."""
@@ -125,7 +125,7 @@ def _rank_correlation(numbers: Floats, sizes: Floats) -> float | None:
     """Spearman's ρ; None where the sizes hardly differ or the numbers are all the same."""
     if len(np.unique(sizes)) < 3:
         return None
-    ranks = [np.unique(each, return_inverse=True)[1].astype(np.float64) for each in (numbers, sizes)]
+    ranks = [np.unique(values, return_inverse=True)[1].astype(np.float64) for values in (numbers, sizes)]
     if ranks[0].max() == 0:
         return None
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
@@ -169,31 +169,31 @@ def doubts_of(measured: Sequence[Measured], ports: ThroughputModel | None = None
 
     `ports` predicts the cycles that the µops take at least.
     """
-    if not isinstance(measured, ReadExperiments) or not len(measured):
+    if not isinstance(measured, FileExperiments) or not len(measured):
         return []
     cycles = np.array(measured.cycles)
     lengths = np.array(measured.lengths, dtype=np.float64)
-    found = [_too_wide(measured, cycles, lengths), _contradictory(measured, cycles)]
+    kinds = [_too_wide(measured, cycles, lengths), _contradictory(measured, cycles)]
     if ports is not None:
-        found.append(_below_ports(measured, cycles, ports))
-    return [kind for kind in found if kind.count]
+        kinds.append(_below_ports(measured, cycles, ports))
+    return [kind for kind in kinds if kind.count]
 
 
-def _too_wide(measured: ReadExperiments, cycles: Floats, lengths: Floats) -> OddKind:
+def _too_wide(measured: FileExperiments, cycles: Floats, lengths: Floats) -> OddKind:
     at = np.flatnonzero(cycles * WIDEST < lengths * (1 - TOLERANCE))
     whys = (f"{lengths[k] / cycles[k]:.1f} instructions per cycle" for k in at.tolist())
     return _kind(f"with more than {WIDEST:g} instructions per cycle", measured, at, whys)
 
 
-def _below_ports(measured: ReadExperiments, cycles: Floats, ports: ThroughputModel) -> OddKind:
-    table = ExperimentTable.from_experiments(each.experiment for each in measured)
+def _below_ports(measured: FileExperiments, cycles: Floats, ports: ThroughputModel) -> OddKind:
+    table = ExperimentTable.from_experiments(result.experiment for result in measured)
     least = predicted_cycles(ports, table)
     low = np.flatnonzero(cycles < least * (1 - TOLERANCE))
     whys = (f"the ports need {bound:.2f} cycles" for bound in least[low].tolist())
     return _kind("quicker than the ports of the mapping allow", measured, low, whys)
 
 
-def _contradictory(measured: ReadExperiments, cycles: Floats) -> OddKind:
+def _contradictory(measured: FileExperiments, cycles: Floats) -> OddKind:
     """Experiments that occur several times with numbers further apart than the tolerance."""
     first: dict[tuple[tuple[str, int], ...], int] = {}
     at, whys = [], []
@@ -207,7 +207,7 @@ def _contradictory(measured: ReadExperiments, cycles: Floats) -> OddKind:
     return _kind("contradicted by another row", measured, np.array(at, dtype=np.int64), whys)
 
 
-def _kind(label: str, measured: ReadExperiments, at: npt.NDArray[np.int64], whys: Iterable[str]) -> OddKind:
+def _kind(label: str, measured: FileExperiments, at: npt.NDArray[np.int64], whys: Iterable[str]) -> OddKind:
     rows = measured.rows
     listed = []
     for place, why in zip(at[:LISTED].tolist(), whys, strict=False):

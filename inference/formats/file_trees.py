@@ -30,7 +30,7 @@ FILE_LIMIT = 64 << 20
 NAME_LIMIT = 300  # characters, as the column of kept files has it
 
 _PIECE = 1 << 20
-_KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError),
     ValueError,  # a place before the beginning, or a name that is no text
@@ -40,16 +40,16 @@ _ENTRY = b"PK\x01\x02"
 """Every entry of the directory at the end of a zip begins so; nothing else does but by accident."""
 
 
-def listed_files(file: BinaryIO) -> int:
+def entry_count(file: BinaryIO) -> int:
     """How many entries the directory has, or a few more. Leaves the file at its beginning."""
-    found, before = 0, b""
+    entries, tail = 0, b""
     file.seek(0)
     while piece := file.read(_PIECE):
-        piece = before + piece
-        found += piece.count(_ENTRY)
-        before = piece[-len(_ENTRY) + 1 :]
+        piece = tail + piece
+        entries += piece.count(_ENTRY)
+        tail = piece[-len(_ENTRY) + 1 :]
     file.seek(0)
-    return found
+    return entries
 
 
 class FileTree(Protocol):
@@ -75,9 +75,9 @@ class Directory:
         self._path = path.resolve()
         self._files: dict[str, Path] = {}
         for directory, _, names in os.walk(self._path, followlinks=False):
-            for found in (Path(directory) / name for name in names):
-                if stat.S_ISREG(found.lstat().st_mode):
-                    self._files[_checked(found.relative_to(self._path).as_posix(), self.name)] = found
+            for file_path in (Path(directory) / name for name in names):
+                if stat.S_ISREG(file_path.lstat().st_mode):
+                    self._files[_checked(file_path.relative_to(self._path).as_posix(), self.name)] = file_path
             if len(self._files) > MOST_FILES:
                 raise ExchangeError(f"{self.name} has more than {MOST_FILES:,} files")
 
@@ -103,7 +103,7 @@ class Directory:
         yield self._files[name]
 
 
-class PartOfTree:
+class Subtree:
     """The files below a directory of another tree."""
 
     def __init__(self, tree: FileTree, directory: str) -> None:
@@ -115,7 +115,7 @@ class PartOfTree:
         return PurePosixPath(self._top).name
 
     def names(self) -> list[str]:
-        return [one.removeprefix(self._top) for one in self._tree.names() if one.startswith(self._top)]
+        return [name.removeprefix(self._top) for name in self._tree.names() if name.startswith(self._top)]
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
@@ -135,27 +135,31 @@ class ZipTree:
 
     def __init__(self, file: BinaryIO, name: str, most_bytes: int = 0) -> None:
         self._name = PurePosixPath(name).name.removesuffix(".zip")
-        self._most = self._left = most_bytes or MOST_BYTES
-        if (listed := listed_files(file)) > MOST_FILES:
-            raise ExchangeError(f"{name} has {listed:,} files, of {MOST_FILES:,} at most")
+        self._max_bytes = self._bytes_left = most_bytes or MOST_BYTES
+        if (count := entry_count(file)) > MOST_FILES:
+            raise ExchangeError(f"{name} has {count:,} files, of {MOST_FILES:,} at most")
         try:
             self._zip = zipfile.ZipFile(file)
         except _DAMAGED as error:
             raise ExchangeError(f"{name} is no zip archive: {error}") from error
-        entries = [one for one in self._zip.infolist() if not one.filename.endswith("/")]
+        entries = [entry for entry in self._zip.infolist() if not entry.filename.endswith("/")]
         members: dict[str, zipfile.ZipInfo] = {}
-        for one in entries:
-            path = _checked(one.filename, name)
+        for entry in entries:
+            path = _checked(entry.filename, name)
             if path in members:
                 raise ExchangeError(f"{name} has the file {path} twice")
-            if stat.S_ISLNK(one.external_attr >> 16) or one.flag_bits & 1 or one.compress_type not in _KNOWN:
+            if (
+                stat.S_ISLNK(entry.external_attr >> 16)
+                or entry.flag_bits & 1
+                or entry.compress_type not in _COMPRESSIONS
+            ):
                 raise ExchangeError(
                     f"{name}: {path} is a link, encrypted, or compressed in an unusual way; an archive of "
                     "plain files (deflated or stored) is expected"
                 )
-            members[path] = one
+            members[path] = entry
         top = _common_top(list(members))
-        self._members = {path[len(top) :]: one for path, one in members.items()}
+        self._members = {path[len(top) :]: entry for path, entry in members.items()}
 
     @property
     def name(self) -> str:
@@ -169,18 +173,18 @@ class ZipTree:
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
         return b"".join(self._pieces(name, limit))
 
-    def lines(self, name: str, most: int, longest: int) -> Iterator[tuple[str, bytes]]:
+    def lines(self, name: str, max_lines: int, max_bytes: int) -> Iterator[tuple[str, bytes]]:
         """(place, line) of those that are not empty, as they come; at most so many, each of so many bytes."""
         with self._opened(name) as opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
             for number in count(1):
-                line = file.readline(longest + 1)
+                line = file.readline(max_bytes + 1)
                 if not line:
                     return
-                self._spend(len(line))
-                if number > most:
-                    raise ExchangeError(f"{name} has more than {most:,} lines, the most that are read")
-                if len(line) > longest:
-                    raise _too_large(f"{name}, line {number}", longest)
+                self._count_bytes(len(line))
+                if number > max_lines:
+                    raise ExchangeError(f"{name} has more than {max_lines:,} lines, the most that are read")
+                if len(line) > max_bytes:
+                    raise _too_large(f"{name}, line {number}", max_bytes)
                 if line.strip():
                     yield f"{name}, line {number}", line
 
@@ -198,7 +202,7 @@ class ZipTree:
         with self._opened(name) as file:
             while piece := file.read(_PIECE):
                 size += len(piece)
-                self._spend(len(piece))
+                self._count_bytes(len(piece))
                 if size > limit:
                     raise _too_large(name, limit)
                 yield piece
@@ -213,10 +217,10 @@ class ZipTree:
         except _DAMAGED as error:
             raise ExchangeError(f"{name} in the archive {self._name} is broken: {error}") from error
 
-    def _spend(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
-            raise ExchangeError(f"{self._name} unpacks to more than {self._most >> 20} MiB")
+    def _count_bytes(self, size: int) -> None:
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise ExchangeError(f"{self._name} unpacks to more than {self._max_bytes >> 20} MiB")
 
 
 def _checked(path: str, where: str) -> str:

@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
-from typing import IO, BinaryIO, TypeVar, cast
+from typing import IO, Annotated, BinaryIO, TypeVar, cast
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from inference.core.metrics import Unit
 from inference.formats import (
@@ -207,7 +207,7 @@ FORMATS = (
 
 def format_of(source: Source) -> Format | None:
     """The format of a readable file."""
-    return next((known for known in FORMATS if known.reads(source)), None)
+    return next((candidate for candidate in FORMATS if candidate.reads(source)), None)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class ParsedFile:
     document: Document
     problems: tuple[FileProblem, ...] = ()
     problem_count: int = 0
-    wanted: str = ""
+    part: Annotated[str, Field(alias="wanted")] = ""
     """Which part of a file that has several."""
     guessed: bool = False
     """Whether the unit of numbers that name none is what they seem to be."""
@@ -240,25 +240,25 @@ class ParsedFile:
         return replace(self, document=palmed_json.translated(self.document, names))
 
 
-def taken_in(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
+def bytes_to_store(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
     """The bytes to store and to read: of XML a digest, of all else the file.
 
     Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
     """
-    with ExitStack() as spools:
-        kept = to_be_kept(file, file_name, limit, spools)
-        kept.seek(0)
-        return kept.read()
+    with ExitStack() as stack:
+        stored = file_to_store(file, file_name, limit, stack)
+        stored.seek(0)
+        return stored.read()
 
 
-def to_be_kept(file: IO[bytes], file_name: str, limit: int, spools: ExitStack) -> IO[bytes]:
+def file_to_store(file: IO[bytes], file_name: str, limit: int, stack: ExitStack) -> IO[bytes]:
     """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
     beginning = file.read(uops_info_xml.XML_PEEK)
     file.seek(0)
     if uops_info_xml.BEGINNING.match(beginning):
         digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
-        spools.callback(digest.close)
-        digest.write(uops_info_xml.condensed(cast("BinaryIO", file), file_name))
+        stack.callback(digest.close)
+        digest.write(uops_info_xml.condense(cast("BinaryIO", file), file_name))
         return digest
     if file.seek(0, os.SEEK_END) > limit:
         raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
@@ -266,7 +266,7 @@ def to_be_kept(file: IO[bytes], file_name: str, limit: int, spools: ExitStack) -
 
 
 def read(
-    content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, wanted: str = ""
+    content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, part: str = ""
 ) -> ParsedFile:
     """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
 
@@ -275,44 +275,42 @@ def read(
     problems = Problems()
     source = read_source(content, file_name, problems)
     if source is not None:
-        source = replace(source, wanted=wanted, unit=None if unit is None else FileUnit(unit.value))
-    found = None if source is None else format_of(source)
+        source = replace(source, part=part, unit=None if unit is None else FileUnit(unit.value))
+    file_format = None if source is None else format_of(source)
     document = Document()
-    if source is not None and found is None:
-        titles = ", ".join(known.title for known in FORMATS)
+    if source is not None and file_format is None:
+        titles = ", ".join(candidate.title for candidate in FORMATS)
         right = f"known are {titles}; a CSV has the header {experiment_csv.HEADER}"
         problems.add("the format is not recognised", right)
-    elif source is not None and found is not None:
-        document = found.read(source)
-    reading = ParsedFile(
+    elif source is not None and file_format is not None:
+        document = file_format.read(source)
+    parsed = ParsedFile(
         file_name,
-        found,
+        file_format,
         document,
         tuple(problems.listed),
         problems.count,
-        str(document.facts.get(PART, wanted)),
+        str(document.facts.get(PART, part)),
         unit is None,
     )
-    different = len(reading.scheme_names)
-    if different <= SCHEME_LIMIT:
-        return reading
-    problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
-    return replace(
-        reading, document=Document(), problems=tuple(problems.listed), problem_count=problems.count
-    )
+    name_count = len(parsed.scheme_names)
+    if name_count <= SCHEME_LIMIT:
+        return parsed
+    problems.add(f"{name_count} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
+    return replace(parsed, document=Document(), problems=tuple(problems.listed), problem_count=problems.count)
 
 
 def pack(reading: ParsedFile) -> bytes:
     """What was read, to be kept beside its file: compressed JSON."""
     form = None if reading.format is None else reading.format.key
-    return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None))), 1)
+    return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None)), by_alias=True), 1)
 
 
 def unpack(content: bytes) -> ParsedFile:
     """The same as before `pack`."""
-    found = _packed().validate_json(zlib.decompress(content))
-    known = {each.key: each for each in FORMATS}
-    return replace(found.reading, format=None if found.format is None else known[found.format])
+    packed = _packed().validate_json(zlib.decompress(content))
+    formats = {file_format.key: file_format for file_format in FORMATS}
+    return replace(packed.reading, format=None if packed.format is None else formats[packed.format])
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def _as_names(
     listed = as_list(value, place)
     if listed is None:
         return None
-    names = tuple(name_of(each, place) or "" for each in listed)
+    names = tuple(name_of(item, place) or "" for item in listed)
     least, most = sizes
     if not least <= len(names) <= most:
         place.add(f"{len(names)} {noun}s", f"{least} to {most} {noun}s are expected")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.core.texts import one_line
+from inference.core.texts import as_single_line
 from inference.formats.quoting import XmlLines
 
 
@@ -30,14 +30,16 @@ def write_junit(suite: str, group: str, cases: Sequence[TestCase]) -> str:
         "skipped": str(sum(bool(case.skipped) for case in cases)),
     }
     xml = XmlLines()
-    with xml.inside("testsuites", counts), xml.inside("testsuite", {"name": one_line(suite), **counts}):
+    with xml.inside("testsuites", counts), xml.inside("testsuite", {"name": as_single_line(suite), **counts}):
         for case in cases:
-            with xml.inside("testcase", {"classname": one_line(group), "name": one_line(case.name)}):
+            with xml.inside(
+                "testcase", {"classname": as_single_line(group), "name": as_single_line(case.name)}
+            ):
                 if case.failure:
-                    told = {"message": one_line(case.failure), "type": "regression"}
-                    xml.leaf("failure", told, one_line(case.text))
+                    attributes = {"message": as_single_line(case.failure), "type": "regression"}
+                    xml.leaf("failure", attributes, as_single_line(case.text))
                 elif case.skipped:
-                    xml.leaf("skipped", {"message": one_line(case.skipped)})
+                    xml.leaf("skipped", {"message": as_single_line(case.skipped)})
                 else:
-                    xml.leaf("system-out", {}, one_line(case.text))
+                    xml.leaf("system-out", {}, as_single_line(case.text))
     return xml.text()

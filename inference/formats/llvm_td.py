@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.mapping import Uops, described, ports_in
-from inference.formats.exported import ExportedCore, ExportedMapping, ExportedScheme
+from inference.formats.exports import ExportedCore, ExportedMapping, ExportedScheme
 from inference.formats.quoting import comment
 
 MODEL = "PmwebModel"
@@ -64,7 +64,7 @@ class Opcodes:
     """LLVM's names by scheme text; `told_by` what gave them, "" with the `reason` where nothing could."""
 
     by_text: Mapping[str, str]
-    told_by: str = ""
+    tool: str = ""
     reason: str = ""
 
 
@@ -92,7 +92,7 @@ class _Usages:
         self.numbers = {usage: number for number, usage in enumerate(listed)}
 
     def of(self, scheme: ExportedScheme) -> _Usage:
-        latency = None if self._core is None else self._core.largest(scheme.text)
+        latency = None if self._core is None else self._core.largest_latency(scheme.text)
         return scheme.uops, scheme.slots, -1 if latency is None else round(latency)
 
     def write(self, scheme: ExportedScheme) -> str:
@@ -105,8 +105,8 @@ class _Usages:
 
 def _head(mapping: ExportedMapping, opcodes: Opcodes, *, measured: bool) -> Iterator[str]:
     yield mapping.provenance.commented("//")
-    if opcodes.told_by:
-        named = f"as {opcodes.told_by} calls {len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
+    if opcodes.tool:
+        named = f"as {opcodes.tool} calls {len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
         yield comment("//", f"opcodes: {named}; other releases may have other names")
     else:
         yield comment("//", f"opcodes: unknown, the lines below are comments: {opcodes.reason}")
@@ -124,15 +124,15 @@ def _model(mapping: ExportedMapping) -> Iterator[str]:
     limits = mapping.value.limits
     if limits:
         width = max(1, round(limits.get("slots", limits.get("instructions", 1.0))))
-        said = " and ".join(f"{rate:g} {what}" for what, rate in limits.items())
-        yield f"  let IssueWidth = {width}; // {said} per cycle; LLVM counts µops here\n"
+        limits_text = " and ".join(f"{rate:g} {what}" for what, rate in limits.items())
+        yield f"  let IssueWidth = {width}; // {limits_text} per cycle; LLVM counts µops here\n"
     yield f"}}\n\n{_USES}\nlet SchedModel = {MODEL} in {{\n"
     ports = _port_names(mapping.value.ports)
     for name, port in zip(ports, mapping.value.ports, strict=True):
         yield f"def {name} : ProcResource<1>; {comment('//', f'port {port}')}"
     masks = {mask for scheme in mapping.schemes for mask, _ in scheme.uops if mask.bit_count() > 1}
-    everything = (1 << len(ports)) - 1
-    if len(masks) > 1 and everything not in masks:  # LLVM refuses overlapping groups without one around them
+    all_ports = (1 << len(ports)) - 1
+    if len(masks) > 1 and all_ports not in masks:  # LLVM refuses overlapping groups without one around them
         yield f"def PmwebAnyPort : ProcResGroup<[{', '.join(ports)}]>; // around groups that overlap\n"
     for mask in sorted(masks, key=lambda mask: (mask.bit_count(), mask)):
         members = ", ".join(ports[bit] for bit in ports_in(mask))
@@ -154,24 +154,27 @@ def _writes(mapping: ExportedMapping, usages: _Usages) -> Iterator[str]:
 
 def _instructions(mapping: ExportedMapping, opcodes: Opcodes, usages: _Usages) -> Iterator[str]:
     """One line for every opcode; of schemes that LLVM takes for one, the least decorated decides."""
-    alike: dict[str, list[ExportedScheme]] = {}
+    by_opcode: dict[str, list[ExportedScheme]] = {}
     for scheme in mapping.schemes:
-        alike.setdefault(opcodes.by_text.get(scheme.text, ""), []).append(scheme)
-    unnamed = alike.pop("", [])
+        by_opcode.setdefault(opcodes.by_text.get(scheme.text, ""), []).append(scheme)
+    unnamed = by_opcode.pop("", [])
     yield "\n"
-    for opcode, schemes in alike.items():
-        chosen = min(schemes, key=_is_decorated)
-        told = usages.line(mapping, chosen)
-        yield f'def : InstRW<[{usages.write(chosen)}], (instregex "^{opcode}$")>; {comment("//", told)}'
-        for other in schemes:
-            if other is not chosen:
-                verdict = "agrees" if usages.of(other) == usages.of(chosen) else "DIFFERS"
-                told = f"the same opcode {opcode} stands for this too, which {verdict}: "
-                yield comment("//", told + usages.line(mapping, other))
+    for opcode, schemes in by_opcode.items():
+        plainest = min(schemes, key=_is_decorated)
+        remark = usages.line(mapping, plainest)
+        yield f'def : InstRW<[{usages.write(plainest)}], (instregex "^{opcode}$")>; {comment("//", remark)}'
+        for other_scheme in schemes:
+            if other_scheme is not plainest:
+                verdict = "agrees" if usages.of(other_scheme) == usages.of(plainest) else "DIFFERS"
+                remark = f"the same opcode {opcode} stands for this too, which {verdict}: "
+                yield comment("//", remark + usages.line(mapping, other_scheme))
     yield f"}} // SchedModel = {MODEL}\n"
     if unnamed:
         yield f"\n// schemes without an LLVM opcode: {len(unnamed)}\n"
-    yield from (comment("//", f"{usages.write(each)}: {usages.line(mapping, each)}") for each in unnamed)
+    yield from (
+        comment("//", f"{usages.write(unnamed_scheme)}: {usages.line(mapping, unnamed_scheme)}")
+        for unnamed_scheme in unnamed
+    )
 
 
 def _write(number: int) -> str:
@@ -186,8 +189,8 @@ def _port_names(ports: Sequence[str]) -> list[str]:
 
 
 def _resource(mask: int, ports: Sequence[str]) -> str:
-    chosen = [ports[bit] for bit in ports_in(mask)]
-    return chosen[0] if len(chosen) == 1 else "_".join([chosen[0], *(_short(each) for each in chosen[1:])])
+    names = [ports[bit] for bit in ports_in(mask)]
+    return names[0] if len(names) == 1 else "_".join([names[0], *(_short(port) for port in names[1:])])
 
 
 def _short(port: str) -> str:
@@ -196,11 +199,11 @@ def _short(port: str) -> str:
 
 def plainest_by_opcode(mapping: ExportedMapping, opcodes: Mapping[str, str]) -> dict[str, ExportedScheme]:
     """{opcode: of the schemes that it stands for, the plainest}; `opcodes`: {scheme: opcode}."""
-    alike: dict[str, list[ExportedScheme]] = {}
+    by_opcode: dict[str, list[ExportedScheme]] = {}
     for scheme in mapping.schemes:
         if opcode := opcodes.get(scheme.text):
-            alike.setdefault(opcode, []).append(scheme)
-    return {opcode: min(schemes, key=_is_decorated) for opcode, schemes in alike.items()}
+            by_opcode.setdefault(opcode, []).append(scheme)
+    return {opcode: min(schemes, key=_is_decorated) for opcode, schemes in by_opcode.items()}
 
 
 def _is_decorated(scheme: ExportedScheme) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from inference.core.mapping import MOST_SLOTS, PortMapping, Uops, described, hidden_in, hidden_kinds, ports_in
+from inference.core.mapping import MAX_SLOTS, PortMapping, Uops, described, hidden_in, hidden_kinds, ports_in
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping
 from inference.formats.document import Document, LoadEntry, UsageEntry
-from inference.formats.exported import ExportedMapping
+from inference.formats.exports import ExportedMapping
 from inference.formats.json_fields import (
     as_count,
     as_list,
@@ -26,7 +26,7 @@ from inference.formats.json_fields import (
     texts_in,
 )
 from inference.formats.problems import FilePlace, excerpt
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.formats.source import Source
 
 FORMAT_NAME = "pmweb-port-mapping"
@@ -81,10 +81,10 @@ def _usage(
     fields = [as_object(item, place) or {} for item in as_list(uops, place) or ()]
     if place.problems.count > before:
         return None
-    read = as_uops([(each.get("ports"), each.get("count")) for each in fields], bits, place)
+    read = as_uops([(kind.get("ports"), kind.get("count")) for kind in fields], bits, place)
     if scheme is None or read is None:
         return None
-    number = as_count(slots, place.at("slots"), "slots", MOST_SLOTS)
+    number = as_count(slots, place.at("slots"), "slots", MAX_SLOTS)
     return None if number is None else UsageEntry(*place.start, scheme, read, number)
 
 
@@ -116,8 +116,8 @@ def uops_json(uops: Uops, ports: Sequence[str]) -> list[Json]:
 def _hidden(mapping: PortMapping) -> dict[str, str]:
     """Which µops no experiment can show, in words: it follows from the rest, and is not read."""
     kinds = hidden_kinds(mapping)
-    found = {scheme: hidden_in(mapping, scheme, kinds) for scheme in mapping.usage}
-    return {scheme: str(hidden) for scheme, hidden in found.items() if hidden is not None}
+    hidden_by_scheme = {scheme: hidden_in(mapping, scheme, kinds) for scheme in mapping.usage}
+    return {scheme: str(hidden) for scheme, hidden in hidden_by_scheme.items() if hidden is not None}
 
 
 def _slots(mapping: PortMapping) -> dict[str, int]:
@@ -144,26 +144,28 @@ HEADER = (
 
 def write_mapping_csv(mapping: ExportedMapping) -> str:
     """A row for every scheme, in the order of the instruction set."""
-    return written(HEADER, _rows(mapping), mapping.provenance.commented("#"))
+    return csv_text(HEADER, _rows(mapping), mapping.provenance.commented("#"))
 
 
 def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
     for scheme in mapping.schemes:
-        known = scheme.evidence
+        evidence = scheme.evidence
         difference = (
-            None if not known.measured else 100 * (scheme.predicted - known.measured) / known.measured
+            None
+            if not evidence.measured
+            else 100 * (scheme.predicted - evidence.measured) / evidence.measured
         )
         yield [
             scheme.text,
             described(scheme.uops, mapping.value.ports),
             scheme.count,
             None if mapping.value.issue_width is None else scheme.slots,
-            known.measured,
+            evidence.measured,
             scheme.predicted,
             None if difference is None else round(difference, 4),
-            known.witnesses,
-            known.counted,
-            "; ".join((*known.doubts, *known.conflicts)),
+            evidence.witnesses,
+            evidence.counted,
+            "; ".join((*evidence.doubts, *evidence.conflicts)),
             "" if scheme.hidden is None else str(scheme.hidden),
         ]
 

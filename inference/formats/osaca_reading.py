@@ -20,10 +20,10 @@ from inference.formats.document import (
     Document,
     LatencyEntry,
     UsageEntry,
-    nothing_left,
+    note_nothing_imported,
     partial_document,
 )
-from inference.formats.exported import NOTHING, ExportedScheme
+from inference.formats.exports import NO_EVIDENCE, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT, as_ports, printable_text
 from inference.formats.osaca_yaml import ALONE, BOTTLENECK, OSACA_NAMES, SLOTS, forms_of
 from inference.formats.problems import excerpt
@@ -32,7 +32,7 @@ from inference.formats.yaml_documents import (
     FaultyFieldError,
     YamlObject,
     facts_of_part,
-    in_one_number,
+    pairs_with_latency,
     read_yaml,
     register_pairs,
 )
@@ -50,14 +50,14 @@ _LIMITS = (BOTTLENECK, SLOTS)
 """Ports of our own exports that are none: their shares are those of limits outside the ports."""
 _ALONE = re.compile(rf"{ALONE}\d+")
 """Ports of our own exports for single instructions whose ports were not found."""
-_CLOSE = 1e-6
+_TOLERANCE = 1e-6
 Pressure = tuple[tuple[float, tuple[str, ...]], ...]
 """Cycles on any of these ports, for each kind of µop."""
 
 
 def reads_ports(source: Source) -> bool:
     """Whether ports are to be read of a file, which is the usual, not latencies."""
-    return source.wanted != LATENCIES
+    return source.part != LATENCIES
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class _Form:
 
     @property
     def title(self) -> str:
-        return f"{self.names[0]} {', '.join(map(_word, self.operands))}".strip()
+        return f"{self.names[0]} {', '.join(map(_operand_text, self.operands))}".strip()
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class _Model:
 
     @property
     def facts(self) -> dict[str, Any]:
-        told = {"isa": self.isa, "instructions": len(self.forms)}
-        return {**told, **({"arch": self.name, "name": self.name} if self.name else {})}
+        facts = {"isa": self.isa, "instructions": len(self.forms)}
+        return {**facts, **({"arch": self.name, "name": self.name} if self.name else {})}
 
 
 def read_osaca_ports(source: Source) -> Document:
@@ -101,16 +101,19 @@ def read_osaca_ports(source: Source) -> Document:
     shares = {limit: _least_share(model.forms, limit) for limit in _LIMITS}
     dropped: dict[str, str] = {}
     usages = []
-    for form, schemes in _meant(model, dropped):
+    for form, schemes in _schemes_by_form(model, dropped):
         uops = _uops(form, bits)
         if isinstance(uops, str):
             dropped[f"{form.title}, {form.place}"] = uops
             continue
         slots = _share(form, SLOTS)
-        taken = 1 if slots is None else max(round(slots / (shares[SLOTS] or slots)), 1)
-        usages += [UsageEntry(form.line, form.place, one.scheme.text, uops, taken) for one in schemes]
+        slot_count = 1 if slots is None else max(round(slots / (shares[SLOTS] or slots)), 1)
+        usages += [
+            UsageEntry(form.line, form.place, scheme_form.scheme.text, uops, slot_count)
+            for scheme_form in schemes
+        ]
     if not usages:
-        nothing_left(dropped, source.problems)
+        note_nothing_imported(dropped, source.problems)
     r_max, width = (None if share is None else round(1 / share, 3) for share in shares.values())
     return Document(
         usages=tuple(usages),
@@ -130,16 +133,16 @@ def read_osaca_latency(source: Source) -> Document:
     if model is None:
         return Document(facts=facts)
     dropped: dict[str, str] = {}
-    found = []
-    for form, schemes in _meant(model, dropped):
+    latencies = []
+    for form, schemes in _schemes_by_form(model, dropped):
         if form.latency is None:
             dropped[f"{form.title}, {form.place}"] = "it has no latency"
             continue
-        for one in schemes:
-            if pairs := register_pairs(one.scheme):
-                told = in_one_number(pairs, form.latency)
-                found.append(LatencyEntry(form.line, form.place, one.scheme.text, told))
-    return partial_document(source.problems, facts | model.facts, dropped, latencies=found)
+        for scheme_form in schemes:
+            if pairs := register_pairs(scheme_form.scheme):
+                entries = pairs_with_latency(pairs, form.latency)
+                latencies.append(LatencyEntry(form.line, form.place, scheme_form.scheme.text, entries))
+    return partial_document(source.problems, facts | model.facts, dropped, latencies=latencies)
 
 
 def _read(source: Source) -> _Model | None:
@@ -152,8 +155,8 @@ def _read(source: Source) -> _Model | None:
         right = "one YAML object with ports and instruction_forms is expected"
         source.at().add("this is no machine model", right)
         return None
-    called = str(value.get("isa", "")).lower()
-    isa = next((isa for isa, name in OSACA_NAMES.items() if name == called), "")
+    osaca_isa = str(value.get("isa", "")).lower()
+    isa = next((isa for isa, name in OSACA_NAMES.items() if name == osaca_isa), "")
     if not isa:
         right = f"{' or '.join(OSACA_NAMES.values())} is expected"
         source.at("isa").add(f"the instruction set {excerpt(value.get('isa'))}", right)
@@ -163,8 +166,11 @@ def _read(source: Source) -> _Model | None:
         right = f"a list of at most {ENTRY_LIMIT:,} forms is expected"
         source.at("instruction_forms").add(f"{excerpt(listed)} as instruction forms", right)
         return None
-    known = frozenset(ports or ())
-    forms = [_form(each, f"form {number}", known, source) for number, each in enumerate(listed, start=1)]
+    port_names = frozenset(ports or ())
+    forms = [
+        _form(form_fields, f"form {number}", port_names, source)
+        for number, form_fields in enumerate(listed, start=1)
+    ]
     if source.problems or ports is None:
         return None
     name = printable_text(value.get("micro_architecture"))
@@ -193,8 +199,8 @@ def _form(value: object, place: str, ports: frozenset[str], source: Source) -> _
 
 
 def _names(value: object) -> tuple[str, ...]:
-    listed = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
-    names = tuple(each.strip().lower()[:60] for each in listed)
+    listed = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    names = tuple(text.strip().lower()[:60] for text in listed)
     if names and all(name and name.isprintable() for name in names):
         return names
     right = "a mnemonic, or a list of some, is expected"
@@ -204,7 +210,7 @@ def _names(value: object) -> tuple[str, ...]:
 def _operands(value: object) -> tuple[YamlObject, ...]:
     if value is None:
         return ()
-    if isinstance(value, list) and all(isinstance(each, YamlObject) for each in value):
+    if isinstance(value, list) and all(isinstance(operand, YamlObject) for operand in value):
         return tuple(value)
     raise FaultyFieldError(
         f"{excerpt(value)} as operands", "a list of objects with class is expected", "operands"
@@ -228,36 +234,36 @@ def _pressure(value: object, ports: frozenset[str]) -> Pressure | str:
     """
     if value is None:
         return "it has no port pressure"
-    found = []
-    for each in value if isinstance(value, list) else [None]:
-        if not isinstance(each, list) or len(each) != 2 or not _is_amount(each[0]):
-            return f"its port pressure is not [[cycles, [port, …]], …]: {excerpt(each)}"
-        listed = [str(port) for port in (each[1] if isinstance(each[1], list) else str(each[1]))]
-        strangers = [port for port in listed if port not in ports]
-        if strangers or not listed:
-            named = excerpt(strangers[0]) if strangers else "no port"
-            return f"its port pressure names {named}, which is no port"
-        found.append((float(each[0]), tuple(listed)))
-    return tuple(found)
+    shares = []
+    for share in value if isinstance(value, list) else [None]:
+        if not isinstance(share, list) or len(share) != 2 or not _is_amount(share[0]):
+            return f"its port pressure is not [[cycles, [port, …]], …]: {excerpt(share)}"
+        listed = [str(port) for port in (share[1] if isinstance(share[1], list) else str(share[1]))]
+        unknown = [port for port in listed if port not in ports]
+        if unknown or not listed:
+            first_unknown = excerpt(unknown[0]) if unknown else "no port"
+            return f"its port pressure names {first_unknown}, which is no port"
+        shares.append((float(share[0]), tuple(listed)))
+    return tuple(shares)
 
 
 def _is_amount(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
-def _meant(model: _Model, dropped: dict[str, str]) -> Iterator[tuple[_Form, list[SchemeForm]]]:
+def _schemes_by_form(model: _Model, dropped: dict[str, str]) -> Iterator[tuple[_Form, list[SchemeForm]]]:
     """Entries with the schemes that they stand for; `dropped` gets those that stand for none."""
     by_name: dict[str, list[_Form]] = {}
     for form in model.forms:
         for name in form.names:
             by_name.setdefault(name, []).append(form)
     meant: dict[_Form, list[SchemeForm]] = {form: [] for form in model.forms}
-    seen: set[str] = set()
-    for one in scheme_forms(model.isa):
-        found = _first_that_fits(one, by_name)
-        if found is not None and one.scheme.text not in seen:
-            seen.add(one.scheme.text)
-            meant[found].append(one)
+    assigned: set[str] = set()
+    for scheme_form in scheme_forms(model.isa):
+        first_fitting = _first_fitting_form(scheme_form, by_name)
+        if first_fitting is not None and scheme_form.scheme.text not in assigned:
+            assigned.add(scheme_form.scheme.text)
+            meant[first_fitting].append(scheme_form)
     for form, schemes in meant.items():
         if schemes:
             yield form, schemes
@@ -269,11 +275,11 @@ def _meant(model: _Model, dropped: dict[str, str]) -> Iterator[tuple[_Form, list
             )
 
 
-def _first_that_fits(one: SchemeForm, by_name: Mapping[str, Sequence[_Form]]) -> _Form | None:
-    for name in one.names:
-        found = [form for form in by_name.get(name, ()) if fits(form.operands, one.operands)]
-        if found:
-            return min(found, key=lambda form: indexed(form.operands))
+def _first_fitting_form(scheme_form: SchemeForm, by_name: Mapping[str, Sequence[_Form]]) -> _Form | None:
+    for name in scheme_form.names:
+        matches = [form for form in by_name.get(name, ()) if fits(form.operands, scheme_form.operands)]
+        if matches:
+            return min(matches, key=lambda form: is_indexed(form.operands))
     return None
 
 
@@ -297,7 +303,7 @@ def _uops(form: _Form, bits: Mapping[str, int]) -> Uops | str:
             return f"its ports were not found; it takes {cycles:g} cycles alone"
         if ports[0] in _LIMITS or not cycles:
             continue
-        if abs(cycles - count) > _CLOSE or not 1 <= count <= COUNT_LIMIT:
+        if abs(cycles - count) > _TOLERANCE or not 1 <= count <= COUNT_LIMIT:
             return f"{cycles:g} cycles on {', '.join(ports)}: a port mapping has whole numbers of µops"
         uops.append((sum(bits[port] for port in set(ports)), count))
     return uops_of(uops)
@@ -323,20 +329,20 @@ class SchemeForm:
 @cache
 def scheme_forms(isa: str) -> tuple[SchemeForm, ...]:
     """The forms of all schemes that OSACA's forms can mean: without prefixes and decorations."""
-    found = []
+    forms = []
     for scheme in target_of(isa).schemes.schemes():
         if "{" in scheme.text or any(part in scheme.text for part in _PARTS_OF_BYTES):
             continue
-        for form in forms_of(_as_exported(scheme), 0.0, isa=isa):
+        for form in forms_of(_export_scheme(scheme), 0.0, isa=isa):
             names = tuple(dict.fromkeys((form.suffixed, form.mnemonic, scheme.mnemonic)))
-            found.append(SchemeForm(scheme, names, tuple(map(_operand_entry, form.operands))))
-    return tuple(found)
+            forms.append(SchemeForm(scheme, names, tuple(map(_operand_entry, form.operands))))
+    return tuple(forms)
 
 
-def _as_exported(scheme: Scheme) -> ExportedScheme:
+def _export_scheme(scheme: Scheme) -> ExportedScheme:
     operands = [operand.as_json() for operand in scheme.operands]
-    told = (scheme.text, scheme.mnemonic, operands, scheme.extension, scheme.category)
-    return ExportedScheme(*told, (), 0.0, NOTHING)
+    arguments = (scheme.text, scheme.mnemonic, operands, scheme.extension, scheme.category)
+    return ExportedScheme(*arguments, (), 0.0, NO_EVIDENCE)
 
 
 def _operand_entry(written: str) -> dict[str, str]:
@@ -347,24 +353,27 @@ def _operand_entry(written: str) -> dict[str, str]:
 
 def fits(pattern: Operands, operands: Operands) -> bool:
     """Whether an entry is for these operands."""
-    return len(pattern) == len(operands) and all(map(_fits_one, pattern, operands))
+    return len(pattern) == len(operands) and all(map(_fits_operand, pattern, operands))
 
 
-def indexed(pattern: Operands) -> bool:
+def is_indexed(pattern: Operands) -> bool:
     """Whether an entry is for memory with an index, which schemes do not tell apart."""
-    return any(one.get("class") == "memory" and one.get("index") not in (*_ANY, *_VECTORS) for one in pattern)
+    return any(
+        operand.get("class") == "memory" and operand.get("index") not in (*_ANY, *_VECTORS)
+        for operand in pattern
+    )
 
 
-def _word(one: Mapping[str, Any]) -> str:
+def _operand_text(operand: Mapping[str, Any]) -> str:
     """An operand of an entry, for messages."""
-    kind = str(one.get("class"))
+    kind = str(operand.get("class"))
     if kind == "register":
-        shape = f".{one['shape']}" if one.get("shape") else ""
-        return str(one.get("name") or f"{one.get('prefix', '')}{shape}" or kind)
+        shape = f".{operand['shape']}" if operand.get("shape") else ""
+        return str(operand.get("name") or f"{operand.get('prefix', '')}{shape}" or kind)
     return {"memory": "mem", "immediate": "imm"}.get(kind, kind)[:20]
 
 
-def _fits_one(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+def _fits_operand(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
     kind = operand["class"]
     if pattern.get("class") != kind or pattern.get("mask"):
         return False
@@ -372,8 +381,8 @@ def _fits_one(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
         return _fits_register(pattern, operand)
     if kind == "memory":
         index = pattern.get("index")
-        wanted = operand["index"] if operand["index"] in _VECTORS else None
-        return (index if index in _VECTORS else None) == wanted and _fits_writeback(pattern, operand)
+        index_register = operand["index"] if operand["index"] in _VECTORS else None
+        return (index if index in _VECTORS else None) == index_register and _fits_writeback(pattern, operand)
     if kind == "immediate":
         return pattern.get("imd") in ("int", *_ANY)
     return pattern.get("ccode") in _ANY
@@ -392,7 +401,7 @@ def _fits_register(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bo
 
 def _fits_writeback(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
     for key in ("pre_indexed", "post_indexed"):
-        wanted = pattern.get(key)
-        if wanted not in _ANY and bool(wanted) != (operand.get(key, "false") == "true"):
+        required = pattern.get(key)
+        if required not in _ANY and bool(required) != (operand.get(key, "false") == "true"):
             return False
     return True

@@ -20,14 +20,14 @@ from typing import Any
 from inference.core.core_model import CoreModel
 from inference.core.core_model.memory_bounds import PLAIN_LOADS
 from inference.core.mapping import Uops, ports_in
-from inference.formats.exported import ExportedCore, ExportedMapping, ExportedScheme
+from inference.formats.exports import ExportedCore, ExportedMapping, ExportedScheme
 from inference.formats.provenance import PRODUCT
 from inference.formats.quoting import comment, json_text
-from inference.isa.llvm_schemes import tool_side
+from inference.isa.llvm_schemes import llvm_side
 from inference.isa.scheme import Operand
 from inference.isa.targets import AARCH64, X86
 
-_ANYWHERE = "class: memory, base: '*', offset: '*', index: '*', scale: '*'"
+_ANY_MEMORY = "class: memory, base: '*', offset: '*', index: '*', scale: '*'"
 _IMMEDIATE = "class: immediate, imd: int"
 _XMM = "class: register, name: xmm"
 _OTHER_REGISTERS = ("class: register, name: k", "class: register, name: st")
@@ -45,7 +45,7 @@ _ARM_SHIFTED = re.compile(r"(?:lsl|lsr|asr|ror|msl|[us]xt[bhw])(?: \d+)?")
 _VECTORS = ("xmm", "ymm", "zmm", "mm")
 _XMM0_FIRST = frozenset({"blendvpd", "blendvps", "pblendvb", "sha256rnds2"})
 """Some assemblers write xmm0 ahead of the other operands."""
-_ONE = "0x1"
+_SHIFT_BY_1 = "0x1"
 """Some assemblers do not write that a shift is by one."""
 
 
@@ -68,9 +68,9 @@ class OsacaForm:
     @property
     def preference(self) -> tuple[bool, bool, int, int]:
         """Of several that OSACA cannot tell apart: known ports, undecorated, wide, short immediates."""
-        shown = self.scheme.shown
-        widths = [each["width"] for each in shown if each["kind"] != "immediate"]
-        immediates = [each["width"] for each in shown if each["kind"] == "immediate"]
+        operands = self.scheme.explicit_operands
+        widths = [operand["width"] for operand in operands if operand["kind"] != "immediate"]
+        immediates = [operand["width"] for operand in operands if operand["kind"] == "immediate"]
         decorated = "{" in self.scheme.text
         return self.alone is not None, decorated, -max(widths, default=0), sum(immediates)
 
@@ -87,31 +87,31 @@ def forms_of(
     return [replace(form, latency=latency, alone=alone) for form in _FORMS[isa](scheme)]
 
 
-def specific_first(operands: Sequence[str]) -> int:
+def form_order(operands: Sequence[str]) -> int:
     """The order in which OSACA has to see forms.
 
     The first that fits counts, and a general register stands for all that are no vectors.
     """
-    if any("fixed" in each for each in operands):
+    if any("fixed" in operand for operand in operands):
         return 0
-    others = sum(each in _OTHER_REGISTERS for each in operands)
-    return 4 - others if others else 5
+    special_count = sum(operand in _OTHER_REGISTERS for operand in operands)
+    return 4 - special_count if special_count else 5
 
 
 def _x86_forms(scheme: ExportedScheme) -> Iterator[OsacaForm]:
-    found = tool_side(X86).written(scheme.text)
-    if found is None:
+    assembly = llvm_side(X86).gnu_scheme(scheme.text)
+    if assembly is None:
         return
-    operands = [_x86_operand(each.as_json()) for each in found.operands]
-    known = tuple(each for each in operands if each is not None)
-    if len(known) < len(operands):
+    operands = [_x86_operand(operand.as_json()) for operand in assembly.operands]
+    classes = tuple(operand for operand in operands if operand is not None)
+    if len(classes) < len(operands):
         return
-    form = OsacaForm(scheme, found.mnemonic, found.suffixed, known, _is_regular(found.operands))
+    form = OsacaForm(scheme, assembly.mnemonic, assembly.suffixed, classes, _is_regular(assembly.operands))
     yield form
-    if found.mnemonic in _XMM0_FIRST:
-        yield replace(form, operands=(_XMM, *known))
-    if found.operands and found.operands[0].name == _ONE:
-        yield replace(form, operands=known[1:])
+    if assembly.mnemonic in _XMM0_FIRST:
+        yield replace(form, operands=(_XMM, *classes))
+    if assembly.operands and assembly.operands[0].name == _SHIFT_BY_1:
+        yield replace(form, operands=classes[1:])
 
 
 def _is_regular(operands: Sequence[Operand]) -> bool:
@@ -125,12 +125,18 @@ def _x86_operand(operand: Mapping[str, Any]) -> str | None:
         return _IMMEDIATE
     if kind in {"memory", "address"}:
         index = re.search(r",([XYZ]MM)\]", name)
-        return _ANYWHERE if index is None else _ANYWHERE.replace("index: '*'", f"index: {index[1].lower()}")
+        return (
+            _ANY_MEMORY if index is None else _ANY_MEMORY.replace("index: '*'", f"index: {index[1].lower()}")
+        )
     if kind == "branch":
         return "class: identifier"
     if kind == "register" and operand["registers"]:
-        one = operand["registers"][0].rstrip("0123456789")
-        return f"class: register, name: {one}" if one in _VECTORS else f"fixed class: register, name: {one}"
+        register = operand["registers"][0].rstrip("0123456789")
+        return (
+            f"class: register, name: {register}"
+            if register in _VECTORS
+            else f"fixed class: register, name: {register}"
+        )
     if kind == "register" and (name.startswith("GPR") or name.lower() in {*_VECTORS, "k", "st"}):
         return f"class: register, name: {'gpr' if name.startswith('GPR') else name.lower()}"
     return None
@@ -138,10 +144,14 @@ def _x86_operand(operand: Mapping[str, Any]) -> str | None:
 
 def _arm_forms(scheme: ExportedScheme) -> Iterator[OsacaForm]:
     """Modifiers of the operand before them are part of it, as far as OSACA looks."""
-    shown = [each for each in scheme.shown if not _ARM_SHIFTED.fullmatch(each["name"])]
-    known = tuple(found for each in shown if (found := _arm_operand(each)) is not None)
-    if len(known) == len(shown):
-        yield OsacaForm(scheme, scheme.mnemonic, scheme.mnemonic, known)
+    operands = [
+        operand for operand in scheme.explicit_operands if not _ARM_SHIFTED.fullmatch(operand["name"])
+    ]
+    classes = tuple(
+        operand_class for operand in operands if (operand_class := _arm_operand(operand)) is not None
+    )
+    if len(classes) == len(operands):
+        yield OsacaForm(scheme, scheme.mnemonic, scheme.mnemonic, classes)
 
 
 def _arm_operand(operand: Mapping[str, Any]) -> str | None:
@@ -151,8 +161,8 @@ def _arm_operand(operand: Mapping[str, Any]) -> str | None:
     if register:
         return f"class: register, prefix: {_ARM_PREFIX[register[1] + register[2]]}"
     if operand["kind"] == "memory":
-        indexed = f"pre_indexed: {_yes(',pre' in name)}, post_indexed: {_yes(',post' in name)}"
-        return f"{_ANYWHERE}, {indexed}" if ",pc" not in name else None
+        indexed = f"pre_indexed: {_yaml_bool(',pre' in name)}, post_indexed: {_yaml_bool(',post' in name)}"
+        return f"{_ANY_MEMORY}, {indexed}" if ",pc" not in name else None
     if name == "COND":
         return "class: condition, ccode: '*'"
     if operand["kind"] == "immediate":
@@ -160,7 +170,7 @@ def _arm_operand(operand: Mapping[str, Any]) -> str | None:
     return "class: identifier" if operand["kind"] == "branch" else None
 
 
-def _yes(value: bool) -> str:
+def _yaml_bool(value: bool) -> str:
     return "true" if value else "false"
 
 
@@ -208,11 +218,11 @@ class _Model:
         forms: list[OsacaForm] = []
         left_out = []
         for scheme in (*self._mapping.schemes, *self._by_time.values()):
-            latency = 0.0 if self._latencies is None else self._latencies.of(scheme)
+            latency = 0.0 if self._latencies is None else self._latencies.latency_of(scheme)
             alone = scheme.predicted if scheme.text in self._by_time else None
-            found = forms_of(scheme, latency, isa=self._mapping.isa, alone=alone)
-            forms += found
-            if not found:
+            scheme_forms = forms_of(scheme, latency, isa=self._mapping.isa, alone=alone)
+            forms += scheme_forms
+            if not scheme_forms:
                 left_out.append(scheme)
         entries = [*self._entries(forms)]
         return "".join([*self._head(), *entries, *self._left_out(left_out)])
@@ -250,14 +260,16 @@ class _Model:
 
     def _memory(self) -> Iterator[str]:
         loads = {} if self._latencies is None else self._latencies.loads
-        told = (f"{name}: {_cycles(loads.get(name))}" for name in LOADS[self._mapping.isa])
-        yield f"load_latency: {{{', '.join(told)}}}\n"
+        fields = (f"{name}: {_cycles(loads.get(name))}" for name in LOADS[self._mapping.isa])
+        yield f"load_latency: {{{', '.join(fields)}}}\n"
         for key, texts in (("load", PLAIN_LOADS), ("store", STORE)):
-            found = next((each for each in self._mapping.schemes if each.text in texts), None)
-            pressure = [] if found is None else self._pressure(found.uops, slots=None)
-            said = found.text if found else "unknown: memory in a form that is not listed is underestimated"
+            scheme = next((candidate for candidate in self._mapping.schemes if candidate.text in texts), None)
+            pressure = [] if scheme is None else self._pressure(scheme.uops, slots=None)
+            remark = (
+                scheme.text if scheme else "unknown: memory in a form that is not listed is underestimated"
+            )
             yield f"{key}_throughput: []\n"
-            yield f"{key}_throughput_default: {json_text(pressure)}  {comment('#', said)}"
+            yield f"{key}_throughput_default: {json_text(pressure)}  {comment('#', remark)}"
         forwarding = 0.0 if self._latencies is None else self._latencies.forwarding
         yield f"store_to_load_forward_latency: {_cycles(forwarding)}\n"
 
@@ -267,19 +279,19 @@ class _Model:
         for form in forms:
             alike.setdefault((form.mnemonic, form.operands), []).append(form)
         yield "instruction_forms:\n" if alike else "instruction_forms: []\n"
-        for key in sorted(alike, key=lambda key: specific_first(key[1])):
+        for key in sorted(alike, key=lambda key: form_order(key[1])):
             yield from self._group(*key, alike[key])
 
     def _group(self, mnemonic: str, operands: tuple[str, ...], forms: Sequence[OsacaForm]) -> Iterator[str]:
         """One form for schemes that agree; else one for each width, and one without a letter."""
         by_suffix: dict[str, list[OsacaForm]] = {}
-        apart = self._core is None or all(form.regular for form in forms)
-        if apart and len({form.costs for form in forms}) > 1:
+        is_splittable = self._core is None or all(form.regular for form in forms)
+        if is_splittable and len({form.costs for form in forms}) > 1:
             for form in forms:
                 by_suffix.setdefault(form.suffixed, []).append(form)
             by_suffix.pop(mnemonic, None)
-        for name, some in by_suffix.items() if len(by_suffix) > 1 else ():
-            yield from self._entry(name, operands, some)
+        for name, group in by_suffix.items() if len(by_suffix) > 1 else ():
+            yield from self._entry(name, operands, group)
         yield from self._entry(mnemonic, operands, forms)
 
     def _entry(self, name: str, operands: tuple[str, ...], forms: Sequence[OsacaForm]) -> Iterator[str]:
@@ -289,14 +301,14 @@ class _Model:
             yield comment("#", differs + self._line(form.scheme))
         measured = chosen.scheme.evidence.measured
         yield f"- name: {json_text(name)}\n  operands:{'' if operands else ' []'}\n"
-        yield from (f"  - {{{each.removeprefix('fixed ')}}}\n" for each in operands)
+        yield from (f"  - {{{operand.removeprefix('fixed ')}}}\n" for operand in operands)
         cycles = chosen.scheme.predicted if measured is None else measured
         yield f"  latency: {_cycles(chosen.latency)}\n  throughput: {max(cycles, LEAST_THROUGHPUT):.4f}\n"
         yield f"  uops: {chosen.scheme.count if chosen.alone is None else '~'}\n"
         pressure = self._pressure(chosen.scheme.uops, slots=chosen.scheme.slots)
         if chosen.alone is not None:
-            its = self._alone.setdefault(chosen.scheme.text, f"{ALONE}{len(self._alone) + 1}")
-            pressure.append([round(chosen.alone, 4), [its]])
+            port = self._alone.setdefault(chosen.scheme.text, f"{ALONE}{len(self._alone) + 1}")
+            pressure.append([round(chosen.alone, 4), [port]])
         yield f"  port_pressure: {json_text(pressure)}\n"
 
     def _line(self, scheme: ExportedScheme) -> str:
@@ -360,7 +372,7 @@ class OsacaLatencies:
     def __init__(self, core: ExportedCore) -> None:
         self._core = core
         self.loads: dict[str, float | None] = {
-            name: next((found for text in texts if (found := core.chained(text)) is not None), None)
+            name: next((latency for text in texts if (latency := core.chain_latency(text)) is not None), None)
             for name, texts in LOADS[core.mapping.isa].items()
         }
 
@@ -368,21 +380,21 @@ class OsacaLatencies:
     def forwarding(self) -> float:
         """Cycles that a stored value takes beyond those of the load that waits for it."""
         load = self.loads.get(_GENERAL[self._core.mapping.isa]) or 0.0
-        return max(_forwarded(self._core.model) - load, 0.0)
+        return max(_forwarding_cycles(self._core.model) - load, 0.0)
 
-    def of(self, scheme: ExportedScheme) -> float:
-        accesses = "".join(each["access"] for each in scheme.operands if each["kind"] == "memory")
+    def latency_of(self, scheme: ExportedScheme) -> float:
+        accesses = "".join(operand["access"] for operand in scheme.operands if operand["kind"] == "memory")
         if "W" not in accesses:
-            known = self._core.chained(scheme.text)
-            return UNKNOWN if known is None else known
+            chain = self._core.chain_latency(scheme.text)
+            return UNKNOWN if chain is None else chain
         if "R" not in accesses:
             return 0.0  # counts with the load
-        through = self._core.through_memory(scheme.text)
-        if through is None:
-            through = _forwarded(self._core.model) + UNKNOWN
-        return max(through - self.forwarding, 0.0)
+        cycles = self._core.memory_latency(scheme.text)
+        if cycles is None:
+            cycles = _forwarding_cycles(self._core.model) + UNKNOWN
+        return max(cycles - self.forwarding, 0.0)
 
 
-def _forwarded(model: CoreModel) -> float:
+def _forwarding_cycles(model: CoreModel) -> float:
     """Cycles from a stored value to what a load of the same place and width has."""
     return model.memory.cycles(64, 64, 0, vector=False)

@@ -64,16 +64,16 @@ def _uses(value: object, place: FilePlace) -> list[tuple[Any, Any]]:
 
 def _resources(uses: Mapping[str, list[tuple[Any, Any]]], source: Source) -> tuple[str, ...] | None:
     """All resources that occur, in numerical order: R0, R1, …, R10, R_Other."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for row, pairs in enumerate(uses.values(), start=1):
         for resource, _ in pairs:
-            if not isinstance(resource, str) or resource not in found:
+            if not isinstance(resource, str) or resource not in names:
                 name = check_name(resource, source.at(CLASSES, row))
                 if name is not None:
-                    found[name] = None
+                    names[name] = None
     if source.problems:
         return None
-    ordered = sorted(found, key=lambda name: (not name[1:].isdecimal(), len(name), name))
+    ordered = sorted(names, key=lambda name: (not name[1:].isdecimal(), len(name), name))
     return as_resources(ordered, source.at(CLASSES))
 
 
@@ -84,8 +84,8 @@ def _entries(
     for place, instruction, of_class in rows_of(instructions, source.at(INSTRUCTIONS)):
         if not isinstance(of_class, str) or of_class not in loads:
             place.add(f"there is no class {excerpt(of_class)}", f"a key of {CLASSES} is expected")
-        elif instruction is not None and (found := loads[of_class]) is not None:
-            entries.append(LoadEntry(*place.start, instruction, found, called=instruction))
+        elif instruction is not None and (class_loads := loads[of_class]) is not None:
+            entries.append(LoadEntry(*place.start, instruction, class_loads, called=instruction))
     # NOREX are the four byte registers of old encodings; the scheme for all registers has the general loads.
     return tuple(sorted(entries, key=lambda entry: "NOREX" in entry.scheme))
 

@@ -16,9 +16,9 @@ from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
 from inference.formats.document import (
     Document,
     ExperimentEntry,
+    FileExperiments,
     LatencyEntry,
     LoadEntry,
-    ReadExperiments,
     UsageEntry,
     VerdictEntry,
     experiment_of_entry,
@@ -119,7 +119,7 @@ class Parsed:
             return tuple(self.resources.loads)
         if self.latencies:
             return tuple(self.latencies)
-        return self.measured.schemes if isinstance(self.measured, ReadExperiments) else ()
+        return self.measured.schemes if isinstance(self.measured, FileExperiments) else ()
 
     def lines(self) -> list[str]:
         """The problems as lines of text, with a last one for those that are only counted."""
@@ -134,7 +134,11 @@ def parse(content: bytes, file_name: str, names: Names, unit: FileUnit | Unit = 
 
 
 def resolve(
-    reading: ParsedFile, names: Names, *, taken: Mapping[str, str] | None = None, leave_out: bool = False
+    reading: ParsedFile,
+    names: Names,
+    *,
+    substitutes: Mapping[str, str] | None = None,
+    leave_out: bool = False,
 ) -> Parsed:
     """Replace the names of the file by scheme texts; unknown and clashing ones become problems.
 
@@ -143,30 +147,30 @@ def resolve(
     """
     document = reading.document
     problems = Problems(list(reading.problems), reading.problem_count)
-    texts = _texts(reading, names, taken or {})
+    texts = _texts(reading, names, substitutes or {})
     unknown, unknown_count = _unknown_names(document, texts, names, problems)
-    known = {name: text for name, text in texts.items() if text is not None}
+    text_by_name = {name: text for name, text in texts.items() if text is not None}
     merged: dict[str, tuple[str, ...]] = {}
-    for name, text in known.items():
+    for name, text in text_by_name.items():
         merged[text] = (*merged.get(text, ()), name)
     left_out = dict(document.dropped)
-    names_known = _KnownNames(known, document.partial, problems, left_out)
-    mapping = _mapping(document, names_known)
-    verdicts = _verdicts(document, known, left_out)
-    loads = _loads(document, names_known)
-    latencies = _first_of_each(document.latencies, "latencies", id, names_known)
-    experiments = _known_experiments(document, known, problems, left_out, unknown_count)
+    known = _KnownNames(text_by_name, document.partial, problems, left_out)
+    mapping = _mapping(document, known)
+    verdicts = _verdicts(document, text_by_name, left_out)
+    loads = _loads(document, known)
+    latencies = _first_by_scheme(document.latencies, "latencies", id, known)
+    experiments = _known_experiments(document, text_by_name, problems, left_out, unknown_count)
     row_problems = document.row_problems
     if document.experiments and not document.partial:
         row_problems += unknown_count
     broken = document.broken + len(document.experiments) - len(experiments)
     blocking = problems.count - row_problems if leave_out and experiments else problems.count
-    _name_nearest(left_out, names)
+    _add_nearest_schemes(left_out, names)
     features = document.features
     return Parsed(
         file_name=reading.file_name,
         format=reading.format,
-        measured=() if blocking or not experiments else ReadExperiments(experiments, known),
+        measured=() if blocking or not experiments else FileExperiments(experiments, text_by_name),
         mapping=None if problems else mapping,
         verdicts={} if problems else verdicts,
         resources=ResourceMapping(document.resources, loads) if loads and not problems else None,
@@ -180,26 +184,26 @@ def resolve(
         blocking=blocking,
         left=len(experiments),
         facts=document.facts,
-        features={text: features[name] for name, text in reversed(known.items()) if name in features},
+        features={text: features[name] for name, text in reversed(text_by_name.items()) if name in features},
         problems=tuple(sorted(problems.listed, key=lambda problem: problem.row or 0)),
         problem_count=problems.count,
         row_problems=row_problems,
     )
 
 
-def _texts(reading: ParsedFile, names: Names, taken: Mapping[str, str]) -> dict[str, str | None]:
+def _texts(reading: ParsedFile, names: Names, substitutes: Mapping[str, str]) -> dict[str, str | None]:
     """{name in the file: scheme}, None for an unknown name that is not taken for any."""
     texts: dict[str, str | None] = {}
     for name in reading.scheme_names:
         text = names.resolve(name)
-        texts[name] = names.resolve(taken[name]) if text is None and name in taken else text
+        texts[name] = names.resolve(substitutes[name]) if text is None and name in substitutes else text
     return texts
 
 
 HINTS = 200  # instructions without a scheme that get the nearest one; of more, the file is about others
 
 
-def _name_nearest(left_out: dict[str, str], names: Names) -> None:
+def _add_nearest_schemes(left_out: dict[str, str], names: Names) -> None:
     """Say of instructions without a scheme which one comes nearest."""
     unknown = [name for name, why in left_out.items() if why == NO_SCHEME]
     for name in unknown[:HINTS]:
@@ -239,16 +243,19 @@ def _known_experiments(
         left_out.update(dict.fromkeys(unknown, NO_SCHEME))
         if unknown:
             continue
-        meant = experiment_of_entry(entry, texts)
-        if first.setdefault(meant, entry) is not entry:
-            written, same = ("; ".join(name for name, _ in each.terms) for each in (entry, first[meant]))
-            left_out[written] = f"{meant} has the time of {same}"
+        experiment_value = experiment_of_entry(entry, texts)
+        if first.setdefault(experiment_value, entry) is not entry:
+            written, same = (
+                "; ".join(name for name, _ in experiment.terms)
+                for experiment in (entry, first[experiment_value])
+            )
+            left_out[written] = f"{experiment_value} has the time of {same}"
     if document.experiments and not first:
         _note_unknown(len(left_out), problems)
     return list(first.values())
 
 
-def _first_of_each(
+def _first_by_scheme(
     entries: Sequence[Entry], what: str, value_of: Callable[[Entry], object], known: _KnownNames
 ) -> dict[str, Entry]:
     """{scheme: entry}; two names of one scheme must agree on its value, which is `what`.
@@ -285,7 +292,7 @@ def _label(entry: UsageEntry | LoadEntry | LatencyEntry) -> str:
 
 
 def _mapping(document: Document, known: _KnownNames) -> PortMapping | None:
-    first = _first_of_each(document.usages, "µops", lambda usage: (usage.uops, usage.slots), known)
+    first = _first_by_scheme(document.usages, "µops", lambda usage: (usage.uops, usage.slots), known)
     if not first:
         return None
     return PortMapping(
@@ -299,7 +306,7 @@ def _mapping(document: Document, known: _KnownNames) -> PortMapping | None:
 
 def _loads(document: Document, known: _KnownNames) -> dict[str, Loads]:
     """{scheme: loads}; instructions of a partial document are left out that bring nothing to any scheme."""
-    first = _first_of_each(document.loads, "loads", lambda entry: entry.loads, known)
+    first = _first_by_scheme(document.loads, "loads", lambda entry: entry.loads, known)
     # A class is written once and may have thousands of schemes: a small file can say very much.
     if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
         fault, right = f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read"
@@ -315,14 +322,14 @@ def _verdicts(
     document: Document, texts: Mapping[str, str], left_out: dict[str, str]
 ) -> dict[str, VerdictEntry]:
     """{scheme: verdict}; of two names of one scheme the first characterised one counts, as in the mapping."""
-    found: dict[str, VerdictEntry] = {}
-    for verdict in sorted(document.verdicts, key=lambda each: each.uops is None):
+    verdicts: dict[str, VerdictEntry] = {}
+    for verdict in sorted(document.verdicts, key=lambda entry: entry.uops is None):
         text = texts.get(verdict.scheme)
         if text is None:
             left_out[verdict.scheme] = NO_SCHEME
-        elif found.setdefault(text, verdict).uops != verdict.uops:
-            left_out[verdict.scheme] = f"{text} has the verdict on {found[text].scheme}"
-    return dict(sorted(found.items(), key=lambda item: item[1].row))
+        elif verdicts.setdefault(text, verdict).uops != verdict.uops:
+            left_out[verdict.scheme] = f"{text} has the verdict on {verdicts[text].scheme}"
+    return dict(sorted(verdicts.items(), key=lambda item: item[1].row))
 
 
 def _note_unknown(instructions: int, problems: Problems) -> None:
@@ -351,19 +358,21 @@ def _unknown_names(
             f"{len(mentions)} of {len(texts)} scheme names are unknown",
             "choose the instruction set that the file is about, or import it as a new one",
         )
-    found = []
+    unknown = []
     for name, places in mentions.items():
         row, column = min(places)
         if not problems.full:
-            near = tuple(names.nearest(name, NEAREST))
-            found.append(UnknownName(name, row, column, len(places), near))
+            nearest = tuple(names.nearest(name, NEAREST))
+            unknown.append(UnknownName(name, row, column, len(places), nearest))
         else:
-            near = ()
-        often = f" (in {len(places)} rows)" if len(places) > 1 else ""
+            nearest = ()
+        occurrences = f" (in {len(places)} rows)" if len(places) > 1 else ""
         problems.add(
-            f"unknown scheme {excerpt(name)}{often}",
-            f"the nearest known one is {near[0]!r}" if near else "write a scheme of the instruction set",
+            f"unknown scheme {excerpt(name)}{occurrences}",
+            f"the nearest known one is {nearest[0]!r}"
+            if nearest
+            else "write a scheme of the instruction set",
             row=row,
             column=column,
         )
-    return tuple(found), len(mentions)
+    return tuple(unknown), len(mentions)

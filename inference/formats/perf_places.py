@@ -13,18 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from inference.formats.perf_texts import Mapped, PerfSamples, SampledPoint
+from inference.formats.perf_texts import MappedRegion, PerfSamples, SampledPoint
 from inference.formats.problems import ExchangeError
 from inference.isa.code.binaries.program import CompiledProgram
 
-_ENOUGH = 0.5
+_KNOWN_SHARE = 0.5
 """Of the symbols of another file's samples that the program knows, to take them for its own."""
-_NAMED = 5
+_FILES_LISTED = 5
 _LONGEST_NAME = 255
 
 
 @dataclass
-class Placed:
+class PlacedSamples:
     """`counts`: samples by address of the file; `jumps`: how often a jump was taken, (from, to).
 
     `elsewhere`: samples of other files, by their names; `lost`: those without a place, by the reason.
@@ -44,40 +44,42 @@ class Placed:
         return sum(self.counts.values()) + self.elsewhere.total() + self.lost.total()
 
 
-def placed(samples: PerfSamples, program: CompiledProgram, file_name: str, wanted: str = "") -> Placed:
+def place_samples(
+    samples: PerfSamples, program: CompiledProgram, file_name: str, program_name: str = ""
+) -> PlacedSamples:
     """The samples of one event, that with the most. `wanted`: how perf calls the program, "" to find out.
 
     Raises `ExchangeError` where no sample belongs to it.
     """
     event = next(iter(samples.events), next(iter(samples.branches), ""))
     counts = samples.counts.get(event, Counter())
-    file = _file_of(samples, counts, program, file_name, wanted)
-    found = Placed(file, _printable(event), samples.percent)
-    places = _Places(program, file, samples.mapped, counts)
+    file = _file_of(samples, counts, program, file_name, program_name)
+    result = PlacedSamples(file, _printable(event), samples.percent)
+    places = _Places(program, file, samples.regions, counts)
     for point, number in counts.items():
-        if not places.ours(point):
-            found.elsewhere[_name(point.file)] += number
+        if not places.holds_point(point):
+            result.elsewhere[_name(point.file)] += number
             continue
         address, why = places.address(point)
         if address is None:
-            found.lost[why] += number
+            result.lost[why] += number
         else:
-            found.counts[address] = found.counts.get(address, 0.0) + number
+            result.counts[address] = result.counts.get(address, 0.0) + number
     for (begin, end), number in samples.branches.get(event, {}).items():
-        if places.ours(begin) and places.ours(end):
-            one, other = places.address(begin)[0], places.address(end)[0]
-            if one is not None and other is not None:
-                found.jumps[one, other] += number
-    if not found.counts and not found.jumps:
-        raise ExchangeError(_nothing(found, file_name))
-    return found
+        if places.holds_point(begin) and places.holds_point(end):
+            begin_address, end_address = places.address(begin)[0], places.address(end)[0]
+            if begin_address is not None and end_address is not None:
+                result.jumps[begin_address, end_address] += number
+    if not result.counts and not result.jumps:
+        raise ExchangeError(_no_sample_message(result, file_name))
+    return result
 
 
-def _nothing(found: Placed, file_name: str) -> str:
-    if found.lost:
-        why = "; ".join(f"{number:,.0f} {reason}" for reason, number in found.lost.most_common())
+def _no_sample_message(placed_samples: PlacedSamples, file_name: str) -> str:
+    if placed_samples.lost:
+        why = "; ".join(f"{number:,.0f} {reason}" for reason, number in placed_samples.lost.most_common())
         return f"no sample could be placed in {file_name}: {why}"
-    names = ", ".join(_told(name) for name, _ in found.elsewhere.most_common(_NAMED))
+    names = ", ".join(_file_label(name) for name, _ in placed_samples.elsewhere.most_common(_FILES_LISTED))
     return f"no sample is in {file_name}, they are in: {names}"
 
 
@@ -90,7 +92,7 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text[:_LONGEST_NAME])
 
 
-def _told(file: str) -> str:
+def _file_label(file: str) -> str:
     return file or "a file that is not named"
 
 
@@ -99,28 +101,30 @@ def _file_of(
     counts: Mapping[SampledPoint, float],
     program: CompiledProgram,
     file_name: str,
-    wanted: str,
+    program_name: str,
 ) -> str:
     """How the samples call the program. Raises `ExchangeError` where none of theirs can be it."""
     numbers: Counter[str] = Counter()
     for point, number in counts.items():
         numbers[_name(point.file)] += number  # type: ignore[assignment]  # shares, of annotations
-    mapped = (_name(one.file) for one in samples.mapped)
+    mapped = (_name(region.file) for region in samples.regions)
     names = list(dict.fromkeys([*(name for name, _ in numbers.most_common()), *mapped]))
-    for name in (_name(wanted), _name(file_name), PurePosixPath(file_name).stem):
+    for name in (_name(program_name), _name(file_name), PurePosixPath(file_name).stem):
         if name and name in names:
             return name
-    if wanted:
-        raise ExchangeError(f"no sample is in {wanted!r}; they are in: {', '.join(names[:_NAMED])}")
+    if program_name:
+        raise ExchangeError(
+            f"no sample is in {program_name!r}; they are in: {', '.join(names[:_FILES_LISTED])}"
+        )
     if not any(names):
         return ""
     for name in names:
         symbols = {point.symbol for point in counts if _name(point.file) == name and point.symbol}
-        known = sum(bool(program.addresses_of(symbol)) for symbol in symbols)
-        if symbols and known > _ENOUGH * len(symbols):
+        known_symbols = sum(bool(program.addresses_of(symbol)) for symbol in symbols)
+        if symbols and known_symbols > _KNOWN_SHARE * len(symbols):
             return name
     raise ExchangeError(
-        f"no sample is in {file_name}; they are in: {', '.join(names[:_NAMED])}. If one of these is the "
+        f"no sample is in {file_name}; they are in: {', '.join(names[:_FILES_LISTED])}. If one of these is the "
         "file under another name, give that"
     )
 
@@ -129,47 +133,52 @@ class _Places:
     """Where points are in a program that samples call by the name of a file."""
 
     def __init__(
-        self, program: CompiledProgram, file: str, mapped: list[Mapped], counts: Mapping[SampledPoint, float]
+        self,
+        program: CompiledProgram,
+        file: str,
+        mapped_regions: list[MappedRegion],
+        counts: Mapping[SampledPoint, float],
     ) -> None:
         self._program = program
         self._file = file
-        own = sorted(
-            (one for one in mapped if _name(one.file) == file or not file), key=lambda one: one.begin
+        regions = sorted(
+            (region for region in mapped_regions if _name(region.file) == file or not file),
+            key=lambda region: region.begin,
         )
-        self._mapped = own
-        self._begins = [one.begin for one in own]
-        self._moved = self._moves(counts)
+        self._regions = regions
+        self._begins = [region.begin for region in regions]
+        self._distance = self._common_distance(counts)
 
-    def ours(self, point: SampledPoint) -> bool:
+    def holds_point(self, point: SampledPoint) -> bool:
         """Whether a point is in this file; what names no file may be."""
         if point.file or not self._file:
             return _name(point.file) == self._file
-        return point.address is None or bool(self._by_map(point)) or not self._mapped
+        return point.address is None or bool(self._by_map(point)) or not self._regions
 
     def address(self, point: SampledPoint) -> tuple[int | None, str]:
         """(address of the file, "") or (None, why not)."""
         program = self._program
         if point.of_file and point.address is not None:
-            return (point.address, "") if program.holds(point.address) else (None, "outside of its code")
-        if (known := self._by_symbol(point)) is not None:
-            return known, ""
+            return (point.address, "") if program.has_code(point.address) else (None, "outside of its code")
+        if (by_symbol := self._by_symbol(point)) is not None:
+            return by_symbol, ""
         if point.address is None:
             return (
                 None,
                 f"at a symbol that the file does not have exactly once, e.g. {_printable(point.symbol)[:60]}",
             )
-        found = self._by_map(point)
-        if not found and self._moved is not None:
-            found = {point.address - self._moved}
-        if not found and program.headers.fixed:
-            found = {point.address}
-        if not found:
-            near = program.address_at(point.address)  # perf maps the addresses of call chains itself
-            found = set() if near is None else {near}
-        held = {address for address in found if program.holds(address)}
-        if len(held) == 1:
-            return held.pop(), ""
-        if found:
+        candidates = self._by_map(point)
+        if not candidates and self._distance is not None:
+            candidates = {point.address - self._distance}
+        if not candidates and program.headers.fixed:
+            candidates = {point.address}
+        if not candidates:
+            chain_address = program.address_at(point.address)  # perf maps the addresses of call chains itself
+            candidates = set() if chain_address is None else {chain_address}
+        addresses = {address for address in candidates if program.has_code(address)}
+        if len(addresses) == 1:
+            return addresses.pop(), ""
+        if candidates:
             return None, "outside of its code"
         return None, (
             "at addresses of a running process: print symbols with offsets (-F ip,sym,symoff,dso) or what "
@@ -179,33 +188,39 @@ class _Places:
     def _by_symbol(self, point: SampledPoint) -> int | None:
         if not point.symbol or point.offset is None:
             return None
-        known = self._program.addresses_of(point.symbol)
-        if len(known) > 1 and point.address is not None:  # local functions of one name: pages tell them apart
-            known = [one for one in known if (one + point.offset - point.address) % 4096 == 0] or known
-        address = known[0] + point.offset if len(known) == 1 else None
-        return address if address is not None and self._program.holds(address) else None
+        candidates = self._program.addresses_of(point.symbol)
+        if (
+            len(candidates) > 1 and point.address is not None
+        ):  # local functions of one name: pages tell them apart
+            candidates = [
+                candidate
+                for candidate in candidates
+                if (candidate + point.offset - point.address) % 4096 == 0
+            ] or candidates
+        address = candidates[0] + point.offset if len(candidates) == 1 else None
+        return address if address is not None and self._program.has_code(address) else None
 
     def _by_map(self, point: SampledPoint) -> set[int]:
         assert point.address is not None
-        found = set()
+        addresses = set()
         at = bisect_right(self._begins, point.address)
-        around = [one for one in self._mapped[max(at - 64, 0) : at] if point.address < one.end]
-        if own := [one for one in around if one.process == point.process]:
-            around = own
-        for one in around:
-            address = self._program.address_at(point.address - one.begin + one.offset)
+        regions = [region for region in self._regions[max(at - 64, 0) : at] if point.address < region.end]
+        if same_process := [region for region in regions if region.process == point.process]:
+            regions = same_process
+        for region in regions:
+            address = self._program.address_at(point.address - region.begin + region.offset)
             if address is not None:
-                found.add(address)
-        return found
+                addresses.add(address)
+        return addresses
 
-    def _moves(self, counts: Mapping[SampledPoint, float]) -> int | None:
+    def _common_distance(self, counts: Mapping[SampledPoint, float]) -> int | None:
         """How far all samples with symbols were moved, None where they do not agree."""
-        moves = set()
+        distances = set()
         for point in counts:
-            if point.address is not None and not point.of_file and self.ours(point):
-                known = self._by_symbol(point)
-                if known is not None:
-                    moves.add(point.address - known)
-                    if len(moves) > 1:
+            if point.address is not None and not point.of_file and self.holds_point(point):
+                by_symbol = self._by_symbol(point)
+                if by_symbol is not None:
+                    distances.add(point.address - by_symbol)
+                    if len(distances) > 1:
                         return None
-        return moves.pop() if moves else None
+        return distances.pop() if distances else None

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from inference.formats.problems import ExchangeError
 
 MOST_POINTS = 1_000_000
-MOST_MAPPED = 100_000
+MOST_REGIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class SampledPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedRegion:
     """A part of a file that a process had in its memory from `begin` to before `end`."""
 
     process: int
@@ -67,7 +67,7 @@ class PerfSamples:
 
     counts: dict[str, Counter[SampledPoint]] = field(default_factory=dict)
     branches: dict[str, Counter[tuple[SampledPoint, SampledPoint]]] = field(default_factory=dict)
-    mapped: list[Mapped] = field(default_factory=list)
+    regions: list[MappedRegion] = field(default_factory=list)
     percent: bool = False
     """Whether counts are per cent of all samples, not samples."""
     lines: int = 0
@@ -81,13 +81,13 @@ class PerfSamples:
         counter[point] += number  # type: ignore[assignment]  # shares of samples, of annotations
         _check(len(counter))
 
-    def jumped(self, event: str, begin: SampledPoint, end: SampledPoint) -> None:
+    def count_jump(self, event: str, begin: SampledPoint, end: SampledPoint) -> None:
         """Note a jump. Raises `ExchangeError` where there are too many."""
         counter = self.branches.setdefault(event, Counter())
         counter[begin, end] += 1
         _check(len(counter))
 
-    def pass_over(self, number: int, line: str) -> None:
+    def count_unread(self, number: int, line: str) -> None:
         """Note a line that says nothing."""
         self.unread += 1
         if self.first_unread is None:
@@ -105,7 +105,7 @@ def _check(points: int) -> None:
 
 
 _RECORD = "PERF_RECORD_"
-_MAPPED = re.compile(  # bounded: 8,192 characters of a line are searched
+_MMAP_RECORD = re.compile(  # bounded: 8,192 characters of a line are searched
     r"PERF_RECORD_MMAP2? (-?\d{1,10})/-?\d{1,10}: \[0x([0-9a-f]{1,16})\(0x([0-9a-f]{1,16})\) "
     r"@ (?:0x)?([0-9a-f]{1,16})[^][]*\]: (\S{1,8}) (.+)$"
 )
@@ -115,7 +115,7 @@ _ALIGNED = re.compile(
 _BEHIND_EVENT = re.compile(r":\s+([0-9a-f]{1,16})(?=\s|$)")
 _AT_BEGIN = re.compile(r"\s*([0-9a-f]{1,16})(?=\s|$)")
 _PROCESS = re.compile(r"\s(\d{1,10})(?:/\d{1,10})?\s+(?:\[\d+\]\s+)?\d+\.\d+:")
-_TAKEN = re.compile(
+_BRANCH = re.compile(
     r"(?P<begin>[^/()]+)(?:\((?P<begin_file>[^()]+)\))?/(?P<end>[^/()]+)(?:\((?P<end_file>[^()]+)\))?"
     r"/[A-Z?-]{1,3}/[X-]/[A-]/\d.*"
 )
@@ -128,19 +128,21 @@ _SAMPLE = re.compile(
 )
 _UNKNOWN = "[unknown]"
 _LONGEST = 50_000
-_LOOKED_AT = 40, 400  # lines, and characters of each
+_INSPECTED = 40, 400  # lines, and characters of each
 
 
 def is_script(beginning: str) -> bool:
     """Whether a text that begins so is of `perf script`."""
-    count, most = _LOOKED_AT
-    lines = [line for line in beginning.splitlines() if line.strip() and line[0] != "#"][:count]
-    alike = 0
+    line_count, characters = _INSPECTED
+    lines = [line for line in beginning.splitlines() if line.strip() and line[0] != "#"][:line_count]
+    matching = 0
     for line in lines:
-        text, taken = _without_branches(line[:_LONGEST])
-        text = text[:most]
-        alike += bool(taken or _SAMPLE.fullmatch(text) or _ALIGNED.fullmatch(text) or _MAPPED.search(text))
-    return bool(lines) and 2 * alike >= len(lines)
+        text, branches = _without_branches(line[:_LONGEST])
+        text = text[:characters]
+        matching += bool(
+            branches or _SAMPLE.fullmatch(text) or _ALIGNED.fullmatch(text) or _MMAP_RECORD.search(text)
+        )
+    return bool(lines) and 2 * matching >= len(lines)
 
 
 def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
@@ -148,33 +150,33 @@ def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
 
     Raises `ExchangeError` for what is without bounds.
     """
-    found = PerfSamples()
-    event, process, inside, counted = "", None, False, False
+    samples = PerfSamples()
+    event, process, in_chain, is_counted = "", None, False, False
     for number, line in enumerate(lines, start=1):
-        found.lines = number
+        samples.lines = number
         if number % 5000 == 0:
-            yield found
+            yield samples
         if not line.strip():
-            inside = counted = False
-        elif line[0] == "#" or (inside and counted):
+            in_chain = is_counted = False
+        elif line[0] == "#" or (in_chain and is_counted):
             continue  # who has called
         elif _RECORD in line:
-            _take_mapped(found, line)
+            _read_region(samples, line)
         elif (head := _head(line)) is not None:
             event, process = head
-            inside, counted = True, False
-        elif len(line) <= _LONGEST and _take_sample(found, line, event if inside else "", process):
-            counted = True
+            in_chain, is_counted = True, False
+        elif len(line) <= _LONGEST and _read_sample(samples, line, event if in_chain else "", process):
+            is_counted = True
         else:
-            found.pass_over(number, line)
-        if not inside:
+            samples.count_unread(number, line)
+        if not in_chain:
             process = None
-    yield found
+    yield samples
 
 
 def _head(line: str) -> tuple[str, int | None] | None:
     """(event, process) of a line that a call chain follows, None for others."""
-    text = line.rstrip()[-_LOOKED_AT[1] :]
+    text = line.rstrip()[-_INSPECTED[1] :]
     if not text.endswith(":") or not _PROCESS.search(text):
         return None
     return _event(text), _process(text)
@@ -187,33 +189,33 @@ def _event(before: str) -> str:
 
 
 def _process(text: str) -> int | None:
-    found = _PROCESS.search(text)
-    return None if found is None else int(found[1])
+    match = _PROCESS.search(text)
+    return None if match is None else int(match[1])
 
 
-def _take_mapped(found: PerfSamples, line: str) -> None:
-    match = _MAPPED.search(line[: 2 * 4096])
-    if match is None or "x" not in match[5] or len(found.mapped) >= MOST_MAPPED:
+def _read_region(samples: PerfSamples, line: str) -> None:
+    match = _MMAP_RECORD.search(line[: 2 * 4096])
+    if match is None or "x" not in match[5] or len(samples.regions) >= MOST_REGIONS:
         return
     begin = int(match[2], 16)
     end = begin + int(match[3], 16)
-    found.mapped.append(Mapped(int(match[1]), begin, end, int(match[4], 16), match[6].strip()))
+    samples.regions.append(MappedRegion(int(match[1]), begin, end, int(match[4], 16), match[6].strip()))
 
 
-def _take_sample(found: PerfSamples, line: str, event: str, process: int | None) -> bool:
-    text, taken = _without_branches(line.rstrip())
+def _read_sample(samples: PerfSamples, line: str, event: str, process: int | None) -> bool:
+    text, branches = _without_branches(line.rstrip())
     match = _last(_ALIGNED, text) or _last(_BEHIND_EVENT, text) or _AT_BEGIN.match(text)
     if match is None:
-        _take_branches(found, taken, event, process, "")
-        return bool(taken)
+        _read_branches(samples, branches, event, process, "")
+        return bool(branches)
     before = text[: match.start() + 1]
     if not event:
         event = _event(before)
     if process is None:
         process = _process(before)
     symbol, offset, file = _place(text[match.end() :].strip())
-    found.count(event, SampledPoint(int(match[1], 16), symbol, offset, file, process))
-    _take_branches(found, taken, event, process, file)
+    samples.count(event, SampledPoint(int(match[1], 16), symbol, offset, file, process))
+    _read_branches(samples, branches, event, process, file)
     return True
 
 
@@ -229,9 +231,9 @@ def _without_branches(line: str) -> tuple[str, list[re.Match[str]]]:
     if "/-/" not in line:
         return line, []
     parts = re.split(r"(\s+)", line)
-    taken = [_TAKEN.fullmatch(part) if "/" in part else None for part in parts]
-    first = next((at for at, one in enumerate(taken) if one is not None), len(parts))
-    return "".join(parts[:first]), [one for one in taken if one is not None]
+    matches = [_BRANCH.fullmatch(part) if "/" in part else None for part in parts]
+    first_branch = next((at for at, match in enumerate(matches) if match is not None), len(parts))
+    return "".join(parts[:first_branch]), [match for match in matches if match is not None]
 
 
 def _place(text: str) -> tuple[str, int | None, str]:
@@ -239,7 +241,7 @@ def _place(text: str) -> tuple[str, int | None, str]:
     file = ""
     end = text.rfind(")")
     if end >= 0:
-        begin = _opening(text, end)
+        begin = _opening_bracket(text, end)
         file, text = text[begin + 1 : end], text[:begin].rstrip()
     symbol, plus, digits = text.rpartition("+0x")
     if plus and _OFFSET.fullmatch(digits):
@@ -249,7 +251,7 @@ def _place(text: str) -> tuple[str, int | None, str]:
     return "" if text == _UNKNOWN else text, None, "" if file == _UNKNOWN else file
 
 
-def _opening(text: str, end: int) -> int:
+def _opening_bracket(text: str, end: int) -> int:
     """Where the bracket opens that is closed at `end`."""
     depth = 0
     for at in range(end, -1, -1):
@@ -259,17 +261,17 @@ def _opening(text: str, end: int) -> int:
     return end
 
 
-def _take_branches(
-    found: PerfSamples, taken: list[re.Match[str]], event: str, process: int | None, file: str
+def _read_branches(
+    samples: PerfSamples, branches: list[re.Match[str]], event: str, process: int | None, file: str
 ) -> None:
-    for one in taken:
-        begin = _end_of(one["begin"], one["begin_file"] or file, process)
-        end = _end_of(one["end"], one["end_file"] or file, process)
+    for branch in branches:
+        begin = _branch_end(branch["begin"], branch["begin_file"] or file, process)
+        end = _branch_end(branch["end"], branch["end_file"] or file, process)
         if begin is not None and end is not None:
-            found.jumped(event, begin, end)
+            samples.count_jump(event, begin, end)
 
 
-def _end_of(text: str, file: str, process: int | None) -> SampledPoint | None:
+def _branch_end(text: str, file: str, process: int | None) -> SampledPoint | None:
     if number := _NUMBER.fullmatch(text):
         return SampledPoint(int(number[1], 16), "", None, file, process)
     symbol, plus, digits = text.rpartition("+0x")
@@ -284,7 +286,9 @@ BEGINNING = 1 << 16
 _RIGHT = "what `perf script` or `perf annotate --stdio` prints is expected"
 
 
-def read_samples(content: bytes, file_name: str, told: Callable[[], None] = lambda: None) -> PerfSamples:
+def read_samples(
+    content: bytes, file_name: str, on_progress: Callable[[], None] = lambda: None
+) -> PerfSamples:
     """`told` is called now and then, and may raise in order to stop. Raises `ExchangeError`."""
     beginning = content[:BEGINNING].decode("utf-8-sig", "replace")
     if content.startswith(b"PERFILE2"):
@@ -296,13 +300,13 @@ def read_samples(content: bytes, file_name: str, told: Callable[[], None] = lamb
     else:
         raise ExchangeError(f"{file_name} has no samples; {_RIGHT}")
     lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", errors="replace")
-    found = PerfSamples()
-    for found in reader(lines):  # noqa: B007  it grows; the last one is whole
-        told()
-    if not found.counts and not found.branches:
-        where = "" if found.first_unread is None else f", e.g. line {found.first_unread[0]}"
-        raise ExchangeError(f"{file_name} has no sample in its {found.lines:,} lines{where}; {_RIGHT}")
-    return found
+    samples = PerfSamples()
+    for samples in reader(lines):  # noqa: B007  it grows; the last one is whole
+        on_progress()
+    if not samples.counts and not samples.branches:
+        where = "" if samples.first_unread is None else f", e.g. line {samples.first_unread[0]}"
+        raise ExchangeError(f"{file_name} has no sample in its {samples.lines:,} lines{where}; {_RIGHT}")
+    return samples
 
 
 _UNITS = ("Percent", "Samples", "Period", "Event")
@@ -334,28 +338,28 @@ def read_annotate(lines: Iterable[str]) -> Iterator[PerfSamples]:
 
     Raises `ExchangeError` for what is without bounds.
     """
-    found = PerfSamples()
+    samples = PerfSamples()
     head, symbol = _Head("", "", 1.0, percent=False), ""
-    for number, whole in enumerate(lines, start=1):
-        found.lines = number
+    for number, raw_line in enumerate(lines, start=1):
+        samples.lines = number
         if number % 5000 == 0:
-            yield found
-        line = whole.rstrip()[:_LONGEST_LINE]
+            yield samples
+        line = raw_line.rstrip()[:_LONGEST_LINE]
         if title := _title(line):
             head, symbol = title, ""
-            found.percent = found.percent or title.percent
+            samples.percent = samples.percent or title.percent
         elif row := _ROW.fullmatch(line):
             value = _value(row[1])
             if value is None:
-                found.pass_over(number, line)
+                samples.count_unread(number, line)
             elif value:
                 point = SampledPoint(int(row[2], 16), symbol, None, head.file, of_file=True)
-                found.count(head.event, point, value * head.factor)
+                samples.count(head.event, point, value * head.factor)
         elif name := _NAME.fullmatch(line):
             symbol = name[1]
         elif not _BESIDE.fullmatch(line):
-            found.pass_over(number, line)
-    yield found
+            samples.count_unread(number, line)
+    yield samples
 
 
 def _title(line: str) -> _Head | None:
@@ -363,18 +367,18 @@ def _title(line: str) -> _Head | None:
     words = unit.split()
     if not bar or not words or words[0] not in _UNITS or _OF not in title:
         return None
-    named, bracket, facts = title.partition(_OF)[2].rpartition(" (")
-    told = _SAMPLES.match(facts) if bracket else None
-    if told is None:
-        named = title.partition(_OF)[2]
-    file, among, event = named.rpartition(" for ")
+    file_and_event, bracket, facts = title.partition(_OF)[2].rpartition(" (")
+    sample_count = _SAMPLES.match(facts) if bracket else None
+    if sample_count is None:
+        file_and_event = title.partition(_OF)[2]
+    file, among, event = file_and_event.rpartition(" for ")
     if not among:
-        file, event = named, ""
+        file, event = file_and_event, ""
     factor, percent = 1.0, False
     if words[0] == "Percent":
-        percent = told is None or "global" in (told[2] or "")
-        if told is not None and not percent:
-            factor = int(told[1].replace(",", "") or 0) / 100
+        percent = sample_count is None or "global" in (sample_count[2] or "")
+        if sample_count is not None and not percent:
+            factor = int(sample_count[1].replace(",", "") or 0) / 100
     return _Head(file.strip(), event.strip(), factor, percent)
 
 

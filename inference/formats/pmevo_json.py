@@ -89,7 +89,7 @@ def _experiment(item: object, place: FilePlace) -> ExperimentEntry | None:
 
 def _annotations(value: object, place: FilePlace) -> dict[str, float]:
     """{tool: cycles}; a tool's answer may be 0, and null where the tool had none."""
-    found: dict[str, float] = {}
+    answers: dict[str, float] = {}
     at, cycles_at, tool_at = (place.at(f"other_results{key}") for key in ("", ".cycles", ".id"))
     for item in (None if value is None else as_list(value, at)) or ():
         fields = as_object(item, at)
@@ -97,11 +97,11 @@ def _annotations(value: object, place: FilePlace) -> dict[str, float]:
             continue
         tool = check_name(fields.get("id"), tool_at)
         cycles = as_amount(fields["cycles"], cycles_at, "a number of cycles")
-        if tool in found:
+        if tool in answers:
             tool_at.add(f"two results of {excerpt(tool)}", "one per tool is expected")
         elif tool is not None and cycles is not None:
-            found[tool] = cycles
-    return found
+            answers[tool] = cycles
+    return answers
 
 
 def read_mapping3(source: Source) -> Document:
@@ -145,8 +145,8 @@ def _ports(source: Source, assignment: Mapping[str, Any]) -> tuple[str, ...] | N
 def _arch_facts(data: dict[str, Any]) -> dict[str, str]:
     arch = data.get("arch")
     name = arch.get("name") if isinstance(arch, dict) else None
-    said = printable_text(name)
-    return {"arch": said} if said else {}
+    text = printable_text(name)
+    return {"arch": text} if text else {}
 
 
 def write_mapping3(name: str, mapping: PortMapping) -> dict[str, Any]:
@@ -186,14 +186,14 @@ def write_experiment_list(
 
 
 def _experiment_json(result: Measured) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    document: dict[str, Any] = {
         "kind": "Experiment",
         "iseq": [scheme for scheme, count in result.experiment.terms for _ in range(count)],
         "result": {"cycles": result.cycles},
     }
     if "uops" in result.counters:
-        made["result"]["num_uops"] = result.counters["uops"]
+        document["result"]["num_uops"] = result.counters["uops"]
     if result.annotations:
         answers = result.annotations.items()
-        made["other_results"] = [{"id": tool, "cycles": cycles} for tool, cycles in answers]
-    return made
+        document["other_results"] = [{"id": tool, "cycles": cycles} for tool, cycles in answers]
+    return document

@@ -9,7 +9,7 @@ class ExchangeError(Exception):
     """Anything the exchange raises on purpose; `inference.storage.names` draws the tree."""
 
 
-SHOWN = 200  # a file with more problems than this is the wrong file; the rest is only counted
+MOST_LISTED = 200  # a file with more problems than this is the wrong file; the rest is only counted
 EXCERPT = 60  # characters of a bad value that a message repeats
 
 
@@ -53,7 +53,7 @@ class Problems:
     @property
     def full(self) -> bool:
         """Whether further problems would only be counted."""
-        return len(self.listed) >= SHOWN
+        return len(self.listed) >= MOST_LISTED
 
     def add(self, message: str, right: str, *, row: int | None = None, column: str = "") -> None:
         """Note one problem; the messages say what is wrong and what would be right."""
@@ -86,8 +86,8 @@ class FilePlace:
 def excerpt(value: object) -> str:
     """A bad value as a short, printable quotation in the terms of JSON."""
     if isinstance(value, str):
-        shown = value[: EXCERPT + 1]
-        quoted = repr(shown) if shown.isprintable() else ascii(shown)
+        start = value[: EXCERPT + 1]
+        quoted = repr(start) if start.isprintable() else ascii(start)
         return quoted if len(value) <= EXCERPT else quoted[:EXCERPT] + "…"
     if isinstance(value, dict):
         return "an object"

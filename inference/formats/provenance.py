@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from inference import __version__
 from inference.core.protocols import Json
-from inference.core.texts import one_line
+from inference.core.texts import as_single_line
 from inference.formats.quoting import comment, safe_comment
 
 PRODUCT = f"pmweb {__version__}"
@@ -33,8 +33,8 @@ class Provenance:
 
     def lines(self) -> list[str]:
         """Plain lines for the head of a text file, without any comment sign and without line breaks."""
-        told = [("made by", PRODUCT), *self.facts, *(("cite", text) for text in self.citations)]
-        return [one_line(f"{label}: {text}") for label, text in told if text]
+        facts = [("made by", PRODUCT), *self.facts, *(("cite", text) for text in self.citations)]
+        return [as_single_line(f"{label}: {text}") for label, text in facts if text]
 
     def as_json(self) -> Json:
         """The same as an object."""

@@ -21,7 +21,7 @@ from typing import Any
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
-from inference.core.texts import REPLACEMENT, UNSAFE, one_line, paragraphs, xml_text
+from inference.core.texts import REPLACEMENT, UNSAFE, as_single_line, paragraphs, xml_text
 
 _DIRECTIVE = re.compile(r"(?:LLVM|OSACA|IACA)-|[A-Z][A-Z0-9_-]*:")
 """What llvm-exegesis, llvm-mca, OSACA, lit and FileCheck take for more, where a comment begins so."""
@@ -29,12 +29,12 @@ _DIRECTIVE = re.compile(r"(?:LLVM|OSACA|IACA)-|[A-Z][A-Z0-9_-]*:")
 
 def comment(sign: str, text: str) -> str:
     """A line of comment with its line break, behind the sign that begins one."""
-    return f"{sign} {one_line(text)}\n"
+    return f"{sign} {as_single_line(text)}\n"
 
 
 def assembly_comment(text: str) -> str:
     """A comment of assembly, without a line break, that no tool takes for a directive."""
-    line = one_line(text)
+    line = as_single_line(text)
     return f"# '{line}" if _DIRECTIVE.match(line) else f"# {line}"
 
 
@@ -47,7 +47,7 @@ def patch_remark(text: str) -> str:
     patch and git look for the first file themselves, behind blanks and the letter X too: what begins
     otherwise than `words: ` stands behind a sign that neither knows.
     """
-    line = one_line(text)
+    line = as_single_line(text)
     return f"{line}\n" if _REMARK.match(line) else f"# {line}\n"
 
 
@@ -66,7 +66,7 @@ def _escaped(match: re.Match[str]) -> str:
     return REPLACEMENT if "\ud800" <= match[0] <= "\udfff" else f"\\u{ord(match[0]):04x}"
 
 
-def one_line_each(document: Mapping[str, Any], long: str) -> str:
+def json_by_line(document: Mapping[str, Any], long: str) -> str:
     """A JSON object with one line per key, and one per key inside the long one: good to read and compare."""
     lines = []
     for key, value in document.items():
@@ -80,12 +80,12 @@ def one_line_each(document: Mapping[str, Any], long: str) -> str:
 
 def yaml_line(text: str) -> str:
     """Any text as a YAML text of one line, in single quotes."""
-    return "'" + one_line(text).replace("'", "''") + "'"
+    return "'" + as_single_line(text).replace("'", "''") + "'"
 
 
 def shell_word(text: str) -> str:
     """Any text as one word of a command line that people paste into a shell."""
-    return shlex.quote(one_line(text))
+    return shlex.quote(as_single_line(text))
 
 
 def shell_option(option: str, text: str) -> str:
@@ -99,7 +99,7 @@ _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\(|\A(?:[#>+*=|-]|```|~~~|\d+(?=[
 
 def markdown_line(text: str) -> str:
     """Any text as a line of text, or a part of one."""
-    return _MARKUP.sub(_escaped_markup, one_line(text))
+    return _MARKUP.sub(_escaped_markup, as_single_line(text))
 
 
 def _escaped_markup(match: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ def markdown_cell(text: str) -> str:
 
 def code_span(text: str) -> str:
     """Any text as code within a line; a backtick becomes an apostrophe."""
-    return f"`{one_line(text).replace('`', chr(39))}`"
+    return f"`{as_single_line(text).replace('`', chr(39))}`"
 
 
 def code_block(language: str, text: str) -> str:
@@ -122,26 +122,28 @@ def code_block(language: str, text: str) -> str:
     return f"{fence}{language}\n{paragraphs(text).rstrip(chr(10))}\n{fence}"
 
 
-_DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
-_MARK = "'"
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_APOSTROPHE = "'"
 _PART_IN_COMMENT = re.compile(r'([,;\t][\s",;]*+)([=+\-@]?)')
 
 
 def safe_text(text: str) -> str:
     """The text as a cell; `plain_text` gives it back."""
-    begins = text.lstrip(_MARK + " ")
-    return _MARK + text if begins.startswith(_DANGEROUS) or text.startswith(_DANGEROUS) else text
+    stripped = text.lstrip(_APOSTROPHE + " ")
+    return (
+        _APOSTROPHE + text if stripped.startswith(_FORMULA_SIGNS) or text.startswith(_FORMULA_SIGNS) else text
+    )
 
 
 def safe_comment(line: str) -> str:
     """A line above a table: a spreadsheet takes it apart at commas too, so no part may be a formula."""
-    return _PART_IN_COMMENT.sub(lambda part: part[1] + _MARK * bool(part[2]) + part[2], line)
+    return _PART_IN_COMMENT.sub(lambda part: part[1] + _APOSTROPHE * bool(part[2]) + part[2], line)
 
 
 def plain_text(cell: str) -> str:
     """The text of a cell that `safe_text` wrote."""
-    rest = cell[1:] if cell.startswith(_MARK) else cell
-    return rest if rest != cell and safe_text(rest) == cell else cell
+    text = cell[1:] if cell.startswith(_APOSTROPHE) else cell
+    return text if text != cell and safe_text(text) == cell else cell
 
 
 def cell(value: object) -> str:
@@ -153,7 +155,7 @@ def cell(value: object) -> str:
     return str(value) if isinstance(value, int) else safe_text(paragraphs(str(value)))
 
 
-def written(header: Sequence[str], rows: Iterable[Sequence[object]], head: str = "") -> str:
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]], head: str = "") -> str:
     """A CSV text: `head` (whole lines of comments), the header, and the rows with their cells made safe."""
     return head + rows_text([[cell(name) for name in header]]) + rows_text(map(cell, row) for row in rows)
 
@@ -207,8 +209,8 @@ class XmlLines:
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
         self._xml.ignorableWhitespace(" " * self._depth)
-        told = {key: xml_text(said) for key, said in attributes.items() if said}
-        self._xml.startElement(name, AttributesImpl(told))
+        safe_attributes = {key: xml_text(value) for key, value in attributes.items() if value}
+        self._xml.startElement(name, AttributesImpl(safe_attributes))
 
     def _end(self, name: str) -> None:
         self._xml.endElement(name)

@@ -38,7 +38,7 @@ TEXT_LENGTH = 20_000  # characters; the longest quotes an experiment of a hundre
 _REASONS: Sequence[tuple[str, NotCharacterised]] = (
     ("more uops were characterized", NotCharacterised.MORE_UOPS),
     ("fewer uops were characterized", NotCharacterised.MISSING),
-    ("significantly non-integer number of surplus uops", NotCharacterised.NOT_WHOLE),
+    ("significantly non-integer number of surplus uops", NotCharacterised.NOT_INTEGER),
     ("surplus uops do not add up", NotCharacterised.NEGATIVE),
     ("used more uops than expected", NotCharacterised.COUNT),
     ("took fewer cycles than expected", NotCharacterised.FAST),
@@ -101,15 +101,15 @@ def read_rejects_alone(source: Source) -> Document:
 
 def read_rejects(source: Source) -> Rejects:
     """Read [[scheme, why], …]; the last of several sentences on a scheme counts."""
-    found = {}
+    rejects = {}
     for row, (name, why) in enumerate(source.data, start=1):
         scheme = check_name(name, source.at("scheme", row))
         if len(why) > TEXT_LENGTH:
             fault = f"{excerpt(why)} has {len(why)} characters"
             source.at("why", row).add(fault, f"at most {TEXT_LENGTH} are read")
         elif scheme is not None:
-            found[scheme] = why
-    return found
+            rejects[scheme] = why
+    return rejects
 
 
 def rejection_of(name: str, why: str, schemes: Mapping[str, str]) -> Rejection:
@@ -152,13 +152,13 @@ def with_rejects(document: Document, rejects: Sequence[Rejects]) -> Document:
     """
     if document.verdicts or not document.usages:
         return document
-    rejected = {name for each in rejects for name in each}
+    rejected = {name for run in rejects for name in run}
     verdicts = []
-    for each in document.usages:
-        uops = each.uops if each.uops or each.scheme not in rejected else None
-        verdicts.append(VerdictEntry(each.row, each.column, each.scheme, uops))
-    kept = tuple(each for each in document.usages if each.uops or each.scheme not in rejected)
-    return replace(document, usages=kept, verdicts=tuple(verdicts))
+    for usage in document.usages:
+        uops = usage.uops if usage.uops or usage.scheme not in rejected else None
+        verdicts.append(VerdictEntry(usage.row, usage.column, usage.scheme, uops))
+    usages = tuple(usage for usage in document.usages if usage.uops or usage.scheme not in rejected)
+    return replace(document, usages=usages, verdicts=tuple(verdicts))
 
 
 RATE = "peakipc"
@@ -179,9 +179,9 @@ def read_explained(source: Source) -> Document:
     entries = (_verdict(at, scheme, fields, bits) for at, scheme, fields in rows_of(rows, place))
     verdicts = tuple(entry for entry in entries if entry is not None)
     usages = tuple(
-        UsageEntry(each.row, each.column, each.scheme, each.uops)
-        for each in verdicts
-        if each.uops is not None
+        UsageEntry(verdict.row, verdict.column, verdict.scheme, verdict.uops)
+        for verdict in verdicts
+        if verdict.uops is not None
     )
     if verdicts and not usages:
         source.at("data.portusage").add("no scheme has a port usage", "at least one is expected")

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from inference.core.cegar.events import Terms
 from inference.core.events import Amount, Uop
 from inference.core.experiment import Measured
-from inference.core.explain import NotCharacterised, SchemeFate, Seen
+from inference.core.explain import NotCharacterised, SchemeFate, WitnessOutcome
 from inference.core.protocols import Json
 from inference.formats.archived_parts import (
     ArchivedPart,
-    DrawnTold,
+    HeatMapPart,
     clean_texts,
 )
 from inference.formats.quoting import json_text
@@ -37,7 +37,7 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class MachineTold(_Document):
+class ArchivedMachine(_Document):
     """A machine that the run or its rows refer to; elsewhere it can only be told of."""
 
     name: Name
@@ -46,7 +46,7 @@ class MachineTold(_Document):
     facts: Json = {}
 
 
-class _RowTold(_Document):
+class _ArchivedRow(_Document):
     """A row with a name. `own`: the run has made it."""
 
     id: Id
@@ -58,7 +58,7 @@ class _RowTold(_Document):
     source: str = Field("", max_length=300)
 
 
-class SetTold(_RowTold):
+class ArchivedSet(_ArchivedRow):
     """An experiment set. `own`: measured by the run. Its `ArchivedMeasurement`s are in `sets/ID.jsonl`."""
 
     identity: Json = {}
@@ -77,7 +77,7 @@ class ArchivedMeasurement(_Document):
     counters: dict[str, float] = {}
 
 
-class Scored(_Document):
+class ArchivedEvaluation(_Document):
     """An evaluation, on a set of the zip or (null) on what the run held out."""
 
     experiment_set: Id | None = None
@@ -87,10 +87,10 @@ class Scored(_Document):
     mape: float | None = None
     pearson: float | None = None
     kendall: float | None = None
-    heat_map: DrawnTold
+    heat_map: HeatMapPart
 
 
-class EvidenceTold(_Document):
+class ArchivedWitness(_Document):
     """A witness of explainable inference."""
 
     blocker: str
@@ -103,11 +103,11 @@ class EvidenceTold(_Document):
     below: int = Field(0, ge=0, le=2**31 - 1)
     uops: int = Field(0, ge=-(2**31), le=2**31 - 1)
     tolerance: float = 0.0
-    seen: Seen
+    seen: WitnessOutcome
     run: int = Field(1, ge=0, le=2**31 - 1)
 
 
-class FactTold(ArchivedPart):
+class ArchivedFact(ArchivedPart):
     """An experiment that a verdict rests on."""
 
     terms: Terms
@@ -115,7 +115,7 @@ class FactTold(ArchivedPart):
     observed: Amount | None
 
 
-class VerdictTold(_Document):
+class ArchivedVerdict(_Document):
     """What explainable inference concluded of a scheme, as `inference.models.Characterisation` has it."""
 
     scheme: str
@@ -125,14 +125,14 @@ class VerdictTold(_Document):
     text: str = ""
     cycles: float | None = None
     counted: float | None = None
-    facts: list[FactTold] = []
+    facts: list[ArchivedFact] = []
     doubts: list[str] = []
     alternatives: list[list[Uop]] = []
     runs: list[str] = []
-    witnesses: list[EvidenceTold] = []
+    witnesses: list[ArchivedWitness] = []
 
     @model_validator(mode="after")
-    def _gives_reasons(self) -> Self:
+    def _check_reason(self) -> Self:
         if self.outcome is not SchemeFate.CHARACTERISED and self.reason is NotCharacterised.NONE:
             raise ValueError(f"why {self.scheme[:80]!r} is {self.outcome} is not told")
         return self
@@ -143,7 +143,7 @@ class VerdictTold(_Document):
         yield from (witness.mask for witness in self.witnesses)
 
 
-class PointTold(_Document):
+class ArchivedFrontPoint(_Document):
     """A point of the front of a search; `mapping` in our own JSON, `own`: it is the run's mapping itself."""
 
     place: int = Field(ge=0, le=32_767)
@@ -153,25 +153,28 @@ class PointTold(_Document):
     mape: float | None = None
     own: bool = False
     mapping: Json
-    judged: Scored | None = None
+    judged: ArchivedEvaluation | None = None
 
 
-class MappingTold(_RowTold):
+class ArchivedMapping(_ArchivedRow):
     """A port or resource mapping, in our own JSON in `file`. `own`: what the run has found."""
 
     report: Json = {}
-    evaluations: list[Scored] = []
-    verdicts: list[VerdictTold] = []
-    front: list[PointTold] = []
+    evaluations: list[ArchivedEvaluation] = []
+    verdicts: list[ArchivedVerdict] = []
+    front: list[ArchivedFrontPoint] = []
 
     @model_validator(mode="after")
-    def _tells_everything_once(self) -> Self:
-        told: tuple[tuple[str, list[Any]], ...] = (
+    def _check_unique(self) -> Self:
+        keys_by_label: tuple[tuple[str, list[Any]], ...] = (
             ("points of the front in one place", [point.place for point in self.front]),
             ("verdicts on one scheme", [verdict.scheme for verdict in self.verdicts]),
-            ("evaluations by one set", [(each.experiment_set, each.unit) for each in self.evaluations]),
+            (
+                "evaluations by one set",
+                [(evaluation.experiment_set, evaluation.unit) for evaluation in self.evaluations],
+            ),
         )
-        for what, keys in told:
+        for what, keys in keys_by_label:
             if len(set(keys)) < len(keys):
                 raise ValueError(f"{self.name[:80]!r} has two {what}")
         return self
@@ -181,7 +184,7 @@ class MappingTold(_RowTold):
         for verdict in self.verdicts:
             yield from verdict.masks()
 
-    def scored(self) -> list[Scored]:
+    def all_evaluations(self) -> list[ArchivedEvaluation]:
         """Its evaluations, and those of its front."""
         return [*self.evaluations, *(point.judged for point in self.front if point.judged)]
 
@@ -190,7 +193,7 @@ class _Score(ArchivedPart):
     mape: Amount | None = None
 
 
-class ResultTold(ArchivedPart):
+class ArchivedResult(ArchivedPart):
     """The parts of a result that every list of runs shows; a result has more."""
 
     mapping: Id | None = None
@@ -204,7 +207,7 @@ class ResultTold(ArchivedPart):
     compared: Id = 0
 
 
-class RunTold(_Document):
+class ArchivedRun(_Document):
     """The run itself; its state is final."""
 
     name: Name
@@ -231,24 +234,24 @@ class RunManifest(_Document):
     version: Literal[1]
     made_by: str
     cite: list[str] = []
-    run: RunTold
+    run: ArchivedRun
     versions: dict[str, str] = {}
     exported_with: dict[str, str] = {}
     schemes: dict[Id, str] = {}
-    machines: dict[Id, MachineTold] = {}
-    sets: list[SetTold] = []
-    mappings: list[MappingTold] = []
-    resource_mappings: list[MappingTold] = []
+    machines: dict[Id, ArchivedMachine] = {}
+    sets: list[ArchivedSet] = []
+    mappings: list[ArchivedMapping] = []
+    resource_mappings: list[ArchivedMapping] = []
 
     @model_validator(mode="after")
-    def _describes_what_it_names(self) -> Self:
+    def _check_references(self) -> Self:
         mappings = [*self.mappings, *self.resource_mappings]
-        scored = [scored for mapping in mappings for scored in mapping.scored()]
+        evaluations = [evaluations for mapping in mappings for evaluations in mapping.all_evaluations()]
         for what, numbers, known in (
             ("machine", [row.machine for row in (*self.sets, *mappings)], set(self.machines)),
             (
                 "experiment set",
-                [evaluation.experiment_set for evaluation in scored],
+                [evaluation.experiment_set for evaluation in evaluations],
                 {row.id for row in self.sets},
             ),
         ):
@@ -257,7 +260,7 @@ class RunManifest(_Document):
         return self
 
 
-class EventTold(_Document):
+class ArchivedEvent(_Document):
     """A line of `events.jsonl`; see `payloads` for what it tells."""
 
     seq: int = Field(ge=1, le=2**63 - 1)
@@ -281,7 +284,7 @@ def resource_mapping_file(number: int) -> str:
     return f"resource-mappings/{number}.json"
 
 
-GONE = 0
+DELETED = 0
 
 _KINDS = {
     **dict.fromkeys(("experiment_set", "evaluate", "other_sets", "datasets"), "sets"),
@@ -291,7 +294,7 @@ _KINDS = {
     "schemes": "schemes",
 }
 """What the numbers of a field are of."""
-_DROPPED = ("evaluation", "url", "place")
+_SITE_FIELDS = ("evaluation", "url", "place")
 """Of results: they belong to the site that the run was done on."""
 
 Renumber = Callable[[str, int], int]
@@ -317,33 +320,33 @@ def named_in(config: Json) -> Numbers:
         getattr(named, kind)[number] = number
         return number
 
-    _walk(config, note)
+    _renumber_fields(config, note)
     return named
 
 
 def renumbered(config: Json, numbers: Numbers) -> Json:
     """The description with the numbers that its rows have here."""
-    return _walk(config, lambda kind, number: getattr(numbers, kind).get(number, GONE))
+    return _renumber_fields(config, lambda kind, number: getattr(numbers, kind).get(number, DELETED))
 
 
 def renumbered_result(result: Json, numbers: Numbers) -> Json:
     """The result with the numbers that its rows have here, without what only meant something there."""
-    return renumbered({key: value for key, value in result.items() if key not in _DROPPED}, numbers)
+    return renumbered({key: value for key, value in result.items() if key not in _SITE_FIELDS}, numbers)
 
 
-def _walk(described: Json, renumber: Renumber) -> Json:
-    return {key: _value(key, value, renumber) for key, value in described.items()}
+def _renumber_fields(described: Json, renumber: Renumber) -> Json:
+    return {key: _renumber_value(key, value, renumber) for key, value in described.items()}
 
 
-def _value(key: str, value: Any, renumber: Renumber) -> Any:
+def _renumber_value(key: str, value: Any, renumber: Renumber) -> Any:
     if key == "source" and isinstance(value, dict):
-        return _walk(value, renumber)
+        return _renumber_fields(value, renumber)
     kind = _KINDS.get(key)
     if kind is None:
         return value
     if isinstance(value, list):
         numbers = [renumber(kind, number) for number in value if type(number) is int]
-        return [number for number in numbers if number != GONE] or numbers[:1]
+        return [number for number in numbers if number != DELETED] or numbers[:1]
     # Results count their schemes under the name by which descriptions list them.
     return renumber(kind, value) if type(value) is int and kind != "schemes" else value
 

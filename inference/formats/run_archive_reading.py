@@ -26,12 +26,12 @@ from inference.formats.problems import ExchangeError
 from inference.formats.run_archive import (
     EVENTS,
     RUN,
+    ArchivedEvent,
+    ArchivedMapping,
     ArchivedMeasurement,
-    EventTold,
-    MappingTold,
-    ResultTold,
+    ArchivedResult,
+    ArchivedSet,
     RunManifest,
-    SetTold,
     mapping_file,
     resource_mapping_file,
     set_file,
@@ -56,10 +56,10 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class ReadSet:
+class MeasuredSet:
     """A set with its measurements, repetitions in their order."""
 
-    told: SetTold
+    description: ArchivedSet
     measured: tuple[Measured, ...]
 
 
@@ -68,19 +68,19 @@ class RunArchive:
     """What a zip holds: the manifest, and the values of its other files by the numbers of rows there."""
 
     manifest: RunManifest
-    events: tuple[EventTold, ...]
-    sets: tuple[ReadSet, ...]
+    events: tuple[ArchivedEvent, ...]
+    sets: tuple[MeasuredSet, ...]
     mappings: dict[int, PortMapping] = field(default_factory=dict)
     resource_mappings: dict[int, ResourceMapping] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """How many measurements there are."""
-        return sum(len(each.measured) for each in self.sets)
+        return sum(len(archived.measured) for archived in self.sets)
 
 
 @dataclass(frozen=True)
-class Glimpse:
+class ArchiveSummary:
     """What is told of a zip before it is imported: the manifest, and how many lines its other files have.
 
     `measurements`: by the names of the files of sets.
@@ -123,19 +123,19 @@ def read_archive(content: bytes) -> RunArchive:
     return RunArchive(
         manifest,
         events,
-        tuple(_set(tree, told) for told in manifest.sets),
-        {told.id: _mapping(tree, told) for told in manifest.mappings},
-        {told.id: _resources(tree, told) for told in manifest.resource_mappings},
+        tuple(_set(tree, description) for description in manifest.sets),
+        {description.id: _mapping(tree, description) for description in manifest.mappings},
+        {description.id: _resources(tree, description) for description in manifest.resource_mappings},
     )
 
 
-def glimpse_of(content: bytes) -> Glimpse:
+def archive_summary(content: bytes) -> ArchiveSummary:
     """What a page says of it: of its other files only the lines are counted. Raises `ExchangeError`."""
     tree = _tree(content)
     manifest = _manifest(tree)
     limits = {set_file(row.id): ROW_LIMIT for row in manifest.sets} | {EVENTS: EVENT_LIMIT}
     lines = {name: sum(1 for _ in tree.lines(name, most, LINE_LIMIT)) for name, most in limits.items()}
-    return Glimpse(manifest, lines.pop(EVENTS), lines)
+    return ArchiveSummary(manifest, lines.pop(EVENTS), lines)
 
 
 def _tree(content: bytes) -> ZipTree:
@@ -144,7 +144,7 @@ def _tree(content: bytes) -> ZipTree:
 
 def _manifest(tree: ZipTree) -> RunManifest:
     manifest = _document(RunManifest, tree.read(RUN, RUN_LIMIT), RUN)
-    read_shape(ResultTold, manifest.run.result, f"{RUN}, run.result")
+    read_shape(ArchivedResult, manifest.run.result, f"{RUN}, run.result")
     return manifest
 
 
@@ -157,16 +157,16 @@ def _document(shape: type[Document], content: bytes, place: str) -> Document:
     return cast("Document", read_shape(shape, value, place))
 
 
-def _event(line: bytes, place: str) -> EventTold:
-    told = _document(EventTold, line, place)
+def _event(line: bytes, place: str) -> ArchivedEvent:
+    event = _document(ArchivedEvent, line, place)
     try:
-        journal_events.read(told.kind, told.payload, strict=True)
+        journal_events.read(event.kind, event.payload, strict=True)
     except ValidationError as error:
-        raise ExchangeError(first_flaw(error, f"{place}, payload of {told.kind!r}")) from error
-    return told
+        raise ExchangeError(first_flaw(error, f"{place}, payload of {event.kind!r}")) from error
+    return event
 
 
-def _check_replaced(events: Sequence[EventTold]) -> None:
+def _check_replaced(events: Sequence[ArchivedEvent]) -> None:
     """The last picture of a kind may be emptied no more: it is the one that is shown."""
     newest = {event.kind: event for event in events if event.kind in journal_events.replaced()}
     for event in newest.values():
@@ -174,10 +174,11 @@ def _check_replaced(events: Sequence[EventTold]) -> None:
             raise ExchangeError(f"{EVENTS}, event {event.seq}: the last {event.kind!r} tells nothing")
 
 
-def _set(tree: ZipTree, told: SetTold) -> ReadSet:
-    lines = tree.lines(set_file(told.id), ROW_LIMIT, LINE_LIMIT)
-    return ReadSet(
-        told, tuple(_measured(_document(ArchivedMeasurement, line, place), place) for place, line in lines)
+def _set(tree: ZipTree, description: ArchivedSet) -> MeasuredSet:
+    lines = tree.lines(set_file(description.id), ROW_LIMIT, LINE_LIMIT)
+    return MeasuredSet(
+        description,
+        tuple(_measured(_document(ArchivedMeasurement, line, place), place) for place, line in lines),
     )
 
 
@@ -197,16 +198,16 @@ def _measured(row: ArchivedMeasurement, place: str) -> Measured:
         raise ExchangeError(f"{place}: {error}") from error
 
 
-def _mapping(tree: ZipTree, told: MappingTold) -> PortMapping:
-    name = mapping_file(told.id)
+def _mapping(tree: ZipTree, description: ArchivedMapping) -> PortMapping:
+    name = mapping_file(description.id)
     parsed = _parsed(tree, name)
     if parsed.mapping is None:
         raise ExchangeError(f"{name} is no port mapping")
     return parsed.mapping
 
 
-def _resources(tree: ZipTree, told: MappingTold) -> ResourceMapping:
-    name = resource_mapping_file(told.id)
+def _resources(tree: ZipTree, description: ArchivedMapping) -> ResourceMapping:
+    name = resource_mapping_file(description.id)
     parsed = _parsed(tree, name)
     if parsed.resources is None:
         raise ExchangeError(f"{name} is no resource mapping")

@@ -20,7 +20,7 @@ from inference.formats.archived_parts import ArchivedPart, first_flaw
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlockName, BlocksOfText, Piece
 from inference.predictors.protocol import Answer, Failure
-from inference.predictors.samples import LONGEST_CODE, Sample
+from inference.predictors.samples import MAX_CODE_BYTES, Sample
 
 _FAILURES = {failure.value: failure for failure in Failure}
 _Number = Annotated[float, Field(ge=0, lt=1e300)]
@@ -32,7 +32,7 @@ def _read_code(text: object) -> bytes:
         code = bytes.fromhex(text) if isinstance(text, str) else b""
     except ValueError:
         code = b""
-    if not 0 < len(code) <= LONGEST_CODE:
+    if not 0 < len(code) <= MAX_CODE_BYTES:
         raise ValueError(f"{str(text)[:60]!r} is no machine code in hexadecimal digits")
     return code
 
@@ -82,47 +82,51 @@ def sample_document(samples: Sequence[Sample], isa: str) -> Json:
     if not samples:
         return {}
     tools = range(len(samples[0].answers))
-    found: Json = {
+    document: Json = {
         "isa": isa,
         "blocks": [sample.code.hex() for sample in samples],
-        "answers": [[_said(sample.answers[tool]) for sample in samples] for tool in tools],
+        "answers": [[_answer_json(sample.answers[tool]) for sample in samples] for tool in tools],
         "details": [
-            {str(at): one.answers[tool].detail for at, one in enumerate(samples) if one.answers[tool].detail}
+            {
+                str(at): sample.answers[tool].detail
+                for at, sample in enumerate(samples)
+                if sample.answers[tool].detail
+            }
             for tool in tools
         ],
     }
     if samples[0].seconds:
-        found["seconds"] = [[sample.seconds[tool] for sample in samples] for tool in tools]
-    return found
+        document["seconds"] = [[sample.seconds[tool] for sample in samples] for tool in tools]
+    return document
 
 
-def read_samples(given: Any, tools: int, where: str) -> list[Sample]:
+def read_samples(document: Any, tools: int, where: str) -> list[Sample]:
     """Back from `sample_document`, of so many tools. Raises `ExchangeError`."""
-    if given == {}:
+    if document == {}:
         return []
-    if not isinstance(given, dict):
+    if not isinstance(document, dict):
         raise ExchangeError(f"{where}: samples are an object with blocks, answers and details")
     try:
-        return _SampleDocument.model_validate(given).samples(tools)
+        return _SampleDocument.model_validate(document).samples(tools)
     except ValidationError as error:
         raise ExchangeError(first_flaw(error, where)) from error
     except ValueError as error:
         raise ExchangeError(f"{where}: {error}") from error
 
 
-def _said(answer: Answer) -> float | str:
+def _answer_json(answer: Answer) -> float | str:
     return answer.failure.value if answer.cycles is None and answer.failure else float(answer.cycles or 0.0)
 
 
-def decoded_json(reading: BlocksOfText) -> Json:
+def decoded_json(blocks: BlocksOfText) -> Json:
     """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over.
 
     `dropped`: the lines that look like code and are in no block.
     """
     return {
-        "blocks": [_piece_json(one) for one in reading.pieces],
-        "skipped": reading.skipped,
-        "dropped": [asdict(one) for one in reading.dropped],
+        "blocks": [_piece_json(piece) for piece in blocks.pieces],
+        "skipped": blocks.skipped,
+        "dropped": [asdict(line) for line in blocks.dropped],
     }
 
 
@@ -133,6 +137,6 @@ def _piece_json(piece: Piece) -> Json:
         "kind": piece.block.kind,
         **BlockName(piece.block.isa, piece.block.body).as_json(),
         "text": piece.block.text,
-        "schemes": [one.scheme for one in piece.block.instructions],
+        "schemes": [instruction.scheme for instruction in piece.block.instructions],
         "notes": list(piece.notes),
     }

@@ -149,9 +149,9 @@ def scheduler_record(
 ) -> Json:
     """What came of looking for a scheduler, as `SchedulerRecord` reads it."""
     code = finding.code
-    found = finding.scheduler
+    scheduler = finding.scheduler
     return {
-        "scheduler": None if found is None else scheduler_json(found, ports),
+        "scheduler": None if scheduler is None else scheduler_json(scheduler, ports),
         "reason": finding.reason,
         "error": _rounded(finding.error),
         "error_without": _rounded(finding.error_without),
@@ -160,23 +160,24 @@ def scheduler_record(
             for other, error in finding.alternatives[:MOST_ALTERNATIVES]
         ],
         "experiments": [
-            {"experiment": str(one.experiment), **_explained(one)} for one in finding.experiments
+            {"experiment": str(explained.experiment), **_times_json(explained)}
+            for explained in finding.experiments
         ],
         "source": source,
         "tried": finding.tried,
         "finished": finding.finished,
-        "blocks": [{"block": one.block.hex, **_explained(one)} for one in finding.blocks],
+        "blocks": [{"block": explained.block.hex, **_times_json(explained)} for explained in finding.blocks],
         "code": None if code is None else {key: _rounded(value) for key, value in asdict(code).items()},
         "unjudged": unjudged,
     }
 
 
-def _explained(one: ExplainedExperiment | ExplainedBlock) -> Json:
+def _times_json(explained: ExplainedExperiment | ExplainedBlock) -> Json:
     return {
-        "measured": one.measured,
-        "without": _rounded(one.without),
-        "simulated": _rounded(one.simulated),
-        "judges": one.judges,
+        "measured": explained.measured,
+        "without": _rounded(explained.without),
+        "simulated": _rounded(explained.simulated),
+        "judges": explained.judges,
     }
 
 

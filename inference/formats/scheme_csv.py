@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from inference.core.experiment import Measured
 from inference.formats.provenance import head_of
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 
 HEADER = ("experiment", "cycles", "note")
 
@@ -21,4 +21,4 @@ def write_scheme_csv(scheme: str, isa: str, total: int, rows: Sequence[tuple[str
     extent = "all" if total <= len(rows) else f"the {len(rows):,} shortest"
     remark = f"# measured experiments with {scheme} ({isa}): {total:,}, here {extent} of them\n"
     cells = ((str(value.experiment), value.cycles, f"{name}, {value.state.value}") for name, value in rows)
-    return written(HEADER, cells, head_of() + remark)
+    return csv_text(HEADER, cells, head_of() + remark)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inference.formats.file_numbers import FileUnit
-from inference.formats.file_trees import listed_files
+from inference.formats.file_trees import entry_count
 from inference.formats.problems import FilePlace, Problems, excerpt
 
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
@@ -24,8 +24,8 @@ CONTAINER_LIMIT = 3_000_000
 """Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short it is."""
 
 _ZIP = b"PK\x03\x04"
-_MOST_LISTED = 50_000
-_SHOWN = 3
+_MOST_ENTRIES = 50_000
+_NAMES_LISTED = 3
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PYTHON_WORDS = {
@@ -48,7 +48,7 @@ class Source:
     file_name: str
     text: str
     data: Any = _NO_JSON
-    wanted: str = ""
+    part: str = ""
     unit: FileUnit | None = FileUnit.CYCLES
     problems: Problems = field(default_factory=Problems)
 
@@ -63,12 +63,12 @@ class Source:
 
     def has_version(self, version: int) -> bool:
         """Whether the document is of the version that is read; notes where it is not."""
-        found = self.data.get("version")
-        if found != version:
+        stated = self.data.get("version")
+        if stated != version:
             self.at("version").add(
-                f"version {excerpt(found)} of the format", f"version {version} is expected"
+                f"version {excerpt(stated)} of the format", f"version {version} is expected"
             )
-        return bool(found == version)
+        return bool(stated == version)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def read_source(content: bytes, file_name: str, problems: Problems) -> Source | 
     """Decode a file; None after noting why it is not readable text or JSON."""
     if content.startswith(_ZIP):
         problems.add(
-            f"a zip archive that has {_names_in(content)}",
+            f"a zip archive that has {_describe_archive(content)}",
             "archives of runs, campaigns and generalisations are known; other files come unpacked",
         )
         return None
@@ -121,17 +121,19 @@ def read_source(content: bytes, file_name: str, problems: Problems) -> Source | 
     return None if data is _NO_JSON else Source(file_name, text, data, problems=problems)
 
 
-def _names_in(content: bytes) -> str:
+def _describe_archive(content: bytes) -> str:
     """What an archive holds, in a few words."""
     archive = io.BytesIO(content)
-    if listed_files(archive) > _MOST_LISTED:
-        return f"more than {_MOST_LISTED:,} files"
+    if entry_count(archive) > _MOST_ENTRIES:
+        return f"more than {_MOST_ENTRIES:,} files"
     try:
         names = zipfile.ZipFile(archive).namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return "no readable directory"
-    shown = ", ".join(excerpt(name) for name in names[:_SHOWN])
-    return f"{len(names):,} files: {shown}{', …' if len(names) > _SHOWN else ''}" if names else "no file"
+    listed = ", ".join(excerpt(name) for name in names[:_NAMES_LISTED])
+    return (
+        f"{len(names):,} files: {listed}{', …' if len(names) > _NAMES_LISTED else ''}" if names else "no file"
+    )
 
 
 def _decode(content: bytes, problems: Problems) -> str | None:
@@ -165,20 +167,20 @@ def _decode(content: bytes, problems: Problems) -> str | None:
 
 
 def _load_json(text: str, problems: Problems) -> Any:
-    if _containers(text) > CONTAINER_LIMIT:
+    if _container_count(text) > CONTAINER_LIMIT:
         problems.add(f"the JSON has more than {CONTAINER_LIMIT:,} lists and objects", "split the file")
         return _NO_JSON
-    repeated: list[str] = []
+    repeated_keys: list[str] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        merged = dict(pairs)
+        if len(merged) < len(pairs):
             times = Counter(key for key, _ in pairs)
-            repeated.extend(key for key, often in times.items() if often > 1)
-        return made
+            repeated_keys.extend(key for key, count in times.items() if count > 1)
+        return merged
 
     try:
-        data = _loads(text, unique)
+        data = _parse_json(text, unique)
     except json.JSONDecodeError as error:
         problems.add(
             f"not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})",
@@ -192,30 +194,30 @@ def _load_json(text: str, problems: Problems) -> Any:
     except ValueError:  # Python converts no whole numbers of thousands of digits
         problems.add("the JSON holds a number of thousands of digits", "use ordinary numbers")
         return _NO_JSON
-    for key in dict.fromkeys(repeated):
+    for key in dict.fromkeys(repeated_keys):
         problems.add(
             f"the key {excerpt(key)} occurs more than once in one object", "every key may occur once"
         )
     return data
 
 
-def _containers(text: str) -> int:
+def _container_count(text: str) -> int:
     """How many lists and objects a document has; exact only where there may be too many."""
-    found = text.count("[") + text.count("{")
-    if found <= CONTAINER_LIMIT:
-        return found
-    return found - sum(each[0].count("[") + each[0].count("{") for each in _TEXT.finditer(text))
+    count = text.count("[") + text.count("{")
+    if count <= CONTAINER_LIMIT:
+        return count
+    return count - sum(match[0].count("[") + match[0].count("{") for match in _TEXT.finditer(text))
 
 
-def _loads(text: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:
+def _parse_json(text: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:
     """The document, also where it has Python's words for true, false and null, as some published files do."""
     try:
         return json.loads(text, object_pairs_hook=hook)
     except json.JSONDecodeError as error:
         if not text.startswith(tuple(_PYTHON_WORDS), error.pos):
             raise
-    return json.loads(_TEXT_OR_WORD.sub(_in_json, text), object_pairs_hook=hook)
+    return json.loads(_TEXT_OR_WORD.sub(_json_word, text), object_pairs_hook=hook)
 
 
-def _in_json(match: re.Match[str]) -> str:
+def _json_word(match: re.Match[str]) -> str:
     return _PYTHON_WORDS.get(match[0], match[0])

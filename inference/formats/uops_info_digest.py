@@ -42,7 +42,7 @@ NAMES = {
 }  # fmt: skip
 """What the abbreviations mean, as `inference.isa.x86.microarchitectures` has it."""
 
-SEVERAL = "the table has different port usages for its variants"
+DIFFERENT_USAGES = "the table has different port usages for its variants"
 
 
 def mapping_name(microarchitecture: str) -> str:
@@ -50,9 +50,9 @@ def mapping_name(microarchitecture: str) -> str:
     return f"uops.info, {NAMES.get(microarchitecture, microarchitecture)}"
 
 
-def choose_one(source: Source, wanted: str, known: list[str]) -> str | None:
+def choose_microarchitecture(source: Source, requested: str, known: list[str]) -> str | None:
     """The microarchitecture to read; None after noting that none, or an unknown one, is wanted."""
-    chosen = known[0] if len(known) == 1 and not wanted else wanted
+    chosen = known[0] if len(known) == 1 and not requested else requested
     if chosen in known:
         return chosen
     several = f"the file has port usages of {len(known)} microarchitectures"
@@ -88,12 +88,13 @@ def mapping_document(
         place.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected")
         return Document(facts=facts)
     bits = {port: bit for bit, port in enumerate(ports)}
-    wanted = place.column
+    microarchitecture = place.column
     entries = tuple(
-        UsageEntry(row, wanted, scheme, _uops_in(text, bits)) for scheme, (row, text) in usages.items()
+        UsageEntry(row, microarchitecture, scheme, _uops_in(text, bits))
+        for scheme, (row, text) in usages.items()
     )
     total = len(entries) + len(dropped)
-    named = {"arch": wanted, "name": mapping_name(wanted), "instructions": total}
+    named = {"arch": microarchitecture, "name": mapping_name(microarchitecture), "instructions": total}
     return Document(
         usages=entries,
         partial=True,
@@ -135,15 +136,15 @@ class _Entry:
 
 def reads_usages(source: Source) -> bool:
     """Whether ports are to be read of a file, which is the usual, not measurements."""
-    return not source.wanted.endswith(MEASURED)
+    return not source.part.endswith(MEASURED)
 
 
 def read_digest(source: Source) -> Document:
     """The port mapping of the microarchitecture that `source.wanted` names."""
-    begun = _begin(source, source.wanted)
-    if begun is None:
+    beginning = _begin(source, source.part)
+    if beginning is None:
         return Document(facts=_choices(source))
-    wanted, entries, features = begun
+    microarchitecture, entries, features = beginning
     usages: dict[str, tuple[int, str]] = {}
     titles: dict[str, str] = {}
     dropped: dict[str, str] = {}
@@ -151,15 +152,15 @@ def read_digest(source: Source) -> Document:
         texts = _usages(entry)
         text = texts.pop() if len(texts) == 1 else None
         if text is None:
-            dropped[entry.title] = SEVERAL if texts else NO_PORTS
+            dropped[entry.title] = DIFFERENT_USAGES if texts else NO_PORTS
         elif entry.name not in usages:
-            if not text or is_usage(text, source.at(wanted, entry.row)):
+            if not text or is_usage(text, source.at(microarchitecture, entry.row)):
                 usages[entry.name], titles[entry.name] = (entry.row, text), entry.title
         elif usages[entry.name][1] != text:
             dropped[entry.title] = f"{entry.name} has the µops of {titles[entry.name]}"
     if source.problems:
         return Document(facts=_choices(source))
-    return mapping_document(usages, source.at(wanted), dropped, _choices(source), features)
+    return mapping_document(usages, source.at(microarchitecture), dropped, _choices(source), features)
 
 
 def read_measured_digest(source: Source) -> Document:
@@ -167,34 +168,40 @@ def read_measured_digest(source: Source) -> Document:
 
     Answers of IACA go along as annotations, µops as a counter, the latency as a note.
     """
-    begun = _begin(source, source.wanted.removesuffix(MEASURED))
-    if begun is None:
+    beginning = _begin(source, source.part.removesuffix(MEASURED))
+    if beginning is None:
         return Document(facts=_choices(source))
-    wanted, entries, features = begun
+    microarchitecture, entries, features = beginning
     experiments: dict[str, ExperimentEntry] = {}
     dropped: dict[str, str] = {}
     for entry in entries:
-        rates = [each["t"] for each in entry.measured if _is_rate(each.get("t"))]
+        rates = [measurement["t"] for measurement in entry.measured if _is_rate(measurement.get("t"))]
         if not rates:
             dropped[entry.title] = NO_RATE
         elif entry.name in experiments:
             dropped[entry.title] = f"{entry.name} was measured in another form before"
         else:
-            experiments[entry.name] = _experiment(entry, wanted, min(rates))
+            experiments[entry.name] = _experiment(entry, microarchitecture, min(rates))
     if not experiments:
-        source.at(wanted).add(f"no measurement of {wanted}", "choose another microarchitecture")
-    facts = {**_choices(source), "arch": wanted, "name": f"{mapping_name(wanted)}, measured"}
+        source.at(microarchitecture).add(
+            f"no measurement of {microarchitecture}", "choose another microarchitecture"
+        )
+    facts = {
+        **_choices(source),
+        "arch": microarchitecture,
+        "name": f"{mapping_name(microarchitecture)}, measured",
+    }
     document = partial_document(source.problems, facts, dropped, experiments=experiments.values())
     return replace(document, features=features)
 
 
-def _begin(source: Source, wanted: str) -> tuple[str, list[_Entry], dict[str, Features]] | None:
+def _begin(source: Source, requested: str) -> tuple[str, list[_Entry], dict[str, Features]] | None:
     """(microarchitecture, its instructions, their features by name), or None after noting why not."""
     lines = source.data.get("instructions")
     if not isinstance(lines, list) or len(lines) > ENTRY_LIMIT or not all(map(_is_line, lines)):
         source.at().add("this digest is damaged", "upload instructions.xml of uops.info again")
         return None
-    chosen = choose_one(source, wanted, _microarchitectures(source))
+    chosen = choose_microarchitecture(source, requested, _microarchitectures(source))
     if chosen is None:
         return None
     entries = list(_entries(lines, chosen))
@@ -208,27 +215,39 @@ def _is_line(line: object) -> bool:
         return False
     named = 0 < len(line[1]) <= NAME_LENGTH and line[1].isprintable() and line[2].isprintable()
     return named and all(
-        isinstance(found, list) and all(isinstance(each, dict) for each in found)
-        for found in line[5].values()
+        isinstance(measurements, list) and all(isinstance(measurement, dict) for measurement in measurements)
+        for measurements in line[5].values()
     )
 
 
-def _entries(lines: list[Any], wanted: str) -> Iterator[_Entry]:
+def _entries(lines: list[Any], microarchitecture: str) -> Iterator[_Entry]:
     for row, name, title, _, _, by_name in lines:
-        found = by_name.get(wanted, ())
-        measured = [each for each in found if "iaca" not in each]
+        listed = by_name.get(microarchitecture, ())
+        measured = [measurement for measurement in listed if "iaca" not in measurement]
         if measured:
-            yield _Entry(row, name, title or name, measured, [each for each in found if "iaca" in each])
+            yield _Entry(
+                row,
+                name,
+                title or name,
+                measured,
+                [measurement for measurement in listed if "iaca" in measurement],
+            )
 
 
 def _microarchitectures(source: Source) -> list[str]:
     """Those that were measured, most instructions first."""
-    counted: Counter[str] = Counter()
+    instruction_counts: Counter[str] = Counter()
     lines = source.data.get("instructions")
     for line in lines if isinstance(lines, list) else ():
         if _is_line(line):
-            counted.update(name for name, found in line[5].items() if any("iaca" not in e for e in found))
-    return [name for name, _ in counted.most_common(100) if name.isprintable() and len(name) <= _NAME_LIMIT]
+            instruction_counts.update(
+                name for name, entries in line[5].items() if any("iaca" not in entry for entry in entries)
+            )
+    return [
+        name
+        for name, _ in instruction_counts.most_common(100)
+        if name.isprintable() and len(name) <= _NAME_LIMIT
+    ]
 
 
 def _choices(source: Source) -> dict[str, Any]:
@@ -238,8 +257,8 @@ def _choices(source: Source) -> dict[str, Any]:
 
 def _usages(entry: _Entry) -> set[str]:
     """The different port usages; an instruction that needs no µop uses no port."""
-    said = {str(each["p"]) for each in entry.measured if "p" in each}
-    return said or {"" for each in entry.measured if each.get("u") == 0}
+    usages = {str(measurement["p"]) for measurement in entry.measured if "p" in measurement}
+    return usages or {"" for measurement in entry.measured if measurement.get("u") == 0}
 
 
 def _is_rate(value: object) -> bool:
@@ -247,20 +266,26 @@ def _is_rate(value: object) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool) and low <= value <= high
 
 
-def _experiment(entry: _Entry, wanted: str, cycles: float) -> ExperimentEntry:
-    paths = [each["l"] for each in entry.measured if isinstance(each.get("l"), list) and len(each["l"]) == 2]
-    least = min((path[0] for path in paths), default=None)
-    most = max((path[1] for path in paths), default=None)
+def _experiment(entry: _Entry, microarchitecture: str, cycles: float) -> ExperimentEntry:
+    latencies = [
+        measurement["l"]
+        for measurement in entry.measured
+        if isinstance(measurement.get("l"), list) and len(measurement["l"]) == 2
+    ]
+    least = min((latency[0] for latency in latencies), default=None)
+    most = max((latency[1] for latency in latencies), default=None)
     note = "" if least is None else f"latency {least:g}" + (f" to {most:g}" if most != least else "")
-    uops = next((each["u"] for each in entry.measured if isinstance(each.get("u"), int)), None)
+    uops = next(
+        (measurement["u"] for measurement in entry.measured if isinstance(measurement.get("u"), int)), None
+    )
     predicted = {
-        f"IACA {each['iaca']}".strip()[:40]: float(each["t"])
-        for each in entry.predicted
-        if _is_rate(each.get("t"))
+        f"IACA {measurement['iaca']}".strip()[:40]: float(measurement["t"])
+        for measurement in entry.predicted
+        if _is_rate(measurement.get("t"))
     }
     return ExperimentEntry(
         entry.row,
-        wanted,
+        microarchitecture,
         ((entry.name, 1),),
         float(cycles),
         note=note,
@@ -276,7 +301,7 @@ def has_measurements(data: Any) -> bool:
     """Whether a document's first entry is a list with measurements by microarchitecture."""
     first = next(iter(data.values()), None) if isinstance(data, dict) else None
     return isinstance(first, list) and any(
-        isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict) for each in first
+        isinstance(variant, dict) and isinstance(variant.get(MEASUREMENTS), dict) for variant in first
     )
 
 
@@ -287,44 +312,50 @@ def read_uops_info(source: Source) -> Document:
         return Document()
     known = _cores_in(source.data)
     facts: dict[str, Any] = {"microarchitectures": known}
-    wanted = choose_one(source, source.wanted, known)
-    if wanted is None:
+    microarchitecture = choose_microarchitecture(source, source.part, known)
+    if microarchitecture is None:
         return Document(facts=facts)
     usages: dict[str, tuple[int, str]] = {}
     dropped: dict[str, str] = {}
     features = {}
     for row, (name, entries) in enumerate(source.data.items(), start=1):
-        texts = {str(measured[wanted]) for measured in _measurements(entries) if wanted in measured}
+        texts = {
+            str(measured[microarchitecture])
+            for measured in _measurements(entries)
+            if microarchitecture in measured
+        }
         scheme = check_name(name, source.at("scheme", row)) if texts else None
         if scheme is None:
             continue
         if len(texts) > 1:
-            dropped[scheme] = SEVERAL
-        elif is_usage(text := texts.pop(), source.at(wanted, row)):
+            dropped[scheme] = DIFFERENT_USAGES
+        elif is_usage(text := texts.pop(), source.at(microarchitecture, row)):
             usages[scheme] = row, text
             features[scheme] = _features(entries)
-    return mapping_document(usages, source.at(wanted), dropped, facts, features)
+    return mapping_document(usages, source.at(microarchitecture), dropped, facts, features)
 
 
 def _features(entries: object) -> Features:
     """Extension and category, which all variants of a scheme have in common."""
     first = (
-        next((each for each in entries if isinstance(each, dict)), {}) if isinstance(entries, list) else {}
+        next((variant for variant in entries if isinstance(variant, dict)), {})
+        if isinstance(entries, list)
+        else {}
     )
-    told = (first.get("isa-set") or first.get("extension"), first.get("category"))
-    return Features(*map(printable_text, told))
+    texts = (first.get("isa-set") or first.get("extension"), first.get("category"))
+    return Features(*map(printable_text, texts))
 
 
 def _cores_in(data: Mapping[str, Any]) -> list[str]:
     """Those that the file has port usages of, most schemes first."""
-    counted: Counter[str] = Counter()
+    scheme_counts: Counter[str] = Counter()
     for entries in data.values():
         for measured in _measurements(entries):
-            counted.update(key for key in measured if key.isprintable() and len(key) <= 20)
-    return [key for key, _ in counted.most_common(100)]
+            scheme_counts.update(key for key in measured if key.isprintable() and len(key) <= 20)
+    return [key for key, _ in scheme_counts.most_common(100)]
 
 
 def _measurements(entries: object) -> Iterator[Mapping[str, Any]]:
-    for each in entries if isinstance(entries, list) else ():
-        if isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict):
-            yield each[MEASUREMENTS]
+    for variant in entries if isinstance(entries, list) else ():
+        if isinstance(variant, dict) and isinstance(variant.get(MEASUREMENTS), dict):
+            yield variant[MEASUREMENTS]

@@ -57,7 +57,7 @@ class _Attributes(Protocol):
     def keys(self) -> Any: ...
 
 
-def condensed(file: BinaryIO, file_name: str) -> bytes:
+def condense(file: BinaryIO, file_name: str) -> bytes:
     """The digest of a file, read once from its beginning in bounded memory.
 
     Raises `ExchangeError` for what is no XML, too large, or not uops.info's table.
@@ -80,7 +80,7 @@ def condensed(file: BinaryIO, file_name: str) -> bytes:
         raise ExchangeError(f"{file_name}, {where}: this is not well-formed XML ({error})") from error
     if not digest.written:
         raise ExchangeError(
-            f"{file_name} is XML with {digest.seen} instructions, none of them with an architecture; "
+            f"{file_name} is XML with {digest.instruction_count} instructions, none of them with an architecture; "
             "uops.info's instructions.xml is expected"
         )
     return digest.finished()
@@ -114,13 +114,13 @@ class _Digest(ContentHandler):
         self._instruction: XmlInstruction | None = None
         self._operand: XmlOperand | None = None
         self._measured: dict[str, list[dict[str, Any]]] = {}
-        self._of: list[dict[str, Any]] | None = None
+        self._architecture_entries: list[dict[str, Any]] | None = None
         self._measurement: dict[str, Any] | None = None
-        self._count: Counter[str] = Counter()
+        self._element_counts: Counter[str] = Counter()
         self._text = 0
         self._depth = 0
         self._names: set[str] = set()
-        self.seen = 0
+        self.instruction_count = 0
         self.written = 0
         self.ended = 0
         self.silent = 0
@@ -133,21 +133,23 @@ class _Digest(ContentHandler):
         """Take what matters of an element; those of other names pass."""
         self._check_shape(name, attrs)
         if name == "instruction":
-            self._count.clear()
+            self._element_counts.clear()
             self._text = 0
-            self._instruction = XmlInstruction(self._noted(name, attrs))
+            self._instruction = XmlInstruction(self._counted_attributes(name, attrs))
             self._measured = {}
         elif self._instruction is None:
             return
         elif name == "operand":
-            self._operand = XmlOperand(self._noted(name, attrs))
+            self._operand = XmlOperand(self._counted_attributes(name, attrs))
             self._instruction.operands.append(self._operand)
         elif name == "architecture":
-            self._of = self._measured.setdefault(self._noted(name, attrs).get("name", ""), [])
-        elif name in {"measurement", "IACA"} and self._of is not None:
-            given = self._noted(name, attrs)
-            self._measurement = _measurement(given) if name == "measurement" else _prediction(given)
-            self._of.append(self._measurement)
+            self._architecture_entries = self._measured.setdefault(
+                self._counted_attributes(name, attrs).get("name", ""), []
+            )
+        elif name in {"measurement", "IACA"} and self._architecture_entries is not None:
+            attributes = self._counted_attributes(name, attrs)
+            self._measurement = _measurement(attributes) if name == "measurement" else _prediction(attributes)
+            self._architecture_entries.append(self._measurement)
         elif name == "latency" and self._measurement is not None:
             _note_latency(self._measurement, dict(attrs.items()))
 
@@ -164,7 +166,7 @@ class _Digest(ContentHandler):
         if name == "operand":
             self._operand = None
         elif name == "architecture":
-            self._of = None
+            self._architecture_entries = None
         elif name in {"measurement", "IACA"}:
             self._measurement = None
         elif name == "instruction" and self._instruction is not None:
@@ -172,19 +174,19 @@ class _Digest(ContentHandler):
             self._instruction = None
 
     def _write(self, instruction: XmlInstruction) -> None:
-        self.seen += 1
-        if self.seen > ENTRY_LIMIT:
+        self.instruction_count += 1
+        if self.instruction_count > ENTRY_LIMIT:
             raise ExchangeError(f"more than {ENTRY_LIMIT:,} instructions; several times fewer exist")
         measured = {name: entries for name, entries in self._measured.items() if name and entries}
         if not measured:
             return
-        given = instruction.attributes
+        attributes = instruction.attributes
         line = [
-            self.seen,
+            self.instruction_count,
             scheme_name(instruction),
             instruction.title,
-            given.get("isa-set") or given.get("extension", ""),
-            given.get("category", ""),
+            attributes.get("isa-set") or attributes.get("extension", ""),
+            attributes.get("category", ""),
             measured,
         ]
         self._out.write(b",\n" if self.written else b"")
@@ -211,17 +213,17 @@ class _Digest(ContentHandler):
                 "uops.info has some dozens"
             )
 
-    def _noted(self, name: str, attrs: _Attributes) -> dict[str, str]:
+    def _counted_attributes(self, name: str, attrs: _Attributes) -> dict[str, str]:
         """The attributes of an element that is kept until its instruction ends, which may have so many."""
-        given = dict(attrs.items())
-        self._count[name] += 1
-        if self._count[name] > _MOST_OF.get(name, 1):
+        attributes = dict(attrs.items())
+        self._element_counts[name] += 1
+        if self._element_counts[name] > _MOST_OF.get(name, 1):
             raise ExchangeError(
                 f"{self._where()} has more than {_MOST_OF.get(name, 1):,} elements <{name}>; "
                 "uops.info's have some dozens at most"
             )
-        self._note_text(sum(len(key) + len(value) for key, value in given.items()))
-        return given
+        self._note_text(sum(len(key) + len(value) for key, value in attributes.items()))
+        return attributes
 
     def _note_text(self, length: int) -> None:
         self._text += length
@@ -232,35 +234,35 @@ class _Digest(ContentHandler):
             )
 
     def _where(self) -> str:
-        return f"{self._file_name}, instruction {self.seen + 1:,}"
+        return f"{self._file_name}, instruction {self.instruction_count + 1:,}"
 
 
-def _measurement(given: dict[str, str]) -> dict[str, Any]:
+def _measurement(attributes: dict[str, str]) -> dict[str, Any]:
     """{"p": port usage, "u": µops, "t": the lesser inverse throughput}, as far as the file has them."""
-    found: dict[str, Any] = {}
-    if "ports" in given:
-        found["p"] = given["ports"]
-    if (uops := given.get("uops", "")).isdecimal() and len(uops) < 9:
-        found["u"] = int(uops)
-    rates = [rate for key in _RATES if key in given and (rate := _number(given[key])) is not None]
+    entry: dict[str, Any] = {}
+    if "ports" in attributes:
+        entry["p"] = attributes["ports"]
+    if (uops := attributes.get("uops", "")).isdecimal() and len(uops) < 9:
+        entry["u"] = int(uops)
+    rates = [rate for key in _RATES if key in attributes and (rate := _number(attributes[key])) is not None]
     if rates:
-        found["t"] = min(rates)
-    return found
+        entry["t"] = min(rates)
+    return entry
 
 
-def _prediction(given: dict[str, str]) -> dict[str, Any]:
+def _prediction(attributes: dict[str, str]) -> dict[str, Any]:
     """{"iaca": version, "t": its inverse throughput}."""
-    found: dict[str, Any] = {"iaca": given.get("version", "")}
-    if (rate := _number(given.get("TP", ""))) is not None:
-        found["t"] = rate
-    return found
+    entry: dict[str, Any] = {"iaca": attributes.get("version", "")}
+    if (rate := _number(attributes.get("TP", ""))) is not None:
+        entry["t"] = rate
+    return entry
 
 
-def _note_latency(measurement: dict[str, Any], given: dict[str, str]) -> None:
+def _note_latency(measurement: dict[str, Any], attributes: dict[str, str]) -> None:
     """Widen "l": [least, most] cycles of any path between operands."""
     numbers = [
         number
-        for key, value in given.items()
+        for key, value in attributes.items()
         if "cycles" in key and not key.endswith("bound") and (number := _number(value)) is not None
     ]
     if numbers:

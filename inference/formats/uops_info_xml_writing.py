@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inference.core.latency import IdiomKind
 from inference.core.mapping import Uops, ports_in
 from inference.core.protocols import Json
-from inference.formats.exported import ExportedCore, ExportedLatencies, ExportedMapping, ExportedScheme
+from inference.formats.exports import ExportedCore, ExportedLatencies, ExportedMapping, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import Provenance
@@ -39,8 +39,8 @@ def write_uops_info_xml(mapping: ExportedMapping, elements: LatencyElements | No
     xml = XmlLines()
     limits = {"r_max": mapping.value.r_max, "issue_width": mapping.value.issue_width}
     with xml.inside("root", {}):
-        told = {name: "" if rate is None else f"{rate:g}" for name, rate in limits.items()}
-        with xml.inside("provenance", told):
+        limit_texts = {name: "" if rate is None else f"{rate:g}" for name, rate in limits.items()}
+        with xml.inside("provenance", limit_texts):
             write_facts(xml, mapping.provenance)
             for name, code in zip(mapping.value.ports, codes, strict=True):
                 xml.leaf("port", {"name": name, "written": code})
@@ -48,9 +48,9 @@ def write_uops_info_xml(mapping: ExportedMapping, elements: LatencyElements | No
             with xml.inside("extension", {"name": extension}):
                 for scheme in mapping.schemes:
                     if scheme.extension == extension:
-                        made, latencies = of_scheme(scheme)
+                        element, latencies = of_scheme(scheme)
                         measured = _measurement(mapping, scheme, codes)
-                        write_instruction(xml, scheme, made, mapping.name, measured, latencies)
+                        write_instruction(xml, scheme, element, mapping.name, measured, latencies)
     return xml.text()
 
 
@@ -68,15 +68,15 @@ def _without_latencies(scheme: ExportedScheme) -> tuple[XmlInstruction, Sequence
 def write_instruction(
     xml: XmlLines,
     scheme: ExportedScheme | ExportedLatencies,
-    made: XmlInstruction,
+    element: XmlInstruction,
     architecture: str,
     measured: Mapping[str, str],
     latencies: Sequence[Mapping[str, str]],
 ) -> None:
     """An instruction with its operands, and what was measured of it on an architecture."""
-    given = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
-    with xml.inside("instruction", {**made.attributes, **given, "scheme": scheme.text}):
-        for index, operand in enumerate(made.operands, start=1):
+    common = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
+    with xml.inside("instruction", {**element.attributes, **common, "scheme": scheme.text}):
+        for index, operand in enumerate(element.operands, start=1):
             xml.leaf("operand", {"idx": str(index), **operand.attributes}, operand.text)
         with xml.inside("architecture", {"name": architecture[:ARCHITECTURE_LENGTH].strip()}):
             if not latencies:
@@ -134,13 +134,13 @@ def port_codes(ports: tuple[str, ...], usages: Iterable[Uops]) -> tuple[str, ...
     return tuple(f"p{digit}" for digit in _DIGITS[: len(ports)])
 
 
-WHOLE = 0.05
+INTEGER_TOLERANCE = 0.05
 """Cycles from a whole number up to which that is written: uops.info has whole numbers, and tools expect
 them."""
 
 _PARTS = {"address": "_addr", "base": "_addr", "index": "_addr_index", "data": "_mem"}
-_ONE_REGISTER = frozenset({IdiomKind.BREAKING, IdiomKind.ZEROING, IdiomKind.QUICKER})
-_OLD_VALUE = frozenset({IdiomKind.FALSE_DEPENDENCY, IdiomKind.PARTIAL_REGISTER})
+_SAME_REGISTER_IDIOMS = frozenset({IdiomKind.BREAKING, IdiomKind.ZEROING, IdiomKind.QUICKER})
+_OLD_VALUE_IDIOMS = frozenset({IdiomKind.FALSE_DEPENDENCY, IdiomKind.PARTIAL_REGISTER})
 
 Numbered = dict[tuple[int, int], dict[str, str]]
 
@@ -153,17 +153,17 @@ def write_latencies_xml(
     by_extension = defaultdict(list)
     for scheme in schemes:
         names = (_operand(pair[end]) for pair in scheme.pairs for end in ("source", "destination"))
-        made, numbers = numbered_element(scheme.text, scheme.mnemonic, scheme.operands, names)
+        numbered, numbers = numbered_element(scheme.text, scheme.mnemonic, scheme.operands, names)
         if latencies := _latencies(scheme, numbers):
             listed = [_attributes(*ends, cycles) for ends, cycles in latencies.items()]
-            by_extension[scheme.extension].append((scheme, made, listed))
+            by_extension[scheme.extension].append((scheme, numbered, listed))
     xml = XmlLines()
     with xml.inside("root", {}):
         with xml.inside("provenance", {}):
             write_facts(xml, provenance)
-        for extension, found in by_extension.items():
+        for extension, rows in by_extension.items():
             with xml.inside("extension", {"name": extension}):
-                for written, element, attributes in found:
+                for written, element, attributes in rows:
                     write_instruction(xml, written, element, architecture, {}, attributes)
     return xml.text()
 
@@ -177,10 +177,10 @@ def write_core_xml(core: ExportedCore) -> str:
     def of_scheme(scheme: ExportedScheme) -> tuple[XmlInstruction, Sequence[Mapping[str, str]]]:
         pairs = _pairs(core, scheme.text)
         names = [_operand(pair[end]) for pair in pairs for end in ("source", "destination")]
-        made, numbers = numbered_element(scheme.text, scheme.mnemonic, scheme.operands, names)
-        told = (scheme.text, scheme.mnemonic, scheme.extension, scheme.category, scheme.operands)
-        found = _latencies(ExportedLatencies(*told, pairs, _idioms(core, scheme)), numbers)
-        return made, [_attributes(*ends, cycles) for ends, cycles in found.items()]
+        numbered, numbers = numbered_element(scheme.text, scheme.mnemonic, scheme.operands, names)
+        fields = (scheme.text, scheme.mnemonic, scheme.extension, scheme.category, scheme.operands)
+        latencies = _latencies(ExportedLatencies(*fields, pairs, _idioms(core, scheme)), numbers)
+        return numbered, [_attributes(*ends, cycles) for ends, cycles in latencies.items()]
 
     return write_uops_info_xml(core.mapping, of_scheme)
 
@@ -202,7 +202,11 @@ def _pairs(core: ExportedCore, text: str) -> list[Json]:
 
 def _idioms(core: ExportedCore, scheme: ExportedScheme) -> list[Json]:
     """What waits for nothing with one register, of the first operand."""
-    if scheme.text not in core.model.free or not scheme.shown or scheme.shown[0]["kind"] != "register":
+    if (
+        scheme.text not in core.model.free
+        or not scheme.explicit_operands
+        or scheme.explicit_operands[0]["kind"] != "register"
+    ):
         return []
     return [{"kind": IdiomKind.ZEROING, "destination": "1", "latency": None}]
 
@@ -213,19 +217,21 @@ def _attributes(start: int, target: int, cycles: Mapping[str, str]) -> dict[str,
 
 def _latencies(scheme: ExportedLatencies, numbers: Mapping[str, int]) -> Numbered:
     """Attributes by (start, target): the parts of a memory operand stand in one element."""
-    found: Numbered = defaultdict(dict)
+    attributes: Numbered = defaultdict(dict)
     for pair in scheme.pairs:
         start, target = numbers[_operand(pair["source"])], numbers[_operand(pair["destination"])]
         if cycles := _cycles(pair, _PARTS.get(pair["source"].partition(" ")[2], "")):
-            found[start, target] |= cycles
+            attributes[start, target] |= cycles
     for idiom in scheme.idioms:
         target = idiom["destination"]
-        if idiom["kind"] in _ONE_REGISTER:
-            for source in _alike(scheme, target):
-                found[numbers[source], numbers[target]]["cycles_same_reg"] = _number(idiom["latency"] or 0)
-        elif idiom["kind"] in _OLD_VALUE and idiom["latency"] is not None:
-            found[numbers[target], numbers[target]]["cycles"] = _number(idiom["latency"])
-    return found
+        if idiom["kind"] in _SAME_REGISTER_IDIOMS:
+            for source in _same_register_operands(scheme, target):
+                attributes[numbers[source], numbers[target]]["cycles_same_reg"] = _number(
+                    idiom["latency"] or 0
+                )
+        elif idiom["kind"] in _OLD_VALUE_IDIOMS and idiom["latency"] is not None:
+            attributes[numbers[target], numbers[target]]["cycles"] = _number(idiom["latency"])
+    return attributes
 
 
 def _operand(place: str) -> str:
@@ -245,16 +251,20 @@ def _cycles(pair: Json, suffix: str) -> dict[str, str]:
     return {f"cycles{suffix}": _number(pair["at_most"]), f"cycles{suffix}_is_upper_bound": "1"}
 
 
-def _alike(scheme: ExportedLatencies, target: str) -> Iterator[str]:
+def _same_register_operands(scheme: ExportedLatencies, target: str) -> Iterator[str]:
     """The operands that are read and can be the same register as the destination."""
-    shown = [operand for operand in scheme.operands if not operand["implicit"]]
-    name = shown[int(target) - 1]["name"]
-    for number, operand in enumerate(shown, start=1):
+    operands = [operand for operand in scheme.operands if not operand["implicit"]]
+    name = operands[int(target) - 1]["name"]
+    for number, operand in enumerate(operands, start=1):
         if operand["name"] == name and "R" in operand["access"]:
             yield str(number)
 
 
 def _number(cycles: float) -> str:
     """Cycles in two decimals at most; none are less than none."""
-    whole = round(cycles)
-    return f"{max(0, whole)}" if abs(cycles - whole) <= WHOLE else f"{max(0.0, round(cycles, 2)):g}"
+    rounded = round(cycles)
+    return (
+        f"{max(0, rounded)}"
+        if abs(cycles - rounded) <= INTEGER_TOLERANCE
+        else f"{max(0.0, round(cycles, 2)):g}"
+    )

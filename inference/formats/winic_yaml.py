@@ -23,7 +23,7 @@ from inference.formats.document import (
 )
 from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Signature, Source
-from inference.formats.yaml_documents import YamlObject, facts_of_part, named_schemes, place_of, read_yaml
+from inference.formats.yaml_documents import YamlObject, facts_of_part, named_schemes, operand_name, read_yaml
 from inference.isa.llvm_schemes import LlvmScheme
 from inference.isa.scheme import Scheme
 
@@ -44,47 +44,49 @@ class _Entry:
 
 def reads_throughputs(source: Source) -> bool:
     """Whether throughputs are to be read of a file, which is the usual, not latencies."""
-    return source.wanted != LATENCIES
+    return source.part != LATENCIES
 
 
 def read_winic_throughput(source: Source) -> Document:
     dropped: dict[str, str] = {}
-    found: dict[str, ExperimentEntry] = {}
+    experiments: dict[str, ExperimentEntry] = {}
     facts = facts_of_part(source, _PARTS)
-    for one in _entries(source, dropped, facts):
-        least, most = (_number(one.fields, name, one.place) for name in ("throughput", "throughputMax"))
+    for entry in _entries(source, dropped, facts):
+        least, most = (_number(entry.fields, name, entry.place) for name in ("throughput", "throughputMax"))
         low, high = CYCLES_RANGE
         if least is None or not low <= least <= high:
-            dropped[one.opcode] = "it has no throughput"
-        elif one.scheme.text in found:
-            dropped[one.opcode] = f"{one.scheme.text} was measured in another encoding before"
+            dropped[entry.opcode] = "it has no throughput"
+        elif entry.scheme.text in experiments:
+            dropped[entry.opcode] = f"{entry.scheme.text} was measured in another encoding before"
         else:
             note = f"{least:g} to {most:g} cycles" if most is not None and most > least else ""
-            terms = ((one.scheme.text, 1),)
-            found[one.scheme.text] = ExperimentEntry(*one.place.start, terms, least, note=note)
-    return partial_document(source.problems, facts, dropped, experiments=found.values())
+            terms = ((entry.scheme.text, 1),)
+            experiments[entry.scheme.text] = ExperimentEntry(*entry.place.start, terms, least, note=note)
+    return partial_document(source.problems, facts, dropped, experiments=experiments.values())
 
 
 def read_winic_latency(source: Source) -> Document:
     """The latencies of each instruction between the operands that its scheme has as well."""
     dropped: dict[str, str] = {}
-    found: dict[str, LatencyEntry] = {}
+    latencies: dict[str, LatencyEntry] = {}
     facts = facts_of_part(source, _PARTS)
-    for one in _entries(source, dropped, facts):
-        pairs = tuple(_pairs(one))
+    for entry in _entries(source, dropped, facts):
+        pairs = tuple(_pairs(entry))
         if not pairs:
-            dropped[one.opcode] = "it has no latency between operands that its scheme has"
-        elif one.scheme.text in found:
-            dropped[one.opcode] = f"{one.scheme.text} was measured in another encoding before"
+            dropped[entry.opcode] = "it has no latency between operands that its scheme has"
+        elif entry.scheme.text in latencies:
+            dropped[entry.opcode] = f"{entry.scheme.text} was measured in another encoding before"
         else:
-            found[one.scheme.text] = LatencyEntry(*one.place.start, one.scheme.text, pairs)
-    return partial_document(source.problems, facts, dropped, latencies=found.values())
+            latencies[entry.scheme.text] = LatencyEntry(*entry.place.start, entry.scheme.text, pairs)
+    return partial_document(source.problems, facts, dropped, latencies=latencies.values())
 
 
 def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> Iterator[_Entry]:
     """The instructions with a scheme, the plainest encodings first; `facts` gets the instruction set."""
     documents = read_yaml(source.text, source.problems)
-    read = [each for document in documents for each in _listed(document.value, source)]
+    read = [
+        fields_and_place for document in documents for fields_and_place in _listed(document.value, source)
+    ]
     if len(read) > ENTRY_LIMIT:
         source.at().add(f"{len(read):,} instructions", f"at most {ENTRY_LIMIT:,} are read")
     if source.problems:
@@ -92,8 +94,8 @@ def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> 
     named = named_schemes([fields["llvmName"] for _, fields in read], source.problems)
     if named is None:
         return
-    facts |= {"isa": named.isa, "llvm": named.schemes.told_by}
-    for place, fields in sorted(read, key=lambda each: len(each[1]["llvmName"])):
+    facts |= {"isa": named.isa, "llvm": named.schemes.tool_version}
+    for place, fields in sorted(read, key=lambda item: len(item[1]["llvmName"])):
         opcode = fields["llvmName"]
         scheme = named.schemes.find([opcode])
         if isinstance(scheme, LlvmScheme):
@@ -129,18 +131,18 @@ def _number(fields: YamlObject, name: str, place: FilePlace) -> float | None:
     return None
 
 
-def _pairs(one: _Entry) -> Iterator[PairEntry]:
-    listed = one.fields.get("operandLatencies")
+def _pairs(entry: _Entry) -> Iterator[PairEntry]:
+    listed = entry.fields.get("operandLatencies")
     if listed is None:
         return
-    place = one.place.at(f"{one.place.column}, operandLatencies")
-    if not isinstance(listed, list) or not all(isinstance(each, YamlObject) for each in listed):
+    place = entry.place.at(f"{entry.place.column}, operandLatencies")
+    if not isinstance(listed, list) or not all(isinstance(fields, YamlObject) for fields in listed):
         place.add(f"{excerpt(listed)} is no list", "a list of latencies is expected")
         return
-    for told in listed:
-        inside = replace(place, row=told.line)
-        least, most = (_number(told, name, inside) for name in ("latencyMin", "latencyMax"))
-        ends = [_operand(one.scheme, told, name, inside) for name in ("sourceOperand", "targetOperand")]
+    for latency in listed:
+        inside = replace(place, row=latency.line)
+        least, most = (_number(latency, name, inside) for name in ("latencyMin", "latencyMax"))
+        ends = [_operand(entry.scheme, latency, name, inside) for name in ("sourceOperand", "targetOperand")]
         if least is None or most is None or None in ends:
             continue
         if 0 <= least <= most <= CYCLES_RANGE[1]:  # a few that were measured are less than none
@@ -154,4 +156,4 @@ def _operand(scheme: Scheme, fields: YamlObject, name: str, place: FilePlace) ->
         right = "the number of an operand, from 0, or a register is expected"
         place.at(f"{place.column}, {name}").add(f"{excerpt(written)} is no operand", right)
         return None
-    return place_of(scheme, str(written), _FLAGS)
+    return operand_name(scheme, str(written), _FLAGS)

@@ -35,7 +35,7 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})")
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d{1,3})?")
 
 
@@ -106,16 +106,16 @@ class _Reader:
             return _scalar(event)
         if isinstance(event, yaml.SequenceStartEvent):
             return list(self._inside(yaml.SequenceEndEvent, depth))
-        found = YamlObject()
-        found.line = event.start_mark.line + 1
+        result = YamlObject()
+        result.line = event.start_mark.line + 1
         inside = self._inside(yaml.MappingEndEvent, depth)
         for key in inside:
             name = key if isinstance(key, str) else _written(key)
-            if name is None or name in found:
+            if name is None or name in result:
                 what = "a key that is no text" if name is None else f"the key {name[:60]!r} twice"
-                raise _NotReadableError(what, "each key of an object is a text of its own", found.line)
-            found[name] = next(inside)
-        return found
+                raise _NotReadableError(what, "each key of an object is a text of its own", result.line)
+            result[name] = next(inside)
+        return result
 
     def _inside(self, end: type[Any], depth: int) -> Iterator[Any]:
         for event in self._events:
@@ -147,7 +147,7 @@ def _scalar(event: Any) -> Any:
         return text
     if text in _WORDS:
         return _WORDS[text]
-    if _WHOLE.fullmatch(text):
+    if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _DECIMAL.fullmatch(text) else text
 
@@ -169,53 +169,57 @@ class NamedSchemes:
 
 def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes | None:
     """Those of the instruction set that knows most of these; None after noting what is missing here."""
-    different = set(opcodes)
-    found: list[tuple[int, NamedSchemes]] = []
+    names = set(opcodes)
+    candidates: list[tuple[int, NamedSchemes]] = []
     try:
         for isa in (target.name for target in targets()):
             named = NamedSchemes(isa, llvm_schemes(isa))
-            known = sum(map(named.schemes.knows, different))
-            if known * 2 > len(different):
+            known = sum(map(named.schemes.knows, names))
+            if known * 2 > len(names):
                 return named
-            found.append((known, named))
+            candidates.append((known, named))
     except AssemblerError as error:
         problems.add(
             f"LLVM's names of instructions are needed: {error}",
             "install LLVM's tools (Debian: apt install llvm), and import the file again",
         )
         return None
-    return max(found, key=lambda each: each[0])[1]
+    return max(candidates, key=lambda candidate: candidate[0])[1]
 
 
 def register_pairs(scheme: Scheme) -> list[tuple[str, str]]:
     """(source, destination) of the explicit registers of a scheme; of a plain load, from its address."""
-    sources = [str(n) for n, one in _explicit(scheme) if one.kind == "register" and "R" in one.access]
+    sources = [
+        str(n) for n, operand in _explicit(scheme) if operand.kind == "register" and "R" in operand.access
+    ]
     if not sources:
-        sources = [f"{n} address" for n, one in _explicit(scheme) if _is_loaded(one)]
-    targets = [str(n) for n, one in _explicit(scheme) if one.kind == "register" and "W" in one.access]
+        sources = [f"{n} address" for n, operand in _explicit(scheme) if _is_loaded(operand)]
+    targets = [
+        str(n) for n, operand in _explicit(scheme) if operand.kind == "register" and "W" in operand.access
+    ]
     return [(source, target) for source in sources for target in targets]
 
 
-def in_one_number(pairs: Sequence[tuple[str, str]], cycles: float) -> tuple[PairEntry, ...]:
+def pairs_with_latency(pairs: Sequence[tuple[str, str]], cycles: float) -> tuple[PairEntry, ...]:
     """All these pairs with one latency: files that have a single one mean the largest."""
     return tuple(PairEntry(*pair, cycles, cycles) for pair in pairs)
 
 
-def as_bounds(pairs: Sequence[tuple[str, str]], cycles: float, why: str) -> tuple[PairEntry, ...]:
+def pairs_with_bound(pairs: Sequence[tuple[str, str]], cycles: float, why: str) -> tuple[PairEntry, ...]:
     """All these pairs with a number that they do not exceed."""
     return tuple(PairEntry(*pair, at_most=max(cycles, 0.0), why=why) for pair in pairs)
 
 
-def pairs_told(words: str, text: str) -> tuple[PairEntry, ...]:
+def stated_pairs(line: str, text: str) -> tuple[PairEntry, ...]:
     """The pairs in what `ExportedCore.pairs` has said of a scheme, behind its text; () where it has not."""
-    told = _TOLD.fullmatch(words)
-    if told is None or told["scheme"] != text:
+    stated = _LATENCIES.fullmatch(line)
+    if stated is None or stated["scheme"] != text:
         return ()
-    found = [_PAIR.fullmatch(each) for each in told["pairs"].split(", ")]
-    return tuple(_pair(*match.groups()) for match in found if match) if all(found) else ()
+    matches = [_PAIR.fullmatch(pair) for pair in stated["pairs"].split(", ")]
+    return tuple(_pair(*match.groups()) for match in matches if match) if all(matches) else ()
 
 
-_TOLD = re.compile(r"(?P<scheme>[^;]+);.*; latencies (?P<pairs>[^;]+)")
+_LATENCIES = re.compile(r"(?P<scheme>[^;]+);.*; latencies (?P<pairs>[^;]+)")
 _PAIR = re.compile(r"([^:→]+) → ([^:→]+): (none|\d+(?:\.\d+)?)(?: \(([^)]+)\))?")
 
 
@@ -228,37 +232,37 @@ def _pair(source: str, destination: str, cycles: str, basis: str | None) -> Pair
     return PairEntry(source, destination, at_most=number, why=basis)
 
 
-def place_of(scheme: Scheme, written: str, flags: Sequence[str]) -> str | None:
+def operand_name(scheme: Scheme, written: str, flags: Sequence[str]) -> str | None:
     """What we call an operand: LLVM's number, from 0 and without memory, or the register; None for neither.
 
     `flags`: what the tool calls the flags.
     """
     if written.isdecimal():
-        counted = [number for number, one in _explicit(scheme) if not one.registers]
+        counted = [number for number, operand in _explicit(scheme) if not operand.registers]
         numbers = [number for number in counted if scheme.operands[number - 1].kind != "memory"]
         return str(numbers[int(written)]) if int(written) < len(numbers) else None
     if written in flags:
-        return "flags" if any(one.kind == "flags" for one in scheme.operands) else None
+        return "flags" if any(operand.kind == "flags" for operand in scheme.operands) else None
     name = written.lower()
-    for number, one in _explicit(scheme):
-        if name in one.registers:
+    for number, operand in _explicit(scheme):
+        if name in operand.registers:
             return str(number)
-    return name if any(one.implicit and one.name == name for one in scheme.operands) else None
+    return name if any(operand.implicit and operand.name == name for operand in scheme.operands) else None
 
 
 def _explicit(scheme: Scheme) -> Iterator[tuple[int, Operand]]:
     """With their numbers, from 1."""
-    shown = (one for one in scheme.operands if not one.implicit)
-    return enumerate(shown, start=1)
+    operands = (operand for operand in scheme.operands if not operand.implicit)
+    return enumerate(operands, start=1)
 
 
-def _is_loaded(one: Operand) -> bool:
-    return one.kind == "memory" and one.access == "R"
+def _is_loaded(operand: Operand) -> bool:
+    return operand.kind == "memory" and operand.access == "R"
 
 
 def facts_of_part(source: Source, parts: Sequence[str]) -> dict[str, Any]:
     """What a document tells of its parts; the first is read unless one is wanted. Notes a part it lacks."""
-    part = source.wanted or parts[0]
+    part = source.part or parts[0]
     if part not in parts:
         source.at().add(
             f"the file has no part {excerpt(part)}",

@@ -26,7 +26,7 @@ from inference.figures.length_maps import length_maps
 from inference.models import ComparedColumn, Comparison
 
 Array = npt.NDArray[np.generic]
-_WHOLE = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
+_INTEGER_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
 
 
 def sheet_fields(sheet: AnswerSheet) -> Json:
@@ -48,8 +48,8 @@ def sheet_fields(sheet: AnswerSheet) -> Json:
     return {
         "schemes": list(table.schemes),
         "lengths": np.unique(items.lengths).tolist(),
-        "points": _packed(arrays, {"bounds": list(names)}),
-        "table": _packed(
+        "points": _encode(arrays, {"bounds": list(names)}),
+        "table": _encode(
             {
                 "terms": narrowed(np.diff(table.offsets)),
                 "scheme": narrowed(table.scheme),
@@ -124,26 +124,26 @@ class StoredColumns(Sequence[Answers]):
 def answers_field(answers: Answers) -> bytes:
     """The field `answers` of a column."""
     arrays: dict[str, Array] = {"cycles": answers.cycles, "reasons": answers.reasons}
-    return _packed(arrays, {"lacks": list(answers.lacks)})
+    return _encode(arrays, {"lacks": list(answers.lacks)})
 
 
 def read_answers(row: ComparedColumn) -> Answers:
     """The answers of a column."""
-    found = checkpoint.decode(bytes(row.answers))
+    stored = checkpoint.decode(bytes(row.answers))
     return Answers(
-        found.arrays["cycles"].astype(np.float64),
-        found.arrays["reasons"].astype(np.uint8),
-        tuple(found.meta["lacks"]),
+        stored.arrays["cycles"].astype(np.float64),
+        stored.arrays["reasons"].astype(np.uint8),
+        tuple(stored.meta["lacks"]),
     )
 
 
-def biases_json(found: Sequence[SchemeBias]) -> list[list[float | int | None]]:
+def biases_json(scheme_biases: Sequence[SchemeBias]) -> list[list[float | int | None]]:
     """Plain data; `biases_from` reads it back."""
-    return [list(astuple(each)) for each in found]
+    return [list(astuple(bias)) for bias in scheme_biases]
 
 
-def biases_from(told: Sequence[Sequence[Any]]) -> list[SchemeBias]:
-    return [SchemeBias(*each) for each in told]
+def biases_from(rows: Sequence[Sequence[Any]]) -> list[SchemeBias]:
+    return [SchemeBias(*row) for row in rows]
 
 
 def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
@@ -151,15 +151,15 @@ def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     if not len(values):
         return values
     least, most = int(values.min()), int(values.max())
-    fits = (kind for kind in _WHOLE if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
+    fits = (kind for kind in _INTEGER_TYPES if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
     return values.astype(next(fits))
 
 
-def _packed(arrays: Mapping[str, Array], facts: Json | None = None) -> bytes:
+def _encode(arrays: Mapping[str, Array], facts: Json | None = None) -> bytes:
     return checkpoint.encode(Checkpoint(facts or {}, dict(arrays)))
 
 
-def summarised(sheet: AnswerSheet, column: int) -> Json:
+def column_summary(sheet: AnswerSheet, column: int) -> Json:
     """What sums up a column.
 
     `scores` and, on what all columns answered, `common` by unit; `agreement` in cycles; `lacks` by reason;
@@ -185,7 +185,7 @@ def summarised(sheet: AnswerSheet, column: int) -> Json:
     }
 
 
-def pictured(sheet: AnswerSheet, column: int) -> Json:
+def column_heat_maps(sheet: AnswerSheet, column: int) -> Json:
     """{unit: {"all": heat map, "lengths": heat maps by length}}."""
     pictures = {}
     for unit in Unit:

@@ -20,22 +20,22 @@ from inference.formats.block_sets import (
     BlockChunk,
     BlockLine,
     BlockSetOptions,
-    Look,
-    Told,
+    BlockSetSummary,
+    OnProgress,
     read_chunks,
     write_block_set_csv,
 )
 from inference.formats.blocks_csv import Scale
 from inference.isa.blocks import BlockError, block_of_bytes, mnemonics_of
 from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
-from inference.models.block_set import searchable
+from inference.models.block_set import mnemonics_text
 from inference.predictors.protocol import Answer
 from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import code_isa
-from inference.storage.names import by_name, free_or_refuse
+from inference.storage.names import by_name, check_name_free
 from inference.storage.rows import insert_rows
 
-ROWS = 2000
+BATCH_ROWS = 2000
 """Written or read at a time."""
 
 
@@ -57,10 +57,10 @@ def insert_blocks(block_set: BasicBlockSet, blocks: Iterable[BlockToStore], firs
         ("block_set_id", "position", "code", "text", "weight", "length", "mnemonics", "origin"),
         (
             (
-                *(block_set.pk, at, one.code, one.text, one.weight),
-                *(len(one.mnemonics), searchable(one.mnemonics), one.origin),
+                *(block_set.pk, at, block.code, block.text, block.weight),
+                *(len(block.mnemonics), mnemonics_text(block.mnemonics), block.origin),
             )
-            for at, one in enumerate(blocks, start=first)
+            for at, block in enumerate(blocks, start=first)
         ),
     )
 
@@ -71,25 +71,25 @@ def insert_answers(answers: Iterable[tuple[int, int, Answer]]) -> None:
         Prediction,
         ("column_id", "block_id", "cycles", "failure"),
         (
-            (column, block, one.cycles, one.failure.value if one.failure else "")
-            for column, block, one in answers
+            (column, block, answer.cycles, answer.failure.value if answer.failure else "")
+            for column, block, answer in answers
         ),
     )
 
 
 def cycles_of(column: BlockColumn, size: int) -> Floats:
     """float64[size]: what the column says of each block of its set, in order; not a number where nothing."""
-    found = np.full(size, np.nan)
+    values = np.full(size, np.nan)
     rows = Prediction.objects.filter(column=column, cycles__isnull=False)
-    for position, cycles in rows.values_list("block__position", "cycles").iterator(ROWS):
-        found[position] = cycles
-    return found
+    for position, cycles in rows.values_list("block__position", "cycles").iterator(BATCH_ROWS):
+        values[position] = cycles
+    return values
 
 
 def block_items(block_set: BasicBlockSet, read_table: Callable[[], ExperimentTable] | None = None) -> Items:
     """The blocks of a set, in order: a block without a weight counts 0 where others have one."""
     rows = block_set.blocks.order_by("position").values_list("pk", "length", "weight")
-    table = np.array(list(rows.iterator(ROWS)), dtype=np.float64).reshape(-1, 3)
+    table = np.array(list(rows.iterator(BATCH_ROWS)), dtype=np.float64).reshape(-1, 3)
     ids, lengths = (table[:, column].astype(np.int64) for column in (0, 1))
     weights = np.nan_to_num(table[:, 2])
     return Items(ItemKind.BLOCKS, ids, lengths, weights if weights.any() else None, read_table=read_table)
@@ -100,11 +100,11 @@ def scheme_texts(name: str) -> list[str]:
     row = BasicBlockSet.objects.filter(name=name).first()
     if row is None:
         raise LookupError(f"there is no block set {name!r}")
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for code in row.blocks.values_list("code", flat=True).iterator(chunk_size=1000):
         with contextlib.suppress(BlockError):
-            found |= dict.fromkeys(text for text, _ in block_of_bytes(bytes(code)).terms)
-    return sorted(found)
+            texts |= dict.fromkeys(text for text, _ in block_of_bytes(bytes(code)).terms)
+    return sorted(texts)
 
 
 @transaction.atomic
@@ -112,42 +112,42 @@ def store(
     file: BinaryIO,
     file_name: str,
     name: str,
-    reading: BlockSetOptions,
+    options: BlockSetOptions,
     *,
     note: str = "",
     run: Run | None = None,
-    told: Told | None = None,
-) -> tuple[BasicBlockSet, Look]:
+    on_progress: OnProgress | None = None,
+) -> tuple[BasicBlockSet, BlockSetSummary]:
     """Store a file as a set of this name, all of it or nothing.
 
-    Raises `NameTakenError`, and `RefusedError` for a file with a broken row unless such rows are skipped.
+    Raises `NameInUseError`, and `RefusedError` for a file with a broken row unless such rows are skipped.
     """
-    free_or_refuse(BasicBlockSet, name)
-    found, chunks = read_chunks(file, file_name, reading)
+    check_name_free(BasicBlockSet, name)
+    summary, chunks = read_chunks(file, file_name, options)
     block_set = BasicBlockSet.objects.create(
         name=name,
         note=note,
-        isa=_row_of(found.isa),
+        isa=_row_of(summary.isa),
         run=run,
         source=f"{PurePath(file_name).name}, {TITLE}"[:300],
     )
-    named = [column.name for column in found.columns if column.scale is not Scale.WEIGHT]
+    names = [column.name for column in summary.columns if column.scale is not Scale.WEIGHT]
     columns = [
         BlockColumn.objects.create(block_set=block_set, position=position, name=column)
-        for position, column in enumerate(named)
+        for position, column in enumerate(names)
     ]
     position = 0
     for chunk in chunks:
         _insert(block_set, columns, position, chunk)
         position += len(chunk.rows)
-        if told is not None:
-            told(found.rows + found.left_out)
-    if not found.acceptable:
-        raise RefusedError("\n".join(["nothing was imported", *(found.lines() or ["the file has no row"])]))
-    block_set.size = found.rows
-    block_set.report = found.report()
+        if on_progress is not None:
+            on_progress(summary.rows + summary.left_out)
+    if not summary.acceptable:
+        raise RefusedError("\n".join(["nothing was imported", *(summary.lines() or ["the file has no row"])]))
+    block_set.size = summary.rows
+    block_set.report = summary.report()
     block_set.save(update_fields=["size", "report"])
-    return block_set, found
+    return block_set, summary
 
 
 def _row_of(isa: str) -> ISA | None:
@@ -175,16 +175,16 @@ def _insert(
     places = (position, position + len(chunk.rows) - 1)
     ids = block_set.blocks.filter(position__range=places).order_by("position").values_list("pk", flat=True)
     insert_answers(
-        (column.pk, pk, one)
+        (column.pk, pk, answer)
         for pk, answers in zip(ids, chunk.answers, strict=True)
-        for column, one in zip(columns, answers, strict=True)
-        if one is not None
+        for column, answer in zip(columns, answers, strict=True)
+        if answer is not None
     )
 
 
 @transaction.atomic
 def store_loops(
-    found: ProgramLoops,
+    program_loops: ProgramLoops,
     file_name: str,
     name: str,
     *,
@@ -192,18 +192,18 @@ def store_loops(
     isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
-    """Store loops as a set of this name. Raises `NameTakenError`, and `RefusedError` where there is none."""
+    """Store loops as a set of this name. Raises `NameInUseError`, and `RefusedError` where there is none."""
     rows = (
-        BlockToStore(one.code, mnemonics_of(one.code), weight=one.weight, origin=one.origin(file_name))
-        for one in found.loops
+        BlockToStore(loop.code, mnemonics_of(loop.code), weight=loop.weight, origin=loop.origin(file_name))
+        for loop in program_loops.loops
     )
-    source = f"{PurePath(file_name).name}, {found.kind}"
-    return store_blocks(rows, {"loops": found.lines()}, source, name, note=note, isa=isa, run=run)
+    source = f"{PurePath(file_name).name}, {program_loops.kind}"
+    return store_blocks(rows, {"loops": program_loops.lines()}, source, name, note=note, isa=isa, run=run)
 
 
 @transaction.atomic
 def store_blocks(
-    rows: Iterable[BlockToStore],
+    blocks: Iterable[BlockToStore],
     report: dict[str, Any],
     source: str,
     name: str,
@@ -212,29 +212,29 @@ def store_blocks(
     isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
-    """A set of weighted blocks. Raises `NameTakenError`, and `RefusedError` where there is none."""
-    free_or_refuse(BasicBlockSet, name)
-    held = list(rows)
-    if not held:
+    """A set of weighted blocks. Raises `NameInUseError`, and `RefusedError` where there is none."""
+    check_name_free(BasicBlockSet, name)
+    stored = list(blocks)
+    if not stored:
         raise RefusedError("\n".join(["nothing was imported: there is no loop", *report.get("loops", ())]))
-    made = BasicBlockSet.objects.create(
-        name=name, note=note, isa=isa, run=run, source=source[:300], size=len(held)
+    block_set = BasicBlockSet.objects.create(
+        name=name, note=note, isa=isa, run=run, source=source[:300], size=len(stored)
     )
-    insert_blocks(made, held)
-    made.report = {
+    insert_blocks(block_set, stored)
+    block_set.report = {
         "left_out": 0,
         "problems": [],
         "problem_count": 0,
-        "duplicates": len(held) - len({row.code for row in held}),
+        "duplicates": len(stored) - len({row.code for row in stored}),
         "duplicate_lines": [],
-        "instructions": sum(len(row.mnemonics) for row in held),
+        "instructions": sum(len(row.mnemonics) for row in stored),
         "scales": {"weight": "weight"},
         "doubts": [],
         "doubt_counts": {},
         **report,
     }
-    made.save(update_fields=["report"])
-    return made
+    block_set.save(update_fields=["report"])
+    return block_set
 
 
 def export(block_set: BasicBlockSet) -> Iterator[str]:
@@ -256,16 +256,16 @@ def export(block_set: BasicBlockSet) -> Iterator[str]:
 
 def _parts(block_set: BasicBlockSet, columns: Sequence[int]) -> Iterator[list[BlockLine]]:
     """The blocks in their order with what the tools of the columns say, a chunk at a time."""
-    place = {pk: at for at, pk in enumerate(columns)}
+    places = {pk: at for at, pk in enumerate(columns)}
     for start in range(0, block_set.size, CHUNK):
         positions = (start, start + CHUNK - 1)
         rows = block_set.blocks.filter(position__range=positions).order_by("position")
-        said: dict[int, dict[int, float | None]] = {}
+        answers_by_block: dict[int, dict[int, float | None]] = {}
         answers = Prediction.objects.filter(block__block_set=block_set, block__position__range=positions)
         for pk, column, cycles in answers.values_list("block_id", "column_id", "cycles"):
-            said.setdefault(pk, {})[place[column]] = cycles
+            answers_by_block.setdefault(pk, {})[places[column]] = cycles
         yield [
-            BlockLine(bytes(row.code), row.weight, row.origin, said.get(row.pk, {}))
+            BlockLine(bytes(row.code), row.weight, row.origin, answers_by_block.get(row.pk, {}))
             for row in rows.only("code", "weight", "origin")
         ]
 

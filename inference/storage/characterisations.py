@@ -16,13 +16,13 @@ from inference.core.explain import (
     ExplainResult,
     NotCharacterised,
     SchemeFate,
-    Seen,
     VerdictFact,
     Witness,
+    WitnessOutcome,
 )
 from inference.core.explain import Characterisation as Value
 from inference.core.explain.events import StoredClass, class_json, funnel_of
-from inference.core.explain.surplus import flooded
+from inference.core.explain.surplus import flood_experiment
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.models import Characterisation, PortMapping
@@ -55,22 +55,22 @@ class ExplainedMapping:
     @classmethod
     def of(cls, report: Json) -> ExplainedMapping | None:
         """From a mapping's report; None for a mapping that was found in another way."""
-        told = report.get(KEY)
-        if told is None:
+        entry = report.get(KEY)
+        if entry is None:
             return None
-        explained: ExplainedMapping = adapter(cls).validate_python(told, strict=False)
+        explained: ExplainedMapping = adapter(cls).validate_python(entry, strict=False)
         return explained
 
     def blocks(self, mask: int) -> BlockingClass | None:
         """The class that blocks these ports."""
-        return next((each for each in self.classes if each.mask == mask), None)
+        return next((blocking for blocking in self.classes if blocking.mask == mask), None)
 
 
 def report_of(result: ExplainResult, epsilon: float, evidence: str) -> Json:
     """The entry of a mapping's report, which `ExplainedMapping.of` reads."""
     answer = result.blocking_answer
     return {
-        "classes": [class_json(each) for each in result.classes],
+        "classes": [class_json(blocking) for blocking in result.classes],
         "r_max": result.r_max,
         "noise": result.noise,
         "counts_from": result.counts_from,
@@ -94,26 +94,26 @@ def store_characterisations(row: PortMapping, values: Sequence[Value]) -> int:
         [
             Characterisation(
                 mapping=row,
-                scheme_id=ids[each.scheme],
-                outcome=each.outcome.value,
-                stage=each.stage,
-                reason=each.reason.value,
-                text=each.text,
-                cycles=each.cycles,
-                counted=each.counted,
-                facts=[_fact_json(one) for one in each.facts],
-                doubts=list(each.doubts),
-                alternatives=[[list(uop) for uop in uops] for uops in each.alternatives],
-                runs=list(each.runs),
+                scheme_id=ids[value.scheme],
+                outcome=value.outcome.value,
+                stage=value.stage,
+                reason=value.reason.value,
+                text=value.text,
+                cycles=value.cycles,
+                counted=value.counted,
+                facts=[_fact_json(fact) for fact in value.facts],
+                doubts=list(value.doubts),
+                alternatives=[[list(uop) for uop in uops] for uops in value.alternatives],
+                runs=list(value.runs),
             )
-            for each in values
+            for value in values
         ],
         batch_size=BATCH,
     )
     witnesses = [
-        _witness_row(found.pk, witness, ids)
-        for found, each in zip(rows, values, strict=True)
-        for witness in each.witnesses
+        _witness_row(stored.pk, witness, ids)
+        for stored, value in zip(rows, values, strict=True)
+        for witness in value.witnesses
     ]
     WitnessRow.objects.bulk_create(witnesses, batch_size=BATCH)
     return len(witnesses)
@@ -144,8 +144,8 @@ _NUMBERS = (
 
 def _witness_row(characterisation: int, witness: Witness, ids: Mapping[str, int]) -> WitnessRow:
     numbers = {name: getattr(witness, name) for name in _NUMBERS}
-    blocker, seen = ids[witness.blocker], witness.seen.value
-    return WitnessRow(characterisation_id=characterisation, blocker_id=blocker, seen=seen, **numbers)
+    blocker, outcome = ids[witness.blocker], witness.seen.value
+    return WitnessRow(characterisation_id=characterisation, blocker_id=blocker, seen=outcome, **numbers)
 
 
 def load_characterisation(row: Characterisation, usage: Uops) -> Value:
@@ -161,8 +161,8 @@ def load_characterisation(row: Characterisation, usage: Uops) -> Value:
         usage=usage,
         cycles=row.cycles,
         counted=row.counted,
-        facts=tuple(_fact_of(told) for told in row.facts),
-        witnesses=tuple(witness_of(each, scheme) for each in witnesses),
+        facts=tuple(_fact_of(fact) for fact in row.facts),
+        witnesses=tuple(witness_of(witness, scheme) for witness in witnesses),
         doubts=tuple(row.doubts),
         alternatives=tuple(tuple((mask, count) for mask, count in uops) for uops in row.alternatives),
         runs=tuple(row.runs),
@@ -173,8 +173,8 @@ def witness_of(row: WitnessRow, scheme: str) -> Witness:
     """A stored witness as a value."""
     blocker = row.blocker.text
     numbers: dict[str, Any] = {name: getattr(row, name) for name in _NUMBERS}
-    base, tested = flooded(blocker, row.copies), flooded(blocker, row.copies, scheme)
-    return Witness(blocker=blocker, base=base, tested=tested, seen=Seen(row.seen), **numbers)
+    base, tested = flood_experiment(blocker, row.copies), flood_experiment(blocker, row.copies, scheme)
+    return Witness(blocker=blocker, base=base, tested=tested, seen=WitnessOutcome(row.seen), **numbers)
 
 
 def _fact_json(fact: VerdictFact) -> Json:
@@ -182,11 +182,11 @@ def _fact_json(fact: VerdictFact) -> Json:
     return {"terms": terms, "expected": fact.expected, "observed": fact.observed}
 
 
-def _fact_of(told: Json) -> VerdictFact:
-    return VerdictFact(Experiment.of(dict(told["terms"])), told["expected"], told["observed"])
+def _fact_of(fact: Json) -> VerdictFact:
+    return VerdictFact(Experiment.of(dict(fact["terms"])), fact["expected"], fact["observed"])
 
 
 def verdicts_of(row: PortMapping) -> list[tuple[str, str, str, str, str]]:
     """(scheme, stage, outcome, reason, the reason with its numbers) of every scheme asked for."""
-    found = Characterisation.objects.filter(mapping=row).order_by("id")
-    return list(found.values_list("scheme__text", "stage", "outcome", "reason", "text"))
+    rows = Characterisation.objects.filter(mapping=row).order_by("id")
+    return list(rows.values_list("scheme__text", "stage", "outcome", "reason", "text"))

@@ -49,7 +49,7 @@ from inference.storage.latencies import (
     latencies_of_schemes,
 )
 from inference.storage.mappings import load_mapping, load_part
-from inference.storage.names import free_name, free_or_refuse, hold_names
+from inference.storage.names import check_name_free, free_name, lock_names
 from inference.storage.rows import ids_of_schemes
 
 _AT_FULL_RATE = 1.2
@@ -57,7 +57,7 @@ _AT_FULL_RATE = 1.2
 
 
 @transaction.atomic
-def filled_in(
+def store_run_core_model(
     run: Run,
     machine: Machine,
     mapping: PortMappingRow | None,
@@ -71,7 +71,7 @@ def filled_in(
     """
     row = StoredCoreModel.objects.filter(run=run).first()
     if row is None:
-        hold_names(StoredCoreModel)
+        lock_names(StoredCoreModel)
         name = free_name(StoredCoreModel, run.name)
         row = StoredCoreModel(name=name, isa=machine.isa, machine=machine, run=run)
     row.mapping, row.latencies, row.front_end = mapping, latencies, front_end
@@ -113,10 +113,13 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     if row.mapping is not None:
         sources["ports and slots"] = row.mapping.name
         loop_code = loop_code_in(row.mapping.report)
-        same = _same_work(row.isa, texts)
-        wanted = None if texts is None else {*texts, *itertools.chain(*same.values())}
-        mapping, alone = _mapping(row.mapping, wanted, same), _alone(row.mapping, wanted, same)
-        if not same.keys().isdisjoint(mapping.usage):
+        equivalents = _equivalent_schemes(row.isa, texts)
+        needed_texts = None if texts is None else {*texts, *itertools.chain(*equivalents.values())}
+        mapping, alone = (
+            _mapping(row.mapping, needed_texts, equivalents),
+            _alone(row.mapping, needed_texts, equivalents),
+        )
+        if not equivalents.keys().isdisjoint(mapping.usage):
             sources["push, pop, accumulator forms, legacy SSE"] = "as what does their work"
     if row.latencies is not None:
         sources["latencies"] = row.latencies.name
@@ -149,18 +152,18 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     )
 
 
-def _same_work(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
+def _equivalent_schemes(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
     """{scheme: those that do its work} of schemes that cannot be measured themselves."""
     catalogue = code_target(isa.name).schemes
-    known = Q(text__in=catalogue.work_of_others) | Q(exclusion__startswith=LEGACY_SSE)
-    found = InstructionScheme.objects.filter(known, isa=isa)
+    has_equivalents = Q(text__in=catalogue.equivalent_schemes) | Q(exclusion__startswith=LEGACY_SSE)
+    schemes = InstructionScheme.objects.filter(has_equivalents, isa=isa)
     if texts is not None:
-        found = found.filter(text__in=texts)
-    return {text: catalogue.same_work(text) for text in found.values_list("text", flat=True)}
+        schemes = schemes.filter(text__in=texts)
+    return {text: catalogue.same_work(text) for text in schemes.values_list("text", flat=True)}
 
 
 def _mapping(
-    row: PortMappingRow, texts: Collection[str] | None, same: Mapping[str, Sequence[str]]
+    row: PortMappingRow, texts: Collection[str] | None, equivalents: Mapping[str, Sequence[str]]
 ) -> PortMapping:
     """With what has no µops of its own: schemes that were found to need no port, and those that are known by
     others that do the `same` work."""
@@ -172,30 +175,32 @@ def _mapping(
         mapping = load_part(row, {pk: text for text, pk in ids.items()})
         portless = portless.filter(scheme__in=ids.values())
     sums = dict.fromkeys(portless.values_list("scheme__text", flat=True), ())
-    return with_sums(mapping, {**sums, **same})
+    return with_sums(mapping, {**sums, **equivalents})
 
 
 def _alone(
-    row: PortMappingRow, texts: Collection[str] | None, same: Mapping[str, Sequence[str]]
+    row: PortMappingRow, texts: Collection[str] | None, equivalents: Mapping[str, Sequence[str]]
 ) -> dict[str, float]:
     """{scheme: cycles of one instance} of those that were measured, but whose ports were not found, and of
     those that do the `same` work as one of them."""
-    found = row.characterisations.filter(cycles__isnull=False).exclude(reason="")
-    found = found.exclude(_needs_no_port(row))
+    rows = row.characterisations.filter(cycles__isnull=False).exclude(reason="")
+    rows = rows.exclude(_needs_no_port(row))
     if texts is not None:
-        found = found.filter(scheme__text__in=texts)
-    listed = found.values_list("scheme__text", "cycles")
+        rows = rows.filter(scheme__text__in=texts)
+    listed = rows.values_list("scheme__text", "cycles")
     times = {text: cycles for text, cycles in listed if cycles is not None}
-    as_one = {text: times[first] for text, (first, *more) in same.items() if first in times and not more}
-    return {**as_one, **times}
+    single_equivalents = {
+        text: times[first] for text, (first, *more) in equivalents.items() if first in times and not more
+    }
+    return {**single_equivalents, **times}
 
 
 def _needs_no_port(row: PortMappingRow) -> Q:
     """Which characterisations say so: in words, or by delaying no flood and running as fast as can be."""
-    found = Q(reason=NotCharacterised.NO_PORTS)
+    condition = Q(reason=NotCharacterised.NO_PORTS)
     if row.r_max is not None:
-        found |= Q(reason=NotCharacterised.MISSING, cycles__lte=_AT_FULL_RATE / row.r_max)
-    return found
+        condition |= Q(reason=NotCharacterised.MISSING, cycles__lte=_AT_FULL_RATE / row.r_max)
+    return condition
 
 
 def fused_pairs(machine: int | None) -> frozenset[str] | None:
@@ -212,19 +217,19 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
     return front_end_limits(read_front_end(settled_readings(row)))
 
 
-def front_end_limits(found: FrontEnd) -> FrontEndLimits:
+def front_end_limits(front_end: FrontEnd) -> FrontEndLimits:
     """What core models have of a front end."""
-    capacity = found.number("loop_capacity")
+    capacity = front_end.number("loop_capacity")
     return FrontEndLimits(
-        slots=found.number("slots").value,
-        straight_instructions=found.number("straight_instructions").value,
-        straight_bytes=found.number("straight_bytes").value,
+        slots=front_end.number("slots").value,
+        straight_instructions=front_end.number("straight_instructions").value,
+        straight_bytes=front_end.number("straight_bytes").value,
         loop_capacity=None if capacity.at_least else capacity.value,
-        taken=found.number("taken").value,
-        nops=found.number("nops").value,
-        fused=_fused(found) if found.fusion else None,
-        by_length=found.straight_lengths,
-        kept_flags=found.number("kept_flags").value,
+        taken=front_end.number("taken").value,
+        nops=front_end.number("nops").value,
+        fused=_fused(front_end) if front_end.fusion else None,
+        by_length=front_end.straight_lengths,
+        kept_flags=front_end.number("kept_flags").value,
     )
 
 
@@ -255,15 +260,15 @@ def store_front_end(
     *,
     run: Run | None = None,
 ) -> MeasuredFrontEnd:
-    """A new row of what was timed, of what did not settle as well. Raises `NameTakenError`."""
-    free_or_refuse(MeasuredFrontEnd, name)
+    """A new row of what was timed, of what did not settle as well. Raises `NameInUseError`."""
+    check_name_free(MeasuredFrontEnd, name)
     return MeasuredFrontEnd.objects.create(
         name=name,
         isa=machine.isa,
         machine=machine,
         run=run,
         identity=identity,
-        readings=[_json(asked, reading) for asked, reading in readings],
+        readings=[_reading_json(code, reading) for code, reading in readings],
     )
 
 
@@ -274,15 +279,15 @@ def newest_front_end(machine: Machine, before: datetime) -> MeasuredFrontEnd | N
 
 def settled_readings(row: MeasuredFrontEnd) -> list[tuple[FrontEndCode, float]]:
     """What settled, as `read_front_end` wants it."""
-    return [(_code(one), one["cycles"]) for one in row.readings if one["cycles"] is not None]
+    return [(_reading_code(entry), entry["cycles"]) for entry in row.readings if entry["cycles"] is not None]
 
 
-def _json(asked: FrontEndCode, reading: CodeReading) -> Json:
-    code = asked.code
+def _reading_json(timed: FrontEndCode, reading: CodeReading) -> Json:
+    code = timed.code
     return {
-        "aspect": str(asked.aspect),
-        "name": asked.name,
-        "value": asked.value,
+        "aspect": str(timed.aspect),
+        "name": timed.name,
+        "value": timed.value,
         "code": code.code.hex(),
         "instructions": code.instructions,
         "loop": code.loop,
@@ -295,24 +300,24 @@ def _json(asked: FrontEndCode, reading: CodeReading) -> Json:
     }
 
 
-def _code(one: Json) -> FrontEndCode:
+def _reading_code(entry: Json) -> FrontEndCode:
     code = TimedCode(
-        bytes.fromhex(one["code"]),
-        one["instructions"],
-        loop=one["loop"],
-        copies=one["copies"],
-        registers=tuple(one["registers"].items()),
-        offset=one["offset"],
+        bytes.fromhex(entry["code"]),
+        entry["instructions"],
+        loop=entry["loop"],
+        copies=entry["copies"],
+        registers=tuple(entry["registers"].items()),
+        offset=entry["offset"],
     )
-    return FrontEndCode(Aspect(one["aspect"]), one["name"], one["value"], code)
+    return FrontEndCode(Aspect(entry["aspect"]), entry["name"], entry["value"], code)
 
 
 def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOverview:
     """What each port of a core model runs (a query, with its value `model` at hand)."""
     model = core_model_of(row) if model is None else model
-    described = () if model.mapping is None else model.mapping.usage
+    mapped_schemes = () if model.mapping is None else model.mapping.usage
     facts = row.isa.schemes.values_list("text", "mnemonic", "category", "memory")
-    kinds = {text: unit_class(text, *rest) for text, *rest in facts if text in described}
+    kinds = {text: unit_class(text, *columns) for text, *columns in facts if text in mapped_schemes}
     return core_overview(model, kinds, UNIT_CLASSES, STORES)
 
 

@@ -2,7 +2,7 @@
 
 ExchangeError               (inference.formats.problems)
 ├── UnknownNameError      no row has the name that was asked for
-├── NameTakenError        the name for something new belongs to something else
+├── NameInUseError        the name for something new belongs to something else
 ├── MissingSchemesError   values name schemes that the instruction set lacks
 └── RefusedError          a file with problems was to be imported
 """
@@ -27,7 +27,7 @@ class UnknownNameError(ExchangeError):
         super().__init__(f"there is no {kind} named {name!r}: {hint}")
 
 
-class NameTakenError(ExchangeError):
+class NameInUseError(ExchangeError):
     """A new row cannot have this name; `suggestion` is free."""
 
     def __init__(self, kind: str, name: str, suggestion: str) -> None:
@@ -43,8 +43,8 @@ class MissingSchemesError(ExchangeError):
     def __init__(self, isa: str, schemes: Iterable[str]) -> None:
         self.isa = isa
         self.schemes = tuple(sorted(set(schemes)))
-        shown = "; ".join(self.schemes[:5]) + (" …" if len(self.schemes) > 5 else "")
-        super().__init__(f"{len(self.schemes)} scheme(s) are not in the instruction set {isa}: {shown}")
+        listed = "; ".join(self.schemes[:5]) + (" …" if len(self.schemes) > 5 else "")
+        super().__init__(f"{len(self.schemes)} scheme(s) are not in the instruction set {isa}: {listed}")
 
 
 class RefusedError(ExchangeError):

@@ -52,7 +52,7 @@ class Predictions:
     without a prediction, or with one of 0 cycles where the unit is instructions per cycle.
     """
 
-    kept: Int64s
+    ids: Int64s
     measured: Floats
     predicted: Floats
     skipped: int
@@ -66,7 +66,7 @@ class Predictions:
     def heat_map(self) -> HeatMap:
         return heat_map(self.measured, self.predicted)
 
-    def worked_out(self) -> Self:
+    def with_cached_properties(self) -> Self:
         """Itself, its scores and its heat map computed now: not in the transaction that stores them."""
         _ = self.scores, self.heat_map
         return self
@@ -84,8 +84,8 @@ def compare_chunks(
     model: ThroughputModel, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
     """The same for measurements that are streamed already; `residuals` get to see it."""
-    return _together(
-        _beside(chunk, predicted_cycles(model, chunk.table), unit, residuals) for chunk in chunks
+    return _concatenated(
+        _chunk_predictions(chunk, predicted_cycles(model, chunk.table), unit, residuals) for chunk in chunks
     )
 
 
@@ -97,9 +97,9 @@ def compare_tool(experiment_set: ExperimentSet, tool: str, unit: Unit) -> Predic
         for chunk in set_chunks(experiment_set, answers=True):
             tools.update(dict.fromkeys(chunk.answers))
             nothing = np.full(len(chunk.ids), np.nan)
-            yield _beside(chunk, chunk.answers.get(tool, nothing), unit)
+            yield _chunk_predictions(chunk, chunk.answers.get(tool, nothing), unit)
 
-    predictions = _together(parts())
+    predictions = _concatenated(parts())
     if tool not in tools:
         raise UnknownNameError(f"tool with answers in {experiment_set.name!r}", tool, list(tools)[:3])
     return predictions
@@ -126,21 +126,23 @@ def chunk_of(measured: Sequence[Measured]) -> Chunk:
     )
 
 
-def _beside(chunk: Chunk, cycles: Floats, unit: Unit, residuals: Residuals | None = None) -> Predictions:
+def _chunk_predictions(
+    chunk: Chunk, cycles: Floats, unit: Unit, residuals: Residuals | None = None
+) -> Predictions:
     points = compared(chunk.cycles, chunk.table.lengths, cycles, unit)
     if residuals is not None:
         residuals.add(chunk.table, points.at, points.reference, points.predicted)
     return Predictions(chunk.ids[points.at], points.reference, points.predicted, chunk.read - len(points))
 
 
-def _together(parts: Iterable[Predictions]) -> Predictions:
+def _concatenated(parts: Iterable[Predictions]) -> Predictions:
     nothing = Predictions(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0)
-    found = [nothing, *parts]
+    predictions = [nothing, *parts]
     return Predictions(
-        kept=np.concatenate([part.kept for part in found]),
-        measured=np.concatenate([part.measured for part in found]),
-        predicted=np.concatenate([part.predicted for part in found]),
-        skipped=sum(part.skipped for part in found),
+        ids=np.concatenate([part.ids for part in predictions]),
+        measured=np.concatenate([part.measured for part in predictions]),
+        predicted=np.concatenate([part.predicted for part in predictions]),
+        skipped=sum(part.skipped for part in predictions),
     )
 
 
@@ -228,7 +230,7 @@ def evaluated_chunks(evaluation: Evaluation) -> Iterator[Chunk]:
 
 
 @lru_cache(maxsize=16)
-def _errors_anew(pk: int, _computed: datetime) -> tuple[SchemeError, ...]:
+def _recomputed_errors(pk: int, _computed: datetime) -> tuple[SchemeError, ...]:
     related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
     evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
     residuals = Residuals()
@@ -239,15 +241,17 @@ def _errors_anew(pk: int, _computed: datetime) -> tuple[SchemeError, ...]:
 
 Errors = Mapping[str, SchemeError]
 _Key = tuple[int, datetime]
-_REMEMBERED = 128  # evaluations, of some thousand schemes each
-_known: OrderedDict[_Key, Errors | None] = OrderedDict()
+_CACHE_SIZE = 128  # evaluations, of some thousand schemes each
+_errors_cache: OrderedDict[_Key, Errors | None] = OrderedDict()
 _lock = threading.Lock()
 
 
 def residuals_in(evaluation: Evaluation) -> tuple[SchemeError, ...]:
     """One entry per scheme, the largest error first; reckoned anew where none were stored."""
     stored = stored_residuals([evaluation]).get(evaluation.pk)
-    return _errors_anew(evaluation.pk, evaluation.computed) if stored is None else tuple(stored.values())
+    return (
+        _recomputed_errors(evaluation.pk, evaluation.computed) if stored is None else tuple(stored.values())
+    )
 
 
 def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
@@ -256,20 +260,20 @@ def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
     Only this part of the stored lists is read, and it is remembered per process: an evaluation that is made
     again has another date.
     """
-    wanted = {(each.pk, each.computed): each.pk for each in evaluations}
+    keys = {(evaluation.pk, evaluation.computed): evaluation.pk for evaluation in evaluations}
     with _lock:
-        found = {key: _known[key] for key in wanted if key in _known}
-    missing = {key: pk for key, pk in wanted.items() if key not in found}
+        errors_by_key = {key: _errors_cache[key] for key in keys if key in _errors_cache}
+    missing = {key: pk for key, pk in keys.items() if key not in errors_by_key}
     if missing:
         rows = Evaluation.objects.filter(pk__in=missing.values())
-        told = dict(rows.values_list("pk", "heat_map__listing__schemes"))
-        fresh = {key: _errors(told.get(pk)) for key, pk in missing.items()}
-        found |= fresh
+        listings = dict(rows.values_list("pk", "heat_map__listing__schemes"))
+        fresh = {key: _errors(listings.get(pk)) for key, pk in missing.items()}
+        errors_by_key |= fresh
         with _lock:
-            _known.update(fresh)
-            while len(_known) > _REMEMBERED:
-                _known.popitem(last=False)
-    return {wanted[key]: errors for key, errors in found.items() if errors is not None}
+            _errors_cache.update(fresh)
+            while len(_errors_cache) > _CACHE_SIZE:
+                _errors_cache.popitem(last=False)
+    return {keys[key]: errors for key, errors in errors_by_key.items() if errors is not None}
 
 
 @dataclass(frozen=True)
@@ -284,21 +288,21 @@ def residuals_of(mappings: Iterable[int], texts: Collection[str]) -> dict[tuple[
     """By mapping and scheme: the error in the evaluation with most experiments of it, as far as stored."""
     rows = Evaluation.objects.filter(mapping__in=list(mappings), unit=Evaluation.Unit.CYCLES)
     evaluations = {row.pk: row for row in rows.select_related("experiment_set").defer("heat_map")}
-    found: dict[tuple[int, str], SchemeResidual] = {}
+    residuals: dict[tuple[int, str], SchemeResidual] = {}
     stored = stored_residuals(evaluations.values())
     for pk, evaluation in evaluations.items():
         for error in filter(None, map(stored.get(pk, {}).get, texts)):
             key = (evaluation.mapping_id or 0, error.scheme)
-            if key not in found or error.n > found[key].error.n:
-                found[key] = SchemeResidual(error, evaluation)
-    return found
+            if key not in residuals or error.n > residuals[key].error.n:
+                residuals[key] = SchemeResidual(error, evaluation)
+    return residuals
 
 
-def _errors(told: list[list[object]] | None) -> Errors | None:
-    return None if told is None else {each.scheme: each for each in schemes_from(told)}
+def _errors(rows: list[list[object]] | None) -> Errors | None:
+    return None if rows is None else {error.scheme: error for error in schemes_from(rows)}
 
 
-_LOOKED_UP = 2000  # rows per query: the ids of a query are bounded
+_IDS_PER_QUERY = 2000  # rows per query: the ids of a query are bounded
 
 
 def held_out_of(run: Run) -> Iterator[Chunk]:
@@ -311,9 +315,9 @@ def held_out_of(run: Run) -> Iterator[Chunk]:
     sets = list(ExperimentSet.objects.filter(pk__in=config["source"]["datasets"]))
     if len(sets) < len(config["source"]["datasets"]):
         return
-    never = config.get("never_held_out", 0)  # runs of before held out of all experiments
-    ids = held_out_rows(sets, config["schemes"], config["held_out"], config["seed"], never)
-    for part in np.split(ids, range(_LOOKED_UP, len(ids), _LOOKED_UP)):
+    never_held_out = config.get("never_held_out", 0)  # runs of before held out of all experiments
+    ids = held_out_rows(sets, config["schemes"], config["held_out"], config["seed"], never_held_out)
+    for part in np.split(ids, range(_IDS_PER_QUERY, len(ids), _IDS_PER_QUERY)):
         rows = Measurement.objects.filter(pk__in=part.tolist())
         yield from usable_chunks(rows, sets[0].isa, answers=True)
 

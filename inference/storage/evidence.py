@@ -14,9 +14,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from inference.core.cegar import REASONS, CegarResult, CegarSettings, Determinacy, Hidden, Unexplained
-from inference.core.cegar.events import ClashFound, StoredTerms
+from inference.core.cegar.events import ClashEvent, StoredTerms
 from inference.core.events import Amount, Count, RMax, Uop, adapter, stored_as
-from inference.core.judging.words import AllowedWord
+from inference.core.judging.claims import AllowedWord
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 
@@ -25,7 +25,7 @@ KEY = "cegar"
 
 
 def _check_clash(clash: Json) -> Json:
-    ClashFound.read(clash, strict=True)
+    ClashEvent.read(clash, strict=True)
     return clash
 
 
@@ -43,7 +43,7 @@ StoredUnexplained = Annotated[
 
 
 @dataclass(frozen=True)
-class AskedExperiment:
+class MeasuredExperiment:
     """An experiment that was measured, and what came out: `cycles` is None without a usable number."""
 
     experiment: Annotated[StoredTerms, Field(alias="terms")]
@@ -52,7 +52,7 @@ class AskedExperiment:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class AlternativeUops:
     """µops that a scheme has in some alternatives instead; `reasons` why no experiment decides."""
 
     uops: Uops
@@ -66,11 +66,11 @@ class UndeterminedScheme:
 
     scheme: str
     uops: Uops
-    elsewhere: tuple[Elsewhere, ...]
+    alternatives: tuple[AlternativeUops, ...]
 
 
 @dataclass(frozen=True)
-class Other:
+class AlternativeMapping:
     """An alternative as far as it differs from the result: {scheme: µops}, and why it cannot be excluded."""
 
     usage: Mapping[str, tuple[Uop, ...]]
@@ -89,9 +89,9 @@ class Evidence:
 
     verdict: Determinacy
     limit: str
-    asked: Annotated[tuple[AskedExperiment, ...], Field(alias="experiments")]
-    others: Annotated[tuple[Other, ...], Field(alias="alternatives")]
-    more_others: Annotated[bool, Field(alias="more_alternatives")]
+    experiments: tuple[MeasuredExperiment, ...]
+    alternatives: tuple[AlternativeMapping, ...]
+    more_alternatives: bool
     clashes: tuple[Annotated[Json, AfterValidator(_check_clash)], ...]
     counter_examples: Count
     solver: str
@@ -107,10 +107,10 @@ class Evidence:
     @classmethod
     def of(cls, report: Json) -> Evidence | None:
         """From a mapping's report; None for a mapping that was found in another way."""
-        told = report.get(KEY)
-        if told is None:
+        entry = report.get(KEY)
+        if entry is None:
             return None
-        evidence: Evidence = adapter(cls).validate_python(told, strict=False)
+        evidence: Evidence = adapter(cls).validate_python(entry, strict=False)
         return evidence
 
     @property
@@ -120,17 +120,22 @@ class Evidence:
 
     def doubts(self, mapping: PortMapping) -> list[UndeterminedScheme]:
         """The schemes that are not determined in the mapping that this belongs to, sorted."""
-        found = []
-        for scheme in sorted({scheme for other in self.others for scheme in other.usage}):
-            counted = Counter(other.usage[scheme] for other in self.others if scheme in other.usage)
-            elsewhere = tuple(
-                Elsewhere(uops, number, self._reasons(scheme, uops)) for uops, number in counted.most_common()
+        undetermined = []
+        for scheme in sorted({scheme for alternative in self.alternatives for scheme in alternative.usage}):
+            occurrences = Counter(
+                alternative.usage[scheme] for alternative in self.alternatives if scheme in alternative.usage
             )
-            found.append(UndeterminedScheme(scheme, mapping.usage.get(scheme, ()), elsewhere))
-        return found
+            elsewhere = tuple(
+                AlternativeUops(uops, number, self._reasons(scheme, uops))
+                for uops, number in occurrences.most_common()
+            )
+            undetermined.append(UndeterminedScheme(scheme, mapping.usage.get(scheme, ()), elsewhere))
+        return undetermined
 
     def _reasons(self, scheme: str, uops: Uops) -> tuple[str, ...]:
-        fitting = (other.reason for other in self.others if other.usage.get(scheme) == uops)
+        fitting = (
+            alternative.reason for alternative in self.alternatives if alternative.usage.get(scheme) == uops
+        )
         return tuple(dict.fromkeys(fitting))
 
 
@@ -141,30 +146,30 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
         "limit": result.limit,
         "experiments": [
             {
-                "terms": [list(term) for term in each.experiment.terms],
-                "cycles": each.cycles if each.usable else None,
-                "state": each.state.value,
+                "terms": [list(term) for term in entry.experiment.terms],
+                "cycles": entry.cycles if entry.usable else None,
+                "state": entry.state.value,
             }
-            for each in result.experiments
+            for entry in result.experiments
         ],
         "alternatives": [
             {
                 "usage": {
-                    scheme: [list(pair) for pair in each.mapping.usage[scheme]] for scheme in each.differing
+                    scheme: [list(pair) for pair in entry.mapping.usage[scheme]] for scheme in entry.differing
                 },
-                "hidden": each.hidden.value,
+                "hidden": entry.hidden.value,
             }
-            for each in result.alternatives
+            for entry in result.alternatives
         ],
         "more_alternatives": result.more_alternatives,
-        "clashes": [ClashFound.of(clash).payload() for clash in result.clashes],
+        "clashes": [ClashEvent.of(clash).payload() for clash in result.clashes],
         "unexplained": [
             {
-                "terms": [list(term) for term in each.experiment.terms],
-                "cycles": each.cycles,
-                "predicted": each.predicted,
+                "terms": [list(term) for term in entry.experiment.terms],
+                "cycles": entry.cycles,
+                "predicted": entry.predicted,
             }
-            for each in result.unexplained
+            for entry in result.unexplained
         ],
         "counter_examples": result.counter_examples,
         "solver": result.solver,
@@ -198,10 +203,10 @@ def _verdict(evidence: Evidence, word: AllowedWord | None) -> str:
     if evidence.verdict is Determinacy.UNPROVEN:
         why = evidence.limit or "the search was cut off"
         return f"Other port mappings may explain the measurements as well: {why}."
-    if evidence.reason and not evidence.others:
+    if evidence.reason and not evidence.alternatives:
         return f"Other port mappings explain the measurements as well: {evidence.reason}."
-    schemes = {scheme for other in evidence.others for scheme in other.usage}
-    number, more = len(evidence.others), " or more" if evidence.more_others else ""
+    schemes = {scheme for alternative in evidence.alternatives for scheme in alternative.usage}
+    number, more = len(evidence.alternatives), " or more" if evidence.more_alternatives else ""
     mappings = "port mapping explains" if number == 1 and not more else "port mappings explain"
     noun = "scheme" if len(schemes) == 1 else "schemes"
     return (

@@ -14,7 +14,7 @@ from inference.core.protocols import Json
 from inference.formats.core_model_json import core_model_json, core_model_text
 from inference.formats.exegesis_reading import LATENCY, THROUGHPUT, UOPS, LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import write_experiment_csv
-from inference.formats.exported import (
+from inference.formats.exports import (
     ExportedCore,
     ExportedMapping,
     exported_core,
@@ -28,7 +28,7 @@ from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import Provenance
-from inference.formats.quoting import one_line_each
+from inference.formats.quoting import json_by_line
 from inference.formats.uops_info_xml_writing import write_core_xml, write_uops_info_xml
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes
@@ -40,7 +40,7 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.storage.core_models import core_model_of, overview_of, unsettled_kinds
-from inference.storage.exported import evidence_of, exported, provenance_of, tool_names_of
+from inference.storage.export_values import evidence_of, exported_mapping, provenance_of, tool_names_of
 from inference.storage.judging import conflicts_of
 from inference.storage.mappings import load_mapping, load_resource_mapping
 from inference.storage.rows import measured_in_parts, tools_of
@@ -155,24 +155,25 @@ def _mapping_json(row: PortMapping) -> str:
     document = write_mapping_json(
         load_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
-    return one_line_each({**document, "provenance": _provenance(row)}, long="usage")
+    return json_by_line({**document, "provenance": _provenance(row)}, long="usage")
 
 
 def _mapping3(row: PortMapping) -> str:
     document = write_mapping3(row.name, load_mapping(row))
-    return one_line_each({**document, "provenance": _provenance(row)}, long="assignment")
+    return json_by_line({**document, "provenance": _provenance(row)}, long="assignment")
 
 
 def _provenance(row: PortMapping) -> Json:
     """The head of a file without a place for remarks on schemes, with what other results say instead."""
     conflicts = {
-        scheme: [each.words for each in found] for (_, scheme), found in conflicts_of([row.pk]).items()
+        scheme: [conflict.words for conflict in texts]
+        for (_, scheme), texts in conflicts_of([row.pk]).items()
     }
     return {**provenance_of(row).as_json(), **({NOT_SETTLED: conflicts} if conflicts else {})}
 
 
 def _llvm_td(row: PortMapping) -> str:
-    mapping = exported(row)
+    mapping = exported_mapping(row)
     return write_llvm_td(mapping, opcodes_of(mapping))
 
 
@@ -180,7 +181,7 @@ def _resource_json(row: ResourceMapping) -> str:
     document = write_resource_json(
         load_resource_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
-    return one_line_each({**document, "provenance": provenance_of(row).as_json()}, long="loads")
+    return json_by_line({**document, "provenance": provenance_of(row).as_json()}, long="loads")
 
 
 def _diagram(row: StoredCoreModel) -> str:
@@ -193,8 +194,10 @@ def _kinds_csv(row: StoredCoreModel) -> str:
 
 def _core_model_json(row: StoredCoreModel) -> str:
     model = core_model_of(row)
-    told = core_model_json(model, name=row.name, isa=row.isa.name, note=row.note, port_names=row.port_names)
-    return core_model_text(told)
+    document = core_model_json(
+        model, name=row.name, isa=row.isa.name, note=row.note, port_names=row.port_names
+    )
+    return core_model_text(document)
 
 
 def _experiment_csv(row: ExperimentSet) -> str:
@@ -252,13 +255,14 @@ MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
     "csv": Export(
         "scheme table (CSV)",
         *_CSV,
-        lambda row: write_mapping_csv(exported(row)),
+        lambda row: write_mapping_csv(exported_mapping(row)),
         "for spreadsheets and scripts",
     ),
     "uops-info": _uops_info(
-        lambda row: write_uops_info_xml(exported(row)), "for tools that read instructions.xml; imports again"
+        lambda row: write_uops_info_xml(exported_mapping(row)),
+        "for tools that read instructions.xml; imports again",
     ),
-    "osaca": _osaca(lambda row: write_osaca_yaml(exported(row))),
+    "osaca": _osaca(lambda row: write_osaca_yaml(exported_mapping(row))),
     "llvm": _llvm(_llvm_td),
 }
 RESOURCE_EXPORTS: Mapping[str, Export[ResourceMapping]] = {

@@ -14,9 +14,9 @@ from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import FileContent, ParsedFile, read
+from inference.formats.imported_explanation import ImportedExplanation, explanation_of
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import AnyNames, Names, Parsed, resolve
 from inference.formats.problems import ExchangeError
@@ -28,17 +28,17 @@ from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import code_isa_row, likely_isa, new_isa, vocabulary
 from inference.storage.latencies import store_parsed_latencies
 from inference.storage.mappings import SOURCE_LENGTH, store_mapping, store_resource_mapping
-from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
-from inference.storage.rows import keep_summary, load_measurements, store_measurements
+from inference.storage.names import NAME_LIMIT, check_name_free, free_name
+from inference.storage.rows import load_measurements, store_measurements, store_summary
 
-LISTED = 50
+MOST_LISTED = 50
 """Problems of rows that were left out that the set keeps in words."""
 MEASURED_IN = "measured_in"
 """Where a mapping's report has the ids of the experiment sets that were named as its evidence."""
 
-MadeRow = ExperimentSet | PortMapping | ResourceMapping | LatencySet
+ImportedRow = ExperimentSet | PortMapping | ResourceMapping | LatencySet
 """What a file can become."""
-_MODELS: dict[FileContent | None, type[MadeRow]] = {
+_MODELS: dict[FileContent | None, type[ImportedRow]] = {
     FileContent.MAPPING: PortMapping,
     FileContent.RESOURCES: ResourceMapping,
     FileContent.LATENCIES: LatencySet,
@@ -62,11 +62,11 @@ class Preview:
     explanation: ImportedExplanation | None = None
     evidence: tuple[ExperimentSet, ...] = ()
     microarchitecture: str = ""
-    taken: Mapping[str, str] = field(default_factory=dict)
+    substitutes: Mapping[str, str] = field(default_factory=dict)
     leave_out: bool = False
 
     @property
-    def model(self) -> type[MadeRow]:
+    def model(self) -> type[ImportedRow]:
         """What an import would make."""
         return _MODELS.get(self.parsed.content, ExperimentSet)
 
@@ -83,34 +83,34 @@ class Preview:
     @property
     def making(self) -> Json:
         """What its owner decided, as its set will tell it; {} where the file was taken as it is."""
-        told: Json = {}
+        making: Json = {}
         if self.leave_out and self.parsed.broken:
-            told["rows_left_out"] = self.parsed.broken
-            told["why"] = self.parsed.lines()[:LISTED]
-        if self.taken:
-            told["names_taken"] = dict(self.taken)
-        return told
+            making["rows_left_out"] = self.parsed.broken
+            making["why"] = self.parsed.lines()[:MOST_LISTED]
+        if self.substitutes:
+            making["names_taken"] = dict(self.substitutes)
+        return making
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What an import has made, and how many measurements or schemes it has."""
 
-    row: MadeRow
+    row: ImportedRow
     rows: int
     isa: ISA
-    isa_made: bool
+    is_new_isa: bool
 
 
 class Choices(TypedDict, total=False):
     """What is decided about a file besides its unit and which part of it; see `preview_of`."""
 
     isa: ISA | None
-    founding: str
+    new_isa_name: str
     names: NameList | None
     rejects: Sequence[Rejects]
     evidence: Sequence[ExperimentSet]
-    taken: Mapping[str, str] | None
+    substitutes: Mapping[str, str] | None
     take_nearest: bool
     leave_out: bool
 
@@ -135,15 +135,15 @@ def preview_of(
     reading: ParsedFile,
     *,
     isa: ISA | None = None,
-    founding: str = "",
+    new_isa_name: str = "",
     names: NameList | None = None,
     rejects: Sequence[Rejects] = (),
     evidence: Sequence[ExperimentSet] = (),
-    taken: Mapping[str, str] | None = None,
+    substitutes: Mapping[str, str] | None = None,
     take_nearest: bool = False,
     leave_out: bool = False,
 ) -> Preview:
-    """Look a file's names up in an instruction set: the given one, a new one `founding`, or the likely one.
+    """Look a file's names up in an instruction set: the given one, a new one `new_isa_name`, or the likely one.
 
     `names` are scheme names for the instructions of a Palmed file, see `name_list_of`; `rejects` what the
     runs rejected of which the file is the result, one list each, see `rejects_of`; `evidence` experiment sets
@@ -156,57 +156,61 @@ def preview_of(
         reading = reading.translated(names)
     if rejects:
         reading = replace(reading, document=with_rejects(reading.document, rejects))
-    if isa is None and not founding:
+    if isa is None and not new_isa_name:
         isa = likely_isa(reading.scheme_names, reading.document.facts) or _default_isa()
-    known: Names = AnyNames() if isa is None or founding else vocabulary(isa)
-    taken = dict(taken or {})
-    if taken and founding:
+    names_of_isa: Names = AnyNames() if isa is None or new_isa_name else vocabulary(isa)
+    substitutes = dict(substitutes or {})
+    if substitutes and new_isa_name:
         raise ExchangeError("a new instruction set knows all names of its file: none is taken for another")
-    _check_taken(taken, known)
-    parsed = resolve(reading, known, taken=taken, leave_out=leave_out)
+    _check_substitutes(substitutes, names_of_isa)
+    parsed = resolve(reading, names_of_isa, substitutes=substitutes, leave_out=leave_out)
     if take_nearest and parsed.unknown:
-        taken |= {each.name: each.nearest[0] for each in parsed.unknown if each.nearest}
-        parsed = resolve(reading, known, taken=taken, leave_out=leave_out)
-    seen = Preview(
+        substitutes |= {
+            unknown_name.name: unknown_name.nearest[0]
+            for unknown_name in parsed.unknown
+            if unknown_name.nearest
+        }
+        parsed = resolve(reading, names_of_isa, substitutes=substitutes, leave_out=leave_out)
+    result = Preview(
         parsed,
-        None if founding else isa,
-        founding,
+        None if new_isa_name else isa,
+        new_isa_name,
         _name(parsed),
         evidence=tuple(evidence),
-        microarchitecture=reading.wanted,
-        taken={name: text for name, text in taken.items() if name in reading.scheme_names},
+        microarchitecture=reading.part,
+        substitutes={name: text for name, text in substitutes.items() if name in reading.scheme_names},
         leave_out=leave_out,
     )
     if parsed.mapping is not None and parsed.verdicts:
-        return replace(seen, explanation=_explanation(seen, known, rejects))
-    if seen.acceptable and (rejects or evidence):
+        return replace(result, explanation=_explanation(result, names_of_isa, rejects))
+    if result.acceptable and (rejects or evidence):
         raise ExchangeError(
             f"{reading.file_name} has no verdicts on schemes, to which rejects or evidence could belong"
         )
-    return seen
+    return result
 
 
-def _check_taken(taken: Mapping[str, str], known: Names) -> None:
-    for name, text in taken.items():
+def _check_substitutes(substitutes: Mapping[str, str], known: Names) -> None:
+    for name, text in substitutes.items():
         if known.resolve(text) is None:
             raise ExchangeError(
                 f"{name!r} cannot be taken for {text!r}: the instruction set has no such scheme"
             )
 
 
-def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> ImportedExplanation:
-    parsed = seen.parsed
+def _explanation(preview: Preview, known: Names, rejects: Sequence[Rejects]) -> ImportedExplanation:
+    parsed = preview.parsed
     assert parsed.mapping is not None
-    named = {name for each in rejects for name in each}
-    named |= {name for each in rejects for why in each.values() for name in quoted_names(why)}
-    found = ((name, known.resolve(name)) for name in sorted(named))
-    schemes = {name: text for name, text in found if text is not None}
+    quoted = {name for run in rejects for name in run}
+    quoted |= {name for run in rejects for why in run.values() for name in quoted_names(why)}
+    resolved = ((name, known.resolve(name)) for name in sorted(quoted))
+    schemes = {name: text for name, text in resolved if text is not None}
     measured: list[Measured] = []
-    for experiment_set in seen.evidence:
-        if experiment_set.isa != seen.isa:
+    for experiment_set in preview.evidence:
+        if experiment_set.isa != preview.isa:
             raise ExchangeError(
                 f"{experiment_set.name!r} has measurements of {experiment_set.isa.name}, which cannot be "
-                f"evidence for a mapping of {seen.new_isa if seen.isa is None else seen.isa.name}"
+                f"evidence for a mapping of {preview.new_isa if preview.isa is None else preview.isa.name}"
             )
         measured += load_measurements(experiment_set)
     return explanation_of(parsed.mapping, parsed.verdicts, rejects, schemes, measured)
@@ -221,35 +225,35 @@ def _default_isa() -> ISA:
 
 
 def _name(parsed: Parsed) -> str:
-    said = parsed.facts.get("name")
-    stem = said if isinstance(said, str) and said.strip() else PurePath(parsed.file_name).stem
+    stated = parsed.facts.get("name")
+    stem = stated if isinstance(stated, str) and stated.strip() else PurePath(parsed.file_name).stem
     return stem.strip()[:NAME_LIMIT] or "import"
 
 
 @transaction.atomic
-def commit(seen: Preview, name: str, *, note: str = "", run: Run | None = None) -> Imported:
+def commit(preview: Preview, name: str, *, note: str = "", run: Run | None = None) -> ImportResult:
     """Store a previewed file under a name, all of it or nothing.
 
-    Raises `RefusedError` for a file with problems, `NameTakenError` for a name in use, and `ExchangeError`
+    Raises `RefusedError` for a file with problems, `NameInUseError` for a name in use, and `ExchangeError`
     for one that no row can have.
     """
-    parsed = seen.parsed
-    if not seen.acceptable or parsed.format is None:
+    parsed = preview.parsed
+    if not preview.acceptable or parsed.format is None:
         raise RefusedError(
             f"{parsed.file_name} has {count_of(parsed.problem_count, 'problem')}; nothing was imported"
         )
     source = f"{PurePath(parsed.file_name).name}, {parsed.format.title}"[:SOURCE_LENGTH]
-    free_or_refuse(seen.model, name)
-    isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200], parsed.features)
-    row, rows = _store(seen, isa, name, source, note, run)
-    return Imported(row, rows, isa, seen.isa is None)
+    check_name_free(preview.model, name)
+    isa = preview.isa or new_isa(preview.new_isa, parsed.schemes, source[:200], parsed.features)
+    row, rows = _store(preview, isa, name, source, note, run)
+    return ImportResult(row, rows, isa, preview.isa is None)
 
 
 def _store(
-    seen: Preview, isa: ISA, name: str, source: str, note: str, run: Run | None
-) -> tuple[MadeRow, int]:
+    preview: Preview, isa: ISA, name: str, source: str, note: str, run: Run | None
+) -> tuple[ImportedRow, int]:
     """The new row, and how many rows of the file are in it."""
-    parsed = seen.parsed
+    parsed = preview.parsed
     if parsed.latencies:
         latencies = store_parsed_latencies(parsed, isa, name, source=source, note=note, run=run)
         return latencies, len(parsed.latencies)
@@ -260,7 +264,7 @@ def _store(
         )
         return resources, len(parsed.resources.loads)
     if parsed.mapping is not None:
-        report = _mapping_report(seen)
+        report = _mapping_report(preview)
         mapping = store_mapping(
             name,
             isa,
@@ -270,8 +274,8 @@ def _store(
             report=report,
             note=note,
         )
-        if seen.explanation is not None:
-            store_characterisations(mapping, seen.explanation.characterisations)
+        if preview.explanation is not None:
+            store_characterisations(mapping, preview.explanation.characterisations)
         return mapping, len(parsed.schemes)
     row = ExperimentSet.objects.create(
         name=name,
@@ -280,19 +284,19 @@ def _store(
         run=run,
         origin=ExperimentSet.Origin.UPLOAD,
         source=source,
-        making=seen.making,
+        making=preview.making,
     )
     stored = store_measurements(row, parsed.measured)
-    keep_summary(row)
+    store_summary(row)
     return row, stored
 
 
-def _mapping_report(seen: Preview) -> dict[str, Any]:
+def _mapping_report(preview: Preview) -> dict[str, Any]:
     """What the pages of an imported port mapping tell beside it."""
-    report = _report_of(seen.parsed)
-    if seen.explanation is not None:
-        report[KEY] = seen.explanation.report
-        report[MEASURED_IN] = [each.pk for each in seen.evidence]
+    report = _report_of(preview.parsed)
+    if preview.explanation is not None:
+        report[KEY] = preview.explanation.report
+        report[MEASURED_IN] = [experiment_set.pk for experiment_set in preview.evidence]
     return report
 
 

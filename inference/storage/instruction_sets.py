@@ -24,7 +24,7 @@ from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
 from inference.isa.targets import DEFAULT, code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
-from inference.storage.names import free_or_refuse
+from inference.storage.names import check_name_free
 from inference.storage.rows import BATCH, portions, scheme_ids
 
 
@@ -49,7 +49,7 @@ def core_of(machine: Machine) -> Microarchitecture | None:
     return code_target(machine.isa.name).schemes.core_of(machine.facts)
 
 
-GONE = "the source no longer has this scheme"
+NOT_IN_SOURCE = "the source no longer has this scheme"
 _FIELDS = (
     "mnemonic",
     "extension",
@@ -78,12 +78,12 @@ def store_isa(name: str, schemes: Iterable[Scheme], source: str) -> ISA:
         rows, batch_size=BATCH, update_conflicts=True, unique_fields=["isa", "text"], update_fields=_FIELDS
     )
     texts = {row.text for row in rows}
-    gone = [row_id for text, row_id in scheme_ids(isa).items() if text not in texts]
-    for ids in portions(gone, BATCH):
+    removed = [row_id for text, row_id in scheme_ids(isa).items() if text not in texts]
+    for ids in portions(removed, BATCH):
         batch = isa.schemes.filter(id__in=ids)
         batch.filter(terms=None, usages=None, resource_loads=None).delete()
-        batch.update(exclusion=GONE, starter=False)
-    _tell_planner()
+        batch.update(exclusion=NOT_IN_SOURCE, starter=False)
+    _update_statistics()
     return isa
 
 
@@ -126,12 +126,12 @@ BYTES_AT_ONCE = 2 * 2**20
 def load_document(content: bytes) -> ISA:
     """An instruction set from a document in the public format, made or updated. Raises `ExchangeError`."""
     try:
-        found = read_instruction_set(content)
+        document = read_instruction_set(content)
     except InstructionSetError as error:
         raise ExchangeError(f"no instruction set: {error}") from error
-    if found.name in SUPPLIED:
-        raise ExchangeError(f"{found.name} comes with this software: give the document another name")
-    return store_isa(found.name, found.schemes, found.source)
+    if document.name in SUPPLIED:
+        raise ExchangeError(f"{document.name} comes with this software: give the document another name")
+    return store_isa(document.name, document.schemes, document.source)
 
 
 @transaction.atomic
@@ -139,9 +139,9 @@ def new_isa(
     name: str, texts: Iterable[str], source: str, features: Mapping[str, Features] | None = None
 ) -> ISA:
     """An instruction set of which the scheme texts are known, and of some the features; raises
-    `NameTakenError`.
+    `NameInUseError`.
     """
-    free_or_refuse(ISA, name)
+    check_name_free(ISA, name)
     isa = ISA.objects.create(name=name, source=source)
     add_schemes(isa, texts, features or {})
     return isa
@@ -154,10 +154,10 @@ def add_schemes(isa: ISA, texts: Iterable[str], features: Mapping[str, Features]
         batch_size=BATCH,
         ignore_conflicts=True,
     )
-    _tell_planner()
+    _update_statistics()
 
 
-def _tell_planner() -> None:
+def _update_statistics() -> None:
     """How the schemes spread over instruction sets: SQLite, which does not look by itself, takes each set for
     a few schemes otherwise, and reads all 17,000 to find a dozen by their names. PostgreSQL looks.
     """
@@ -221,7 +221,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedExperiment:
     """An experiment, or what is wrong with the text."""
 
     experiment: Experiment | None = None
@@ -229,12 +229,12 @@ class Typed:
     suggestions: tuple[Suggestion, ...] = ()
 
 
-def read_experiment(text: str, isa: ISA) -> Typed:
+def read_experiment(text: str, isa: ISA) -> TypedExperiment:
     """An experiment that a user types: names are resolved as in an upload; nothing that it says raises."""
     problems = Problems()
     terms = parse_terms(text, FilePlace(problems))
     if terms is None:
-        return Typed(problems=tuple(f"{entry.message}; {entry.right}" for entry in problems.listed))
+        return TypedExperiment(problems=tuple(f"{entry.message}; {entry.right}" for entry in problems.listed))
     names = _WrittenNames(isa, [name for name, _ in terms])
     counts: dict[str, int] = {}
     unknown: list[str] = []
@@ -249,20 +249,20 @@ def read_experiment(text: str, isa: ISA) -> Typed:
         else:
             counts[scheme] = counts.get(scheme, 0) + count
     if unknown:
-        told = tuple(f"{isa.name} has no scheme {name!r}" for name in dict.fromkeys(unknown))
-        return Typed(problems=told, suggestions=tuple(suggestions))
-    return Typed(Experiment.of(counts))
+        problem_texts = tuple(f"{isa.name} has no scheme {name!r}" for name in dict.fromkeys(unknown))
+        return TypedExperiment(problems=problem_texts, suggestions=tuple(suggestions))
+    return TypedExperiment(Experiment.of(counts))
 
 
 def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
     """A complaint for every scheme that the instruction set does not have, with the nearest one."""
-    wanted = list(schemes)
-    known = set(isa.schemes.filter(text__in=wanted).values_list("text", flat=True))
-    strangers = [scheme for scheme in wanted if scheme not in known]
-    if not strangers:
+    listed = list(schemes)
+    known = set(isa.schemes.filter(text__in=listed).values_list("text", flat=True))
+    unknown = [scheme for scheme in listed if scheme not in known]
+    if not unknown:
         return []
     texts = list(isa.schemes.values_list("text", flat=True))
-    return [f"{isa.name} has no scheme {scheme!r}{_nearest(scheme, texts)}" for scheme in strangers]
+    return [f"{isa.name} has no scheme {scheme!r}{_nearest(scheme, texts)}" for scheme in unknown]
 
 
 def _nearest(scheme: str, texts: list[str]) -> str:
@@ -272,21 +272,21 @@ def _nearest(scheme: str, texts: list[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def likely_isa(names: Iterable[str], said: Mapping[str, object]) -> ISA | None:
+def likely_isa(names: Iterable[str], facts: Mapping[str, object]) -> ISA | None:
     """The instruction set that a file is about: the one it says, or the one that knows most of its names.
 
     None where no instruction set knows any. `said` are the facts of the file's document.
     """
-    named = said.get("isa")
-    if isinstance(named, str):
-        isa = ISA.objects.filter(name=named).first()
+    stated = facts.get("isa")
+    if isinstance(stated, str):
+        isa = ISA.objects.filter(name=stated).first()
         if isa is not None:
             return isa
-    asked = list(names)
+    listed = list(names)
     best: tuple[int, ISA] | None = None
     for isa in ISA.objects.order_by("id"):
         known = vocabulary(isa)
-        score = sum(known.resolve(name) is not None for name in asked)
+        score = sum(known.resolve(name) is not None for name in listed)
         if score and (best is None or score > best[0]):
             best = (score, isa)
     return best[1] if best else None

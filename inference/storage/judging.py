@@ -15,17 +15,17 @@ from django.db.models import Count, OuterRef, Subquery
 
 from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
-from inference.core.judging.contradictions import conflict_in_words
+from inference.core.judging.claims import AllowedWord, Grounds, StrongClaim, strongest_word
+from inference.core.judging.contradictions import conflict_text
 from inference.core.judging.held_out_checks import HeldOutChecks, held_out_checks
 from inference.core.judging.port_model import PortModelCheck
-from inference.core.judging.words import AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.protocols import Json
 from inference.models import PortMapping as PortMappingRow
 from inference.models import Run, SchemeConflict
 from inference.storage.evaluations import Predictions
 from inference.storage.evidence import KEY as CEGAR
 from inference.storage.evidence import Evidence, verdict_in_words
-from inference.storage.results import MOST_OTHERS
+from inference.storage.results import MOST_COMPARED_RESULTS
 
 KEY = "judging"
 """Where a mapping's report has its held-out experiments."""
@@ -44,7 +44,7 @@ _SHORT = {"Explainable inference": _EXPLAINED}
 def judging_json(results: Sequence[Measured], judged: Predictions, epsilon: float | None) -> Json:
     """What a mapping's report keeps of its held-out experiments. `judged` has indices into `results`."""
     predicted = np.full(len(results), np.nan)
-    predicted[judged.kept] = judged.predicted
+    predicted[judged.ids] = judged.predicted
     return held_out_checks(results, predicted, epsilon).as_json()
 
 
@@ -66,20 +66,20 @@ def conflicts_of(
     rows = SchemeConflict.objects.filter(mapping__in=mappings)
     if schemes is not None:
         rows = rows.filter(scheme__text__in=schemes)
-    found: defaultdict[tuple[int, str], list[SchemeConflictText]] = defaultdict(list)
+    conflicts: defaultdict[tuple[int, str], list[SchemeConflictText]] = defaultdict(list)
     names = ("mapping__name", "mapping__source", "other__name", "other__source")
     columns = ("mapping_id", "scheme__text", "here", "there", *names)
-    for mapping, scheme, here, there, *told in rows.values_list(*columns):
-        own, others = _names(*told)
-        found[mapping, scheme].append(
-            SchemeConflictText(told[2], conflict_in_words(here, own, there, others))
+    for mapping, scheme, here, there, *names_and_sources in rows.values_list(*columns):
+        first_name, other_name = _names(*names_and_sources)
+        conflicts[mapping, scheme].append(
+            SchemeConflictText(names_and_sources[2], conflict_text(here, first_name, there, other_name))
         )
     archived = PortMappingRow.objects.filter(pk__in=mappings, **{f"report__{KEY}__has_key": ELSEWHERE})
     for mapping, elsewhere in archived.values_list("pk", f"report__{KEY}__{ELSEWHERE}"):
         for scheme, texts in elsewhere["conflicts"].items():
             if schemes is None or scheme in schemes:
-                found[mapping, scheme] += [SchemeConflictText(name, words) for name, words in texts]
-    return dict(found)
+                conflicts[mapping, scheme] += [SchemeConflictText(name, words) for name, words in texts]
+    return dict(conflicts)
 
 
 def _names(name: str, source: str, other_name: str, other_source: str) -> tuple[str, str]:
@@ -103,28 +103,30 @@ class MappingGrounds:
     results: int
     objections: tuple[str, ...] = ()
 
-    def whole(self, unexplained: int = 0) -> Grounds:
+    def mapping_grounds(self, unexplained: int = 0) -> Grounds:
         """Of the mapping; `unexplained` by its search."""
-        held_out = None if self.checks is None else self.checks.whole
-        return Grounds(held_out, self.results, _named(self.conflicts.values()), unexplained, self.objections)
+        held_out = None if self.checks is None else self.checks.overall
+        return Grounds(
+            held_out, self.results, _result_names(self.conflicts.values()), unexplained, self.objections
+        )
 
-    def of(self, scheme: str) -> Grounds:
+    def scheme_grounds(self, scheme: str) -> Grounds:
         """Of what it says of a scheme."""
         held_out = None if self.checks is None else self.checks.schemes.get(scheme)
-        named = _named([self.conflicts.get(scheme, [])])
-        return Grounds(held_out, self.results, named, objections=self.objections)
+        contradicting = _result_names([self.conflicts.get(scheme, [])])
+        return Grounds(held_out, self.results, contradicting, objections=self.objections)
 
     def uops_word(self, scheme: str) -> AllowedWord:
         """What may be said of a scheme's µops that witnesses show."""
-        return strongest_word(StrongWord.PROVEN, self.of(scheme))
+        return strongest_word(StrongClaim.PROVEN, self.scheme_grounds(scheme))
 
     def conflict_words(self, scheme: str) -> list[str]:
         """Of each result that says otherwise: what both say."""
         return [text.words for text in self.conflicts.get(scheme, [])]
 
 
-def _named(texts: Iterable[Sequence[SchemeConflictText]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text.name for each in texts for text in each))
+def _result_names(texts: Iterable[Sequence[SchemeConflictText]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.name for conflicts in texts for text in conflicts))
 
 
 def grounds_of(row: PortMappingRow, schemes: Collection[str] | None = None) -> MappingGrounds:
@@ -140,8 +142,8 @@ def grounds_by_mapping(
     same_machine = PortMappingRow.objects.filter(
         machine=OuterRef("machine"), origin=PortMappingRow.Origin.RUN
     )
-    counted = same_machine.order_by().values("machine").annotate(n=Count("pk")).values("n")
-    known = PortMappingRow.objects.filter(pk__in=pks).annotate(results=Subquery(counted))
+    result_counts = same_machine.order_by().values("machine").annotate(n=Count("pk")).values("n")
+    annotated = PortMappingRow.objects.filter(pk__in=pks).annotate(results=Subquery(result_counts))
     conflicts: defaultdict[int, dict[str, list[SchemeConflictText]]] = defaultdict(dict)
     for (mapping, scheme), texts in conflicts_of(pks, schemes).items():
         conflicts[mapping][scheme] = texts
@@ -152,12 +154,12 @@ def grounds_by_mapping(
     }
     return {
         pk: MappingGrounds(
-            HeldOutChecks.from_json(told) if told else None,
+            HeldOutChecks.from_json(entry) if entry else None,
             conflicts[pk],
-            min(results or 1, MOST_OTHERS + 1),
-            (*objections.get(pk, ()), *(told or {}).get(ELSEWHERE, {}).get("objections", ())),
+            min(results or 1, MOST_COMPARED_RESULTS + 1),
+            (*objections.get(pk, ()), *(entry or {}).get(ELSEWHERE, {}).get("objections", ())),
         )
-        for pk, told, results in known.values_list("pk", f"report__{KEY}", "results")
+        for pk, entry, results in annotated.values_list("pk", f"report__{KEY}", "results")
     }
 
 
@@ -185,7 +187,7 @@ class SearchVerdict:
 
 def search_verdict(row: PortMappingRow, evidence: Evidence) -> SearchVerdict:
     """The verdict on a mapping with this evidence."""
-    word = strongest_word(StrongWord.UNIQUE, grounds_of(row).whole(len(evidence.unexplained)))
+    word = strongest_word(StrongClaim.UNIQUE, grounds_of(row).mapping_grounds(len(evidence.unexplained)))
     is_strong = evidence.verdict is Determinacy.UNIQUE and word.is_strong
     demoted = evidence.verdict is Determinacy.UNIQUE and not is_strong
     return SearchVerdict(

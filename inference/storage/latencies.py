@@ -31,21 +31,21 @@ from inference.models import (
     SchemeLatencies,
 )
 from inference.storage.instruction_sets import core_of
-from inference.storage.names import free_name, free_or_refuse
+from inference.storage.names import check_name_free, free_name
 
 
 @transaction.atomic
 def store_latencies(
-    name: str, machine: Machine, found: LatencyResult, identity: Json, *, run: Run | None = None
+    name: str, machine: Machine, result: LatencyResult, identity: Json, *, run: Run | None = None
 ) -> LatencySet:
     """A new set of what was found for the schemes of the machine's instruction set.
 
-    Raises `NameTakenError`.
+    Raises `NameInUseError`.
     """
     idioms = defaultdict(list)
-    for idiom in found.idioms:
+    for idiom in result.idioms:
         idioms[idiom.scheme].append(idiom.as_json())
-    by_scheme = groupby(found.pairs, key=lambda pair: pair.link.scheme)
+    by_scheme = groupby(result.pairs, key=lambda pair: pair.link.scheme)
     return _store(
         {text: [pair.as_json() for pair in pairs] for text, pairs in by_scheme},
         idioms,
@@ -53,9 +53,9 @@ def store_latencies(
         machine=machine,
         run=run,
         identity=identity,
-        memory=[one.as_json() for one in found.memory],
-        readings=_packed(found.readings),
-        connectors={str(link): round(cycles, 3) for link, cycles in found.connectors.items()},
+        memory=[chain.as_json() for chain in result.memory],
+        readings=_packed(result.readings),
+        connectors={str(link): round(cycles, 3) for link, cycles in result.connectors.items()},
     )
 
 
@@ -63,7 +63,7 @@ def store_latencies(
 def store_parsed_latencies(
     parsed: Parsed, isa: ISA, name: str, *, source: str, note: str = "", run: Run | None = None
 ) -> LatencySet:
-    """A new set of what a file says. Raises `NameTakenError`."""
+    """A new set of what a file says. Raises `NameInUseError`."""
     arch = parsed.facts.get("arch")
     cpu = arch if isinstance(arch, str) else ""
     machine = published_machine(cpu or name, source, isa=isa, cpu=cpu[:200], facts={})
@@ -80,7 +80,7 @@ def _store(
     **columns: Any,
 ) -> LatencySet:
     """`pairs`: {scheme: as `PairLatency.as_json` has them}."""
-    free_or_refuse(LatencySet, name)
+    check_name_free(LatencySet, name)
     row = LatencySet.objects.create(name=name, isa=machine.isa, machine=machine, **columns)
     ids = dict(machine.isa.schemes.filter(text__in=pairs).values_list("text", "pk"))
     SchemeLatencies.objects.bulk_create(
@@ -104,11 +104,11 @@ def _scheme_row(row: LatencySet, scheme: int, pairs: Sequence[Json], idioms: lis
     )
 
 
-Recorded = dict[tuple[bytes, bool], tuple[float | None, float, str]]
+RecordedReadings = dict[tuple[bytes, bool], tuple[float | None, float, str]]
 """{(code, whether it is a loop): (cycles, spread, note)} of chains."""
 
 
-def recorded_readings(row: LatencySet) -> Recorded:
+def recorded_readings(row: LatencySet) -> RecordedReadings:
     """What a set was read from; empty where that was not kept."""
     if row.readings is None:
         return {}
@@ -117,16 +117,19 @@ def recorded_readings(row: LatencySet) -> Recorded:
 
 
 def _packed(readings: Sequence[ChainReading]) -> bytes:
-    listed = [(one.chain.code.hex(), one.chain.loop, one.cycles, one.spread, one.note) for one in readings]
+    listed = [
+        (reading.chain.code.hex(), reading.chain.loop, reading.cycles, reading.spread, reading.note)
+        for reading in readings
+    ]
     return zlib.compress(json.dumps(listed, separators=(",", ":")).encode())
 
 
 def published_machine(name: str, source: str, **columns: Any) -> Machine:
     """The machine of a file called `source`: one for all files that say the same of it."""
     columns["kind"] = Machine.Kind.PUBLISHED
-    known = Machine.objects.filter(**columns, name__startswith=name[:150]).order_by("id").first()
-    if known is not None:
-        return known
+    existing = Machine.objects.filter(**columns, name__startswith=name[:150]).order_by("id").first()
+    if existing is not None:
+        return existing
     return Machine.objects.create(name=free_name(Machine, name), note=f"Told of by {source}.", **columns)
 
 
@@ -182,10 +185,10 @@ def documented_share(row: LatencySet) -> DocumentedShare | None:
         return None
     texts = {link.scheme for link in known_latencies(core)}
     rows = row.schemes.filter(scheme__text__in=texts).order_by("scheme__text")
-    return compared(core, rows.values_list("scheme_id", "scheme__text", "pairs"))
+    return compare_documented(core, rows.values_list("scheme_id", "scheme__text", "pairs"))
 
 
-def compared(core: str, measured: Iterable[tuple[int, str, Sequence[Json]]]) -> DocumentedShare:
+def compare_documented(core: str, measured: Iterable[tuple[int, str, Sequence[Json]]]) -> DocumentedShare:
     """The documented ones among pairs of schemes: (id, text, pairs as `PairLatency.as_json` has them)."""
     count, off = 0, []
     for scheme, text, pairs in measured:
@@ -236,31 +239,31 @@ class MeasuredLatencies:
 
 def latencies_of_schemes(rows: Iterable[LatencyRow]) -> MeasuredLatencies:
     """All that the rows of a set say."""
-    known = MeasuredLatencies()
+    measured = MeasuredLatencies()
     kinds: dict[str, dict[tuple[str, str], int]] = {}
     excess: dict[int, Sequence[float]] = {}
     for text, pairs, idioms in rows:
         latencies, bases = _operand_latencies(pairs)
         for idiom in idioms:
             kind = IdiomKind(idiom["kind"])
-            known.idioms[kind].add(text)
+            measured.idioms[kind].add(text)
             destination, cycles = idiom["destination"], idiom["latency"]
             if kind is IdiomKind.PARTIAL_REGISTER and cycles is not None:
                 latencies = {(destination, destination): cycles, **latencies}
             if kind is IdiomKind.FALSE_DEPENDENCY and cycles is not None:
-                known.false_dependences.setdefault(text, {})[destination] = cycles
-        known.latencies[text] = latencies
+                measured.false_dependences.setdefault(text, {})[destination] = cycles
+        measured.latencies[text] = latencies
         if bases:
-            known.bases[text] = bases
+            measured.bases[text] = bases
         if by_immediate := _by_immediate(pairs):
-            known.by_immediate[text] = by_immediate
+            measured.by_immediate[text] = by_immediate
         if unqueued := {_ends(pair): pair["least"] for pair in pairs if "queued" in pair}:
-            known.unqueued[text] = unqueued
+            measured.unqueued[text] = unqueued
         if of_pairs := {_ends(pair): pair["kind"] for pair in pairs if "kind" in pair}:
             kinds[text] = of_pairs
             excess |= {pair["kind"]: pair["beside"] for pair in pairs if "kind" in pair}
-    known.bypasses = BypassTimes(kinds, _matrix(excess))
-    return known
+    measured.bypasses = BypassTimes(kinds, _matrix(excess))
+    return measured
 
 
 def _matrix(rows: dict[int, Sequence[float]]) -> tuple[tuple[float, ...], ...]:
@@ -307,7 +310,7 @@ def _by_immediate(pairs: list[Json]) -> dict[int, OperandLatencies]:
 
 
 def _share(pair: Json) -> tuple[float, str]:
-    bounds = [one["at_most"] for one in pair.get("values", ()) if one["at_most"] is not None]
+    bounds = [values["at_most"] for values in pair.get("values", ()) if values["at_most"] is not None]
     bound = float(min(bounds, default=pair["at_most"]))
     if all(word in pair["why"] for word in ("general-purpose", "vector")):
         return max((bound + 1) / 2, 1.0), HALF_OF_A_SUM

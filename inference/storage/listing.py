@@ -8,18 +8,18 @@ from typing import Any
 from inference.core.metrics import LengthError, SchemeError
 
 
-def lengths_json(found: Iterable[LengthError]) -> list[tuple[int, int, float]]:
+def lengths_json(errors: Iterable[LengthError]) -> list[tuple[int, int, float]]:
     """Plain data; `lengths_from` reads it back."""
-    return [(each.length, each.n, each.mape) for each in found]
+    return [(error.length, error.n, error.mape) for error in errors]
 
 
 def lengths_from(data: Iterable[Sequence[Any]]) -> tuple[LengthError, ...]:
     return tuple(LengthError(*entry) for entry in data)
 
 
-def schemes_json(found: Iterable[SchemeError]) -> list[tuple[str, int, float, float]]:
+def schemes_json(errors: Iterable[SchemeError]) -> list[tuple[str, int, float, float]]:
     """Plain data; `schemes_from` reads it back."""
-    return [(each.scheme, each.n, each.signed, each.absolute) for each in found]
+    return [(error.scheme, error.n, error.signed, error.absolute) for error in errors]
 
 
 def schemes_from(data: Iterable[Sequence[Any]]) -> tuple[SchemeError, ...]:

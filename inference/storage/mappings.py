@@ -20,7 +20,7 @@ from inference.models import (
 from inference.models import PortMapping as PortMappingRow
 from inference.models import PortUsage as PortUsageRow
 from inference.models import ResourceMapping as ResourceMappingRow
-from inference.storage.names import free_or_refuse
+from inference.storage.names import check_name_free
 from inference.storage.rows import BATCH, complete_ids, insert_rows, scheme_texts
 
 
@@ -37,8 +37,8 @@ def store_mapping(
     report: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> PortMappingRow:
-    """A new mapping under a free name; raises `NameTakenError` and `MissingSchemesError`."""
-    free_or_refuse(PortMappingRow, name)
+    """A new mapping under a free name; raises `NameInUseError` and `MissingSchemesError`."""
+    check_name_free(PortMappingRow, name)
     ids = complete_ids(isa, value.usage)
     row = PortMappingRow.objects.create(
         name=name,
@@ -88,8 +88,8 @@ def load_mapping(row: PortMappingRow) -> PortMapping:
 def load_part(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
     """What a mapping says of those of some schemes, {row id: text}, that it describes (one query)."""
     usages = row.usages.filter(scheme__in=list(texts)).order_by("scheme_id", "mask")
-    found = usages.values_list("scheme_id", "mask", "count", "slots")
-    return _value_of(row, ((texts[scheme], mask, count, slots) for scheme, mask, count, slots in found))
+    rows = usages.values_list("scheme_id", "mask", "count", "slots")
+    return _value_of(row, ((texts[scheme], mask, count, slots) for scheme, mask, count, slots in rows))
 
 
 def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:
@@ -98,20 +98,20 @@ def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappi
     Two queries; the rows come without their reports.
     """
     usages = PortUsageRow.objects.filter(scheme__in=list(texts), mapping__isa=isa)
-    told: defaultdict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
+    usages_by_mapping: defaultdict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
     columns = ("mapping_id", "scheme_id", "mask", "count", "slots")
     for mapping, scheme, *uop in usages.order_by("scheme_id", "mask").values_list(*columns):
-        told[mapping].append((texts[scheme], *uop))
-    rows = PortMappingRow.objects.filter(pk__in=told).defer("report").order_by("-id")
-    return [(row, _value_of(row, told[row.pk])) for row in rows]
+        usages_by_mapping[mapping].append((texts[scheme], *uop))
+    rows = PortMappingRow.objects.filter(pk__in=usages_by_mapping).defer("report").order_by("-id")
+    return [(row, _value_of(row, usages_by_mapping[row.pk])) for row in rows]
 
 
 def _value_of(row: PortMappingRow, usages: Iterable[tuple[str, int, int, int]]) -> PortMapping:
     """A mapping of (scheme, mask, count, slots), as far as these go."""
     uops: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     slots: dict[str, int] = {}
-    for scheme, mask, count, taken in usages:
-        slots[scheme] = taken
+    for scheme, mask, count, slot_count in usages:
+        slots[scheme] = slot_count
         entry = uops[scheme]
         if count:
             entry.append((mask, count))
@@ -140,8 +140,8 @@ def store_resource_mapping(
     report: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> ResourceMappingRow:
-    """A new resource mapping under a free name; raises `NameTakenError` and `MissingSchemesError`."""
-    free_or_refuse(ResourceMappingRow, name)
+    """A new resource mapping under a free name; raises `NameInUseError` and `MissingSchemesError`."""
+    check_name_free(ResourceMappingRow, name)
     ids = complete_ids(isa, value.loads)
     row = ResourceMappingRow.objects.create(
         name=name,
@@ -180,10 +180,10 @@ def convert(
 ) -> ResourceMappingRow:
     """Store the resource mapping that predicts the same as a port mapping.
 
-    Raises `TooManyResourcesError` and `NameTakenError`, and then nothing has been stored.
+    Raises `TooManyResourcesError` and `NameInUseError`, and then nothing has been stored.
     """
     settings = settings or Conversion()
-    free_or_refuse(ResourceMappingRow, name)
+    check_name_free(ResourceMappingRow, name)
     return store_resource_mapping(
         name,
         row.isa,

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from django.db import connection, transaction
 
-from inference.core.texts import check_line, is_line, one_line
+from inference.core.texts import as_single_line, check_line, is_line
 from inference.formats.problems import ExchangeError
 from inference.models.named import Named
-from inference.storage.errors import NameTakenError, UnknownNameError
+from inference.storage.errors import NameInUseError, UnknownNameError
 
 Row = TypeVar("Row", bound=Named)
 
@@ -38,7 +38,7 @@ def nearest_names(model: type[Named], name: str, n: int = 3) -> list[str]:
     return close or list(model._default_manager.order_by("-id").values_list("name", flat=True)[:n])
 
 
-def hold_names(model: type[Named]) -> None:
+def lock_names(model: type[Named]) -> None:
     """Until the transaction ends, nobody else gives away a name for this model: no name is found free twice.
 
     Does nothing outside a transaction, nor where the database has one writer at a time.
@@ -48,23 +48,23 @@ def hold_names(model: type[Named]) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"names of {model._meta.label}"])
 
 
-def free_name(model: type[Named], wanted: str) -> str:
+def free_name(model: type[Named], preferred: str) -> str:
     """The wanted name as a line, or the first of "wanted (2)", "wanted (3)", … that is free."""
-    hold_names(model)
-    wanted = (wanted if is_line(wanted) else one_line(wanted))[:NAME_LIMIT]
-    stem = wanted[: NAME_LIMIT - 8]
-    taken = set(model._default_manager.filter(name__startswith=stem).values_list("name", flat=True))
-    name, number = wanted, 2
-    while name in taken:
-        name = f"{stem} ({number})"
+    lock_names(model)
+    preferred = (preferred if is_line(preferred) else as_single_line(preferred))[:NAME_LIMIT]
+    stem = preferred[: NAME_LIMIT - 8]
+    used = set(model._default_manager.filter(name__startswith=stem).values_list("name", flat=True))
+    candidate, number = preferred, 2
+    while candidate in used:
+        candidate = f"{stem} ({number})"
         number += 1
-    return name
+    return candidate
 
 
 def rename(row: Named, name: str, note: str) -> None:
-    """Store another name and note of a row; raises as `free_or_refuse` does."""
+    """Store another name and note of a row; raises as `check_name_free` does."""
     with transaction.atomic():
-        free_or_refuse(type(row), name, besides=row)
+        check_name_free(type(row), name, besides=row)
         row.name, row.note = name, note
         row.save(update_fields=["name", "note"])
 
@@ -77,8 +77,8 @@ def check_name_line(name: str, what: str) -> None:
         raise ExchangeError(f"{what}: {error}") from None
 
 
-def free_or_refuse(model: type[Named], name: str, besides: Named | None = None) -> None:
-    """Raise `NameTakenError` with a free suggestion where another row than `besides` has the name.
+def check_name_free(model: type[Named], name: str, besides: Named | None = None) -> None:
+    """Raise `NameInUseError` with a free suggestion where another row than `besides` has the name.
 
     Raises `ExchangeError` for a name that is blank, longer than the column, or more than a line.
     """
@@ -88,6 +88,6 @@ def free_or_refuse(model: type[Named], name: str, besides: Named | None = None) 
             f"{len(name.strip())}"
         )
     check_name_line(name, f"the name of this {kind_of(model)}")
-    hold_names(model)
+    lock_names(model)
     if model._default_manager.filter(name=name).exclude(pk=None if besides is None else besides.pk).exists():
-        raise NameTakenError(kind_of(model), name, free_name(model, name))
+        raise NameInUseError(kind_of(model), name, free_name(model, name))

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import QuerySet
 
-from inference.core.evaluator import known_to
+from inference.core.evaluator import described_experiments
 from inference.core.experiment import MeasurementState
-from inference.core.sampling import held_out_experiments, held_out_of
+from inference.core.sampling import held_out_experiments, held_out_indices
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.models.scheme_search import select_schemes
 from inference.storage.rows import StoredMeasurement, measurements_of
@@ -28,7 +28,7 @@ def settled_medians(measurements: QuerySet[Measurement], column: str = "experime
     for value, cycles in settled.values_list(column, "cycles"):
         if cycles is not None:
             times[value].append(cycles)
-    return {value: median(found) for value, found in times.items()}
+    return {value: median(samples) for value, samples in times.items()}
 
 
 @dataclass(frozen=True)
@@ -70,24 +70,24 @@ def recorded_shares(
     """
     usable = [
         row
-        for one in sorted(sets, key=lambda row: row.pk)
-        for row in measurements_of(one.measurements.order_by("id"))
+        for experiment_set in sorted(sets, key=lambda row: row.pk)
+        for row in measurements_of(experiment_set.measurements.order_by("id"))
         if row.value.usable
     ]
-    wanted = selected_schemes(sets[0].isa, selection) if sets else None
-    if wanted is not None:
-        usable = [row for row in usable if wanted.issuperset(row.value.experiment.schemes)]
+    admitted = selected_schemes(sets[0].isa, selection) if sets else None
+    if admitted is not None:
+        usable = [row for row in usable if admitted.issuperset(row.value.experiment.schemes)]
     recurring: set[int] = set()
     if judge is not None:
         settled = judge.measurements.filter(state=MeasurementState.SETTLED.value)
-        spared = {row.experiment_id for row in usable if len(row.value.experiment.terms) > never}
-        recurring = spared & set(settled.values_list("experiment_id", flat=True).distinct())
+        learnable = {row.experiment_id for row in usable if len(row.value.experiment.terms) > never}
+        recurring = learnable & set(settled.values_list("experiment_id", flat=True).distinct())
         usable = [row for row in usable if row.experiment_id not in recurring]
     experiments = (row.value.experiment for row in usable)
-    kept = held_out_experiments(experiments, share, seed, never) if usable else set()
+    held_out = held_out_experiments(experiments, share, seed, never) if usable else set()
     return RecordedShares(
-        training=tuple(row for row in usable if row.value.experiment not in kept),
-        held_out=tuple(row for row in usable if row.value.experiment in kept),
+        training=tuple(row for row in usable if row.value.experiment not in held_out),
+        held_out=tuple(row for row in usable if row.value.experiment in held_out),
         recurring=len(recurring),
     )
 
@@ -99,30 +99,38 @@ def held_out_rows(
 
     17 bytes per usable measurement of the sets, and no object for any.
     """
-    wanted = selected_schemes(sets[0].isa, selection) if sets else None
+    admitted = selected_schemes(sets[0].isa, selection) if sets else None
     parts = [
-        _facts(chunk, wanted) for one in sorted(sets, key=lambda row: row.pk) for chunk in set_chunks(one)
+        _facts(chunk, admitted)
+        for experiment_set in sorted(sets, key=lambda row: row.pk)
+        for chunk in set_chunks(experiment_set)
     ]
     if not parts:
         return np.zeros(0, dtype=np.int64)
-    ids, experiments, singletons, different = (
+    ids, experiments, singletons, scheme_counts = (
         np.concatenate(columns) for columns in zip(*parts, strict=True)
     )
-    _, first, which = np.unique(experiments, return_index=True, return_inverse=True)
-    met = np.sort(first)  # the distinct experiments, as they were first met
-    kept = met[held_out_of(singletons[met], different[met], share, seed, never)]
-    return ids[np.isin(first[which], kept)]
+    _, first, inverse = np.unique(experiments, return_index=True, return_inverse=True)
+    first_rows = np.sort(first)  # the distinct experiments, as they were first met
+    held_out = first_rows[
+        held_out_indices(singletons[first_rows], scheme_counts[first_rows], share, seed, never)
+    ]
+    return ids[np.isin(first[inverse], held_out)]
 
 
 def _facts(
-    chunk: Chunk, wanted: set[str] | None
+    chunk: Chunk, schemes: set[str] | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
     """Of the wanted schemes alone: row, experiment, whether it is one instruction, its number of schemes."""
-    admitted = np.ones(len(chunk.ids), dtype=bool) if wanted is None else known_to(wanted, chunk.table)
-    different = np.diff(chunk.table.offsets)
+    admitted = (
+        np.ones(len(chunk.ids), dtype=bool)
+        if schemes is None
+        else described_experiments(schemes, chunk.table)
+    )
+    scheme_counts = np.diff(chunk.table.offsets)
     return (
         chunk.ids[admitted],
         chunk.experiments[admitted],
         (chunk.table.lengths == 1)[admitted],
-        different[admitted],
+        scheme_counts[admitted],
     )

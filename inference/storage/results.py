@@ -38,7 +38,7 @@ from inference.storage.evaluations import Predictions
 from inference.storage.names import free_name
 from inference.storage.rows import scheme_ids, texts_of
 
-MOST_OTHERS = 20
+MOST_COMPARED_RESULTS = 20
 """Other results of a machine that a new one is compared with: the newest. Of thousands of schemes, a
 comparison takes up to a second and stores a row for each that both say something else of."""
 
@@ -70,7 +70,7 @@ def compared_results(
     comparisons = {result.other: result for result in known}
     return [
         comparisons.get(row.pk) or _compared(row, value)
-        for row in rows.defer("report").order_by("-pk")[:MOST_OTHERS]
+        for row in rows.defer("report").order_by("-pk")[:MOST_COMPARED_RESULTS]
     ]
 
 
@@ -158,41 +158,41 @@ def store_front(
         FrontPointRow(
             mapping=row,
             place=place,
-            error=each.point.error,
-            volume=each.point.volume,
-            kinds=each.point.kinds,
-            mape=None if each.judged is None else each.judged.scores.mape,
-            content=mapping_json(each.point.mapping, ids),
-            judged={} if each.judged is None else _judged_json(each.judged, judged_on),
+            error=judged_point.point.error,
+            volume=judged_point.point.volume,
+            kinds=judged_point.point.kinds,
+            mape=None if judged_point.judged is None else judged_point.judged.scores.mape,
+            content=mapping_json(judged_point.point.mapping, ids),
+            judged={} if judged_point.judged is None else _judged_json(judged_point.judged, judged_on),
             picked=row if place == _place_of(own, points) else None,
         )
-        for place, each in enumerate(points)
+        for place, judged_point in enumerate(points)
     )
     return len(points)
 
 
 def _place_of(own: PortMapping, points: Sequence[JudgedPoint]) -> int | None:
-    said = own.usage, own.slots
+    usage_and_slots = own.usage, own.slots
     places = (
         place
-        for place, each in enumerate(points)
-        if (each.point.mapping.usage, each.point.mapping.slots) == said
+        for place, judged_point in enumerate(points)
+        if (judged_point.point.mapping.usage, judged_point.point.mapping.slots) == usage_and_slots
     )
     return next(places, None)
 
 
 def mapping_json(value: PortMapping, ids: dict[str, int]) -> Json:
     """A mapping in few characters; `mapping_from` reads it back. `ids`: {scheme text: row id}."""
-    alike: defaultdict[Uops, list[int]] = defaultdict(list)
+    schemes_by_uops: defaultdict[Uops, list[int]] = defaultdict(list)
     for scheme, uops in value.usage.items():
-        alike[uops].append(ids[scheme])
+        schemes_by_uops[uops].append(ids[scheme])
     return {
         "ports": list(value.ports),
         "r_max": value.r_max,
         "issue_width": value.issue_width,
         "slots": [[ids[scheme], slots] for scheme, slots in value.slots.items()],
-        "uops": [[number for pair in uops for number in pair] for uops in alike],
-        "schemes": [sorted(rows) for rows in alike.values()],
+        "uops": [[number for pair in uops for number in pair] for uops in schemes_by_uops],
+        "schemes": [sorted(rows) for rows in schemes_by_uops.values()],
     }
 
 
@@ -225,16 +225,16 @@ def pick(point: FrontPointRow, name: str = "") -> tuple[PortMappingRow, bool]:
     """The point as a mapping of its own, with its evaluation; and whether it was made just now.
 
     One that was picked before is the same mapping again. Without a name it is called after the run's mapping
-    and the number of kinds. Raises `NameTakenError`, and `InvalidInputError` for another name of one that
+    and the number of kinds. Raises `NameInUseError`, and `InvalidInputError` for another name of one that
     was picked before.
     """
     if point.picked is not None:
-        return _picked(point, name, ())
-    return _picked(point, name, compared_results(point.mapping.machine, mapping_from(point.content)))
+        return _stored_pick(point, name, ())
+    return _stored_pick(point, name, compared_results(point.mapping.machine, mapping_from(point.content)))
 
 
 @transaction.atomic
-def _picked(
+def _stored_pick(
     point: FrontPointRow, name: str, compared: Collection[ComparedResult]
 ) -> tuple[PortMappingRow, bool]:
     point.refresh_from_db()  # in this transaction, which nobody else can write beside
@@ -263,7 +263,7 @@ def _picked(
 def _report(point: FrontPointRow) -> Json:
     """What the run said of its mapping, as far as it holds for the point, and which point of what this is."""
     owner = point.mapping
-    told: Json = {
+    point_json: Json = {
         "place": point.place,
         "points": owner.front.count(),
         "error": point.error,
@@ -273,7 +273,7 @@ def _report(point: FrontPointRow) -> Json:
         "mapping_name": owner.name,
         "run": owner.run_id,
     }
-    return {**owner.report, "final_error": point.error, KEY: told}
+    return {**owner.report, "final_error": point.error, KEY: point_json}
 
 
 def _store_evaluation(row: PortMappingRow, point: FrontPointRow) -> None:

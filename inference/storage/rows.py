@@ -83,8 +83,8 @@ def complete_ids(isa: ISA, schemes: Iterable[str]) -> dict[str, int]:
 
 def ids_of_schemes(isa_id: int, texts: Iterable[str]) -> dict[str, int]:
     """{scheme text: row id} of those of these schemes that the instruction set has."""
-    found = InstructionScheme.objects.filter(isa=isa_id, text__in=set(texts))
-    return dict(found.values_list("text", "id"))
+    schemes = InstructionScheme.objects.filter(isa=isa_id, text__in=set(texts))
+    return dict(schemes.values_list("text", "id"))
 
 
 def scheme_texts(isa: ISA) -> dict[int, str]:
@@ -110,8 +110,8 @@ def experiment_of(key: str, texts: Mapping[int, str]) -> Experiment:
 @transaction.atomic
 def store_experiments(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int]:
     """Row ids of the experiments, rows made where they are missing; raises `MissingSchemesError`."""
-    wanted = list(dict.fromkeys(experiments))
-    keys = dict(zip(wanted, _keys(wanted, isa), strict=True))
+    distinct = list(dict.fromkeys(experiments))
+    keys = dict(zip(distinct, _keys(distinct, isa), strict=True))
     rows = _store_keys(isa, {key: experiment.length for experiment, key in keys.items()})
     return {experiment: rows[key] for experiment, key in keys.items()}
 
@@ -132,16 +132,16 @@ def _keys(experiments: Iterable[Experiment], isa: ISA) -> Iterator[str]:
 
 def _store_keys(isa: ISA, lengths: Mapping[str, int]) -> dict[str, int]:
     """{key: row id} of experiments given as {key: length}, rows made where they are missing."""
-    known = _experiment_rows(isa, lengths)
+    rows_by_key = _experiment_rows(isa, lengths)
     # In one order for everybody: of two who store the same at the same time, one waits for the other.
-    fresh = sorted(key for key in lengths if key not in known)
-    if fresh:
-        rows = ((isa.pk, key, lengths[key]) for key in fresh)
+    missing = sorted(key for key in lengths if key not in rows_by_key)
+    if missing:
+        rows = ((isa.pk, key, lengths[key]) for key in missing)
         insert_missing(ExperimentRow, ("isa_id", "key", "length"), rows)
-        made = _experiment_rows(isa, fresh)
-        insert_missing(ExperimentTerm, ("experiment_id", "scheme_id", "count"), _terms(made))
-        known |= made
-    return known
+        inserted = _experiment_rows(isa, missing)
+        insert_missing(ExperimentTerm, ("experiment_id", "scheme_id", "count"), _terms(inserted))
+        rows_by_key |= inserted
+    return rows_by_key
 
 
 def _terms(rows: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
@@ -151,7 +151,7 @@ def _terms(rows: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
             yield row, int(scheme), int(count)
 
 
-def store_ahead(isa: ISA, measured: Iterable[Measured], told: Callable[[int], None]) -> None:
+def store_ahead(isa: ISA, measured: Iterable[Measured], on_progress: Callable[[int], None]) -> None:
     """Store the experiments of measurements that will be stored, a portion at a time, each by itself.
 
     An import of many measurements in one transaction would keep everybody else from writing for long; of this
@@ -162,12 +162,12 @@ def store_ahead(isa: ISA, measured: Iterable[Measured], told: Callable[[int], No
     for portion in portions(measured, AHEAD):
         store_experiments(isa, (result.experiment for result in portion))
         done += len(portion)
-        told(done)
+        on_progress(done)
 
 
 def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
     """{key: row id} of those that are there."""
-    found: dict[str, int] = {}
+    rows: dict[str, int] = {}
     table = connection.ops.quote_name(ExperimentRow._meta.db_table)
     with connection.cursor() as cursor:
         for portion in portions(keys, BATCH):
@@ -176,8 +176,8 @@ def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
                 f"SELECT key, id FROM {table} WHERE isa_id = %s AND key IN ({marks})",  # noqa: S608 a constant
                 [isa.pk, *portion],
             )
-            found.update(cursor.fetchall())
-    return found
+            rows.update(cursor.fetchall())
+    return rows
 
 
 @transaction.atomic
@@ -193,19 +193,19 @@ def store_measurements(
     lengths: dict[str, int] = {}
     rows: list[tuple[str, tuple[Any, ...]]] = []
     # Of each value only what its row needs is kept: there may be very many.
-    for key, result in _keyed(measured, experiment_set.isa):
+    for key, result in _with_keys(measured, experiment_set.isa):
         lengths[key] = result.experiment.length
         rows.append((key, _columns_of(result)))
     experiments = _store_keys(experiment_set.isa, lengths)
     before = experiment_set.measurements.count()
-    seen = Counter[int]()
+    repeats = Counter[int]()
     insert_missing(
         Measurement,
         ("experiment_set_id", "experiment_id", "length", "repeat", *COLUMNS),
         (
             (
                 *(experiment_set.pk, row := experiments[key], lengths[key]),
-                *(_counted(seen, row, first_repeat), *columns),
+                *(_next_repeat(repeats, row, first_repeat), *columns),
             )
             for key, columns in rows
         ),
@@ -216,7 +216,7 @@ def store_measurements(
 COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counters")
 
 
-def _keyed(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
+def _with_keys(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
     """Each with the key of its experiment; raises `MissingSchemesError` when all have been looked at."""
     results, again = tee(measured)
     return zip(_keys((result.experiment for result in results), isa), again, strict=False)
@@ -234,10 +234,10 @@ def _columns_of(result: Measured) -> tuple[Any, ...]:
     )
 
 
-def _counted(seen: Counter[int], experiment: int, first: int) -> int:
+def _next_repeat(repeats: Counter[int], experiment: int, first: int) -> int:
     """The repeat of one more measurement of an experiment."""
-    seen[experiment] += 1
-    return first + seen[experiment] - 1
+    repeats[experiment] += 1
+    return first + repeats[experiment] - 1
 
 
 def _json(numbers: Mapping[str, float]) -> str:
@@ -255,11 +255,11 @@ class StoredMeasurement:
 
 def measurements_of(rows: QuerySet[Measurement]) -> list[StoredMeasurement]:
     """The rows of a query as values, in the query's order; scheme texts are looked up once for all."""
-    found = list(rows.values_list("id", "experiment_id", "experiment__key", *COLUMNS))
-    texts = texts_in(key for _, _, key, *_ in found)
+    tuples = list(rows.values_list("id", "experiment_id", "experiment__key", *COLUMNS))
+    texts = texts_in(key for _, _, key, *_ in tuples)
     values: dict[str, Experiment] = {}
     stored = []
-    for row_id, experiment_id, key, state, cycles, spread, passes, note, answers, counters in found:
+    for row_id, experiment_id, key, state, cycles, spread, passes, note, answers, counters in tuples:
         experiment = values.get(key)
         if experiment is None:
             experiment = values[key] = experiment_of(key, texts)
@@ -282,10 +282,10 @@ def texts_in(keys: Iterable[str]) -> dict[int, str]:
     return texts_of({int(term.partition(":")[0]) for key in keys for term in key.split(",")})
 
 
-def texts_of(wanted: Iterable[int]) -> dict[int, str]:
+def texts_of(pks: Iterable[int]) -> dict[int, str]:
     """{row id: scheme text} of the schemes with these ids."""
     texts: dict[int, str] = {}
-    for ids in portions(sorted(wanted), BATCH):
+    for ids in portions(sorted(pks), BATCH):
         texts.update(InstructionScheme.objects.filter(id__in=ids).values_list("id", "text"))
     return texts
 
@@ -302,7 +302,9 @@ def tools_of(experiment_set: ExperimentSet) -> list[str]:
     """The tools whose answers came with a set, in alphabetical order (one query over all of its rows)."""
     with_any = experiment_set.measurements.order_by().exclude(annotations={})
     rows = with_any.annotate(said=Cast("annotations", TextField())).values_list("said", flat=True)
-    return sorted({tool for text in rows.iterator(chunk_size=BATCH) for tool in json.loads(text)})
+    return sorted(
+        {tool for answers_json in rows.iterator(chunk_size=BATCH) for tool in json.loads(answers_json)}
+    )
 
 
 def load_measurements(experiment_set: ExperimentSet, repeat: int | None = None) -> list[Measured]:
@@ -346,26 +348,26 @@ def summarise(experiment_set: ExperimentSet) -> SetSummary:
     )
     lengths = rows.values_list("length", flat=True).distinct().order_by("length")
     return SetSummary(
-        measurements=sum(each["n"] for each in by_state),
+        measurements=sum(row["n"] for row in by_state),
         schemes=terms.aggregate(n=Count("scheme", distinct=True))["n"],
         lengths=tuple(lengths),
-        least=min((each["least"] for each in by_state if each["least"] is not None), default=None),
-        most=max((each["most"] for each in by_state if each["most"] is not None), default=None),
-        states={each["state"]: each["n"] for each in by_state},
-        repeated=any(each["passes"] > 1 for each in by_state),
+        least=min((row["least"] for row in by_state if row["least"] is not None), default=None),
+        most=max((row["most"] for row in by_state if row["most"] is not None), default=None),
+        states={row["state"]: row["n"] for row in by_state},
+        repeated=any(row["passes"] > 1 for row in by_state),
     )
 
 
-def kept_summary(experiment_set: ExperimentSet) -> SetSummary | None:
+def stored_summary(experiment_set: ExperimentSet) -> SetSummary | None:
     """What was kept with the set, None where its measurements are others by now (two quick queries)."""
-    kept = experiment_set.summary
-    if kept is None or kept["rows"] != rows_of(experiment_set):
+    summary = experiment_set.summary
+    if summary is None or summary["rows"] != rows_of(experiment_set):
         return None
-    numbers = kept["numbers"]
+    numbers = summary["numbers"]
     return SetSummary(**{**numbers, "lengths": tuple(numbers["lengths"])})
 
 
-def keep_summary(experiment_set: ExperimentSet) -> SetSummary:
+def store_summary(experiment_set: ExperimentSet) -> SetSummary:
     """Work the numbers out and keep them with the set."""
     rows = rows_of(experiment_set)  # first: what comes in between makes the numbers out of date, not wrong
     summary = summarise(experiment_set)

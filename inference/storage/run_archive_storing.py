@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.events import Amount, Count
-from inference.core.explain.events import BottleneckFound, check_masks
+from inference.core.explain.events import BottleneckEvent, check_masks
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 from inference.formats.archived_parts import ABSENT, ArchivedPart, read_shape
@@ -18,14 +18,14 @@ from inference.formats.parsing import AnyNames, parse
 from inference.formats.problems import ExchangeError
 from inference.formats.run_archive import (
     RUN,
-    MachineTold,
-    MappingTold,
+    ArchivedEvaluation,
+    ArchivedFrontPoint,
+    ArchivedMachine,
+    ArchivedMapping,
+    ArchivedVerdict,
     Numbers,
-    PointTold,
-    Scored,
-    VerdictTold,
 )
-from inference.formats.run_archive_reading import ReadSet, RunArchive
+from inference.formats.run_archive_reading import MeasuredSet, RunArchive
 from inference.models import (
     ISA,
     Characterisation,
@@ -46,10 +46,10 @@ from inference.storage.latencies import published_machine
 from inference.storage.mappings import store_mapping, store_resource_mapping
 from inference.storage.names import free_name
 from inference.storage.results import mapping_json, store_result
-from inference.storage.rows import BATCH, complete_ids, keep_summary, scheme_ids, store_measurements
+from inference.storage.rows import BATCH, complete_ids, scheme_ids, store_measurements, store_summary
 
 
-class Storing:
+class ArchiveImport:
     """One archive on its way into the database; `numbers` grows with what has been stored.
 
     All within one transaction. Names that are taken get a number behind them. Raises `ExchangeError`.
@@ -70,100 +70,104 @@ class Storing:
             self._isas[name] = isa_for(name, texts, self._source)
         self._machines = {number: self._machine(machine) for number, machine in manifest.machines.items()}
         self.numbers.machines = {number: self._machines[number].pk for number in manifest.machines}
-        measurements = sum(self._set(each) for each in self._archive.sets)
-        for told in manifest.mappings:
-            self._mapping(told)
-        for told in manifest.resource_mappings:
-            self._resource_mapping(told)
+        measurements = sum(self._set(archived_set) for archived_set in self._archive.sets)
+        for archived in manifest.mappings:
+            self._mapping(archived)
+        for archived in manifest.resource_mappings:
+            self._resource_mapping(archived)
         self.numbers.schemes.update(self._schemes(manifest.schemes))
         return measurements
 
     def _texts(self) -> dict[str, set[str]]:
         """Scheme texts by instruction set."""
         manifest = self._archive.manifest
-        found: dict[str, set[str]] = {each.isa: set() for each in manifest.machines.values()}
-        for made in self._archive.sets:
-            schemes = found.setdefault(made.told.isa, set())
-            schemes.update(text for row in made.measured for text in row.experiment.schemes)
-        for told in manifest.mappings:
-            schemes = found.setdefault(told.isa, set())
-            schemes.update(self._archive.mappings[told.id].usage)
-            schemes.update(each.scheme for each in told.verdicts)
-            schemes.update(witness.blocker for each in told.verdicts for witness in each.witnesses)
-        for told in manifest.resource_mappings:
-            found.setdefault(told.isa, set()).update(self._archive.resource_mappings[told.id].loads)
+        texts: dict[str, set[str]] = {entry.isa: set() for entry in manifest.machines.values()}
+        for archived_set in self._archive.sets:
+            schemes = texts.setdefault(archived_set.description.isa, set())
+            schemes.update(text for row in archived_set.measured for text in row.experiment.schemes)
+        for archived in manifest.mappings:
+            schemes = texts.setdefault(archived.isa, set())
+            schemes.update(self._archive.mappings[archived.id].usage)
+            schemes.update(entry.scheme for entry in archived.verdicts)
+            schemes.update(witness.blocker for entry in archived.verdicts for witness in entry.witnesses)
+        for archived in manifest.resource_mappings:
+            texts.setdefault(archived.isa, set()).update(self._archive.resource_mappings[archived.id].loads)
         if manifest.schemes:
-            found.setdefault(str(manifest.run.config.get("isa")), set()).update(manifest.schemes.values())
-        return found
+            texts.setdefault(str(manifest.run.config.get("isa")), set()).update(manifest.schemes.values())
+        return texts
 
-    def _machine(self, machine: MachineTold) -> Machine:
+    def _machine(self, machine: ArchivedMachine) -> Machine:
         """One that stands for what was measured elsewhere; that of an earlier archive serves again."""
         isa = self._isas[machine.isa]
         return published_machine(machine.name, self._source, isa=isa, cpu=machine.cpu, facts=machine.facts)
 
-    def _set(self, made: ReadSet) -> int:
-        told = made.told
+    def _set(self, archived: MeasuredSet) -> int:
+        description = archived.description
         row = ExperimentSet.objects.create(
-            name=free_name(ExperimentSet, told.name),
-            note=told.note,
-            isa=self._isas[told.isa],
-            machine=self._machines.get(told.machine),
-            run=self._run if told.own else None,
-            origin=ExperimentSet.Origin.RUN if told.own else ExperimentSet.Origin.UPLOAD,
-            source=told.source or self._source,
-            identity=told.identity,
+            name=free_name(ExperimentSet, description.name),
+            note=description.note,
+            isa=self._isas[description.isa],
+            machine=self._machines.get(description.machine),
+            run=self._run if description.own else None,
+            origin=ExperimentSet.Origin.RUN if description.own else ExperimentSet.Origin.UPLOAD,
+            source=description.source or self._source,
+            identity=description.identity,
         )
-        stored = store_measurements(row, made.measured)
-        keep_summary(row)
-        self.numbers.sets[told.id] = row.pk
+        stored = store_measurements(row, archived.measured)
+        store_summary(row)
+        self.numbers.sets[description.id] = row.pk
         return stored
 
-    def _mapping(self, told: MappingTold) -> None:
-        value = self._archive.mappings[told.id]
-        place = f"{RUN}, report of mapping {told.id}"
+    def _mapping(self, archived: ArchivedMapping) -> None:
+        value = self._archive.mappings[archived.id]
+        place = f"{RUN}, report of mapping {archived.id}"
         try:
-            masks = read_shape(MappingReport, told.report, place).masks()
-            check_masks([*masks, *told.masks()], len(value.ports))
+            masks = read_shape(MappingReport, archived.report, place).masks()
+            check_masks([*masks, *archived.masks()], len(value.ports))
         except ValueError as error:
             raise ExchangeError(f"{place}: {error}") from error
-        report = dict(told.report)
+        report = dict(archived.report)
         if isinstance(report.get(MEASURED_IN), list):
             measured_in = (self.numbers.sets.get(number) for number in report[MEASURED_IN])
             report[MEASURED_IN] = [number for number in measured_in if number is not None]
-        store = store_result if told.own else partial(store_mapping, origin=PortMappingRow.Origin.IMPORT)
+        store = store_result if archived.own else partial(store_mapping, origin=PortMappingRow.Origin.IMPORT)
         row = store(
-            free_name(PortMappingRow, told.name),
-            self._isas[told.isa],
+            free_name(PortMappingRow, archived.name),
+            self._isas[archived.isa],
             value,
-            source=told.source or self._source,
-            machine=self._machines.get(told.machine),
-            run=self._run if told.own else None,
+            source=archived.source or self._source,
+            machine=self._machines.get(archived.machine),
+            run=self._run if archived.own else None,
             report=report,
-            note=told.note,
+            note=archived.note,
         )
-        self.numbers.mappings[told.id] = row.pk
-        self._verdicts(row, told.verdicts)
-        FrontPoint.objects.bulk_create([self._point(row, point) for point in told.front], batch_size=BATCH)
-        self._evaluations(row, told.evaluations)
+        self.numbers.mappings[archived.id] = row.pk
+        self._verdicts(row, archived.verdicts)
+        FrontPoint.objects.bulk_create(
+            [self._point(row, point) for point in archived.front], batch_size=BATCH
+        )
+        self._evaluations(row, archived.evaluations)
 
-    def _resource_mapping(self, told: MappingTold) -> None:
-        read_shape(MappingReport, told.report, f"{RUN}, report of resource mapping {told.id}")
+    def _resource_mapping(self, archived: ArchivedMapping) -> None:
+        read_shape(MappingReport, archived.report, f"{RUN}, report of resource mapping {archived.id}")
         row = store_resource_mapping(
-            free_name(ResourceMapping, told.name),
-            self._isas[told.isa],
-            self._archive.resource_mappings[told.id],
+            free_name(ResourceMapping, archived.name),
+            self._isas[archived.isa],
+            self._archive.resource_mappings[archived.id],
             origin=ResourceMapping.Origin.IMPORT,
-            source=told.source or self._source,
-            machine=self._machines.get(told.machine),
-            report=told.report,
-            note=told.note,
+            source=archived.source or self._source,
+            machine=self._machines.get(archived.machine),
+            report=archived.report,
+            note=archived.note,
         )
-        self.numbers.resource_mappings[told.id] = row.pk
-        self._evaluations(row, told.evaluations)
+        self.numbers.resource_mappings[archived.id] = row.pk
+        self._evaluations(row, archived.evaluations)
 
-    def _evaluations(self, row: PortMappingRow | ResourceMapping, told: Iterable[Scored]) -> None:
-        for each in told:
-            on = self._set_id(each.experiment_set)
+    def _evaluations(
+        self, row: PortMappingRow | ResourceMapping, evaluations: Iterable[ArchivedEvaluation]
+    ) -> None:
+        for evaluation in evaluations:
+            on = self._set_id(evaluation.experiment_set)
             if on is None and not (isinstance(row, PortMappingRow) and row.run_id == self._run.pk):
                 raise ExchangeError(
                     f"{row.name}: only the run's own mapping is judged by what the run held out"
@@ -173,50 +177,52 @@ class Storing:
                 resource_mapping=row if isinstance(row, ResourceMapping) else None,
                 experiment_set_id=on,
                 held_out_by=self._run if on is None else None,
-                **_numbers(each),
+                **_numbers(evaluation),
             )
 
     def _set_id(self, number: int | None) -> int | None:
         return None if number is None else self.numbers.sets[number]
 
-    def _verdicts(self, row: PortMappingRow, told: list[VerdictTold]) -> None:
-        named = {each.scheme for each in told} | {w.blocker for each in told for w in each.witnesses}
-        ids = complete_ids(row.isa, named)
+    def _verdicts(self, row: PortMappingRow, verdicts: list[ArchivedVerdict]) -> None:
+        schemes = {verdict.scheme for verdict in verdicts} | {
+            named_witness.blocker for verdict in verdicts for named_witness in verdict.witnesses
+        }
+        ids = complete_ids(row.isa, schemes)
         rows = Characterisation.objects.bulk_create(
             [
                 Characterisation(
                     mapping=row,
-                    scheme_id=ids[each.scheme],
-                    **each.model_dump(mode="json", exclude={"scheme", "witnesses"}),
+                    scheme_id=ids[verdict.scheme],
+                    **verdict.model_dump(mode="json", exclude={"scheme", "witnesses"}),
                 )
-                for each in told
+                for verdict in verdicts
             ],
             batch_size=BATCH,
         )
         Witness.objects.bulk_create(
             [
                 Witness(
-                    characterisation=made,
+                    characterisation=stored,
                     blocker_id=ids[witness.blocker],
                     **witness.model_dump(mode="json", exclude={"blocker"}),
                 )
-                for made, each in zip(rows, told, strict=True)
-                for witness in each.witnesses
+                for stored, verdict in zip(rows, verdicts, strict=True)
+                for witness in verdict.witnesses
             ],
             batch_size=BATCH,
         )
 
-    def _point(self, row: PortMappingRow, told: PointTold) -> FrontPoint:
+    def _point(self, row: PortMappingRow, point: ArchivedFrontPoint) -> FrontPoint:
         judged: Json = {}
-        if told.judged is not None:
-            judged = told.judged.model_dump(mode="json", exclude={"unit"})
-            judged["experiment_set"] = self._set_id(told.judged.experiment_set)
+        if point.judged is not None:
+            judged = point.judged.model_dump(mode="json", exclude={"unit"})
+            judged["experiment_set"] = self._set_id(point.judged.experiment_set)
         return FrontPoint(
             mapping=row,
-            content=mapping_json(_value(told.mapping), scheme_ids(row.isa)),
+            content=mapping_json(_value(point.mapping), scheme_ids(row.isa)),
             judged=judged,
-            picked=row if told.own else None,
-            **{name: getattr(told, name) for name in ("place", "error", "volume", "kinds", "mape")},
+            picked=row if point.own else None,
+            **{name: getattr(point, name) for name in ("place", "error", "volume", "kinds", "mape")},
         )
 
     def _schemes(self, texts: dict[int, str]) -> dict[int, int]:
@@ -230,14 +236,14 @@ class Storing:
 
 def isa_for(name: str, texts: Iterable[str], source: str) -> ISA:
     """The instruction set of this name; where there is none, a new one of these schemes."""
-    known = ISA.objects.filter(name=name).first()
-    if known is not None:
-        return known
+    existing = ISA.objects.filter(name=name).first()
+    if existing is not None:
+        return existing
     return SUPPLIED[name]()[0] if name in SUPPLIED else new_isa(name, sorted(texts), source)
 
 
-def _numbers(told: Scored) -> Json:
-    return told.model_dump(mode="json", exclude={"experiment_set"})
+def _numbers(evaluation: ArchivedEvaluation) -> Json:
+    return evaluation.model_dump(mode="json", exclude={"experiment_set"})
 
 
 def _value(document: Json) -> PortMapping:
@@ -252,7 +258,7 @@ def _value(document: Json) -> PortMapping:
 _Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class _Elsewhere(ArchivedPart):
+class _ArchivedObjections(ArchivedPart):
     """What was said against a mapping where its archive was written: (name of a result, words) by scheme."""
 
     objections: list[str]
@@ -266,7 +272,7 @@ class _Judging(ArchivedPart):
     off: Count
     error: Amount | None
     repeats: Amount | None
-    elsewhere: _Elsewhere = ABSENT
+    elsewhere: _ArchivedObjections = ABSENT
     schemes: dict[str, tuple[Count, Count, Amount | None]]
 
 
@@ -279,14 +285,14 @@ class MappingReport(ArchivedPart):
     excess: Count = 0
     experiments: Count | None = None
     exhaustive: Count | None = None
-    bottleneck: BottleneckFound | None = None
+    bottleneck: BottleneckEvent | None = None
     instructions: Count | None = None
     left_out: dict[str, str] = {}
     loop_code: list[tuple[_Positive, _Positive, Amount]] = []
 
     def masks(self) -> Iterator[int]:
         """Every port set that it names."""
-        for other in self.cegar.others if self.cegar else ():
+        for other in self.cegar.alternatives if self.cegar else ():
             yield from (mask for uops in other.usage.values() for mask, _ in uops)
         for blocking in self.explain.classes if self.explain else ():
             yield from blocking.masks

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from inference.core.events import ResultStored, StateChanged
 from inference.core.protocols import Json
-from inference.formats.archived_parts import DrawnTold
+from inference.formats.archived_parts import HeatMapPart
 from inference.formats.file_trees import write_zip
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.problems import ExchangeError
@@ -21,15 +21,15 @@ from inference.formats.run_archive import (
     FORMAT,
     RUN,
     VERSION,
-    EvidenceTold,
-    MachineTold,
-    MappingTold,
-    PointTold,
+    ArchivedEvaluation,
+    ArchivedFrontPoint,
+    ArchivedMachine,
+    ArchivedMapping,
+    ArchivedRun,
+    ArchivedSet,
+    ArchivedVerdict,
+    ArchivedWitness,
     RunManifest,
-    RunTold,
-    Scored,
-    SetTold,
-    VerdictTold,
     mapping_file,
     named_in,
     resource_mapping_file,
@@ -69,24 +69,24 @@ def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> byte
     resources = _listed(ResourceMapping.objects.filter(pk__in=named.resource_mappings))
     stored: tuple[ExperimentSet | PortMapping | ResourceMapping, ...] = (*sets, *mappings, *resources)
     machines = {row.machine_id for row in stored if row.machine_id is not None} | named.machines.keys()
-    told = {row.pk for row in sets}
+    set_ids = {row.pk for row in sets}
     seed = run.config.get("seed")
     manifest = RunManifest(
         format=FORMAT,
         version=VERSION,
         made_by=PRODUCT,
         cite=[CITATION],
-        run=_document(RunTold, run, result=allowed_result(run), seed=seed if type(seed) is int else None),
+        run=_document(ArchivedRun, run, result=allowed_result(run), seed=seed if type(seed) is int else None),
         versions=_versions(run),
         exported_with=exported_with or {},
         schemes=texts_of(named.schemes),
         machines={
-            row.pk: _document(MachineTold, row, isa=row.isa.name, facts=_facts(row))
+            row.pk: _document(ArchivedMachine, row, isa=row.isa.name, facts=_facts(row))
             for row in Machine.objects.filter(pk__in=machines).select_related("isa")
         },
-        sets=[_row(SetTold, row, run) for row in sets],
-        mappings=[_mapping(row, run, told) for row in mappings],
-        resource_mappings=[_mapping(row, run, told) for row in resources],
+        sets=[_row(ArchivedSet, row, run) for row in sets],
+        mappings=[_mapping(row, run, set_ids) for row in mappings],
+        resource_mappings=[_mapping(row, run, set_ids) for row in resources],
     )
     buffer = io.BytesIO()
     write_zip(buffer, _members(run, manifest, sets, mappings, resources))
@@ -106,9 +106,12 @@ def _members(
 ) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield RUN, [write_document(manifest)]
     yield EVENTS, map(write_line, _events(run))
-    for made in sets:
-        yield set_file(made.pk), map(write_measurement, measured_in_parts(made))
-        yield set_file(made.pk).replace(".jsonl", ".csv"), [SET_EXPORTS["csv"].write(made).encode()]
+    for experiment_set in sets:
+        yield set_file(experiment_set.pk), map(write_measurement, measured_in_parts(experiment_set))
+        yield (
+            set_file(experiment_set.pk).replace(".jsonl", ".csv"),
+            [SET_EXPORTS["csv"].write(experiment_set).encode()],
+        )
     for mapping in mappings:
         yield mapping_file(mapping.pk), [MAPPING_EXPORTS["json"].write(mapping).encode()]
     for resource in resources:
@@ -126,8 +129,8 @@ def _events(run: Run) -> Iterator[Json]:
 
 def _versions(run: Run) -> dict[str, str]:
     """Those that the journal told when somebody last began to work on the run."""
-    began = run.events.filter(kind=StateChanged.kind, payload__has_key="versions").order_by("-seq").first()
-    return {} if began is None else dict(StateChanged.read(began.payload).versions)
+    event = run.events.filter(kind=StateChanged.kind, payload__has_key="versions").order_by("-seq").first()
+    return {} if event is None else dict(StateChanged.read(event.payload).versions)
 
 
 def _facts(machine: Machine) -> Json:
@@ -152,7 +155,7 @@ def _row(
     return _document(shape, row, isa=row.isa.name, machine=row.machine_id, own=own, **beside)
 
 
-def _mapping(row: PortMapping | ResourceMapping, run: Run, sets: set[int]) -> MappingTold:
+def _mapping(row: PortMapping | ResourceMapping, run: Run, sets: set[int]) -> ArchivedMapping:
     """With its evaluations on sets of the zip, and on what the run held out."""
     evaluations = [
         _scored(vars(evaluation), evaluation.experiment_set_id, evaluation.unit)
@@ -168,25 +171,25 @@ def _mapping(row: PortMapping | ResourceMapping, run: Run, sets: set[int]) -> Ma
             "verdicts": [_verdict(verdict) for verdict in characterised.order_by("id")],
             "front": [_point(point, row, sets) for point in row.front.order_by("place")],
         }
-    return _row(MappingTold, row, run, evaluations=evaluations, **beside)
+    return _row(ArchivedMapping, row, run, evaluations=evaluations, **beside)
 
 
-def _scored(columns: Json, experiment_set: int | None, unit: str) -> Scored:
+def _scored(columns: Json, experiment_set: int | None, unit: str) -> ArchivedEvaluation:
     numbers = {name: columns[name] for name in ("n", "skipped", "mape", "pearson", "kendall")}
-    heat_map = {name: columns["heat_map"][name] for name in DrawnTold.model_fields}
-    return Scored(experiment_set=experiment_set, unit=unit, heat_map=heat_map, **numbers)
+    heat_map = {name: columns["heat_map"][name] for name in HeatMapPart.model_fields}
+    return ArchivedEvaluation(experiment_set=experiment_set, unit=unit, heat_map=heat_map, **numbers)
 
 
-def _verdict(row: Characterisation) -> VerdictTold:
+def _verdict(row: Characterisation) -> ArchivedVerdict:
     witnesses = [
-        _document(EvidenceTold, witness, blocker=witness.blocker.text) for witness in row.witnesses.all()
+        _document(ArchivedWitness, witness, blocker=witness.blocker.text) for witness in row.witnesses.all()
     ]
-    return _document(VerdictTold, row, scheme=row.scheme.text, witnesses=witnesses)
+    return _document(ArchivedVerdict, row, scheme=row.scheme.text, witnesses=witnesses)
 
 
-def _point(point: FrontPoint, row: PortMapping, sets: set[int]) -> PointTold:
+def _point(point: FrontPoint, row: PortMapping, sets: set[int]) -> ArchivedFrontPoint:
     judged, scored = point.judged, None
     if judged and (on := judged.get("experiment_set")) in sets | {None}:
         scored = _scored(judged, on, "cycles")
     mapping = write_mapping_json(mapping_from(point.content), name=row.name, isa=row.isa.name)
-    return _document(PointTold, point, own=point.picked_id == row.pk, mapping=mapping, judged=scored)
+    return _document(ArchivedFrontPoint, point, own=point.picked_id == row.pk, mapping=mapping, judged=scored)

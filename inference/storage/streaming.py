@@ -105,14 +105,14 @@ def table_of_keys(keys: Sequence[str], texts: Mapping[int, str]) -> ExperimentTa
     )
 
 
-def _answers(found: Sequence[str]) -> dict[str, Floats]:
+def _answers(texts: Sequence[str]) -> dict[str, Floats]:
     """The answers in the JSON texts {tool: cycles} of some rows, per tool."""
-    present = [(at, text) for at, text in enumerate(found) if text != "{}"]
+    present = [(at, text) for at, text in enumerate(texts) if text != "{}"]
     values = json.loads(f"[{','.join(text for _, text in present)}]")
     at = np.array([at for at, _ in present], dtype=np.int64)
     answers = {}
     for tool in dict.fromkeys(tool for value in values for tool in value):
-        column = np.full(len(found), np.nan)
+        column = np.full(len(texts), np.nan)
         column[at] = [value.get(tool, np.nan) for value in values]
         answers[tool] = column
     return answers
@@ -137,7 +137,7 @@ def copy_measurements(experiment_set: ExperimentSet, ids: Iterable[int]) -> None
 
 def copy_as_repeats(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
     """Copy the rows with these ids in their order; those of one experiment are numbered anew."""
-    seen: Counter[int] = Counter()
+    repeats: Counter[int] = Counter()
     table = connection.ops.quote_name(Measurement._meta.db_table)
     columns = ", ".join(_COPIED)
     experiments = dict(_experiments_of(ids := list(ids)))
@@ -147,25 +147,29 @@ def copy_as_repeats(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
             cursor.execute(
                 f"INSERT INTO {table} (experiment_set_id, repeat, {columns}) "  # noqa: S608 names of our columns
                 f"SELECT %s, %s, {columns} FROM {table} WHERE id = %s",
-                [experiment_set.pk, seen[experiment], pk],
+                [experiment_set.pk, repeats[experiment], pk],
             )
-            seen[experiment] += 1
+            repeats[experiment] += 1
 
 
 def store_medians(
     experiment_set: ExperimentSet, medians: Iterable[tuple[int, tuple[float, float, int]]]
 ) -> None:
     """New measurements: (experiment, (cycles, spread, number of sets))."""
-    head, settled, found = (experiment_set.pk, 0), str(Measurement.State.SETTLED), dict(medians)
+    head, settled, medians_by_experiment = (
+        (experiment_set.pk, 0),
+        str(Measurement.State.SETTLED),
+        dict(medians),
+    )
     lengths: dict[int, int] = {}
-    for portion in portions(found):
+    for portion in portions(medians_by_experiment):
         lengths.update(Experiment.objects.filter(pk__in=portion).values_list("id", "length"))
     insert_missing(
         Measurement,
         ("experiment_set_id", "repeat", *_COPIED),
         (
             (*head, pk, lengths[pk], settled, *numbers, f"median of {numbers[-1]} sets", "{}", "{}")
-            for pk, numbers in found.items()
+            for pk, numbers in medians_by_experiment.items()
         ),
     )
 

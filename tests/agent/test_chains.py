@@ -13,8 +13,8 @@ from inference.agent.protocol import Batch, BatchItem, Frame
 from inference.isa.blocks import block_of_bytes
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.chains import links_of, pair_chains
-from inference.isa.x86.scheme_set import described
-from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, prepared
+from inference.isa.x86.scheme_set import scheme_and_form
+from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, item_for
 from tests.agent.conftest import HASTY, needs_x86
 
 pytestmark = needs_x86
@@ -38,7 +38,7 @@ SCHEMES = (
 @pytest.mark.parametrize("text", SCHEMES)
 async def test_chains_of_every_pair_and_class_of_values_run(harness: LocalHarness, text: str) -> None:
     flags = facts(None)["flags"]
-    known = described(text)
+    known = scheme_and_form(text)
     assert known is not None
     if reason := missing_feature(known[0], flags):
         pytest.skip(reason)
@@ -48,7 +48,7 @@ async def test_chains_of_every_pair_and_class_of_values_run(harness: LocalHarnes
     together: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
     for chain in set(chains.values()):
         options = BlockOptions(mode=LOOP if chain.loop else UNROLLED)
-        frame, item = prepared(block_of_bytes(chain.code), options, flags)
+        frame, item = item_for(block_of_bytes(chain.code), options, flags)
         item = replace(item, latency_bound=True)
         together[str(frame.as_json())].append((frame, item))
     for found in together.values():

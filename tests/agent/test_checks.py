@@ -45,33 +45,33 @@ def test_known_microarchitectures_have_answers_for_every_block():
 def test_three_multiplications_in_a_cycle_are_no_contradiction():
     answers = CheckAnswers({})
     for _ in range(6):
-        answers.take(MULTIPLICATIONS, 0.333)  # as on Zen 5
+        answers.record(MULTIPLICATIONS, 0.333)  # as on Zen 5
     assert answers.contradiction(ALL) == ""
-    assert answers.trouble(ALL) == ""
+    assert answers.disturbance(ALL) == ""
 
 
 def test_a_slow_answer_is_trouble_with_a_number():
     answers = CheckAnswers({"additions": 0.25})
-    answers.take(ADDITIONS, 0.2521)
-    assert answers.trouble(ALL) == ""
+    answers.record(ADDITIONS, 0.2521)
+    assert answers.disturbance(ALL) == ""
     assert answers.noise(ALL) == pytest.approx(0.0084)
-    answers.take(ADDITIONS, 0.35)
-    assert answers.trouble(ALL) == "additions are 40 % slower than they should be"
+    answers.record(ADDITIONS, 0.35)
+    assert answers.disturbance(ALL) == "additions are 40 % slower than they should be"
 
 
 def test_where_nothing_is_documented_the_shortest_time_that_comes_up_again_is_the_true_one():
     answers = CheckAnswers({})
     for cycles in (0.51, 0.51, 0.505, 0.25, 0.51, 0.51, 0.335, 0.334, 0.336, 0.333, 0.335, 0.41):
-        answers.take(LOADS, cycles)
+        answers.record(LOADS, cycles)
     assert answers.deviations(ALL)["loads"] == pytest.approx(0.41 * 3 - 1)
-    assert "loads are 23 % slower" in answers.trouble(ALL)
+    assert "loads are 23 % slower" in answers.disturbance(ALL)
 
 
 def test_one_answer_that_is_too_fast_is_a_disturbance_and_many_are_a_contradiction():
     answers = CheckAnswers({"additions": 0.25})
-    answers.take(ADDITIONS, 0.2)
-    assert "20 % faster" in answers.trouble(ALL)
+    answers.record(ADDITIONS, 0.2)
+    assert "20 % faster" in answers.disturbance(ALL)
     assert answers.contradiction(ALL) == ""
     for _ in range(5):
-        answers.take(ADDITIONS, 0.2)
+        answers.record(ADDITIONS, 0.2)
     assert "no clock on this computer" in answers.contradiction(ALL)

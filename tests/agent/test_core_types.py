@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from inference.agent.core_types import core_types, description, fastest, listed, notice, type_of, written
+from inference.agent.core_types import (
+    core_types,
+    cpu_list,
+    description,
+    fastest,
+    notice,
+    parse_cpu_list,
+    type_of,
+)
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
@@ -58,7 +66,10 @@ def test_the_fast_cores_are_taken_as_long_as_one_may_be_used(alder_lake: Path):
 def test_arm_cores_are_told_apart_by_their_part(tmp_path: Path):
     a53, a72 = "0x00000000410fd034", "0x00000000410fd083"
     types = core_types(arm(tmp_path, [400, 400, 1024], [a53, a53, a72]))
-    assert [(each.name, written(each.cpus)) for each in types] == [("part-0xd08", "2"), ("part-0xd03", "0-1")]
+    assert [(each.name, cpu_list(each.cpus)) for each in types] == [
+        ("part-0xd08", "2"),
+        ("part-0xd03", "0-1"),
+    ]
 
 
 def test_a_part_that_runs_at_two_speeds_is_one_kind(tmp_path: Path):
@@ -88,5 +99,5 @@ def test_where_all_cores_are_alike_nothing_is_said(tmp_path: Path, files: dict[s
 
 
 def test_kernel_lists_are_read_and_written():
-    assert listed("0-3,8,10-11") == {0, 1, 2, 3, 8, 10, 11}
-    assert written({0, 1, 2, 3, 8, 10, 11}) == "0-3,8,10-11"
+    assert parse_cpu_list("0-3,8,10-11") == {0, 1, 2, 3, 8, 10, 11}
+    assert cpu_list({0, 1, 2, 3, 8, 10, 11}) == "0-3,8,10-11"

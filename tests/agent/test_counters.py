@@ -12,9 +12,9 @@ from inference.agent.counters import (
     CountersError,
     KernelGroup,
     ProcessorCounters,
-    described,
+    counting_level,
+    distrust_reason,
     events_of,
-    mistrust,
 )
 from inference.agent.sandbox import confine
 
@@ -84,16 +84,16 @@ def test_counters_in_somebody_else_s_hands_count_nothing():
     ],
 )
 def test_counters_that_miscount_an_addition_are_not_trusted(counted, word):
-    text = mistrust(counted)
+    text = distrust_reason(counted)
     assert bool(text) == bool(word)
     assert word in text
 
 
 def test_a_machine_says_in_a_word_what_it_counts():
-    assert described(["cycles", "instructions", "uops", "port 0"]) == "ports"
-    assert described(["cycles", "instructions", "uops"]) == "uops"
-    assert described(["cycles", "instructions"]) == "instructions"
-    assert described([]) == "none"
+    assert counting_level(["cycles", "instructions", "uops", "port 0"]) == "ports"
+    assert counting_level(["cycles", "instructions", "uops"]) == "uops"
+    assert counting_level(["cycles", "instructions"]) == "instructions"
+    assert counting_level([]) == "none"
 
 
 def count_time(answers) -> None:

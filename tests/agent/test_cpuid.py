@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.agent.cpuid import TOLD, flags, flags_of
+from inference.agent.cpuid import REPORTED_FLAGS, flags, flags_of
 from inference.agent.facts import facts
 from inference.isa.microarchitecture import flags_of as merged
 from inference.isa.scheme import BREAKABLE, SELECTABLE
@@ -18,7 +18,7 @@ def test_linux_lists_no_flag_that_the_processor_does_not_tell():
     told = flags()
     assert told is not None
     listed = set(facts(None)["flags"])
-    assert not listed & TOLD - set(told)
+    assert not listed & REPORTED_FLAGS - set(told)
     assert {"sse2", "cmov"} <= set(told)
     assert facts(None)["cpuid"] == told
 
@@ -27,7 +27,7 @@ def test_every_extension_that_can_be_measured_is_told_about():
     able = [scheme for scheme in schemes() if scheme.exclusion.startswith((*SELECTABLE, *BREAKABLE))]
     able += [scheme for scheme in schemes() if not scheme.exclusion]
     needed = {flag(name) for scheme in able for name in scheme.extension.split("+")}
-    assert needed - {""} <= TOLD
+    assert needed - {""} <= REPORTED_FLAGS
 
 
 def test_leaves_that_a_processor_does_not_have_are_not_believed():
@@ -43,7 +43,7 @@ def test_registers_that_the_system_has_not_switched_on_do_not_count():
     def everything(leaf: int, _subleaf: int) -> tuple[int, int, int, int]:
         return (0x80000008 if leaf == 0x80000000 else ALL, ALL, ALL, ALL)
 
-    assert flags_of(everything, 0xE7) == TOLD
+    assert flags_of(everything, 0xE7) == REPORTED_FLAGS
     without = flags_of(everything, 0x7)
     assert "avx2" in without
     assert not any(name.startswith("avx512") for name in without)

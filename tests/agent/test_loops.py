@@ -7,7 +7,7 @@ import pytest
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, Result
 from inference.isa.blocks import block_of_text
-from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, prepared
+from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, item_for
 from tests.agent.conftest import HASTY, needs_x86
 
 LOOKS = 8
@@ -41,6 +41,6 @@ def too_short(found: dict[str, Result]) -> dict[str, Result]:
 
 async def measured(harness: LocalHarness, text: str, mode: str) -> Result:
     """What a measurement of the loop says."""
-    frame, item = prepared(block_of_text(text), BlockOptions(mode=mode, copies=40), frozenset())
+    frame, item = item_for(block_of_text(text), BlockOptions(mode=mode, copies=40), frozenset())
     (result,) = await harness.measure(Batch(frame, HASTY, (item,)), lambda _done, _all: None)
     return result

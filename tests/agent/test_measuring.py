@@ -131,15 +131,15 @@ async def test_checks_are_asked_now_and_then_whatever_batch_comes(
     harness: LocalHarness, monkeypatch: pytest.MonkeyPatch, every: float, least: int, most: int
 ):
     looks = 0
-    look = harness._look
+    look = harness._run_checks
 
     async def counted(plain: Frame, settings: Settings) -> str:
         nonlocal looks
         looks += 1
         return await look(plain, settings)
 
-    monkeypatch.setattr(passes, "_LOOK_EVERY", every)
-    monkeypatch.setattr(harness, "_look", counted)
+    monkeypatch.setattr(passes, "_CHECK_INTERVAL", every)
+    monkeypatch.setattr(harness, "_run_checks", counted)
     for _ in range(2):
         (result,) = await harness.measure(Batch(frame(), HASTY, (ADD,)), lambda _done, _all: None)
         assert result.state != "failed"

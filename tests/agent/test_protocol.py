@@ -20,7 +20,7 @@ from inference.agent.protocol import (
     Settings,
     decode,
     encode,
-    whole,
+    int_field,
 )
 from inference.agent.reading import ProtocolError
 
@@ -48,7 +48,7 @@ batches = st.builds(Batch, st.just(Frame(registers={"rax": 5})), st.just(Setting
 def test_a_batch_survives_the_way_as_text(batch: Batch):
     message = decode(encode("batch", batch=1, fence=2, content=batch.as_json()))
     assert message["type"] == "batch"
-    assert whole(message, "fence") == 2
+    assert int_field(message, "fence") == 2
     assert Batch.read(message["content"]) == batch
 
 

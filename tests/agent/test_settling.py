@@ -61,9 +61,9 @@ def test_the_tolerance_is_per_instruction_and_relative_for_slow_ones():
 
 def test_a_crash_is_the_items_fault_at_once_and_a_kill_only_when_repeated():
     crashed = candidate()
-    assert crashed.is_to_blame(LostError("illegal instruction", guilty=True))
+    assert crashed.record_end(LostError("illegal instruction", at_fault=True))
     assert crashed.result(SETTINGS, "").note == "illegal instruction"
-    assert candidate().is_to_blame(HungError("does not end within 2 s"))
+    assert candidate().record_end(HungError("does not end within 2 s"))
     killed = candidate()
-    killer = LostError("ended by signal 9", guilty=False)
-    assert [killed.is_to_blame(killer) for _ in range(KILLS + 1)] == [False] * KILLS + [True]
+    killer = LostError("ended by signal 9", at_fault=False)
+    assert [killed.record_end(killer) for _ in range(KILLS + 1)] == [False] * KILLS + [True]

@@ -16,9 +16,9 @@ from websockets.asyncio.server import ServerConnection, serve
 from inference.agent.connection import (
     AddressError,
     ConnectionLostError,
-    is_open_to_others,
-    opened,
-    trusting,
+    dial,
+    is_unencrypted,
+    tls_context,
 )
 from inference.agent.session import Agent
 
@@ -64,19 +64,19 @@ async def address(certificate: Path) -> AsyncIterator[str]:
 
 
 async def test_a_certificate_of_ones_own_is_trusted_by_its_file(address: str, certificate: Path):
-    async with opened(address, "secret", trusting(str(certificate))) as connection:
+    async with dial(address, "secret", tls_context(str(certificate))) as connection:
         assert await connection.receive() == "you are in"
 
 
 async def test_nobody_is_told_the_token_who_cannot_be_trusted(address: str):
     with pytest.raises(ConnectionLostError, match="certificate"):
-        async with opened(address, "secret", trusting(None)):
+        async with dial(address, "secret", tls_context(None)):
             pass
 
 
 async def test_a_certificate_for_another_host_is_none(address: str, certificate: Path):
     with pytest.raises(ConnectionLostError, match="localhost"):
-        async with opened(address.replace("127.0.0.1", "localhost"), "secret", trusting(str(certificate))):
+        async with dial(address.replace("127.0.0.1", "localhost"), "secret", tls_context(str(certificate))):
             pass
 
 
@@ -91,7 +91,7 @@ def test_a_file_without_certificates_is_refused(tmp_path: Path):
     (tmp_path / "empty").touch()
     for name in ("empty", "absent"):
         with pytest.raises(AddressError, match=name):
-            trusting(str(tmp_path / name))
+            tls_context(str(tmp_path / name))
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_a_file_without_certificates_is_refused(tmp_path: Path):
     [("http://lab:8000", True), ("https://lab", False), ("http://127.0.0.1:8000", False), ("ws://lab", True)],
 )
 def test_what_can_be_read_on_the_way_is_known(server: str, open_to_others: bool):
-    assert is_open_to_others(server) == open_to_others
+    assert is_unencrypted(server) == open_to_others

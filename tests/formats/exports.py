@@ -8,8 +8,8 @@ from inference.core.core_model import CoreModel, MemoryTimes, OperandLatencies
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, hidden_in, hidden_kinds
 from inference.core.throughput import inverse_throughput
-from inference.formats.exported import (
-    NOTHING,
+from inference.formats.exports import (
+    NO_EVIDENCE,
     ExportedCore,
     ExportedMapping,
     ExportedScheme,
@@ -19,7 +19,7 @@ from inference.formats.exported import (
 from inference.formats.provenance import Provenance
 from inference.isa import aarch64
 from inference.isa.microarchitecture import ToolNames
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
 ADD = "add GPR[64]:RW, GPR[64]:R"
 ADD_BYTE = "add GPR[8]:RW, GPR[8]:R"
@@ -77,7 +77,7 @@ def exported_mapping(
     value = PortMapping(ports, usage, r_max, issue_width, slots or {})
     schemes = []
     for text, uops in usage.items():
-        found = aarch64.by_text().get(text) if isa == aarch64.NAME else (described(text) or (None,))[0]
+        found = aarch64.by_text().get(text) if isa == aarch64.NAME else (scheme_and_form(text) or (None,))[0]
         assert found is not None, text
         schemes.append(
             ExportedScheme(
@@ -88,7 +88,7 @@ def exported_mapping(
                 found.category,
                 uops,
                 inverse_throughput(value, Experiment.of([text])),
-                EVIDENCE.get(text, NOTHING),
+                EVIDENCE.get(text, NO_EVIDENCE),
                 value.slots_of(text),
                 hidden_in(value, text, hidden_kinds(value)),
             )

@@ -7,24 +7,24 @@ import io
 import pytest
 from django.conf import settings
 
-from inference.formats.block_sets import BlockSetOptions, Bounds, Look, look
-from inference.formats.blocks_csv import Broken, Scale, is_block_csv
+from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, Bounds, summarise
+from inference.formats.blocks_csv import BrokenRowPolicy, Scale, is_block_csv
 from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Prediction
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.block_sets import export, store
-from inference.storage.errors import NameTakenError, RefusedError
+from inference.storage.errors import NameInUseError, RefusedError
 from tests.heads import behind_head
 
-SKIP = BlockSetOptions(Broken.SKIP)
+SKIP = BlockSetOptions(BrokenRowPolicy.SKIP)
 TITLED = "bb,mca,osaca\n4801d8,1.03,1.0\n4829d8,2.5,-1.0\n0fafc3,3.0,\n"
 
 
-def seen(text: str, reading: BlockSetOptions = SKIP) -> Look:
-    return look(io.BytesIO(text.encode()), "blocks.csv", reading)
+def seen(text: str, reading: BlockSetOptions = SKIP) -> BlockSetSummary:
+    return summarise(io.BytesIO(text.encode()), "blocks.csv", reading)
 
 
-def places(found: Look) -> list[tuple[int | None, str]]:
+def places(found: BlockSetSummary) -> list[tuple[int | None, str]]:
     return [(problem.row, problem.column) for problem in found.problems.listed]
 
 
@@ -71,7 +71,7 @@ def test_assembly_is_assembled_and_its_text_is_kept() -> None:
 )
 def test_a_broken_block_is_told_by_row_and_column(cell: str, says: str) -> None:
     text = f"bb,mca\n4801d8,1.0\n{cell},1.0\n4829d8,1.0\n".encode("utf-8", "surrogateescape")
-    found = look(io.BytesIO(text), "blocks.csv", SKIP)
+    found = summarise(io.BytesIO(text), "blocks.csv", SKIP)
     assert places(found) == [(3, "bb")]
     assert says in found.problems.listed[0].message
     assert (found.rows, found.left_out) == (2, 1)
@@ -91,8 +91,8 @@ def test_rows_are_counted_by_lines_of_the_file() -> None:
 
 def test_stopping_ends_at_the_first_broken_row_and_skipping_tells_all() -> None:
     text = "bb,mca\n" + "4801d8,1.0\nzz,1.0\n" * 3
-    assert seen(text, BlockSetOptions(Broken.STOP)).problems.count == 1
-    assert not seen(text, BlockSetOptions(Broken.STOP)).acceptable
+    assert seen(text, BlockSetOptions(BrokenRowPolicy.STOP)).problems.count == 1
+    assert not seen(text, BlockSetOptions(BrokenRowPolicy.STOP)).acceptable
     skipped = seen(text)
     assert (skipped.problems.count, skipped.rows, skipped.acceptable) == (3, 3, True)
 
@@ -104,7 +104,7 @@ def test_of_a_refused_file_nothing_is_stored() -> None:
     assert not BasicBlockSet.objects.exists()
     made, _ = store(io.BytesIO(b"bb,mca\n4801d8,1\n4801d8,x\n"), "b.csv", "set", SKIP)
     assert (made.size, made.report["left_out"], made.report["problems"][0]["row"]) == (1, 1, 3)
-    with pytest.raises(NameTakenError):
+    with pytest.raises(NameInUseError):
         store(io.BytesIO(TITLED.encode()), "b.csv", "set", BlockSetOptions())
 
 
@@ -181,13 +181,13 @@ def test_answers_below_what_a_processor_can_do_are_pointed_at() -> None:
     ],
 )
 def test_blocks_are_read_as_people_write_them(text: str) -> None:
-    found = seen(text, BlockSetOptions(Broken.STOP))
+    found = seen(text, BlockSetOptions(BrokenRowPolicy.STOP))
     assert [row.code.hex() for row in found.first] == ["4801d8", "4829d8"], found.lines()
     assert is_block_csv(text.encode())
 
 
 def test_rows_without_a_block_are_counted_not_refused() -> None:
-    found = seen("bb,mca\n4801d8,1.0\n,2.0\n , \n", BlockSetOptions(Broken.STOP))
+    found = seen("bb,mca\n4801d8,1.0\n,2.0\n , \n", BlockSetOptions(BrokenRowPolicy.STOP))
     assert (found.rows, found.empty, found.left_out, found.acceptable) == (1, 1, 0, True)
     assert not seen("bb,mca\n,2.0\n").acceptable
 
@@ -244,6 +244,6 @@ def test_the_published_sets_come_in_whole_and_go_out_as_they_were() -> None:
     assert behind_head("".join(export(made))) == path.read_text()
     source = settings.SHARED / "data" / "blocks" / "sqlite.csv"
     with source.open("rb") as file:
-        weights = look(file, source.name, SKIP)
+        weights = summarise(file, source.name, SKIP)
     assert weights.columns[0].scale is Scale.WEIGHT
     assert (weights.rows, weights.empty, places(weights)) == (8870, 1, [])  # its last row has no block

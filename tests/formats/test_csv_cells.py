@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
 from inference.formats.experiment_csv import SIGNATURE, read_experiment_csv, write_experiment_csv
-from inference.formats.quoting import cell, plain_text, safe_text, written
+from inference.formats.quoting import cell, csv_text, plain_text, safe_text
 from inference.formats.source import Source
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -31,7 +31,7 @@ def test_numbers_stay_numbers_and_nothing_is_an_empty_cell() -> None:
 
 
 def test_a_table_has_its_comments_above_the_header() -> None:
-    text = written(["a", "b"], [["=1+1", -1.5]], "# made by: somebody\n")
+    text = csv_text(["a", "b"], [["=1+1", -1.5]], "# made by: somebody\n")
     assert text == "# made by: somebody\na,b\n'=1+1,-1.5\n"
 
 

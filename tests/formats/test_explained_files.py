@@ -11,9 +11,9 @@ import pytest
 from django.conf import settings
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.explain import NotCharacterised, SchemeFate, Seen
-from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
+from inference.core.explain import NotCharacterised, SchemeFate, WitnessOutcome
 from inference.formats.import_formats import rejects_of
+from inference.formats.imported_explanation import NO_PORT_USAGE, blocking_classes, measured_floods
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
 from inference.formats.problems import ExchangeError
 from inference.formats.rejects_json import rejection_of
@@ -92,7 +92,7 @@ def test_every_row_gets_its_characterisation_with_its_numbers(isa: ISA) -> None:
     assert values.keys() == {ADD, BSF, IMUL, NEG, STORE, HADD}
     assert (values[NEG].cycles, values[NEG].counted, values[NEG].doubts) == (0.51, 1.0, ())
     assert values[BSF].outcome is SchemeFate.EXCLUDED
-    assert (values[BSF].reason, values[BSF].text) == (NotCharacterised.NONE, UNTOLD)
+    assert (values[BSF].reason, values[BSF].text) == (NotCharacterised.NONE, NO_PORT_USAGE)
     assert values[HADD].doubts == ("6 µops are said to use ports, 4 were counted",)
     assert load_mapping(made).usage.keys() == values.keys() - {BSF}
 
@@ -113,10 +113,10 @@ def test_the_report_is_one_that_the_pages_read(isa: ISA) -> None:
 
 def test_what_runs_rejected_gives_reasons_witnesses_and_doubts(isa: ISA) -> None:
     values = {each.scheme: each for each in with_all().explanation.characterisations}
-    assert values[BSF].reason is NotCharacterised.NOT_WHOLE
+    assert values[BSF].reason is NotCharacterised.NOT_INTEGER
     assert values[BSF].text == f"1.40 µops beside 2 × {ADD}, no whole number"
     (witness,) = values[BSF].witnesses
-    assert (witness.blocker, witness.copies, witness.mask, witness.seen) == (ADD, 2, 0b11, Seen.ODD)
+    assert (witness.blocker, witness.copies, witness.mask, witness.seen) == (ADD, 2, 0b11, WitnessOutcome.ODD)
     assert (witness.base_cycles, witness.cycles, witness.surplus) == (1.0, 1.7, 1.4)
     assert values[BSF].facts[0].experiment == Experiment.of({ADD: 2, BSF: 1})
     assert values[HADD].outcome is SchemeFate.CHARACTERISED
@@ -156,7 +156,7 @@ def test_floods_among_the_evidence_are_witnesses_and_the_sets_are_linked(evidenc
     seen = with_all((evidence,))
     values = {each.scheme: each for each in seen.explanation.characterisations}
     (witness,) = values[NEG].witnesses
-    assert (witness.blocker, witness.copies, witness.seen, witness.uops) == (ADD, 10, Seen.USES, 1)
+    assert (witness.blocker, witness.copies, witness.seen, witness.uops) == (ADD, 10, WitnessOutcome.USES, 1)
     assert witness.surplus == pytest.approx(1.04)
     made = commit(seen, "zen").row
     assert made.report[MEASURED_IN] == [evidence.pk]
@@ -286,7 +286,7 @@ def test_the_published_results_are_all_there(db: None) -> None:
     assert outcomes == {"characterised": 1700, "excluded": 119}
     reasons = Counter(made.characterisations.exclude(reason="").values_list("reason", flat=True))
     assert reasons == {
-        NotCharacterised.NOT_WHOLE: 53,
+        NotCharacterised.NOT_INTEGER: 53,
         NotCharacterised.NEGATIVE: 44,
         NotCharacterised.MORE_UOPS: 20,
         NotCharacterised.MISSING: 2,

@@ -9,7 +9,7 @@ from inference.core.metrics import Unit
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import Experiment as ExperimentRow
-from inference.storage.errors import NameTakenError, RefusedError
+from inference.storage.errors import NameInUseError, RefusedError
 from inference.storage.importing import commit, preview
 from inference.storage.mappings import load_mapping
 from inference.storage.rows import load_measurements
@@ -37,7 +37,7 @@ def test_a_csv_becomes_a_set_of_the_instruction_set_that_knows_its_names(toy: IS
 def test_a_preview_stores_nothing(toy: ISA) -> None:
     before = everything()
     preview(CSV, "a.csv")
-    preview(CSV, "a.csv", founding="new")
+    preview(CSV, "a.csv", new_isa_name="new")
     assert everything() == before
 
 
@@ -55,7 +55,7 @@ def test_a_name_in_use_is_refused_before_anything_is_stored(toy: ISA) -> None:
     before = everything()
     seen = preview(CSV.replace(b"2*", b"3*"), "a.csv")
     assert (seen.own_name, seen.name) == ("a", "a (2)")
-    with pytest.raises(NameTakenError, match=r"another experiment set is named 'a'.*'a \(2\)'"):
+    with pytest.raises(NameInUseError, match=r"another experiment set is named 'a'.*'a \(2\)'"):
         commit(seen, seen.own_name)
     assert everything() == before
 
@@ -71,9 +71,9 @@ def test_a_name_that_no_row_can_have_is_refused(toy: ISA, name: str, length: int
 def test_a_file_of_an_unknown_instruction_set_can_found_it(toy: ISA) -> None:
     content = (GOLDEN / "pmevo-mapping.json").read_bytes()
     assert not preview(content, "pmevo-mapping.json").acceptable
-    made = commit(preview(content, "pmevo-mapping.json", founding="TOY"), "theirs")
+    made = commit(preview(content, "pmevo-mapping.json", new_isa_name="TOY"), "theirs")
     assert isinstance(made.row, PortMapping)
-    assert (made.isa.name, made.isa_made, made.rows) == ("TOY", True, 2)
+    assert (made.isa.name, made.is_new_isa, made.rows) == ("TOY", True, 2)
     assert load_mapping(made.row).usage["NEG_((REG:RW:G:64))"] == ((1, 2),)
     again = preview((GOLDEN / "pmevo-experiments.json").read_bytes(), "pmevo-experiments.json")
     assert again.isa == made.isa
@@ -82,8 +82,8 @@ def test_a_file_of_an_unknown_instruction_set_can_found_it(toy: ISA) -> None:
 
 def test_founding_an_instruction_set_that_exists_stores_nothing(toy: ISA) -> None:
     before = everything()
-    with pytest.raises(NameTakenError, match="'toy'"):
-        commit(preview(CSV, "a.csv", founding="toy"), "a")
+    with pytest.raises(NameInUseError, match="'toy'"):
+        commit(preview(CSV, "a.csv", new_isa_name="toy"), "a")
     assert everything() == before
 
 

@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 import pytest
 
 from inference.core.protocols import Json
-from inference.formats.exported import ExportedLatencies
+from inference.formats.exports import ExportedLatencies
 from inference.formats.provenance import PRODUCT, Provenance
-from inference.formats.uops_info_xml import condensed
+from inference.formats.uops_info_xml import condense
 from inference.formats.uops_info_xml_writing import write_latencies_xml
 from inference.isa import x86
 from inference.isa.uops_info import numbered_element
 from inference.isa.x86.chains import links_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
 GOLDEN = Path(__file__).parent / "golden_exports" / "latencies.xml"
 XOR, IMUL = "xor GPR[64]:RW, GPR[64]:R", "imul GPR[64]:W, GPR[64]:R, IMM[8]:R"
@@ -39,7 +39,7 @@ def idiom(kind: str, latency: float | None) -> Json:
 
 
 def exported(text: str, pairs: Sequence[Json], idioms: Sequence[Json] = ()) -> ExportedLatencies:
-    found = described(text)
+    found = scheme_and_form(text)
     assert found is not None, text
     scheme = found[0]
     operands = [operand.as_json() for operand in scheme.operands]
@@ -132,7 +132,7 @@ def test_implicit_operands_have_numbers_too(text: str, latencies: Any) -> None:
 
 
 def test_our_own_reader_finds_schemes_and_latencies(text: str) -> None:
-    digest = json.loads(condensed(io.BytesIO(text.encode()), "a.xml"))
+    digest = json.loads(condense(io.BytesIO(text.encode()), "a.xml"))
     found = {line[1]: line[5]["ZEN4"] for line in digest["instructions"]}
     written = {each.text for each in SCHEMES} - {"nop"}
     assert set(found) == written - {STRING} | {STRING.lower()}  # its notation has no operands for that

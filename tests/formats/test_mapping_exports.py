@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
 from inference.formats.exegesis_reading import MODES, LlvmInstances, write_exegesis_yaml
-from inference.formats.exported import ExportedCore, ExportedMapping
+from inference.formats.exports import ExportedCore, ExportedMapping
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.mapping_json import write_mapping_csv
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import PRODUCT
-from inference.formats.uops_info_xml import condensed
+from inference.formats.uops_info_xml import condense
 from inference.formats.uops_info_xml_writing import port_codes, write_core_xml, write_uops_info_xml
 from inference.isa import aarch64, x86
 from inference.isa.names import SchemeNames
@@ -107,7 +107,7 @@ def test_the_file_of_a_core_model_is_what_it_was(name: str) -> None:
 
 def read_again(text: str, mapping: ExportedMapping) -> PortMapping:
     """What our importer makes of the XML."""
-    digest = condensed(io.BytesIO(text.encode()), "a.xml")
+    digest = condense(io.BytesIO(text.encode()), "a.xml")
     texts = [scheme.text for scheme in mapping.schemes]
     names = AnyNames() if mapping.isa == "toy" else SchemeNames(texts)
     parsed = parse(digest, "a.xml", names, Unit.CYCLES)

@@ -123,8 +123,8 @@ def test_unknown_names_are_taken_for_the_nearest_schemes_on_demand_and_the_set_k
     assert (unknown.name, unknown.rows, unknown.row) == (wrong, 2, 2)
     assert unknown.nearest[0] == ADD
     seen = preview(content, "f.csv", isa=isa, take_nearest=True, leave_out=True)
-    assert seen.taken == {wrong: ADD}
-    again = preview(content, "f.csv", isa=isa, taken=seen.taken, leave_out=True)
+    assert seen.substitutes == {wrong: ADD}
+    again = preview(content, "f.csv", isa=isa, substitutes=seen.substitutes, leave_out=True)
     assert list(again.parsed.measured) == list(seen.parsed.measured)
     made = commit(again, "kept").row
     assert made.making["names_taken"] == {wrong: ADD}

@@ -37,7 +37,7 @@ Pairs = dict[tuple[str, str], float | None]
 
 def parsed_of(content: str | bytes, name: str = "upload.yaml", wanted: str = "") -> Parsed:
     data = content.encode() if isinstance(content, str) else content
-    return resolve(read(data, name, wanted=wanted), AnyNames())
+    return resolve(read(data, name, part=wanted), AnyNames())
 
 
 def golden(name: str, wanted: str = "") -> Parsed:
@@ -226,7 +226,7 @@ def test_own_latencies_read_back_from_a_machine_model() -> None:
     core = exported_toy_core()
     parsed = parsed_of(write_osaca_core(core), "toy.yml", "latencies")
     for scheme in (ADD, IMUL, VADD, "mov GPR[64]:W, MEM[64]:R"):
-        assert {most for _, most in pairs_of(parsed, scheme).values()} == {core.chained(scheme)}
+        assert {most for _, most in pairs_of(parsed, scheme).values()} == {core.chain_latency(scheme)}
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.formats import experiment_csv, import_formats
 from inference.formats.file_numbers import FileUnit
-from inference.formats.import_formats import FORMATS, FileContent, Format, pack, read, taken_in, unpack
+from inference.formats.import_formats import FORMATS, FileContent, Format, bytes_to_store, pack, read, unpack
 from inference.formats.parsing import AnyNames, Parsed, parse, resolve
-from inference.formats.problems import SHOWN
+from inference.formats.problems import MOST_LISTED
 from inference.isa import llvm_mc
 from tests.zips import packed
 
@@ -145,8 +145,8 @@ def test_every_format_recognises_and_reads_its_golden_file(format_: Format) -> N
     if key.startswith(("exegesis", "winic")) and llvm_mc.program() is None:
         pytest.skip("llvm-mc is not installed, which knows LLVM's names of instructions")
     with path.open("rb") as file:
-        content = taken_in(file, path.name)
-    parsed = resolve(read(content, path.name, wanted=wanted), AnyNames())
+        content = bytes_to_store(file, path.name)
+    parsed = resolve(read(content, path.name, part=wanted), AnyNames())
     assert parsed.format is format_
     if format_.content is FileContent.NAMES:
         assert only_problem(parsed).startswith(f"{path.name}: a list of names brings nothing by itself")
@@ -357,8 +357,8 @@ def test_a_unit_cannot_be_chosen_for_a_format_that_has_only_cycles() -> None:
 def test_many_problems_are_counted_but_only_the_first_are_listed() -> None:
     parsed = csv("experiment,cycles\n" + "a,x\n" * 5000)
     assert parsed.problem_count == 5000
-    assert len(parsed.problems) == SHOWN
-    assert parsed.lines()[-1] == f"upload.csv: {5000 - SHOWN} more problems"
+    assert len(parsed.problems) == MOST_LISTED
+    assert parsed.lines()[-1] == f"upload.csv: {5000 - MOST_LISTED} more problems"
 
 
 def test_thousands_of_columns_are_a_problem_like_any_other() -> None:
@@ -417,5 +417,5 @@ def test_limits_and_slots_are_read() -> None:
 @pytest.mark.parametrize("file", sorted(GOLDEN.iterdir()), ids=lambda file: file.name)
 @pytest.mark.parametrize("unit", [None, FileUnit.IPC])
 def test_what_was_read_is_the_same_after_it_was_kept(file: Path, unit: FileUnit | None) -> None:
-    reading = read(taken_in(io.BytesIO(file.read_bytes()), file.name), file.name, unit, "SKL")
+    reading = read(bytes_to_store(io.BytesIO(file.read_bytes()), file.name), file.name, unit, "SKL")
     assert unpack(pack(reading)) == reading

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.perf_places import Placed, placed
+from inference.formats.perf_places import PlacedSamples, place_samples
 from inference.formats.perf_texts import PerfSamples, read_samples
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import object_file
@@ -77,7 +77,7 @@ def test_of_call_chains_the_first_counts() -> None:
         (0x148C8, "get_common_indices.constprop.0"),
         (0x121C, "count"),
     ]
-    (mapped,) = samples.mapped
+    (mapped,) = samples.regions
     assert (mapped.begin, mapped.end, mapped.offset, mapped.file) == (
         0x55B349CDF000,
         0x55B349CE0000,
@@ -153,8 +153,8 @@ def program(tmp_path: Path) -> CompiledProgram:
     return read_program(compiled(tmp_path, "-pie", "-fPIE").read_bytes())
 
 
-def at(program: CompiledProgram, text: str, wanted: str = "") -> Placed:
-    return placed(read(text), program, "a.out", wanted)
+def at(program: CompiledProgram, text: str, wanted: str = "") -> PlacedSamples:
+    return place_samples(read(text), program, "a.out", wanted)
 
 
 def test_symbols_place_samples_wherever_the_program_was_loaded(program: CompiledProgram) -> None:

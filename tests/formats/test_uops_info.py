@@ -10,7 +10,7 @@ from django.conf import settings
 
 from inference.formats.import_formats import read
 from inference.formats.parsing import AnyNames, Parsed, resolve
-from inference.formats.uops_info_digest import SEVERAL
+from inference.formats.uops_info_digest import DIFFERENT_USAGES
 from inference.isa.targets import X86
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa
@@ -23,7 +23,7 @@ TABLE = {
 
 
 def parsed(table: object, wanted: str) -> Parsed:
-    return resolve(read(json.dumps(table).encode(), "table.json", wanted=wanted), AnyNames())
+    return resolve(read(json.dumps(table).encode(), "table.json", part=wanted), AnyNames())
 
 
 def test_the_only_microarchitecture_is_read_and_variants_that_differ_are_left_out(db: None) -> None:
@@ -35,7 +35,7 @@ def test_the_only_microarchitecture_is_read_and_variants_that_differ_are_left_ou
         "add GPR[64]:RW, GPR[64]:R": ((0b110011, 1),),
         "add GPR[64]:RW, MEM[64]:R": ((0b001100, 1), (0b110011, 1)),
     }
-    assert seen.parsed.left_out == {"leave": SEVERAL}
+    assert seen.parsed.left_out == {"leave": DIFFERENT_USAGES}
 
 
 def test_each_microarchitecture_has_its_ports(db: None) -> None:
@@ -77,5 +77,5 @@ def test_every_scheme_of_the_real_table_is_known(db: None, wanted: str, schemes:
     seen = preview(content, "table.json", microarchitecture=wanted)
     assert seen.parsed.lines() == []
     assert len(seen.parsed.mapping.usage) == schemes
-    assert list(seen.parsed.left_out.values()) == [SEVERAL] * left_out
+    assert list(seen.parsed.left_out.values()) == [DIFFERENT_USAGES] * left_out
     assert commit(seen, wanted).rows == schemes

@@ -13,11 +13,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.formats import uops_info_xml
-from inference.formats.import_formats import read, taken_in
+from inference.formats.import_formats import bytes_to_store, read
 from inference.formats.parsing import NO_SCHEME, AnyNames, parse, resolve
 from inference.formats.problems import ExchangeError
-from inference.formats.uops_info_digest import NO_PORTS, SEVERAL
-from inference.formats.uops_info_xml import condensed
+from inference.formats.uops_info_digest import DIFFERENT_USAGES, NO_PORTS
+from inference.formats.uops_info_xml import condense
 from inference.isa import x86
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, PortMapping
@@ -30,7 +30,7 @@ ADD = "add GPR[64]:RW, GPR[64]:R"
 @pytest.fixture(scope="module")
 def digest() -> bytes:
     with GOLDEN.open("rb") as file:
-        return taken_in(file, GOLDEN.name)
+        return bytes_to_store(file, GOLDEN.name)
 
 
 def seen_as(digest: bytes, isa: ISA, wanted: str) -> Preview:
@@ -38,7 +38,7 @@ def seen_as(digest: bytes, isa: ISA, wanted: str) -> Preview:
 
 
 def with_xml(inside: str) -> bytes:
-    return condensed(io.BytesIO(f"<root>{inside}</root>".encode()), "a.xml")
+    return condense(io.BytesIO(f"<root>{inside}</root>".encode()), "a.xml")
 
 
 def test_registers_masks_and_implicit_operands_become_scheme_names(default_x86: ISA, digest: bytes) -> None:
@@ -66,7 +66,7 @@ def every_scheme() -> SchemeNames:
 def test_the_ports_of_one_microarchitecture_become_a_mapping_and_the_rest_is_listed(
     digest: bytes, every_scheme: SchemeNames
 ) -> None:
-    parsed = resolve(read(digest, GOLDEN.name, wanted="SKL"), every_scheme)
+    parsed = resolve(read(digest, GOLDEN.name, part="SKL"), every_scheme)
     assert parsed.lines() == []
     assert (parsed.format.key, parsed.facts["name"]) == ("uops-info-xml", "uops.info, Skylake")
     assert parsed.mapping.ports == ("0", "1", "2", "3", "4", "5", "6", "7")
@@ -80,7 +80,7 @@ def test_the_ports_of_one_microarchitecture_become_a_mapping_and_the_rest_is_lis
     assert usage["blendvps XMM:RW, XMM:R"] == ((0b100011, 1),)
     assert usage["fadd MEM[64]:R"] == ((0b1100, 1), (0b100000, 1))
     assert parsed.left_out == {
-        "BSWAP (R64)": SEVERAL,
+        "BSWAP (R64)": DIFFERENT_USAGES,
         "MOVSB_REPE": NO_PORTS,
         "MOV_8B (R64, R64)": "mov GPR[64]:W, GPR[64]:R has the µops of MOV_89 (R64, R64)",
         "frobnicate GPR[64]:RW, GPR[64]:R": f"{NO_SCHEME}; the nearest is "
@@ -90,7 +90,7 @@ def test_the_ports_of_one_microarchitecture_become_a_mapping_and_the_rest_is_lis
 
 
 def test_masked_forms_are_matched(digest: bytes, every_scheme: SchemeNames) -> None:
-    parsed = resolve(read(digest, GOLDEN.name, wanted="ICL"), every_scheme)
+    parsed = resolve(read(digest, GOLDEN.name, part="ICL"), every_scheme)
     assert parsed.left_out == {}
     assert parsed.mapping.usage["vaddps ZMM{k}:RW, ZMM:R, ZMM:R"] == ((0b100001, 1),)
 
@@ -115,7 +115,7 @@ def test_a_microarchitecture_has_to_be_chosen(default_x86: ISA, digest: bytes) -
 
 
 def test_an_instruction_set_founded_on_the_file_has_its_extensions(db: None, digest: bytes) -> None:
-    commit(preview(digest, GOLDEN.name, founding="toy", microarchitecture="ICL"), "reference")
+    commit(preview(digest, GOLDEN.name, new_isa_name="toy", microarchitecture="ICL"), "reference")
     row = ISA.objects.get(name="toy").schemes.get(text="vaddps ZMM:W, ZMM:R, ZMM:R, {er}")
     assert (row.extension, row.category) == ("AVX512F_512", "AVX512")
 
@@ -147,7 +147,7 @@ def test_the_shell_imports_several_at_once_or_none(default_x86: ISA, tmp_path: P
 )
 def test_what_is_no_table_is_refused_with_the_reason(content: bytes, told: str) -> None:
     with pytest.raises(ExchangeError, match="a") as refusal:
-        condensed(io.BytesIO(content), "a.xml")
+        condense(io.BytesIO(content), "a.xml")
     assert told in str(refusal.value)
 
 
@@ -227,7 +227,7 @@ class Stream(io.RawIOBase):
 
 def test_a_hundred_thousand_instructions_stream_through_bounded_memory() -> None:
     stream = Stream(100_000)
-    digest = condensed(stream, "large.xml")
+    digest = condense(stream, "large.xml")
     assert digest.count(b"\n[") == 100_000
     assert len(stream.blocks) > 200
     assert max(stream.blocks[20:]) - stream.blocks[10] < 20_000  # far less than one piece per instruction

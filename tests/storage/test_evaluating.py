@@ -38,7 +38,7 @@ def row(toy: ISA) -> PortMapping:
 
 def test_a_mapping_is_compared_on_what_it_describes_and_was_settled() -> None:
     comparison = compare(PortMappingModel(VALUE), RESULTS, Unit.CYCLES)
-    assert comparison.kept.tolist() == [0, 1, 2]
+    assert comparison.ids.tolist() == [0, 1, 2]
     assert comparison.predicted.tolist() == [0.5, 1.0, 2.0]
     assert comparison.skipped == 2
     assert comparison.scores.mape == pytest.approx(100 * (0.5 + 0 + 0.5) / 3)

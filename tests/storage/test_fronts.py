@@ -15,7 +15,7 @@ from inference.core.metrics import Unit
 from inference.features.learning.inferring.front import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run
-from inference.storage.errors import NameTakenError, UnknownNameError
+from inference.storage.errors import NameInUseError, UnknownNameError
 from inference.storage.evaluations import compare, evaluate, store_evaluation
 from inference.storage.instruction_sets import new_isa
 from inference.storage.mappings import load_mapping, store_mapping
@@ -113,7 +113,7 @@ def test_picking_twice_opens_the_same_mapping(row):
 
 
 def test_a_name_in_use_is_refused_and_nothing_is_made(row):
-    with pytest.raises(NameTakenError):
+    with pytest.raises(NameInUseError):
         pick(row.front.get(place=1), "found")
     assert PortMapping.objects.count() == 1
     assert row.front.get(place=1).picked is None

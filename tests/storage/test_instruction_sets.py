@@ -13,9 +13,9 @@ from inference.isa import x86
 from inference.isa.scheme import Operand
 from inference.isa.targets import X86, target_of
 from inference.models import ISA, ExperimentSet, InstructionScheme
-from inference.storage.errors import NameTakenError
+from inference.storage.errors import NameInUseError
 from inference.storage.instruction_sets import (
-    GONE,
+    NOT_IN_SOURCE,
     likely_isa,
     load_supplied,
     mnemonic_of,
@@ -44,7 +44,7 @@ def test_a_scheme_that_is_gone_stays_only_where_something_refers_to_it(
 ) -> None:
     store_measurements(empty_set, [Measured(Experiment.of(["mul R, R"]), 1.0)])
     store_isa("toy", [scheme("add R, R")], "second edition")
-    assert dict(toy.schemes.values_list("text", "exclusion")) == {"add R, R": "", "mul R, R": GONE}
+    assert dict(toy.schemes.values_list("text", "exclusion")) == {"add R, R": "", "mul R, R": NOT_IN_SOURCE}
 
 
 def test_the_vocabulary_follows_the_schemes(toy: ISA) -> None:
@@ -73,7 +73,7 @@ def test_x86_is_brought_up_to_date_when_its_source_has_changed_and_only_then(
 def test_a_new_instruction_set_has_the_texts_of_a_file_and_their_mnemonics(db: None) -> None:
     isa = new_isa("A72", ["_add_((REG:W:G:64)),_((IMM:12))", "fadd V.2d, V.2d"], "a file")
     assert list(isa.schemes.values_list("mnemonic", flat=True)) == ["add", "fadd"]
-    with pytest.raises(NameTakenError, match="another ISA is named 'A72'"):
+    with pytest.raises(NameInUseError, match="another ISA is named 'A72'"):
         new_isa("A72", ["nop"], "another file")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from inference.formats.run_archive import MappingTold
+from inference.formats.run_archive import ArchivedMapping
 from inference.storage.run_archive_storing import MappingReport
 
 
@@ -53,6 +53,6 @@ def test_a_mapping_tells_everything_once(
     field: str, one: dict[str, Any], another: dict[str, Any], said: str
 ) -> None:
     mapping = {"id": 1, "name": "found", "isa": "x86-64"}
-    MappingTold.model_validate(mapping | {field: [one, one | another]})
+    ArchivedMapping.model_validate(mapping | {field: [one, one | another]})
     with pytest.raises(ValidationError, match=said):
-        MappingTold.model_validate(mapping | {field: [one, one]})
+        ArchivedMapping.model_validate(mapping | {field: [one, one]})

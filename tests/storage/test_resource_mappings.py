@@ -10,7 +10,7 @@ from inference.core.resources import Conversion, ResourceMapping, TooManyResourc
 from inference.core.tables import ExperimentTable
 from inference.models import ISA, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow
-from inference.storage.errors import MissingSchemesError, NameTakenError
+from inference.storage.errors import MissingSchemesError, NameInUseError
 from inference.storage.instruction_sets import store_isa
 from inference.storage.mappings import (
     convert,
@@ -40,7 +40,7 @@ def test_what_cannot_be_stored_leaves_nothing_behind(toy: ISA) -> None:
     with pytest.raises(MissingSchemesError, match="frob"):
         store_resource_mapping("zen", toy, ResourceMapping((), {"frob": ()}), origin=IMPORT)
     store_resource_mapping("zen", toy, VALUE, origin=IMPORT)
-    with pytest.raises(NameTakenError, match=r"another resource mapping is named 'zen'.*'zen \(2\)'"):
+    with pytest.raises(NameInUseError, match=r"another resource mapping is named 'zen'.*'zen \(2\)'"):
         store_resource_mapping("zen", toy, VALUE, origin=IMPORT)
     assert ResourceMappingRow.objects.count() == 1
     assert ResourceLoad.objects.count() == 4

@@ -8,7 +8,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import ISA, ExperimentSet, ExperimentTerm, PortMapping
 from inference.models import Experiment as ExperimentRow
-from inference.storage.errors import MissingSchemesError, NameTakenError
+from inference.storage.errors import MissingSchemesError, NameInUseError
 from inference.storage.mappings import load_mapping, store_mapping
 from inference.storage.rows import load_measurements, measurements_of, store_experiments, store_measurements
 
@@ -84,7 +84,7 @@ def test_a_mapping_comes_back_as_it_was(toy: ISA) -> None:
 
 def test_a_mapping_cannot_take_a_name_in_use(toy: ISA) -> None:
     store_mapping("m", toy, VALUE, origin=PortMapping.Origin.IMPORT)
-    with pytest.raises(NameTakenError, match=r"choose another name, e\.g\. 'm \(2\)'"):
+    with pytest.raises(NameInUseError, match=r"choose another name, e\.g\. 'm \(2\)'"):
         store_mapping("m", toy, VALUE, origin=PortMapping.Origin.IMPORT)
 
 

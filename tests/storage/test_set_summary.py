@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.library.sets import query as experiment_sets
 from inference.models import ExperimentSet, Run
 from inference.storage.importing import commit, preview
-from inference.storage.rows import SetSummary, keep_summary, kept_summary, store_measurements, summarise
+from inference.storage.rows import SetSummary, store_measurements, store_summary, stored_summary, summarise
 
 ADD, MUL = Experiment.of(["add R, R"]), Experiment.of({"mul R, R": 2})
 
@@ -38,30 +38,30 @@ def test_a_set_is_summed_up(measured: ExperimentSet) -> None:
 
 def test_an_empty_set_is_summed_up(empty_set: ExperimentSet) -> None:
     assert summarise(empty_set) == SetSummary(0, 0, (), None, None, {})
-    assert keep_summary(empty_set) == kept_summary(empty_set)
+    assert store_summary(empty_set) == stored_summary(empty_set)
 
 
 def test_what_is_kept_is_what_is_summed_up(measured: ExperimentSet) -> None:
-    assert kept_summary(measured) is None
-    keep_summary(measured)
-    assert kept_summary(ExperimentSet.objects.get(pk=measured.pk)) == summarise(measured)
+    assert stored_summary(measured) is None
+    store_summary(measured)
+    assert stored_summary(ExperimentSet.objects.get(pk=measured.pk)) == summarise(measured)
 
 
 @pytest.mark.parametrize("change", ["added", "removed", "replaced"])
 def test_what_is_kept_is_out_of_date_once_the_rows_are_others(measured: ExperimentSet, change: str) -> None:
-    keep_summary(measured)
+    store_summary(measured)
     if change != "added":
         measured.measurements.filter(experiment__length=1).delete()
     if change != "removed":
         store_measurements(measured, [Measured(Experiment.of(["nop"]), 0.25)])
-    assert kept_summary(measured) is None
+    assert stored_summary(measured) is None
 
 
 def test_an_imported_set_keeps_its_numbers(default_x86: object) -> None:
     seen = preview(b'experiment,cycles\n"add GPR[64]:RW, GPR[64]:R",0.25\n', "m.csv")
     row = ExperimentSet.objects.get(pk=commit(seen, "m").row.pk)
     assert row.summary == json.loads(json.dumps(row.summary))
-    assert kept_summary(row) == summarise(row)
+    assert stored_summary(row) == summarise(row)
 
 
 @pytest.mark.parametrize("busy", [False, True])
@@ -76,9 +76,9 @@ def test_a_page_keeps_the_numbers_of_a_large_set_unless_something_runs(
     ) as queries:
         assert experiment_sets.summary_of(measured) == summarise(measured)
     assert any(query["sql"].startswith("UPDATE") for query in queries) is not busy
-    assert (kept_summary(measured) is None) is busy
+    assert (stored_summary(measured) is None) is busy
 
 
 def test_a_small_set_is_summed_up_on_its_page(measured: ExperimentSet) -> None:
     experiment_sets.summary_of(measured)
-    assert kept_summary(measured) is None
+    assert stored_summary(measured) is None

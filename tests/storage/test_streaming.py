@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inference.core.errors import InvalidInputError
-from inference.core.evaluator import PortMappingModel, known_to, predicted_cycles
+from inference.core.evaluator import PortMappingModel, described_experiments, predicted_cycles
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
@@ -92,7 +92,7 @@ def test_a_set_compares_as_the_list_of_its_measurements(filled: ExperimentSet, u
         whole.heat_map,
     )
     ids = list(filled.measurements.order_by("id").values_list("id", flat=True))
-    assert streamed.kept.tolist() == [ids[k] for k in whole.kept]
+    assert streamed.ids.tolist() == [ids[k] for k in whole.ids]
 
 
 def test_tools_are_scored_as_they_stream_by(filled: ExperimentSet) -> None:
@@ -133,7 +133,7 @@ def test_what_a_predictor_does_not_know_is_left_out_not_refused() -> None:
     table = table_of_keys(["1:1", "1:1,2:1", "2:3", "3:1"], {1: ADD, 2: NOP, 3: MUL})
     cycles = predicted_cycles(PortMappingModel(VALUE), table)
     assert cycles.tolist() == pytest.approx([0.5, np.nan, np.nan, 1.0], nan_ok=True)
-    assert known_to({NOP}, table).tolist() == [False, False, True, False]
+    assert described_experiments({NOP}, table).tolist() == [False, False, True, False]
     assert predicted_cycles(PortMappingModel(VALUE), table_of_keys([], {})).tolist() == []
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inference.agent import arm
-from inference.agent.checks import COPIES, KnownBlock, item
+from inference.agent.checks import COPIES, ReferenceBlock, item
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
 from inference.agent.targets import words
@@ -121,12 +121,12 @@ _TARGETS = (0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 _SOURCE = 1
 _TARGET_VECTORS = tuple(range(2, 26))
 
-ADDITIONS = KnownBlock(
+ADDITIONS = ReferenceBlock(
     "additions",
     item("additions", [words.code([words.add(_t, _t, _SOURCE)]) for _t in (_TARGETS * 10)[:COPIES]]),
     (1 / 2, 1, 1 / 3, 1 / 4, 1 / 6, 1 / 8),
 )
-MULTIPLICATIONS = KnownBlock(
+MULTIPLICATIONS = ReferenceBlock(
     "multiplications",
     item(
         "multiplications",
@@ -134,12 +134,12 @@ MULTIPLICATIONS = KnownBlock(
     ),
     (1, 2, 1 / 2, 1 / 4),
 )
-LOADS = KnownBlock(
+LOADS = ReferenceBlock(
     "loads",
     item("loads", [words.code([words.load(_TARGETS[k % 12], MEMORY, 8 * (k % 8))]) for k in range(COPIES)]),
     (1, 1 / 2, 1 / 3, 1 / 4),
 )
-VECTORS = KnownBlock(
+VECTORS = ReferenceBlock(
     "vector multiplications",
     item(
         "vector multiplications",
@@ -155,7 +155,7 @@ def frame(*, avx: bool = False) -> Frame:
     return Frame(isa=ISA, memory_register=f"x{MEMORY}", counter_register=f"x{COUNTER}", avx=False)
 
 
-def checks(*, avx: bool = False) -> tuple[KnownBlock, ...]:
+def checks(*, avx: bool = False) -> tuple[ReferenceBlock, ...]:
     """The blocks with known answers; every AArch64 processor under Linux has vectors."""
     del avx
     return (ADDITIONS, MULTIPLICATIONS, LOADS, VECTORS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from inference.agent.checks import KnownBlock
+from inference.agent.checks import ReferenceBlock
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
 
@@ -35,7 +35,7 @@ class Target(Protocol):
         ...
 
     @property
-    def ADDITIONS(self) -> KnownBlock:  # noqa: N802
+    def ADDITIONS(self) -> ReferenceBlock:  # noqa: N802
         """The sentinel: additions that keep all ALUs busy."""
         ...
 
@@ -75,7 +75,7 @@ class Target(Protocol):
         """What the blocks with known answers need around them. `avx` matters to x86-64 alone."""
         ...
 
-    def checks(self, *, avx: bool) -> tuple[KnownBlock, ...]:
+    def checks(self, *, avx: bool) -> tuple[ReferenceBlock, ...]:
         """The blocks with known answers."""
         ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inference.agent.checks import COPIES, KnownBlock, item
+from inference.agent.checks import COPIES, ReferenceBlock, item
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
 from inference.agent.targets import x86_registers
@@ -147,18 +147,18 @@ def _vector_multiplication(k: int) -> bytes:
     return bytes([0xC5, (0 if target > 7 else 0x80) | (~6 & 15) << 3 | 4, 0x59, 0xC7 | (target & 7) << 3])
 
 
-ADDITIONS = KnownBlock(
+ADDITIONS = ReferenceBlock(
     "additions",
     item("additions", [_addition(k) for k in range(COPIES)]),
     (1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6),
 )
-MULTIPLICATIONS = KnownBlock(
+MULTIPLICATIONS = ReferenceBlock(
     "multiplications",
     item("multiplications", [_multiplication(k) for k in range(COPIES)]),
     (2, 1, 1 / 2, 1 / 3),  # Zen 5 and Lion Cove have three multipliers
 )
-LOADS = KnownBlock("loads", item("loads", [_load(k) for k in range(COPIES)]), (1, 1 / 2, 1 / 3, 1 / 4))
-VECTORS = KnownBlock(
+LOADS = ReferenceBlock("loads", item("loads", [_load(k) for k in range(COPIES)]), (1, 1 / 2, 1 / 3, 1 / 4))
+VECTORS = ReferenceBlock(
     "vector multiplications",
     item("vector multiplications", [_vector_multiplication(k) for k in range(COPIES)]),
     (2, 1, 1 / 2),
@@ -170,7 +170,7 @@ def frame(*, avx: bool) -> Frame:
     return Frame(avx=avx)
 
 
-def checks(*, avx: bool) -> tuple[KnownBlock, ...]:
+def checks(*, avx: bool) -> tuple[ReferenceBlock, ...]:
     """The blocks for a computer with or without AVX."""
     return (ADDITIONS, MULTIPLICATIONS, LOADS, *((VECTORS,) if avx else ()))
 

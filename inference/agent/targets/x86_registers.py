@@ -70,22 +70,22 @@ def _fill_zmm(number: int) -> bytes:
     return broadcast(number, 4, b"\x24\x01")
 
 
-def broadcast(number: int, base: int, rest: bytes) -> bytes:
+def broadcast(number: int, base: int, suffix: bytes) -> bytes:
     """vbroadcastsd zmmN, [base + displacement].
 
     `rest`: what follows the byte of the operands, with the displacement in units of eight bytes.
     """
     high = (~number >> 3 & 1) << 7 | (~number >> 4 & 1) << 4
-    return bytes([0x62, high | 0x62, 0xFD, 0x48, 0x19, 0x40 | (number & 7) << 3 | base]) + rest
+    return bytes([0x62, high | 0x62, 0xFD, 0x48, 0x19, 0x40 | (number & 7) << 3 | base]) + suffix
 
 
-def fill_masks(bits: int, *, ones: bool = True) -> bytes:
+def fill_masks(bits: int, *, all_set: bool = True) -> bytes:
     """Sets k1 to k7 to so many ones, 16 or 64, or to zeros."""
-    return b"".join(_fill_mask(number, wide=bits > 16, ones=ones) for number in range(1, 8))
+    return b"".join(_fill_mask(number, wide=bits > 16, all_set=all_set) for number in range(1, 8))
 
 
-def _fill_mask(number: int, *, wide: bool, ones: bool) -> bytes:
+def _fill_mask(number: int, *, wide: bool, all_set: bool) -> bytes:
     """kxnorq or kxnorw of a register with itself: ones; kxorq or kxorw: zeros."""
     last = (~number & 15) << 3 | 4
     prefix = bytes([0xC4, 0xE1, 0x80 | last]) if wide else bytes([0xC5, 0x80 | last])
-    return prefix + bytes([0x46 if ones else 0x47, 0xC0 | number << 3 | number])
+    return prefix + bytes([0x46 if all_set else 0x47, 0xC0 | number << 3 | number])

@@ -80,7 +80,7 @@ class ShippedModel:
     def _class_of(self, opcode: str) -> OpcodeClass | None:
         if opcode not in self.opcodes:
             return None
-        number = next((k for k, each in enumerate(self.overrides) if each.covers(opcode)), None)
+        number = next((k for k, override in enumerate(self.overrides) if override.covers(opcode)), None)
         used = self.opcodes[opcode] if number is None else self.overrides[number].writes
         writes = tuple(name for name in used if name not in self.reads)
         return OpcodeClass(writes, tuple(name for name in used if name in self.reads), number)
@@ -88,16 +88,16 @@ class ShippedModel:
 
 def shipped_model(records: Iterable[tuple[str, Json]], cpu: str) -> ShippedModel:
     """The model of a processor, as `-mcpu` names it. Raises `ExchangeError` where there is none."""
-    found = _Collected()
+    collector = _RecordCollector()
     for name, record in records:
-        found.take(name, record)
-    model = found.models.get(cpu)
+        collector.add(name, record)
+    model = collector.models.get(cpu)
     if model is None:
         raise ExchangeError(f"LLVM's files have no processor {cpu!r}")
-    return found.of(model)
+    return collector.shipped_model(model)
 
 
-class _Collected:
+class _RecordCollector:
     """What matters of the records of all models; each is filed under its model's name."""
 
     def __init__(self) -> None:
@@ -109,9 +109,9 @@ class _Collected:
         self._aliases: dict[str, dict[str, str]] = {}
         self._units: dict[str, int] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
-        self._field = CYCLES_FIELDS[-1]
+        self._cycles_field = CYCLES_FIELDS[-1]
 
-    def take(self, name: str, record: Json) -> None:
+    def add(self, name: str, record: Json) -> None:
         kinds = set(record["!superclasses"])
         if "Instruction" in kinds:
             if record.get("Namespace") == "X86":
@@ -121,7 +121,7 @@ class _Collected:
         elif kinds & {"SchedRead", "SchedReadAdvance", "SchedReadVariant"}:
             self._reads.add(name)
         elif "InstRW" in kinds:
-            self._take_override(record)
+            self._add_override(record)
         elif kinds & {"WriteRes", "SchedWriteRes"}:
             target = _name(record["WriteType"]) if "WriteRes" in kinds else name
             self._costs.setdefault(_name(record["SchedModel"]), {})[target] = self._cost(record)
@@ -133,12 +133,13 @@ class _Collected:
         elif "ProcResGroup" in kinds:
             self._groups[name] = _names(record["Resources"])
 
-    def of(self, model: str) -> ShippedModel:
+    def shipped_model(self, model: str) -> ShippedModel:
         costs = self._costs.get(model, {})
         aliases = self._aliases.get(model, {})
-        renamed = {name: costs[other] for name, other in aliases.items() if other in costs}
+        renamed = {name: costs[source] for name, source in aliases.items() if source in costs}
         groups = {
-            name: sum(self._units.get(each, 1) for each in members) for name, members in self._groups.items()
+            name: sum(self._units.get(member, 1) for member in members)
+            for name, members in self._groups.items()
         }
         return ShippedModel(
             model,
@@ -147,21 +148,22 @@ class _Collected:
             frozenset(self._reads),
             self._overrides.get(model, []),
             self._units | groups,
-            self._field,
+            self._cycles_field,
         )
 
-    def _take_override(self, record: Json) -> None:
+    def _add_override(self, record: Json) -> None:
         instructions = record["Instrs"]
         arguments = tuple(
-            each[0] if isinstance(each[0], str) else _name(each[0]) for each in instructions["args"]
+            argument[0] if isinstance(argument[0], str) else _name(argument[0])
+            for argument in instructions["args"]
         )
-        one = Override(_names(record["OperandReadWrites"]), _name(instructions["operator"]), arguments)
-        self._overrides.setdefault(_name(record["SchedModel"]), []).append(one)
+        override = Override(_names(record["OperandReadWrites"]), _name(instructions["operator"]), arguments)
+        self._overrides.setdefault(_name(record["SchedModel"]), []).append(override)
 
     def _cost(self, record: Json) -> WriteCosts:
-        self._field = next(each for each in CYCLES_FIELDS if each in record)
+        self._cycles_field = next(name for name in CYCLES_FIELDS if name in record)
         resources = _names(record["ProcResources"])
-        cycles = record[self._field] or [1] * len(resources)
+        cycles = record[self._cycles_field] or [1] * len(resources)
         return WriteCosts(
             record["Latency"], record["NumMicroOps"], tuple(zip(resources, cycles, strict=False))
         )

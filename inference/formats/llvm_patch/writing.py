@@ -18,8 +18,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from inference.core.texts import one_line
-from inference.formats.exported import ExportedCore, ExportedScheme
+from inference.core.texts import as_single_line
+from inference.formats.exports import ExportedCore, ExportedScheme
 from inference.formats.llvm_patch.shipped import (
     OpcodeClass,
     Override,
@@ -30,7 +30,7 @@ from inference.formats.llvm_patch.shipped import (
 from inference.formats.llvm_td import Opcodes, plainest_by_opcode
 from inference.formats.problems import ExchangeError
 from inference.formats.quoting import comment, patch_remark
-from inference.isa.llvm_schemes import tool_side
+from inference.isa.llvm_schemes import llvm_side
 from inference.isa.llvm_tblgen import LlvmSources, TableGeneratorError, records_of, sources_in
 from inference.isa.targets import target_of
 
@@ -53,26 +53,26 @@ class ModelFile:
 
 def file_of_model(folder: Path, target: Path, model: str) -> ModelFile:
     """The file that has definitions of a model. Raises `ExchangeError` where none has."""
-    opened = re.compile(rf"SchedModel\s*=\s*{re.escape(model)}\b")
+    model_line = re.compile(rf"SchedModel\s*=\s*{re.escape(model)}\b")
     for path in sorted(target.glob("*.td")):
         text = path.read_text(encoding="utf-8", errors="replace")
-        if opened.search(text):
+        if model_line.search(text):
             return ModelFile(path.relative_to(folder).as_posix(), text)
     raise ExchangeError(f"no file in {target} has definitions of {model}")
 
 
 def places_of_overrides(text: str, overrides: Sequence[Override]) -> dict[int, tuple[int, int]]:
     """{number of the override: where its definition begins and ends}, of those that stand in the text."""
-    there: dict[Override, list[tuple[int, int]]] = {}
-    for found in _DEFINITION.finditer(text):
-        writes, operator, arguments = found.groups()
-        plain = _COMMENT.sub("", arguments)
-        named = _STRING.findall(plain) if operator == "instregex" else _words(plain)
-        one = Override(tuple(_words(_COMMENT.sub("", writes))), operator, tuple(named))
-        there.setdefault(one, []).append(found.span())
+    spans_by_override: dict[Override, list[tuple[int, int]]] = {}
+    for match in _DEFINITION.finditer(text):
+        writes, operator, arguments = match.groups()
+        bare_arguments = _COMMENT.sub("", arguments)
+        names = _STRING.findall(bare_arguments) if operator == "instregex" else _words(bare_arguments)
+        definition = Override(tuple(_words(_COMMENT.sub("", writes))), operator, tuple(names))
+        spans_by_override.setdefault(definition, []).append(match.span())
     places = {}
     for number, override in enumerate(overrides):
-        if spans := there.get(override):
+        if spans := spans_by_override.get(override):
             places[number] = spans.pop(0)
     return places
 
@@ -81,7 +81,7 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[\s,]+", text) if word]
 
 
-def replaced(text: str, replacements: dict[tuple[int, int], str]) -> str:
+def with_replacements(text: str, replacements: dict[tuple[int, int], str]) -> str:
     """The text with other words in some places."""
     return "".join(_parts(text, replacements))
 
@@ -115,7 +115,7 @@ class OpcodeChange:
     group: OpcodeClass
     shipped: WriteCosts
     measured: WriteCosts
-    told: tuple[str, ...]
+    remarks: tuple[str, ...]
 
     @property
     def differs(self) -> bool:
@@ -132,21 +132,21 @@ class ModelDifference:
 
     @property
     def changes(self) -> list[OpcodeChange]:
-        return [each for each in self.compared if each.differs]
+        return [change for change in self.compared if change.differs]
 
 
 def model_difference(core: ExportedCore, opcodes: Mapping[str, str], model: ShippedModel) -> ModelDifference:
     """`opcodes`: LLVM's names by scheme text."""
-    found = ModelDifference()
+    difference = ModelDifference()
     for opcode, scheme in sorted(plainest_by_opcode(core.mapping, opcodes).items(), key=itemgetter(0)):
         group = model.class_of(opcode)
         if group is None:
-            found.left_alone.append((opcode, "these files of LLVM do not have it"))
+            difference.left_alone.append((opcode, "these files of LLVM do not have it"))
         elif len(group.writes) != 1 or group.writes[0] not in model.costs:
-            found.left_alone.append((opcode, f"scheduled by {', '.join(group.writes) or 'nothing'}"))
+            difference.left_alone.append((opcode, f"scheduled by {', '.join(group.writes) or 'nothing'}"))
         else:
-            found.compared.append(_compared(core, opcode, scheme, group, model))
-    return found
+            difference.compared.append(_compared(core, opcode, scheme, group, model))
+    return difference
 
 
 def _compared(
@@ -154,45 +154,48 @@ def _compared(
 ) -> OpcodeChange:
     shipped = model.costs[group.writes[0]]
     measured = shipped
-    told = []
+    remarks = []
     for changed, words in _changes(core, scheme, shipped, model.units):
         measured = replace(measured, **changed)
-        told.append(words)
-    return OpcodeChange(opcode, scheme, group, shipped, measured, tuple(told))
+        remarks.append(words)
+    return OpcodeChange(opcode, scheme, group, shipped, measured, tuple(remarks))
 
 
 def _changes(
     core: ExportedCore, scheme: ExportedScheme, shipped: WriteCosts, units: Mapping[str, int]
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """Fields of `WriteCosts` that are to be others, each with what is said of it."""
-    accesses = "".join(each["access"] for each in scheme.operands if each["kind"] == "memory")
-    latency = core.largest(scheme.text)
+    accesses = "".join(operand["access"] for operand in scheme.operands if operand["kind"] == "memory")
+    latency = core.largest_latency(scheme.text)
     if latency and "W" not in accesses and abs(latency - shipped.latency) > LATENCY_NOISE:
         yield {"latency": round(latency)}, f"latency {shipped.latency} → {round(latency)} ({latency:.3g})"
     if core.mapping.value.issue_width is not None and not accesses and scheme.slots != shipped.uops:
         yield {"uops": scheme.slots}, f"µops {shipped.uops} → {scheme.slots}"
     alone = scheme.evidence.measured
     cycles = scheme.predicted if alone is None else alone
-    said = shipped.throughput(units)
-    if abs(cycles - said) > THROUGHPUT_NOISE * max(1.0, cycles):
-        resources = _lasting(shipped.resources, cycles, units)
+    shipped_cycles = shipped.throughput(units)
+    if abs(cycles - shipped_cycles) > THROUGHPUT_NOISE * max(1.0, cycles):
+        resources = _limited_resources(shipped.resources, cycles, units)
         if resources != shipped.resources:
             basis = "by its µops" if alone is None else "measured"
-            yield {"resources": resources}, f"inverse throughput {said:.2f} → {cycles:.2f} ({basis})"
+            yield (
+                {"resources": resources},
+                f"inverse throughput {shipped_cycles:.2f} → {cycles:.2f} ({basis})",
+            )
 
 
-def _lasting(
+def _limited_resources(
     resources: Sequence[tuple[str, int]], cycles: float, units: Mapping[str, int]
 ) -> tuple[tuple[str, int], ...]:
     """The same resources, the busiest for so long and no other for longer."""
     if not resources:
         return ()
-    busiest = max(resources, key=lambda each: each[1] / units.get(each[0], 1))
-    found = []
+    busiest = max(resources, key=lambda resource: resource[1] / units.get(resource[0], 1))
+    limited = []
     for name, before in resources:
         most = max(1, round(cycles * units.get(name, 1)))
-        found.append((name, most if (name, before) == busiest else min(before, most)))
-    return tuple(found)
+        limited.append((name, most if (name, before) == busiest else min(before, most)))
+    return tuple(limited)
 
 
 _TESTS = "test/tools/llvm-mca/X86"
@@ -226,7 +229,7 @@ def patch_of(core: ExportedCore, opcodes: Opcodes, model: ShippedModel, sources:
     text = patch.text()
     head = [
         *map(patch_remark, core.mapping.provenance.lines()),
-        *(f"{one_line(line)}\n" for line in _summary(difference, opcodes, model)),
+        *(f"{as_single_line(line)}\n" for line in _summary(difference, opcodes, model)),
     ]
     if text == file.text:
         return "".join([*head, "nothing differs beyond the noise: there is no patch\n"])
@@ -237,7 +240,7 @@ def patch_of(core: ExportedCore, opcodes: Opcodes, model: ShippedModel, sources:
 
 def _summary(difference: ModelDifference, opcodes: Opcodes, model: ShippedModel) -> Iterator[str]:
     """What a patch says ahead of its first file, each line behind words that begin no file."""
-    yield f"scheduling model: {model.name}; opcodes as {opcodes.told_by} calls them"
+    yield f"scheduling model: {model.name}; opcodes as {opcodes.tool} calls them"
     yield (
         f"{len(difference.changes)} of {len(difference.compared)} opcodes differ beyond the noise; "
         f"{len(difference.left_alone)} could not be compared"
@@ -275,10 +278,10 @@ class _Patch:
             return self._file.text
         replacements = {
             self._places[number]: self._without(number, changed)
-            for number in sorted({each.group.override for each in changed} - {None})  # type: ignore[type-var]
+            for number in sorted({change.group.override for change in changed} - {None})  # type: ignore[type-var]
             if number is not None
         }
-        text = replaced(self._file.text, replacements)
+        text = with_replacements(self._file.text, replacements)
         return text + ("" if text.endswith("\n") else "\n") + "".join(self._block(changed))
 
     def test(self) -> str:
@@ -287,14 +290,14 @@ class _Patch:
         run = f"llvm-mca -mtriple=x86_64-unknown-unknown -mcpu={cpu} -instruction-tables < %s | FileCheck %s"
         lines = [f"# RUN: {run}", ""]
         checks: list[str] = []
-        tools = tool_side(self._core.mapping.isa)
+        tools = llvm_side(self._core.mapping.isa)
         changes = self._changed()
         codes = tools.instances(change.scheme.text for change in changes)
         for change in changes:
-            code, named = codes.get(change.scheme.text), tools.written(change.scheme.text)
+            code, named = codes.get(change.scheme.text), tools.gnu_scheme(change.scheme.text)
             if code is None or named is None:
                 continue
-            lines += tools.listed(code)
+            lines += tools.gnu_lines(code)
             new = change.measured
             follows = "-NEXT" if checks else ""
             checks.append(f"# CHECK{follows}: {{{{^ *}}}}{new.uops} {new.latency} {{{{.*}}}}{named.mnemonic}")
@@ -303,30 +306,36 @@ class _Patch:
     def _changed(self) -> list[OpcodeChange]:
         """Those whose definition is found: what a multiclass makes cannot be taken apart here."""
         return [
-            each
-            for each in self._difference.changes
-            if each.group.override is None or each.group.override in self._places
+            change
+            for change in self._difference.changes
+            if change.group.override is None or change.group.override in self._places
         ]
 
     def _without(self, number: int, changed: Sequence[OpcodeChange]) -> str:
         """What stays of an `InstRW`: its opcodes by name, as far as they are not changed."""
         override = self._model.overrides[number]
-        gone = {each.opcode for each in changed if each.group.override == number}
+        changed_opcodes = {change.opcode for change in changed if change.group.override == number}
         if self._moves(number):
             return ""
-        stay = [opcode for opcode in self._model.opcodes if override.covers(opcode) and opcode not in gone]
-        return listed_override(override.writes, stay) if stay else ""
+        remaining = [
+            opcode
+            for opcode in self._model.opcodes
+            if override.covers(opcode) and opcode not in changed_opcodes
+        ]
+        return listed_override(override.writes, remaining) if remaining else ""
 
     def _moves(self, number: int) -> bool:
         """Whether all that was measured of an `InstRW` became the same: then all of it does."""
-        known = [each for each in self._difference.compared if each.group.override == number]
-        return all(each.differs for each in known) and len({each.measured for each in known}) == 1
+        compared = [change for change in self._difference.compared if change.group.override == number]
+        return (
+            all(change.differs for change in compared) and len({change.measured for change in compared}) == 1
+        )
 
     def _block(self, changed: Sequence[OpcodeChange]) -> Iterator[str]:
         yield f"\n// Measured; each opcode with its evidence.\nlet SchedModel = {self._model.name} in {{\n"
         groups: dict[tuple[OpcodeClass, WriteCosts], list[OpcodeChange]] = {}
-        for each in changed:
-            groups.setdefault((each.group, each.measured), []).append(each)
+        for change in changed:
+            groups.setdefault((change.group, change.measured), []).append(change)
         for number, ((group, costs), changes) in enumerate(groups.items()):
             yield from self._group(f"PmwebWrite{number}", group, costs, changes)
         yield f"}} // SchedModel = {self._model.name}\n"
@@ -336,23 +345,25 @@ class _Patch:
     ) -> Iterator[str]:
         resources = ", ".join(resource for resource, _ in costs.resources)
         cycles = ", ".join(str(number) for _, number in costs.resources)
-        told = dict.fromkeys(word for each in changes for word in each.told)
-        yield "\n" + comment("//", f"{group.writes[0]}: {', '.join(told)}")
+        remarks = dict.fromkeys(word for change in changes for word in change.remarks)
+        yield "\n" + comment("//", f"{group.writes[0]}: {', '.join(remarks)}")
         yield f"def {name} : SchedWriteRes<[{resources}]> {{\n  let Latency = {costs.latency};\n"
         yield f"  let NumMicroOps = {costs.uops};\n  let {self._model.cycles_field} = [{cycles}];\n}}\n"
         used = ", ".join((name, *group.reads))
         if group.override is not None and self._moves(group.override):
-            yield from (comment("//", f"{each.opcode}: {self._evidence(each)}") for each in changes)
+            yield from (comment("//", f"{change.opcode}: {self._evidence(change)}") for change in changes)
             override = self._model.overrides[group.override]
-            named = override.arguments
-            quoted = named if override.operator == "instrs" else [f'"{one}"' for one in named]
+            arguments = override.arguments
+            quoted = (
+                arguments if override.operator == "instrs" else [f'"{argument}"' for argument in arguments]
+            )
             yield f"def : InstRW<[{used}], ({override.operator} {', '.join(quoted)})>;\n"
             return
         yield f"def : InstRW<[{used}], (instrs\n"
-        for place, each in enumerate(changes, start=1):
+        for place, change in enumerate(changes, start=1):
             comma = "," if place < len(changes) else ""
-            yield f"  {each.opcode}{comma} {comment('//', self._evidence(each))}"
+            yield f"  {change.opcode}{comma} {comment('//', self._evidence(change))}"
         yield ")>;\n"
 
     def _evidence(self, change: OpcodeChange) -> str:
-        return "; ".join((*change.told, self._core.line(change.scheme)))
+        return "; ".join((*change.remarks, self._core.line(change.scheme)))

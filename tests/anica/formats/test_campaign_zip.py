@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.campaign_zip import Sort, read_archive, sort_of_content
+from anica_app.formats.campaign_zip import CampaignFileKind, kind_of_content, read_archive
 from anica_app.models import (
     Campaign,
     CampaignPredictor,
@@ -157,7 +157,7 @@ def brought_back(content: bytes, name: str = "") -> Campaign:
 
 def test_what_goes_out_comes_back_to_the_byte(campaign: Campaign) -> None:
     content = archive_of(campaign)
-    assert sort_of_content(content) is Sort.ARCHIVE
+    assert kind_of_content(content) is CampaignFileKind.ARCHIVE
     assert archive_of(campaign) == content
     Campaign.objects.all().delete()
     back = brought_back(content)

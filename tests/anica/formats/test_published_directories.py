@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from anica_app.core.domain.documents import expanded
+from anica_app.core.domain.documents import expanded_document
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.models import Campaign, GeneralisationStep
 from anica_app.storage.campaigns import store_campaign
@@ -90,7 +90,7 @@ def test_the_decisions_in_our_words_lead_to_the_discovery_in_our_words(path: Pat
         now = one.start
         for step in one.steps.all():
             if step.taken and step.expansion is not None:
-                now = expanded(now, step.expansion)
+                now = expanded_document(now, step.expansion)
         assert now == one.result == one.discovery.abstract
     unsayable = [one.label for one in campaign.discoveries.all() if one.abstract is None]
     assert not unsayable

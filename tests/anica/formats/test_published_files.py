@@ -13,7 +13,7 @@ import pytest
 
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.campaign_zip import Sort, read_part, sort_of_content, sort_of_path
+from anica_app.formats.campaign_zip import CampaignFileKind, kind_of_content, kind_of_path, read_part
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
 from inference.formats.file_trees import Directory, ZipTree
@@ -21,7 +21,7 @@ from inference.formats.problems import ExchangeError
 from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack
-from inference.storage.errors import NameTakenError
+from inference.storage.errors import NameInUseError
 from tests.anica.formats.published import LABEL, RESULT, START, documents, write_directory
 
 pytestmark = pytest.mark.django_db
@@ -148,8 +148,8 @@ def test_an_archive_of_a_directory_brings_the_same(tmp_path: Path) -> None:
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in tmp_path.rglob("*"):
             archive.write(path, path.relative_to(tmp_path))
-    assert sort_of_content(out.getvalue()) is Sort.PUBLISHED
-    assert sort_of_path(tmp_path / "run") is Sort.PUBLISHED
+    assert kind_of_content(out.getvalue()) is CampaignFileKind.PUBLISHED
+    assert kind_of_path(tmp_path / "run") is CampaignFileKind.PUBLISHED
     one = store_campaign(read_part(Directory(tmp_path / "run")), "one")
     other = store_campaign(read_part(ZipTree(out, "other.zip")), "other")
     fields = ("number", "kind", "expansion", "taken", "reason", "n", "interesting", "mean", "samples")
@@ -163,7 +163,7 @@ def test_an_archive_of_a_directory_brings_the_same(tmp_path: Path) -> None:
 
 def test_a_name_in_use_is_refused_and_stores_nothing(tmp_path: Path) -> None:
     stored(tmp_path)
-    with pytest.raises(NameTakenError):
+    with pytest.raises(NameInUseError):
         store_campaign(read_campaign(Directory(tmp_path)), "campaign")
     assert Campaign.objects.count() == 1
 

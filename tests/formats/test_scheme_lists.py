@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.formats.known_facts import counts_text, ports_text, read_counts, read_names, read_ports
+from inference.formats.scheme_lists import counts_text, ports_text, read_counts, read_names, read_ports
 from inference.storage.instruction_sets import new_isa, unknown_schemes
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"

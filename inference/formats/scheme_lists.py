@@ -14,7 +14,7 @@ _RIGHT = "write the scheme, a colon and a number, e.g. imul GPR[64]:RW, GPR[64]:
 
 def read_counts(text: str) -> tuple[dict[str, int], list[str]]:
     """({scheme: number}, what is wrong, naming line and scheme)."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     problems = []
     for number, line in _lines(text):
         scheme, colon, value = (part.strip() for part in line.rpartition(":"))
@@ -22,27 +22,29 @@ def read_counts(text: str) -> tuple[dict[str, int], list[str]]:
             problems.append(f"line {number}: {line!r} ends with no whole number; {_RIGHT}")
         elif not scheme:
             problems.append(f"line {number}: there is no scheme before the number; {_RIGHT}")
-        elif scheme in found:
+        elif scheme in counts:
             problems.append(f"line {number}: {scheme!r} has a line already; leave one of them out")
         else:
-            found[scheme] = int(value)
-    return found, problems
+            counts[scheme] = int(value)
+    return counts, problems
 
 
 def read_names(text: str) -> tuple[list[str], list[str]]:
     """(schemes, what is wrong, naming line and scheme)."""
-    found: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     problems = []
     for number, scheme in _lines(text):
-        if scheme in found:
-            problems.append(f"line {number}: {scheme!r} stands in line {found[scheme]} already; leave it out")
-        found.setdefault(scheme, number)
-    return list(found), problems
+        if scheme in first_lines:
+            problems.append(
+                f"line {number}: {scheme!r} stands in line {first_lines[scheme]} already; leave it out"
+            )
+        first_lines.setdefault(scheme, number)
+    return list(first_lines), problems
 
 
 def read_ports(text: str) -> tuple[dict[str, list[str]], list[str]]:
     """({scheme: names of its ports}, what is wrong, naming line and scheme)."""
-    found: dict[str, list[str]] = {}
+    ports_by_scheme: dict[str, list[str]] = {}
     problems = []
     for number, line in _lines(text):
         scheme, _, ports = (part.strip() for part in line.rpartition(":"))
@@ -51,11 +53,11 @@ def read_ports(text: str) -> tuple[dict[str, list[str]], list[str]]:
             problems.append(f"line {number}: {line!r} ends with no ports; {_RIGHT_PORTS}")
         elif len(set(names)) < len(names):
             problems.append(f"line {number}: a port of {scheme!r} is named twice")
-        elif scheme in found:
+        elif scheme in ports_by_scheme:
             problems.append(f"line {number}: {scheme!r} has a line already; leave one of them out")
         else:
-            found[scheme] = names
-    return found, problems
+            ports_by_scheme[scheme] = names
+    return ports_by_scheme, problems
 
 
 def counts_text(counts: dict[str, int]) -> str:

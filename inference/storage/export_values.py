@@ -11,8 +11,8 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import hidden_in, hidden_kinds
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
-from inference.formats.exported import (
-    NOTHING,
+from inference.formats.exports import (
+    NO_EVIDENCE,
     ExportedMapping,
     ExportedScheme,
     SchemeEvidence,
@@ -40,17 +40,17 @@ def evidence_of(row: PortMapping) -> dict[str, SchemeEvidence]:
     machine, or learnt from by its run. Other machines' numbers say nothing about it.
     """
     alone = _alone(row)
-    counted = row.characterisations.annotate(number=Count("witnesses")).values_list(
+    verdicts = row.characterisations.annotate(number=Count("witnesses")).values_list(
         "scheme__text", "cycles", "counted", "number", "doubts"
     )
-    found = {text: SchemeEvidence(measured=cycles) for text, cycles in alone.items()}
-    for text, cycles, uops, number, doubts in counted:
+    evidence = {text: SchemeEvidence(measured=cycles) for text, cycles in alone.items()}
+    for text, cycles, uops, number, doubts in verdicts:
         measured = alone.get(text) if cycles is None else cycles
-        found[text] = SchemeEvidence(measured, uops, number, tuple(map(str, doubts)))
+        evidence[text] = SchemeEvidence(measured, uops, number, tuple(map(str, doubts)))
     for (_, text), conflicts in conflicts_of([row.pk]).items():
-        words = tuple(each.words for each in conflicts)
-        found[text] = replace(found.get(text, NOTHING), conflicts=words)
-    return found
+        words = tuple(conflict.words for conflict in conflicts)
+        evidence[text] = replace(evidence.get(text, NO_EVIDENCE), conflicts=words)
+    return evidence
 
 
 def _alone(row: PortMapping) -> Mapping[str, float]:
@@ -69,7 +69,7 @@ def own_sets(row: PortMapping) -> QuerySet[ExperimentSet]:
     )
 
 
-def exported(row: PortMapping) -> ExportedMapping:
+def exported_mapping(row: PortMapping) -> ExportedMapping:
     """The mapping of a row, its schemes in the order of the instruction set (seven queries)."""
     value = load_mapping(row)
     evidence = evidence_of(row)
@@ -84,7 +84,7 @@ def exported(row: PortMapping) -> ExportedMapping:
             category,
             value.usage[text],
             inverse_throughput(value, Experiment.of([text])),
-            evidence.get(text, NOTHING),
+            evidence.get(text, NO_EVIDENCE),
             value.slots_of(text),
             hidden_in(value, text, hidden),
         )

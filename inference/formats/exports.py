@@ -20,7 +20,7 @@ from inference.core.throughput import inverse_throughput
 from inference.figures.core_diagram import core_drawing
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import PRODUCT, Provenance, head_of
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.isa.microarchitecture import NO_NAMES, ToolNames
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target
@@ -43,7 +43,7 @@ class SchemeEvidence:
     conflicts: tuple[str, ...] = ()
 
 
-NOTHING = SchemeEvidence()
+NO_EVIDENCE = SchemeEvidence()
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ExportedScheme:
     category: str
     uops: Uops
     predicted: float
-    evidence: SchemeEvidence = NOTHING
+    evidence: SchemeEvidence = NO_EVIDENCE
     slots: int = 1
     hidden: HiddenUops | None = None
 
@@ -70,9 +70,9 @@ class ExportedScheme:
         return sum(count for _, count in self.uops)
 
     @property
-    def shown(self) -> list[dict[str, Any]]:
+    def explicit_operands(self) -> list[dict[str, Any]]:
         """The operands that the text shows."""
-        return [each for each in self.operands if not each.get("implicit")]
+        return [operand for operand in self.operands if not operand.get("implicit")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +109,27 @@ class ExportedMapping:
 
     def line(self, scheme: ExportedScheme) -> str:
         """Where the word on a scheme comes from, in one line: what every line of an export carries."""
-        return "; ".join(self._told(scheme))
+        return "; ".join(self._line_parts(scheme))
 
-    def _told(self, scheme: ExportedScheme) -> Iterator[str]:
-        known = scheme.evidence
+    def _line_parts(self, scheme: ExportedScheme) -> Iterator[str]:
+        evidence = scheme.evidence
         yield scheme.text
         yield described(scheme.uops, self.value.ports)
         if scheme.hidden is not None:
             yield f"hidden: {scheme.hidden}"
         if self.value.issue_width is not None:
             yield f"{scheme.slots} slot{'' if scheme.slots == 1 else 's'}"
-        yield "not measured alone" if known.measured is None else f"measured {known.measured:.4g} cycles"
+        yield (
+            "not measured alone" if evidence.measured is None else f"measured {evidence.measured:.4g} cycles"
+        )
         yield f"by the mapping {scheme.predicted:.4g}"
-        if known.counted is not None:
-            yield f"{known.counted:.4g} µop{'' if known.counted == 1 else 's'} counted"
-        if known.witnesses:
-            yield f"{known.witnesses} witness{'' if known.witnesses == 1 else 'es'}"
-        if known.doubts:
-            yield f"doubtful: {'; '.join(known.doubts)}"
-        yield from known.conflicts
+        if evidence.counted is not None:
+            yield f"{evidence.counted:.4g} µop{'' if evidence.counted == 1 else 's'} counted"
+        if evidence.witnesses:
+            yield f"{evidence.witnesses} witness{'' if evidence.witnesses == 1 else 'es'}"
+        if evidence.doubts:
+            yield f"doubtful: {'; '.join(evidence.doubts)}"
+        yield from evidence.conflicts
         yield f"“{self.name}”"
         yield PRODUCT
 
@@ -143,21 +145,21 @@ class ExportedCore:
     model: CoreModel
     alone: tuple[ExportedScheme, ...] = ()
 
-    def chained(self, text: str) -> float | None:
+    def chain_latency(self, text: str) -> float | None:
         """Cycles that a scheme adds to a chain through registers, None where that is not known.
 
         Of explicit registers where it has any; the largest of several. A store adds none of its own.
         """
         return chained_latency(self.model, text)
 
-    def through_memory(self, text: str) -> float | None:
+    def memory_latency(self, text: str) -> float | None:
         """Cycles from what an instruction reads of memory to what it writes there, None where not known."""
         known = known_latencies(self.model.latencies.get(text, {}))
         return max(
             (cycles for ends, cycles in known if ends == (LatencyEnd.DATA, LatencyEnd.DATA)), default=None
         )
 
-    def largest(self, text: str) -> float | None:
+    def largest_latency(self, text: str) -> float | None:
         """The largest latency between any two operands of a scheme, None where none was measured by itself.
 
         What is stored does not count, unless it was loaded: it takes as long as the load that waits for it.
@@ -172,11 +174,11 @@ class ExportedCore:
         )
         return max(counted, default=None)
 
-    def pairs(self, text: str) -> str:
+    def latencies_text(self, text: str) -> str:
         """All latencies of a scheme in words: `1 → 1: 3, 2 → 1: 3`; "" where none are known."""
         known, bases = self.model.latencies.get(text, {}), self.model.bases.get(text, {})
         return ", ".join(
-            f"{source} → {target}: {_in_words(cycles, bases.get((source, target), ''))}"
+            f"{source} → {target}: {_latency_text(cycles, bases.get((source, target), ''))}"
             for (source, target), cycles in known.items()
         )
 
@@ -186,11 +188,11 @@ class ExportedCore:
 
     def with_latencies(self, line: str, text: str) -> str:
         """A line about a scheme, with its latencies where there are some."""
-        pairs = self.pairs(text)
+        pairs = self.latencies_text(text)
         return f"{line}; latencies {pairs}" if pairs else line
 
 
-def _in_words(cycles: float | None, basis: str) -> str:
+def _latency_text(cycles: float | None, basis: str) -> str:
     if cycles is None:
         return "none"
     return f"{cycles:.4g} ({basis})" if basis else f"{cycles:.4g}"
@@ -229,7 +231,7 @@ def _schemes(
     isa: str, value: PortMapping, evidence: Mapping[str, SchemeEvidence]
 ) -> Iterator[ExportedScheme]:
     hidden = hidden_kinds(value)
-    for scheme in _of_instruction_set(isa, value.usage):
+    for scheme in _schemes_of(isa, value.usage):
         yield ExportedScheme(
             scheme.text,
             scheme.mnemonic,
@@ -238,7 +240,7 @@ def _schemes(
             scheme.category,
             value.usage[scheme.text],
             inverse_throughput(value, Experiment.of([scheme.text])),
-            evidence.get(scheme.text, NOTHING),
+            evidence.get(scheme.text, NO_EVIDENCE),
             value.slots_of(scheme.text),
             hidden_in(value, scheme.text, hidden),
         )
@@ -246,7 +248,7 @@ def _schemes(
 
 def _by_time(isa: str, model: CoreModel, usage: Mapping[str, object]) -> Iterator[ExportedScheme]:
     cycles = {text: cycles for text, cycles in model.alone.items() if text not in usage}
-    for scheme in _of_instruction_set(isa, cycles):
+    for scheme in _schemes_of(isa, cycles):
         alone = cycles[scheme.text]
         operands = [operand.as_json() for operand in scheme.operands]
         evidence = SchemeEvidence(measured=alone)
@@ -255,7 +257,7 @@ def _by_time(isa: str, model: CoreModel, usage: Mapping[str, object]) -> Iterato
         )
 
 
-def _of_instruction_set(isa: str, texts: Mapping[str, object]) -> Sequence[Scheme]:
+def _schemes_of(isa: str, texts: Mapping[str, object]) -> Sequence[Scheme]:
     """In the order of their texts: the same for the same model, whatever order it was stored in."""
     return [*filter(None, map(code_target(isa).schemes.scheme_of, sorted(texts)))]
 
@@ -281,7 +283,7 @@ def write_kinds_csv(
     if not overview.ports:
         raise ExchangeError(f"the core model {name!r} has no port mapping, without which there is no table")
     rows = _rows(overview, port_names, unsettled)
-    return written(KINDS_HEADER, rows, head_of(**{"core model": name}))
+    return csv_text(KINDS_HEADER, rows, head_of(**{"core model": name}))
 
 
 def _rows(

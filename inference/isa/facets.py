@@ -75,7 +75,7 @@ class SchemeCatalogue(Protocol):
     """The schemes of the instruction set, and which of them replace others."""
 
     def schemes(self) -> Sequence[Scheme]:
-        """All schemes; takes seconds."""
+        """All schemes in a fixed order. The first call takes seconds."""
         return ()
 
     def scheme_of(self, text: str) -> Scheme | None:

@@ -41,7 +41,7 @@ class CodeReading:
 
 
 class CodeTimer(Protocol):
-    """Measures codes."""
+    """Measures the cycles of codes."""
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """One reading per code, in any order."""

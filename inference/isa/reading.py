@@ -72,7 +72,6 @@ class SchemeNameParts:
 
     @property
     def mnemonic(self) -> str:
-        """The head without prefixes."""
         return self.head.rpartition(" ")[2]
 
     @property

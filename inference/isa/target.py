@@ -70,7 +70,7 @@ class IsaTarget:
 
     @property
     def chains(self) -> LatencyChainMaker | None:
-        """Latency chains; None without."""
+        """Chains that show latencies; None where none can be made."""
         return None
 
     @property
@@ -115,7 +115,7 @@ class IsaTarget:
 
     @property
     def textbook(self) -> Textbook:
-        """Documented properties of cores."""
+        """Documented throughputs and latencies of cores, by name."""
         return _NoTextbook()
 
     @property

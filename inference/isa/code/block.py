@@ -157,7 +157,7 @@ class Block:
 
     @property
     def name(self) -> BlockName:
-        """Its unique name."""
+        """Its instruction set and machine code: the key of answers and measurements."""
         return BlockName(self.isa, self.code)
 
     @property
@@ -246,7 +246,7 @@ LINE = 64
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration as executed: `code`, start values of `registers`, and how its loop is closed, in words."""
+    """One iteration as executed: `code`, start values of `registers`, and a note on the loop's closing."""
 
     code: bytes
     registers: Mapping[str, int] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from inference.isa.x86.assembly.layout import (
 from inference.isa.x86.assembly.listings import ListedLine, Listing
 from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.prefixes import is_prefix
-from inference.isa.x86.assembly.statements import read_statement, shown_syntax
+from inference.isa.x86.assembly.statements import read_statement, visible_syntax
 from inference.isa.x86.assembly.text import MOST_DIFFERENT
 
 _COMMENT = re.compile(r"\s(?:#|;|//|->)|(?<=[\])\w])#")
@@ -155,7 +155,7 @@ class _ListingReader:
     @cached_property
     def _syntax(self) -> str:
         """The syntax of the first instruction that shows one."""
-        return next(filter(None, (shown_syntax(line.text) for line in self._lines if line.text)), "intel")
+        return next(filter(None, (visible_syntax(line.text) for line in self._lines if line.text)), "intel")
 
     def instruction(
         self, line: ListedLine, length: int | None, labels: tuple[str, ...], *, is_entry: bool
@@ -191,7 +191,7 @@ class _ListingReader:
                 )
             refuse_control_characters(text)
             self._contents[text, length] = content_of(
-                read_statement(text, shown_syntax(text) or self._syntax, {}), length
+                read_statement(text, visible_syntax(text) or self._syntax, {}), length
             )
         return self._contents[text, length]
 
@@ -256,7 +256,7 @@ def _statements(lines: Sequence[ListedLine]) -> list[Statement]:
         if not line.code:
             try:
                 text = _without_comment(line.text)
-                content = content_of(read_statement(text, shown_syntax(text) or "intel", {}))
+                content = content_of(read_statement(text, visible_syntax(text) or "intel", {}))
             except BlockError as error:
                 raise error.at(line.number) from None
         statements.append(

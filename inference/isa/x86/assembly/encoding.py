@@ -58,7 +58,7 @@ _LOW_PRIORITY = 1 << 20
 _MOST_FORMS = 4
 
 
-class Encoding(NamedTuple):
+class CodeEncoding(NamedTuple):
     """Machine code and its opcode; `width`: bits of a memory operand without a stated width, else 0."""
 
     code: bytes
@@ -94,7 +94,7 @@ def encode(written: WrittenInstruction, length: int | None = None) -> bytes:
     return best.code if length is None else _of_length(written, best, length)
 
 
-def _of_length(written: WrittenInstruction, best: Encoding, length: int) -> bytes:
+def _of_length(written: WrittenInstruction, best: CodeEncoding, length: int) -> bytes:
     """The best encoding of the given length; the best of all where there is none."""
     code = best.code
     if len(code) != length:
@@ -118,7 +118,7 @@ def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: tuple[str, ..
     return None
 
 
-def _of_usual_width(encodings: list[Encoding]) -> list[Encoding]:
+def _of_usual_width(encodings: list[CodeEncoding]) -> list[CodeEncoding]:
     """The encodings of the usual width of memory; all of them without one."""
     width = _USUAL_WIDTHS.get(encodings[0].opcode.mnemonic)
     return [encoding for encoding in encodings if encoding.width == width] or encodings
@@ -131,7 +131,7 @@ def _ambiguous_width_message(written: WrittenInstruction, widths: Sequence[int])
     return f"{what}: write 'byte ptr', 'word ptr', 'dword ptr', 'qword ptr' … before the ["
 
 
-def _first_that_fit(written: WrittenInstruction) -> list[Encoding]:
+def _first_that_fit(written: WrittenInstruction) -> list[CodeEncoding]:
     """The encodings of the first meaning that has any, one per opcode."""
     for meaning in meanings(written):
         if encodings := list(_encodings(written, meaning, all_lengths=False)):
@@ -139,7 +139,7 @@ def _first_that_fit(written: WrittenInstruction) -> list[Encoding]:
     raise BlockError(_no_form_message(written))
 
 
-def _all_that_fit(written: WrittenInstruction) -> list[Encoding]:
+def _all_that_fit(written: WrittenInstruction) -> list[CodeEncoding]:
     for meaning in meanings(written):
         if encodings := list(_encodings(written, meaning, all_lengths=True)):
             return encodings
@@ -148,7 +148,7 @@ def _all_that_fit(written: WrittenInstruction) -> list[Encoding]:
 
 def _encodings(
     written: WrittenInstruction, meaning: MnemonicMeaning, *, all_lengths: bool
-) -> Iterator[Encoding]:
+) -> Iterator[CodeEncoding]:
     """One encoding per opcode, or `all_lengths`; names are small immediates only as a last resort."""
     operands = meaning.operands
     opcodes = candidates(meaning, written)
@@ -161,7 +161,7 @@ def _encodings(
                 continue
             for code in codes(opcode, positions, operands, written, all_lengths=all_lengths):
                 has_encoding = True
-                yield Encoding(code, opcode, _unspecified_width(opcode, meaning))
+                yield CodeEncoding(code, opcode, _unspecified_width(opcode, meaning))
         if has_encoding:
             return
 

@@ -65,10 +65,10 @@ def syntax_of(text: str, likely: str) -> str:
     """The syntax that an instruction shows, else the `likely` one."""
     if likely == "intel" and "%" not in text and "$" not in text:
         return likely
-    return shown_syntax(text) or likely
+    return visible_syntax(text) or likely
 
 
-def shown_syntax(text: str) -> str:
+def visible_syntax(text: str) -> str:
     """The syntax of an instruction's operands: "att", "intel", or "" where they are valid in both."""
     operands = (*text.split(None, 1), "")[1]
     if _ATT.search(f" {operands}"):

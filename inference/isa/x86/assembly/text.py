@@ -27,9 +27,9 @@ from inference.isa.x86.assembly.statements import (
     LONGEST_INSTRUCTION,
     begins_instruction,
     read_statement,
-    shown_syntax,
     split_operands,
     syntax_of,
+    visible_syntax,
 )
 
 MOST_INSTRUCTIONS = 50_000
@@ -81,7 +81,7 @@ def _likely_syntax(lines: Sequence[SourceLine]) -> str:
             text = part.text[:_LONGEST_STATEMENT]
             while labelled := _LABEL.fullmatch(text):
                 text = labelled[2]
-            if begins_instruction(text) and (syntax := shown_syntax(text)):
+            if begins_instruction(text) and (syntax := visible_syntax(text)):
                 return syntax
     return "intel"
 
@@ -190,7 +190,7 @@ class _TextReader:
         try:
             jump = self._read(text).content.jump
         except BlockError:
-            return bool(shown_syntax(text))  # it has registers or the like: an instruction, and a wrong one
+            return bool(visible_syntax(text))  # it has registers or the like: an instruction, and a wrong one
         return jump is None or not any(
             " " in operand.label for operand in jump.operands if isinstance(operand, TargetOperand)
         )

@@ -12,7 +12,7 @@ from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.directives import kind_of
 from inference.isa.x86.assembly.layout import content_of
 from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers
-from inference.isa.x86.assembly.statements import begins_instruction, read_statement, shown_syntax
+from inference.isa.x86.assembly.statements import begins_instruction, read_statement, visible_syntax
 
 _LONGEST = 500
 _MOST_WORDS = 8
@@ -68,7 +68,7 @@ def is_instruction(text: str) -> bool:
         return False
     code = text.partition(";")[0].partition("#")[0].strip()
     try:
-        written = read_statement(code, shown_syntax(code) or "intel", {})
+        written = read_statement(code, visible_syntax(code) or "intel", {})
         targets = [operand.label for operand in written.operands if isinstance(operand, TargetOperand)]
         if targets or not written.mnemonic:  # a prefix on a line of its own
             return not any(" " in label for label in targets)
@@ -107,7 +107,7 @@ def _looks_like_code(text: str) -> bool:
         if _begins_instruction(word):
             code = " ".join(words[at:])
             # a sentence has another word before, and no registers behind
-            if (not at or _PLACE.fullmatch(words[at - 1]) or shown_syntax(code)) and is_instruction(code):
+            if (not at or _PLACE.fullmatch(words[at - 1]) or visible_syntax(code)) and is_instruction(code):
                 return True
     return False
 

@@ -47,13 +47,13 @@ def _general(family: int, value: int) -> Instruction:
 def load_value(bank: str, width: int, family: int, value: int, *, legacy: bool) -> list[Instruction]:
     """Writes these 64 bits to a register, repeated where it is wider.
 
-    For masks, the only value is all ones.
+    For masks, the only possible value is all ones.
     """
     if bank == "general":
         return [_general(family, value)]
     if bank == "mask":
-        ones = (MASK, CONSTANT_MASK)
-        return [assemble(Code.VEX_KXNORW_KR_KR_KR, (MASK, family), ones, ones)]
+        full_mask = (MASK, CONSTANT_MASK)
+        return [assemble(Code.VEX_KXNORW_KR_KR_KR, (MASK, family), full_mask, full_mask)]
     if not value:
         return [_zero(family, legacy=legacy)]
     load_constant, low = _general(SCRATCH, value), (XMM, family)

@@ -1,25 +1,25 @@
-"""Counter-example-guided inference: port mappings by asking what would tell two of them apart (thesis ch. 4).
+"""Counter-example-guided inference of port mappings, CEGAR (thesis ch. 4).
 
-`infer` runs it; `contradictions` has a quick look before. z3 is loaded when a search starts.
+`infer` runs the search; `contradictions` is a quick check beforehand. z3 is loaded when a search starts.
 
-Two mappings that explain all measurements are sought, then an experiment for which they predict different
-times; measuring it excludes one of them, or both. When no second mapping is left that any experiment could
-tell from the first, the first is the answer, unique but for the names of ports and for what no admissible
-experiment can tell, which is listed beside it.
+The search looks for two mappings that explain all measurements, and for an experiment for which they predict
+different times. Measuring it excludes at least one of them. The search ends when no admissible experiment
+distinguishes a second mapping from the first. The first is then unique up to a renaming of ports; mappings
+that no admissible experiment can distinguish from it are listed as alternatives.
 
-- `shape`: the unknown, a Boolean matrix, and what a measurement says about it
+- `shape`: the Boolean matrix that is searched for, and the constraint that a measurement puts on it
 - `solving`, `formula`: z3, interruptible and repeatable, and constraints on the matrix
 - `closed_form`: measurements as Boolean constraints; `tabulated`: the same where few ports leave room to list
   all sets of them; `linear_program`: as in the thesis
-- `union_question` for schemes with one µop; for several, `fact_question` or, where few ports are listed,
-  `table_question` (and `faster_question`, `profiles`): is there another mapping that can be told apart?
-- `telling_apart`: the experiment that decides; `alternatives`: what none decides
-- `clashing`: measurements that no mapping explains together; `waiving`: which of them to leave unexplained,
-  once `readings` has them measured again
-- `algorithm`: from ports to ports; `deciding`: the loop for one number of them; `port_choice`: how many,
-  which domains are apart, what is waived
-- `search`, `readings`, `events`: the memory of a search, and its story
-- `strategy`: what a fixed set of experiments cannot tell apart
+- `union_question` for schemes with one µop; for several, `fact_question` or, with few ports,
+  `table_question` (and `faster_question`, `profiles`): is there a second mapping that can be distinguished?
+- `telling_apart`: the experiment that distinguishes two mappings; `alternatives`: mappings without one
+- `clashing`: minimal sets of measurements that no mapping explains; `waiving`: which of them to leave
+  unexplained, after `readings` has measured them again
+- `algorithm`: the search over numbers of ports; `deciding`: the loop for one number of ports; `port_choice`:
+  how many ports, which domains share none, which measurements stay unexplained
+- `search`, `readings`, `events`: the state of a search and what it reports
+- `strategy`: mappings that a fixed set of experiments cannot distinguish
 """
 
 from inference.core.cegar.algorithm import contradictions, infer

@@ -1,4 +1,4 @@
-"""Algorithm 4.1 with the extensions of §4.3: ask, measure, exclude, until nothing is left to tell apart."""
+"""Algorithm 4.1 with the extensions of §4.3: find two mappings, measure what distinguishes them, repeat."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inference.core.cegar.alternatives import Settled
+from inference.core.cegar.alternatives import SettledMapping
 from inference.core.cegar.checking import MixCheck, check_on_mixes
 from inference.core.cegar.deciding import Decider
-from inference.core.cegar.dividing import Division, part_of, united
+from inference.core.cegar.dividing import Division, restrict_mapping, unite_parts
 from inference.core.cegar.events import Ports
 from inference.core.cegar.port_choice import PortChoice
 from inference.core.cegar.problem import (
@@ -23,7 +23,7 @@ from inference.core.cegar.problem import (
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.solving import SolverLimitError, version
 from inference.core.cegar.telling_apart import port_filling
-from inference.core.cegar.wasting import Wasting
+from inference.core.cegar.wasting import SchedulerWaste
 from inference.core.events import Log
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
@@ -32,7 +32,7 @@ from inference.core.waste import WasteSource
 
 WASTE_ROUNDS = 3
 MOST_CHECKS = 3
-"""Times that a search goes on because fresh mixes contradict it."""
+"""Searches at most: another one follows each time that fresh mixes contradict the result."""
 
 _WIDER = "mappings to {} ports explain as much: noise, or the rate of the quickest mix, hides the difference"
 _ASSUMED = "mappings in which domains share ports explain as much"
@@ -51,20 +51,29 @@ def infer(
     *,
     asks_scheduler: bool = True,
 ) -> CegarResult:
-    """The port mapping that explains the measurements, and whether it is the only one.
+    """Search for the port mapping that explains the measurements, and whether it is the only one.
 
-    The answer depends on the problem, the measurer's answers, the seed and z3's version alone, also when the
-    search was interrupted and taken up again, unless its time is up before (`time_limit`). Then, or where
-    the solver gives up, the result is the best mapping so far and says so. Raises `ClashError` where no
-    mapping explains the measurements and none of the schemes may be dropped, `InsufficientDataError` where
-    nothing usable was measured, `InvalidInputError` for a checkpoint of another search, and lets
-    `InterruptedRunError` from the reporter through.
+    The result depends only on the problem, the measurer's answers, the seed and z3's version, also after an
+    interruption, unless the search runs into `time_limit`. Then, or where the solver gives up, the result is
+    the best mapping so far, with the verdict `UNPROVEN`.
 
-    `waste` simulates the core's scheduler under a mapping: an experiment may take as much longer than its
-    ports need as the scheduler makes it. Each mapping that a search finds is simulated and the search goes
-    on, a few times, until the shares that are wasted stay the same. Of mappings that explain as much, the one
-    counts that the scheduler explains best (`inference.core.cegar.wasting`); without `asks_scheduler`, the
-    experiments that show this are not measured, and the first one counts.
+    Args:
+        problem: Schemes, settings, and what is known of the schemes beforehand.
+        measurer: Measures experiments, or offers recorded ones.
+        reporter: Receives events and checkpoints, and may interrupt the search.
+        seed: Of z3, of local searches and of the mixes that check the result.
+        resume: A checkpoint of the same search; None to start one.
+        waste: Simulates the core's scheduler under a mapping. Experiments may then exceed the bound of their
+            ports by what the scheduler wastes: the search alternates with the simulation until the wasted
+            shares stay the same, at most `WASTE_ROUNDS` times. None where ports alone explain times.
+        asks_scheduler: Whether to measure the experiments that show the scheduler, and to choose by them
+            among mappings that explain as much (`inference.core.cegar.wasting`).
+
+    Raises:
+        ClashError: No mapping explains the measurements, and the settings say to stop.
+        InsufficientDataError: There is no usable measurement.
+        InvalidInputError: The checkpoint belongs to another search.
+        InterruptedRunError: From the reporter.
     """
     search = CegarSearch(problem, measurer, reporter, seed, resume)
     return _Algorithm(search, waste, asks_scheduler=asks_scheduler).run()
@@ -73,52 +82,58 @@ def infer(
 def contradictions(
     problem: CegarProblem, measurer: Measurer, reporter: Reporter, seed: int
 ) -> tuple[Unexplained, ...]:
-    """What no mapping to as many ports as may be explains, of all schemes alone and in pairs.
+    """Measurements of single schemes and pairs that no mapping explains, however many ports it has.
 
-    That takes seconds, where a search to its end may take minutes. Raises what `infer` raises.
+    This takes seconds, where `infer` may take minutes.
+
+    Returns:
+        The measurements that the best mapping leaves unexplained, the largest excess first; empty for none.
+
+    Raises:
+        CoreError: As `infer` does.
     """
     search = CegarSearch(replace(problem, in_pairs=True), measurer, reporter, seed, None)
     search.measure_first()
-    ports = PortChoice(search).enough(search.settings.most_ports)
-    asked = search.questions(shape := search.shape(ports))
+    ports = PortChoice(search).fewest(search.settings.most_ports)
+    questions = search.questions(shape := search.shape(ports))
     try:
-        found = asked.another()
+        candidate = questions.find_candidate()
     finally:
-        asked.close()
-    return () if found is None else search.unexplained(shape.mapping(found))
+        questions.close()
+    return () if candidate is None else search.unexplained(shape.mapping(candidate))
 
 
-def _pairs(problem: CegarProblem) -> Apart:
-    """Pairs of domains, those first that are apart on most cores."""
-    found = sorted(set(problem.domains.values()), key=lambda domain: (domain != "memory", domain))
-    return tuple(itertools.combinations(found, 2))
+def _domain_pairs(problem: CegarProblem) -> Apart:
+    """Pairs of domains; pairs with memory come first, as these share no ports on most cores."""
+    domains = sorted(set(problem.domains.values()), key=lambda domain: (domain != "memory", domain))
+    return tuple(itertools.combinations(domains, 2))
 
 
 class _Algorithm:
     def __init__(self, search: CegarSearch, waste: WasteSource | None, *, asks_scheduler: bool) -> None:
         self._search = search
         self._asks_scheduler = asks_scheduler
-        self._wasting = None if waste is None else Wasting(search, waste)
-        self._known = None if waste is None else waste.mapping
+        self._wasting = None if waste is None else SchedulerWaste(search, waste)
+        self._known_mapping = None if waste is None else waste.mapping
         self._decider = Decider(search)
         self._ports = PortChoice(search)
-        self._best: Settled | None = None
-        self._earlier: PortMapping | None = None  # what a round before has settled
+        self._best: SettledMapping | None = None
+        self._previous_mapping: PortMapping | None = None  # what a round before has settled
         self._division: Division | None = None
 
     def run(self) -> CegarResult:
         search = self._search
-        search.enter("seeding")
+        search.enter_phase("seeding")
         search.measure_first()
-        search.enter("deciding")
+        search.enter_phase("deciding")
         if self._wasting is not None:
-            self._wasting.allow(self._known)
+            self._wasting.allow(self._known_mapping)
         if Division.suits(search):
             self._division = Division(search)
-            self._divide(self._division)
+            self._measure_division(self._division)
         else:
-            self._prefer(_pairs(search.problem) if search.settings.apart else ())
-        settled, check = self._checked()
+            self._prefer_apart(_domain_pairs(search.problem) if search.settings.apart else ())
+        settled, check = self._settle_and_check()
         limit = settled.limit or self._contradiction(settled, check)
         verdict = Determinacy.AMBIGUOUS if settled.listed or settled.more else Determinacy.UNIQUE
         return CegarResult(
@@ -141,49 +156,50 @@ class _Algorithm:
             mixes_unexplained=check.unexplained,
         )
 
-    def _divide(self, division: Division) -> None:
-        """Measure which parts of the core share ports."""
+    def _measure_division(self, division: Division) -> None:
+        """Measure which domains share ports; stop early at the time limit."""
         try:
             division.measure()
         except SolverLimitError:
             return
 
-    def _checked(self) -> tuple[Settled, MixCheck]:
-        """A mapping and fresh mixes to judge it by; what these contradict is learnt from, a few times."""
+    def _settle_and_check(self) -> tuple[SettledMapping, MixCheck]:
+        """Search, and check the mapping on fresh mixes; search again, at most `MOST_CHECKS` times, with
+        those."""
         search = self._search
         for stream in range(1, MOST_CHECKS + 1):
-            settled = self._with_waste(self._of_all_parts())
-            self._earlier = settled.mapping
+            settled = self._settle_with_waste(self._settle_parts())
+            self._previous_mapping = settled.mapping
             if settled.limit:
                 return settled, MixCheck(0, ())
             if not settled.listed and not settled.more:
                 settled = self._without_assumptions(settled)
-            search.enter("checking")
+            search.enter_phase("checking")
             check = check_on_mixes(search, settled.mapping, stream)
-            if not self._is_news(check.unexplained):
+            if not self._contradicts_ports(check.unexplained):
                 break
         return settled, check
 
-    def _with_waste(self, settled: Settled) -> Settled:
-        """Search again while simulating the mapping changes what experiments may waste."""
+    def _settle_with_waste(self, settled: SettledMapping) -> SettledMapping:
+        """Search again while simulating the mapping changes the shares of time that may be wasted."""
         if self._wasting is None:
             return settled
         for number in range(WASTE_ROUNDS + 1):
             if settled.limit:
                 break
             if self._asks_scheduler:
-                settled = self._wasting.preferring(settled)
+                settled = self._wasting.prefer_by_scheduler(settled)
             if not self._wasting.allow(settled.mapping) or number == WASTE_ROUNDS:
                 break
-            self._earlier = settled.mapping
-            settled = self._of_all_parts()
+            self._previous_mapping = settled.mapping
+            settled = self._settle_parts()
         if self._wasting.has_chosen and not settled.more:
             return replace(settled, more=True, reason=settled.reason or _BY_SCHEDULER)
         return settled
 
-    def _of_all_parts(self) -> Settled:
+    def _settle_parts(self) -> SettledMapping:
         if self._division is None:
-            return self._settled()
+            return self._settle_or_nearest()
         search, schemes = self._search, self._search.schemes
         while True:
             parts = []
@@ -192,45 +208,48 @@ class _Algorithm:
             for k, part in enumerate(waiting):
                 search.deadline.share(len(waiting) - k)
                 search.schemes, search.waived, self._best = list(part), frozenset(), None
-                parts.append(self._settled())
+                parts.append(self._settle_or_nearest())
             search.schemes, search.apart = schemes, self._division.apart
-            settled = united(parts, search.readings.r_max)
-            if settled.limit or not self._is_quicker(settled.mapping):
+            settled = unite_parts(parts, search.readings.r_max)
+            if settled.limit or not self._raises_r_max(settled.mapping):
                 return settled
 
-    def _settled(self) -> Settled:
+    def _settle_or_nearest(self) -> SettledMapping:
         """See `_settle`; where the solver gives up, the best mapping so far."""
         try:
             return self._settle()
         except SolverLimitError as error:
             self._search.deadline.end()
-            best, earlier = self._best, part_of(self._earlier, self._search.schemes)
+            best, earlier = self._best, restrict_mapping(self._previous_mapping, self._search.schemes)
             mapping = self._ports.nearest([*([best.mapping] if best else []), *earlier])
             listed = best.listed if best is not None and mapping == best.mapping else ()
-            return Settled(mapping, listed, more=True, limit=str(error))
+            return SettledMapping(mapping, listed, more=True, limit=str(error))
 
-    def _is_news(self, unexplained: Sequence[Unexplained]) -> bool:
-        """Whether mixes contradict ports, instead of showing waste: ports are searched for again then.
+    def _contradicts_ports(self, unexplained: Sequence[Unexplained]) -> bool:
+        """Whether mixes contradict the ports, rather than show waste; the search is then repeated.
 
-        What is quicker than its ports does. So do parts that are slower together than ports of their own are:
-        from then on, they are searched for together.
+        A mix that is quicker than its ports need contradicts them. So does a mix of several parts that takes
+        longer than the parts do on ports of their own: from then on, these parts are searched together.
         """
         joined = [
-            self._division.join_hidden(each.experiment)
-            for each in unexplained
-            if self._division is not None and each.excess > 0 and self._division.is_slower(each.experiment)
+            self._division.join_hidden(mix.experiment)
+            for mix in unexplained
+            if self._division is not None and mix.excess > 0 and self._division.is_slower(mix.experiment)
         ]
-        return any(joined) or any(each.excess < 0 for each in unexplained)
+        return any(joined) or any(mix.excess < 0 for mix in unexplained)
 
-    def _without_assumptions(self, settled: Settled) -> Settled:
-        """The only mapping with domains kept apart; whether it is the only one at all."""
+    def _without_assumptions(self, settled: SettledMapping) -> SettledMapping:
+        """The mapping that is unique with domains apart; `more` where it is not unique without that
+        assumption."""
         search = self._search
         if not search.apart:
             return settled
         if self._division is not None:
-            return settled if self._division.is_shown else replace(settled, more=True, reason=_ASSUMED)
+            return (
+                settled if self._division.would_show_sharing else replace(settled, more=True, reason=_ASSUMED)
+            )
         pairs, search.apart = search.apart, ()
-        plain = self._settled()
+        plain = self._settle_or_nearest()
         search.apart = pairs
         if plain.limit:
             return replace(settled, more=True, limit=plain.limit)
@@ -239,16 +258,17 @@ class _Algorithm:
             return settled
         return replace(settled, more=True, reason=_ASSUMED)
 
-    def _without_idle_limit(self, settled: Settled) -> PortMapping:
-        """A bottleneck that only may be there is left out where ports alone let no more through."""
+    def _without_idle_limit(self, settled: SettledMapping) -> PortMapping:
+        """The mapping without an R_max that was only measured, where the number of ports is no higher than
+        it."""
         mapping = settled.mapping
         if self._search.settings.r_max is not None:
             return mapping
         fills = mapping.r_max is not None and mapping.r_max >= len(mapping.ports)
         return replace(mapping, r_max=None) if fills else mapping
 
-    def _contradiction(self, settled: Settled, check: MixCheck) -> str:
-        """What speaks against the mapping; empty for nothing."""
+    def _contradiction(self, settled: SettledMapping, check: MixCheck) -> str:
+        """Which measurements contradict the mapping, as a sentence; empty for none."""
         search = self._search
         if check.unexplained:
             return _MIXES_UNEXPLAINED.format(len(check.unexplained), check.mixes)
@@ -256,17 +276,18 @@ class _Algorithm:
             return _UNEXPLAINED.format(len(unexplained), len(search.readings))
         return ""
 
-    def _prefer(self, pairs: Apart) -> None:
-        """Keep domains apart as far as that explains as much, and as no experiment speaks against it.
+    def _prefer_apart(self, pairs: Apart) -> None:
+        """Assume that domains share no ports, as far as that explains as many measurements.
 
-        The mappings found with and without it are told apart by measuring, until nothing tells them apart. Of
-        recorded data, everything has been asked.
+        Mappings found with and without the assumption are compared by measuring what distinguishes them,
+        until no experiment does. Recorded data have no further experiments: the assumption is then taken as
+        it is.
         """
         search = self._search
         if search.answers.offered is not None:
             search.apart = pairs
             return
-        search.listing = False
+        search.lists_alternatives = False
         try:
             while pairs:
                 search.apart = ()
@@ -274,81 +295,82 @@ class _Algorithm:
                 search.apart = pairs
                 apart = self._settle().mapping
                 pairs = search.apart
-                told = search.judge.between(plain, apart, None) if pairs else None
-                if told is None:
+                distinction = search.chooser.between(plain, apart, None) if pairs else None
+                if distinction is None:
                     break
-                search.ask(told.experiment)
+                search.measure(distinction.experiment)
         except SolverLimitError as error:
-            search.tell(
+            search.emit(
                 Log("warning", f"nothing is assumed of which schemes have ports of their own: {error}")
             )
             search.apart = ()
-        search.listing = True
+        search.lists_alternatives = True
 
-    def _settle(self) -> Settled:
-        """Go on with more ports, or fewer schemes, whenever no mapping explains the measurements.
+    def _settle(self) -> SettledMapping:
+        """Search with more ports, or with fewer schemes, until a mapping explains the measurements.
 
-        Where the number of ports is searched for, a mapping with one port more that explains as much is
-        sought too, and told apart by measuring; where that cannot be, the result is not the only one.
+        Where the number of ports is not given, a mapping with one port more is searched for too, and the two
+        are distinguished by measuring; where no experiment does that, the result is not unique.
         """
         search = self._search
         ports = self._ports.first()
-        given = search.settings.ports is not None
+        is_fixed = search.settings.ports is not None
         while True:
-            search.begin(Ports(ports, "given" if given else "the fewest for what is measured so far"))
-            last = given or ports >= search.settings.most_ports
-            settled = self._decider.decide(search.shape(ports), listing=last and search.listing)
+            search.begin_attempt(
+                Ports(ports, "given" if is_fixed else "the fewest for what is measured so far")
+            )
+            last = is_fixed or ports >= search.settings.most_ports
+            settled = self._decider.decide(search.shape(ports), listing=last and search.lists_alternatives)
             if settled is None:
                 ports = self._ports.after_contradiction(ports)
                 continue
             self._best = settled
             if last or settled.limit:
                 return settled
-            known = len(search.readings)
+            n_readings = len(search.readings)
             try:
                 final = self._final(settled, ports)
             except SolverLimitError as error:
                 return replace(settled, limit=str(error))
-            if final is not None and len(search.readings) == known:
+            if final is not None and len(search.readings) == n_readings:
                 return final
-            ports = self._ports.enough(ports)
+            ports = self._ports.fewest(ports)
 
-    def _final(self, settled: Settled, ports: int) -> Settled | None:
-        """The settled mapping with the alternatives to it; of no use where something new was measured."""
+    def _final(self, settled: SettledMapping, ports: int) -> SettledMapping | None:
+        """The mapping with its alternatives; None where something was measured meanwhile, so that it may
+        change."""
         search = self._search
-        known = len(search.readings)
+        n_readings = len(search.readings)
         wider = self._wider(settled, ports)
-        if len(search.readings) > known:
+        if len(search.readings) > n_readings:
             return None
-        final = self._decider.decide(search.shape(ports), listing=search.listing)
+        final = self._decider.decide(search.shape(ports), listing=search.lists_alternatives)
         if final is None or wider is None:
-            search.tell(Ports(ports, "one port more adds nothing"))
+            search.emit(Ports(ports, "one port more adds nothing"))
             return final
         limit = final.limit or wider.limit
         return replace(final, more=True, reason=_WIDER.format(ports + 1), limit=limit)
 
-    def _is_quicker(self, mapping: PortMapping) -> bool:
-        """Whether a mix that keeps all ports busy lets more through than any before."""
+    def _raises_r_max(self, mapping: PortMapping) -> bool:
+        """Measure a mix that keeps all ports busy; whether that raised R_max."""
         search = self._search
         filling, r_max = port_filling(mapping), search.readings.r_max
-        if filling is None or not search.may_ask(filling):
+        if filling is None or not search.can_measure(filling):
             return False
-        search.ask(filling)
+        search.measure(filling)
         return search.readings.r_max != r_max
 
-    def _wider(self, settled: Settled, ports: int) -> Settled | None:
-        """Mappings that use one port more; what tells them from the settled one is measured.
-
-        None where all of them explain less.
-        """
+    def _wider(self, settled: SettledMapping, ports: int) -> SettledMapping | None:
+        """Mappings with one port more, after measuring what distinguishes them; None where all explain
+        less."""
         search = self._search
-        known = len(search.readings)
-        if self._is_quicker(settled.mapping):
+        n_readings = len(search.readings)
+        if self._raises_r_max(settled.mapping):
             return None
-        search.begin(Ports(ports + 1, "would one port more explain something else?"))
+        search.begin_attempt(Ports(ports + 1, "would one port more explain something else?"))
         wider = self._decider.decide(search.shape(ports + 1, is_full=True), listing=False)
-        if wider is not None and len(search.readings) == known:
-            distinction = search.judge.between(settled.mapping, wider.mapping, None)
+        if wider is not None and len(search.readings) == n_readings:
+            distinction = search.chooser.between(settled.mapping, wider.mapping, None)
             if distinction is not None:
-                search.ask(distinction.experiment)
+                search.measure(distinction.experiment)
         return wider

@@ -1,4 +1,4 @@
-"""The other mappings that explain everything measured, beside the result: its reported ambiguity."""
+"""Alternatives to a result: other mappings that explain all measurements."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from inference.core.identity import best_renaming, canonical, same_up_to_renamin
 from inference.core.mapping import PortMapping, Uops
 
 MOST_COPIES = 20
-"""Matrices looked at per alternative wanted: in three levels a renaming of ports makes many of them equal."""
+"""Matrices tried per alternative: in three levels many of them are equal up to a renaming of ports."""
 
 
 class Alternatives:
-    """Mappings that differ from the result, and from one another, by more than a renaming; at most `most`."""
+    """At most `most` mappings that differ from the result and from one another by more than a renaming.
+
+    `full`: at least one more exists.
+    """
 
     def __init__(self, mapping: PortMapping, most: int) -> None:
         self.mapping = canonical(mapping)
         self.listed: list[PortMapping] = []
         self.full = False  # one more than may be listed was found
         self._most = most
-        self._seen = {_key(self.mapping)}
+        self._keys = {_key(self.mapping)}
 
     def add(self, other: PortMapping) -> None:
-        """List it if it is new and there is room."""
+        """Add a mapping unless it equals one of them up to a renaming; beyond `most`, set `full`."""
         named = canonical(other)
         key = _key(named)
-        if key in self._seen:
+        if key in self._keys:
             return
-        self._seen.add(key)
+        self._keys.add(key)
         if len(self.listed) < self._most:
             self.listed.append(named)
         else:
@@ -38,10 +41,10 @@ class Alternatives:
 
 
 @dataclass(frozen=True)
-class Settled:
-    """A mapping and those that nothing tells from it; `more` where not all are listed.
+class SettledMapping:
+    """The mapping for one shape, with `listed` alternatives; `more` where the list is incomplete.
 
-    `limit`: why the search gave up, `reason`: why there are others even if it did not.
+    `limit`: which limit ended the search, `reason`: why it is not unique otherwise; both are empty for none.
     """
 
     mapping: PortMapping
@@ -51,44 +54,44 @@ class Settled:
     reason: str = ""
 
 
-def matched(
-    mapping: PortMapping, others: Sequence[PortMapping], pulse: Callable[[], None]
+def match_ports(
+    mapping: PortMapping, alternatives: Sequence[PortMapping], pulse: Callable[[], None]
 ) -> Iterator[tuple[PortMapping, tuple[str, ...]]]:
-    """(the other mapping with its ports named to match, the schemes with other µops) for each.
+    """Yield each alternative, renamed to match the result, with the schemes whose µops differ.
 
-    One mapping alone would be matched so that as few schemes as possible differ. But where ports shared by an
-    unclear scheme decide what a clear one is called, that blames the clear one: on Zen+, `add` on a port of
-    the load is as well a load on a port of `add`. So all are matched together: of the schemes that differ
-    anywhere, none could be left out, and within these, as few as possible differ in each.
+    Matching each mapping by itself to as few differing schemes as possible can blame the wrong scheme: on
+    Zen+, `add` on a port of the load looks the same as a load on a port of `add`. So all are matched
+    together: first a minimal set of schemes is found outside of which all mappings agree, then each mapping
+    gets the renaming with the fewest differing schemes within that set.
     """
-    unclear = _unclear(mapping, others, pulse)
-    for other in others:
+    unclear = _unclear_schemes(mapping, alternatives, pulse)
+    for other in alternatives:
         pulse()
-        weighted = (_repeated(each, unclear) for each in (mapping, other))
+        weighted = (_repeat_clear_schemes(side, unclear) for side in (mapping, other))
         named = best_renaming(*weighted).apply(other)
-        yield named, _differing(mapping, named)
+        yield named, _differing_schemes(mapping, named)
 
 
-def _unclear(
-    mapping: PortMapping, others: Sequence[PortMapping], pulse: Callable[[], None]
+def _unclear_schemes(
+    mapping: PortMapping, alternatives: Sequence[PortMapping], pulse: Callable[[], None]
 ) -> frozenset[str]:
-    """Schemes such that the mappings can agree in all the rest; in no fewer of these."""
+    """A minimal set of schemes outside of which all mappings agree."""
     blamed: Counter[str] = Counter()
-    for other in others:
+    for other in alternatives:
         pulse()
-        blamed.update(_differing(mapping, best_renaming(mapping, other).apply(other)))
+        blamed.update(_differing_schemes(mapping, best_renaming(mapping, other).apply(other)))
     unclear = frozenset(blamed)
     for scheme in sorted(blamed, key=lambda scheme: (blamed[scheme], scheme)):
         pulse()
         fewer = unclear - {scheme}
-        clear = _part(mapping, mapping.usage.keys() - fewer)
-        if all(same_up_to_renaming(clear, _part(other, clear.usage)) for other in others):
+        clear = _restrict(mapping, mapping.usage.keys() - fewer)
+        if all(same_up_to_renaming(clear, _restrict(other, clear.usage)) for other in alternatives):
             unclear = fewer
     return unclear
 
 
-def _repeated(mapping: PortMapping, unclear: Collection[str]) -> PortMapping:
-    """Clear schemes more often than there are unclear ones: their agreement matters most."""
+def _repeat_clear_schemes(mapping: PortMapping, unclear: Collection[str]) -> PortMapping:
+    """The mapping with each clear scheme repeated, so that agreement in one outweighs all unclear ones."""
     usage = dict(mapping.usage)
     for scheme in mapping.usage.keys() - set(unclear):
         for copy in range(len(unclear)):
@@ -96,12 +99,12 @@ def _repeated(mapping: PortMapping, unclear: Collection[str]) -> PortMapping:
     return replace(mapping, usage=dict(sorted(usage.items())))
 
 
-def _part(mapping: PortMapping, schemes: Collection[str]) -> PortMapping:
+def _restrict(mapping: PortMapping, schemes: Collection[str]) -> PortMapping:
     usage = {scheme: uops for scheme, uops in mapping.usage.items() if scheme in schemes}
     return replace(mapping, usage=usage)
 
 
-def _differing(mapping: PortMapping, named: PortMapping) -> tuple[str, ...]:
+def _differing_schemes(mapping: PortMapping, named: PortMapping) -> tuple[str, ...]:
     return tuple(sorted(s for s in mapping.usage if named.usage[s] != mapping.usage[s]))
 
 

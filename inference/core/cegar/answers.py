@@ -1,4 +1,4 @@
-"""Experiments asked so far, in order; a resumed search asks the same ones and is answered from here."""
+"""Measurements of a search, which a resumed search replays in the same order."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json, Measurer
 
 
-class AnsweredOnce:
-    """A measurer that is asked everything once.
+class CachedMeasurer:
+    """A measurer that measures each experiment once and returns the same result from then on.
 
-    `earlier` are the answers of an interrupted search. `on_answer` is called after every new one.
+    Args:
+        measurer: Measures what is new.
+        earlier: Results of an interrupted search, which its repetition gets without measuring.
+        on_answer: Called after every new result.
     """
 
     def __init__(
@@ -26,7 +29,7 @@ class AnsweredOnce:
         self.offered = None if offers is None else frozenset(offers)
 
     def measure(self, experiments: Sequence[Experiment]) -> list[Measured]:
-        """The answers, measuring what is new; an experiment that is not on offer has failed."""
+        """Results in the order of the experiments; `FAILED` for those that recorded data lack."""
         new = [e for e in dict.fromkeys(experiments) if e not in self._known and self.has(e)]
         if new:  # what is still ahead will not be asked again: another solver finds other candidates
             self._ahead.clear()
@@ -36,22 +39,23 @@ class AnsweredOnce:
         return [self._use(experiment) for experiment in experiments]
 
     def has(self, experiment: Experiment) -> bool:
-        """Whether it can be asked at all."""
+        """Whether it can be measured: always on a machine, else where it was recorded."""
         return self.offered is None or experiment in self.offered
 
     @property
     def replaying(self) -> bool:
-        """Whether answers of the interrupted search are still to be asked for again."""
+        """Whether the search still repeats the steps of the interrupted one; its events were reported
+        then."""
         return bool(self._ahead)
 
     @property
     def known(self) -> tuple[Measured, ...]:
-        """Everything answered, in the order in which it was measured."""
+        """All results, in the order in which they were measured."""
         return tuple(self._known.values())
 
     @property
     def used(self) -> tuple[Measured, ...]:
-        """Everything asked in this search, in order."""
+        """The results that this search has used, in order."""
         return tuple(self._used.values())
 
     def _use(self, experiment: Experiment) -> Measured:
@@ -63,15 +67,15 @@ class AnsweredOnce:
 
 
 def as_json(answers: Iterable[Measured]) -> list[Json]:
-    """For a checkpoint: what the search needs of the answers."""
+    """The results as JSON for a checkpoint: terms, cycles, state and note of each."""
     return [
         {
-            "terms": [list(term) for term in each.experiment.terms],
-            "cycles": each.cycles,
-            "state": each.state.value,
-            "note": each.note,
+            "terms": [list(term) for term in measured.experiment.terms],
+            "cycles": measured.cycles,
+            "state": measured.state.value,
+            "note": measured.note,
         }
-        for each in answers
+        for measured in answers
     ]
 
 

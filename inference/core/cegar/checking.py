@@ -1,4 +1,4 @@
-"""Whether a mapping explains mixes that its search has not asked."""
+"""Checks of a mapping on random mixes that its search has not measured."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ MIXES = 16
 
 @dataclass(frozen=True)
 class MixCheck:
-    """How many mixes had a usable measurement, and those that a mapping does not explain."""
+    """How many mixes had a usable measurement, and which of them a mapping leaves unexplained."""
 
     mixes: int
     unexplained: tuple[Unexplained, ...]
 
 
 def check_on_mixes(search: CegarSearch, mapping: PortMapping, stream: int) -> MixCheck:
-    """Measure random mixes, others for each `stream`; what is off is measured again before it counts.
+    """Measure `MIXES` random mixes, different ones for each `stream`, and compare them with a mapping.
 
-    Recorded data have nothing that the search has not asked: then there are no mixes.
+    A mix that the mapping does not explain is measured again before it counts. With recorded data the search
+    has used all experiments: the check then has no mixes.
     """
     if search.answers.offered is not None:
         return MixCheck(0, ())
     length = min(MIX_LENGTH, search.settings.max_length or MIX_LENGTH)
-    drawn = random_mixes(sorted(mapping.usage), MIXES, search.seed, length, stream=stream)
-    mixes = [mix for mix in drawn if search.may_ask(mix)]
+    random = random_mixes(sorted(mapping.usage), MIXES, search.seed, length, stream=stream)
+    mixes = [mix for mix in random if search.can_measure(mix)]
     for measured in search.answers.measure(mixes):
-        search.take(measured)
+        search.record(measured)
     mixes = [mix for mix in mixes if search.readings.cycles(mix) is not None]
-    search.readings.repeat([each.experiment for each in search.unexplained(mapping, mixes)])
+    search.readings.repeat([unexplained.experiment for unexplained in search.unexplained(mapping, mixes)])
     return MixCheck(len(mixes), search.unexplained(mapping, mixes))

@@ -1,4 +1,4 @@
-"""Which measurements contradict one another, and what to leave out because of it (§6.3.4)."""
+"""Minimal sets of contradicting measurements, and the schemes to drop because of them (§6.3.4)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ def is_explainable(
 def minimal_clash(
     shape: Shape, observations: Sequence[Observation], seed: int, limit: int, pulse: Callable[[], None]
 ) -> tuple[Observation, ...]:
-    """Observations that contradict, and would not without any one of them; those given must contradict.
+    """A subset of contradicting observations that is satisfiable once any one of them is removed.
 
-    The solver names some that do; one after another is left out for as long as the rest still contradicts,
-    the longest first. That the rest without one can hold is shown by a matrix each time, not by the solver's
-    word. Raises `InvalidInputError` where no measurement is needed for a contradiction.
+    It starts from the solver's unsatisfiable core and removes one observation after another, the longest
+    experiments first. Each satisfiable rest is confirmed by a matrix, not only by the solver's answer.
+
+    Raises:
+        InvalidInputError: The shape has no mapping even without measurements.
+        AssertionError: The observations do not contradict.
     """
     formula = Formula(shape, seed, limit, pulse)
     encoding = ClosedForm(formula)
@@ -40,41 +43,41 @@ def minimal_clash(
         learnt = {formula.literal(): observation for observation in observations}
         for literal, observation in learnt.items():
             encoding.add(observation, -literal)
-        kept = contradicting(encoding, learnt, learnt)
-        if kept is None:
+        clash = contradicting_literals(encoding, learnt, learnt)
+        if clash is None:
             raise AssertionError("a minimal clash was asked for of measurements that can hold together")
-        kept = minimal(encoding, learnt, kept)
-        if not kept:
-            raise impossible(shape)
-        return tuple(observation for literal, observation in learnt.items() if literal in kept)
+        clash = minimize_clash(encoding, learnt, clash)
+        if not clash:
+            raise impossible_shape_error(shape)
+        return tuple(observation for literal, observation in learnt.items() if literal in clash)
     finally:
         encoding.close()
 
 
-def impossible(shape: Shape) -> InvalidInputError:
-    """The error where what is known beforehand contradicts itself."""
+def impossible_shape_error(shape: Shape) -> InvalidInputError:
+    """The error for a shape whose known port sets, widths and shared µops admit no mapping at all."""
     return InvalidInputError(
-        f"whatever is measured, no mapping to {shape.ports} ports has the given port sets (known), sizes of "
-        f"these (widths) and shared µops (improper)"
+        f"whatever is measured, no mapping to {shape.ports} ports has these port sets (known), sizes of port "
+        f"sets (widths) and shared µops (improper): change one of them, or allow more ports"
     )
 
 
-def minimal(
+def minimize_clash(
     encoding: ClosedForm, learnt: Mapping[Literal, Observation], clash: Collection[Literal]
 ) -> set[Literal]:
-    """Assumptions of a clash that would not contradict without any one of them; long experiments go first."""
-    kept = set(clash)
-    for literal in sorted(kept, key=lambda one: (-learnt[one].experiment.length, one)):
-        if literal in kept:
-            fewer = contradicting(encoding, learnt, kept - {literal})
-            kept = kept if fewer is None else fewer
-    return kept
+    """A minimal subset of contradicting assumptions; long experiments are removed first."""
+    core = set(clash)
+    for literal in sorted(core, key=lambda assumption: (-learnt[assumption].experiment.length, assumption)):
+        if literal in core:
+            fewer = contradicting_literals(encoding, learnt, core - {literal})
+            core = core if fewer is None else fewer
+    return core
 
 
-def contradicting(
+def contradicting_literals(
     encoding: ClosedForm, learnt: Mapping[Literal, Observation], literals: Collection[Literal]
 ) -> set[Literal] | None:
-    """Those of the assumptions that contradict, perhaps none at all; None where all can hold."""
+    """The unsatisfiable core of the assumptions, empty if the shape alone has none; None if satisfiable."""
     candidate = encoding.find(*sorted(literals))
     if candidate is None:
         return encoding.formula.core()
@@ -84,18 +87,18 @@ def contradicting(
 
 
 def culprit(clash: Sequence[Observation], observations: Sequence[Observation]) -> str:
-    """The scheme to leave out: in most of what clashes, and of these in the fewest other experiments."""
+    """The scheme to drop: the one in most clashing experiments, then in the fewest others."""
 
     def blame(scheme: str) -> tuple[int, int, str]:
-        clashing = sum(scheme in each.experiment.schemes for each in clash)
-        others = sum(scheme in each.experiment.schemes for each in observations) - clashing
-        return -clashing, others, scheme
+        clashing = sum(scheme in observation.experiment.schemes for observation in clash)
+        elsewhere = sum(scheme in observation.experiment.schemes for observation in observations) - clashing
+        return -clashing, elsewhere, scheme
 
-    return min({scheme for each in clash for scheme in each.experiment.schemes}, key=blame)
+    return min({scheme for observation in clash for scheme in observation.experiment.schemes}, key=blame)
 
 
-def to_drop(scheme: str, schemes: Sequence[str], on_clash: str) -> tuple[str, ...]:
-    """The scheme, or with `DROP_MNEMONIC` all of its mnemonic, of those there are."""
+def schemes_to_drop(scheme: str, schemes: Sequence[str], on_clash: str) -> tuple[str, ...]:
+    """The scheme, or with `DROP_MNEMONIC` all of `schemes` with its mnemonic."""
     if on_clash == DROP_MNEMONIC:
         return tuple(other for other in schemes if mnemonic(other) == mnemonic(scheme))
     return (scheme,)
@@ -106,13 +109,17 @@ def mnemonic(scheme: str) -> str:
     return scheme.split(maxsplit=1)[0]
 
 
-def as_clash(found: Sequence[Observation], observations: Sequence[Observation], ports: int) -> Clash:
-    """Some of the observations as a value to report, short experiments first."""
-    ordered = sorted(found, key=lambda each: (each.experiment.length, each.experiment))
-    schemes = {scheme for each in found for scheme in each.experiment.schemes}
-    alone = sorted(
-        (each.experiment.schemes[0], each.cycles)
-        for each in observations
-        if each.experiment.is_singleton and each.experiment.schemes[0] in schemes
+def as_clash(clashing: Sequence[Observation], observations: Sequence[Observation], ports: int) -> Clash:
+    """The clash as a value to report: short experiments first, with the times of their schemes alone."""
+    ordered = sorted(
+        clashing, key=lambda observation: (observation.experiment.length, observation.experiment)
     )
-    return Clash(tuple((each.experiment, each.cycles) for each in ordered), ports, tuple(alone))
+    schemes = {scheme for observation in clashing for scheme in observation.experiment.schemes}
+    alone = sorted(
+        (observation.experiment.schemes[0], observation.cycles)
+        for observation in observations
+        if observation.experiment.is_singleton and observation.experiment.schemes[0] in schemes
+    )
+    return Clash(
+        tuple((observation.experiment, observation.cycles) for observation in ordered), ports, tuple(alone)
+    )

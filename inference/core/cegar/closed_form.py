@@ -22,7 +22,7 @@ CUTS = 3  # of one candidate and one observation; the sharpest ones
 
 
 class ClosedForm:
-    """Which matrices explain the observations added; those excluded are not found again."""
+    """A solver for matrices that explain the observations added and are not excluded."""
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
@@ -30,7 +30,7 @@ class ClosedForm:
         self._stated: set[tuple[tuple[int, ...], int, tuple[Literal, ...]]] = set()
 
     def add(self, observation: Observation, *unless: Literal) -> None:
-        """From now on the matrix explains this too, unless one of the literals holds."""
+        """Require the matrix to explain this observation, unless one of the literals holds."""
         self._observations.append((observation, unless))
         rows = tuple(sorted(observation.work))
         sizes: Iterable[int] = range(1, len(rows) + 1) if len(rows) <= EAGER_ROWS else (1, len(rows))
@@ -40,11 +40,11 @@ class ClosedForm:
             self._confine(observation, rows, unless)
 
     def exclude(self, candidate: Candidate) -> None:
-        """Do not find this matrix again."""
+        """Exclude this matrix from later answers."""
         self.formula.clause(*self.formula.differs(candidate))
 
     def find(self, *assumptions: Literal) -> Candidate | None:
-        """A matrix that explains everything added, None where there is none under the assumptions."""
+        """A matrix that explains all observations under the assumptions; None for none."""
         while self.formula.satisfiable(*assumptions):
             candidate = self.formula.candidate()
             if not self._refine(candidate):
@@ -52,11 +52,10 @@ class ClosedForm:
         return None
 
     def close(self) -> None:
-        """Let go of the solver."""
         self.formula.solver.close()
 
     def _spread(self, observation: Observation, rows: tuple[int, ...], unless: tuple[Literal, ...]) -> bool:
-        """These rows have ports enough for not taking `high` cycles; False where that was stated before."""
+        """State that these rows have enough ports to take less than `high` cycles; False if stated before."""
         mass = sum(observation.work[row] for row in rows)
         if not observation.high:
             self.formula.clause(*unless)
@@ -70,7 +69,7 @@ class ClosedForm:
         return True
 
     def _confine(self, observation: Observation, rows: tuple[int, ...], unless: tuple[Literal, ...]) -> None:
-        """Some rows are confined to ports so few that these take more than `low` cycles."""
+        """State that some rows are confined to so few ports that they take more than `low` cycles."""
         assert observation.low is not None
         formula, ports = self.formula, self.formula.shape.ports
         if len(rows) == 1:
@@ -97,7 +96,7 @@ class ClosedForm:
         formula.clause(*unless, *choices)
 
     def _refine(self, candidate: Candidate) -> bool:
-        """State what the candidate violates; whether there was anything."""
+        """State the constraints that the candidate violates; whether there were any."""
         stated = False
         for observation, unless in self._observations:
             if any(self.formula.holds(literal) for literal in unless):

@@ -1,15 +1,15 @@
-"""The loop of Algorithm 4.1 for one number of ports: two candidates, an experiment that tells them apart."""
+"""The loop of Algorithm 4.1 for one number of ports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Settled, matched
+from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, SettledMapping, match_ports
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import (
     Candidates,
     CandidatesDecided,
-    SearchStanding,
+    SearchProgress,
     Survivor,
     Undecided,
 )
@@ -23,18 +23,17 @@ from inference.core.experiment import Experiment
 from inference.core.identity import Distinction
 
 ENOUGH = 8
-"""Mappings in a row that only longer experiments tell from the first, before longer ones are asked."""
+"""Postponed mappings after which experiments may be one instruction longer."""
 
 
 @dataclass
 class Pool:
-    """A first mapping, those that nothing admissible tells from it, those not yet compared with it.
+    """The current mapping and the others that explain the measurements.
 
-    Experiments of up to `longest` instructions are asked while they tell something, as in §4.3: mappings that
-    take longer ones come `later`.
-
-    "Cannot be told apart" is not transitive: where the first mapping falls, its successor is compared with
-    all that are left.
+    `aside`: no admissible experiment distinguishes them from `first`. `waiting`: not yet compared with it.
+    `later`: only experiments of more than `longest` instructions distinguish them; short ones are measured
+    first (§4.3). "Indistinguishable" is not transitive: where `first` is excluded, its successor is compared
+    with all that are left.
     """
 
     first: Candidate
@@ -45,22 +44,24 @@ class Pool:
     fresh: int = 0  # found and set aside since the last measurement
 
     def keep(self, observation: Observation, second: Candidate) -> bool:
-        """Only those that explain this too; False where none does."""
+        """Remove the mappings that the observation excludes; False where none is left."""
         known = (self.first, second, *self.aside, *self.waiting, *self.later)
-        left = [one for one in known if observation.holds(one)]
+        left = [candidate for candidate in known if observation.holds(candidate)]
         if not left:
             return False
         survives = left[0] == self.first
-        kept = set(left)
-        self.waiting = [one for one in self.waiting if one in kept] if survives else left[1:]
-        self.aside = [one for one in self.aside if survives and one in kept]
-        self.later = [one for one in self.later if survives and one in kept]
+        survivors = set(left)
+        self.waiting = (
+            [candidate for candidate in self.waiting if candidate in survivors] if survives else left[1:]
+        )
+        self.aside = [candidate for candidate in self.aside if survives and candidate in survivors]
+        self.later = [candidate for candidate in self.later if survives and candidate in survivors]
         self.first = left[0]
         self.fresh = 0
         return True
 
     def postpone(self, second: Candidate, length: int) -> bool:
-        """Whether an experiment of this length is too long for now."""
+        """Put a mapping off whose experiment has this length; False where the length is allowed already."""
         if length <= self.longest:
             return False
         self.later.append(second)
@@ -69,7 +70,7 @@ class Pool:
         return True
 
     def lengthen(self) -> bool:
-        """Allow one more instruction where mappings wait for that; whether there are any."""
+        """Allow one more instruction if mappings were postponed; whether any wait to be compared now."""
         self.longest += bool(self.later)
         self.waiting, self.later = self.waiting + self.later, []
         return bool(self.waiting)
@@ -79,29 +80,29 @@ _TOO_MANY = "{} other mappings could be told apart only by experiments that may 
 
 
 class Decider:
-    """Asks, measures and excludes until nothing is left to tell apart."""
+    """Runs the loop on a search, which measures and reports."""
 
     def __init__(self, search: CegarSearch) -> None:
         self._search = search
 
-    def decide(self, shape: Shape, *, listing: bool) -> Settled | None:
+    def decide(self, shape: Shape, *, listing: bool) -> SettledMapping | None:
         """The loop of Algorithm 4.1; None where no mapping of this shape explains the measurements."""
-        asked = self._search.questions(shape)
+        questions = self._search.questions(shape)
         pool: Pool | None = None
         try:
-            pool = self._begin(asked)
+            pool = self._begin(questions)
             while pool is not None:
                 new = not pool.waiting
-                second, known, exhausted = self._next(asked, pool)
+                second, known, exhausted = self._next(questions, pool)
                 if second is None and pool.lengthen():
                     continue
                 if second is None:
-                    return self._settled(shape, asked, pool, exhausted=exhausted, listing=listing)
-                distinction = self._search.judge.experiment(shape, pool.first, second, known)
+                    return self._settled(shape, questions, pool, exhausted=exhausted, listing=listing)
+                distinction = self._search.chooser.experiment(shape, pool.first, second, known)
                 if distinction is None:
                     pool.aside.append(second)
                     pool.fresh += new
-                    if pool.fresh > asked.patience + self._search.settings.alternatives:
+                    if pool.fresh > questions.aside_limit + self._search.settings.alternatives:
                         return self._gave_up(shape, pool, _TOO_MANY.format(pool.fresh))
                     continue
                 if pool.postpone(second, distinction.experiment.length):
@@ -110,9 +111,9 @@ class Decider:
                 if observation is None:
                     pool.aside.append(second)
                 else:
-                    asked.add(observation)
+                    questions.add(observation)
                     if not pool.keep(observation, second):
-                        pool = self._begin(asked)
+                        pool = self._begin(questions)
                 self._tell_decision(decision, shape)
             return None
         except SolverLimitError as error:
@@ -120,88 +121,94 @@ class Decider:
                 raise
             return self._gave_up(shape, pool, str(error))
         finally:
-            asked.close()
+            questions.close()
 
-    def _begin(self, asked: Questions) -> Pool | None:
-        first = self._find(asked)
+    def _begin(self, questions: Questions) -> Pool | None:
+        first = self._find(questions)
         return None if first is None else Pool(first)
 
-    def _find(self, asked: Questions) -> Candidate | None:
-        """A candidate that is not found again."""
-        found = asked.another()
-        if found is not None:
-            asked.exclude(found)
-        return found
+    def _find(self, questions: Questions) -> Candidate | None:
+        """Find a candidate, and exclude it from later answers."""
+        candidate = questions.find_candidate()
+        if candidate is not None:
+            questions.exclude(candidate)
+        return candidate
 
-    def _next(self, asked: Questions, pool: Pool) -> tuple[Candidate | None, Experiment | None, bool]:
-        """Another mapping, an experiment that tells it apart if one is known, whether none is left at all.
+    def _next(self, questions: Questions, pool: Pool) -> tuple[Candidate | None, Experiment | None, bool]:
+        """(another mapping, an experiment that distinguishes it if known, whether the shape has no more).
 
-        Just any other one is tried first, which is quicker while most of them differ.
+        Any further mapping is tried first: that is quicker, while most of them can be distinguished.
         """
-        if pool.waiting or (pool.fresh >= asked.patience and pool.lengthen()):
+        if pool.waiting or (pool.fresh >= questions.aside_limit and pool.lengthen()):
             return pool.waiting.pop(0), None, False
         began = self._search.pace.clock()
         try:
-            if pool.fresh < asked.patience:
-                second = self._find(asked)
+            if pool.fresh < questions.aside_limit:
+                second = self._find(questions)
                 return second, None, second is None
-            found = asked.other(pool.first)
-            if found is None:
+            pair = questions.find_second(pool.first)
+            if pair is None:
                 return None, None, False
-            asked.exclude(found[0])
-            return found[0], found[1], False
+            questions.exclude(pair[0])
+            return pair[0], pair[1], False
         finally:
             self._search.searching += self._search.pace.clock() - began
 
     def _settled(
-        self, shape: Shape, asked: Questions, pool: Pool, *, exhausted: bool, listing: bool
-    ) -> Settled:
-        """Nothing is left to decide; what else explains the measurements is gathered up to the limit."""
+        self, shape: Shape, questions: Questions, pool: Pool, *, exhausted: bool, listing: bool
+    ) -> SettledMapping:
+        """The result, with alternatives up to the setting's number if `listing`."""
         if not listing:
-            return Settled(shape.mapping(pool.first), (), more=True, limit="")
-        self._search.enter("alternatives")
-        found = self._gathered(shape, pool)
+            return SettledMapping(shape.mapping(pool.first), (), more=True, limit="")
+        self._search.enter_phase("alternatives")
+        alternatives = self._gathered(shape, pool)
         tries, limit = 0, ""
         try:
             while not (
-                exhausted or found.full or tries > MOST_COPIES * (self._search.settings.alternatives + 1)
+                exhausted
+                or alternatives.full
+                or tries > MOST_COPIES * (self._search.settings.alternatives + 1)
             ):
-                other = self._find(asked)
+                other = self._find(questions)
                 tries += 1
                 exhausted = other is None
                 if other is not None:
-                    found.add(shape.mapping(other))
+                    alternatives.add(shape.mapping(other))
         except SolverLimitError as error:
             self._search.deadline.end()
             limit = str(error)
-        return self._described(found, more=found.full or not exhausted, limit=limit)
+        return self._described(alternatives, more=alternatives.full or not exhausted, limit=limit)
 
-    def _gave_up(self, shape: Shape, pool: Pool, limit: str) -> Settled:
+    def _gave_up(self, shape: Shape, pool: Pool, limit: str) -> SettledMapping:
         self._search.deadline.end()
         return self._described(self._gathered(shape, pool), more=True, limit=limit)
 
     def _gathered(self, shape: Shape, pool: Pool) -> Alternatives:
-        found = Alternatives(shape.mapping(pool.first), self._search.settings.alternatives)
+        alternatives = Alternatives(shape.mapping(pool.first), self._search.settings.alternatives)
         for other in (*pool.aside, *pool.waiting):
-            found.add(shape.mapping(other))
-        return found
+            alternatives.add(shape.mapping(other))
+        return alternatives
 
-    def _described(self, found: Alternatives, *, more: bool, limit: str) -> Settled:
-        """The alternatives with their ports named to match, and why each is one."""
+    def _described(self, alternatives: Alternatives, *, more: bool, limit: str) -> SettledMapping:
+        """The result with its alternatives renamed to match, and why no experiment distinguishes each."""
         listed = []
         try:
-            for other, differing in matched(found.mapping, found.listed, self._search.pulse):
-                listed.append(Alternative(other, differing, self._search.judge.hidden(found.mapping, other)))
-                self._search.tell(Undecided.of(len(listed), listed[-1]))
+            for other, differing in match_ports(
+                alternatives.mapping, alternatives.listed, self._search.pulse
+            ):
+                listed.append(
+                    Alternative(other, differing, self._search.chooser.hidden(alternatives.mapping, other))
+                )
+                self._search.emit(Undecided.of(len(listed), listed[-1]))
         except SolverLimitError as error:
             more, limit = True, limit or str(error)
-        return Settled(found.mapping, tuple(listed), more, limit)
+        return SettledMapping(alternatives.mapping, tuple(listed), more, limit)
 
     def _measure(
         self, shape: Shape, first: Candidate, second: Candidate, distinction: Distinction
     ) -> tuple[Observation | None, CandidatesDecided]:
         self._search.counter_examples += 1
-        self._search.tell(
+        self._search.emit(
             Candidates(
                 number=self._search.counter_examples,
                 first=shape.mapping(first),
@@ -214,7 +221,7 @@ class Decider:
         (measured,) = self._search.answers.measure([distinction.experiment])
         observation = None
         survivor: Survivor = "open"
-        if self._search.take(measured) and measured.cycles is not None:
+        if self._search.record(measured) and measured.cycles is not None:
             wasted = self._search.readings.wasted(measured.experiment)
             observation = Observation.of(shape, measured.experiment, measured.cycles, wasted)
             if observation.holds(first):
@@ -227,11 +234,11 @@ class Decider:
         )
 
     def _tell_decision(self, decision: CandidatesDecided, shape: Shape) -> None:
-        self._search.tell(decision)
+        self._search.emit(decision)
         seconds = max(self._search.seconds(), 1e-9)
         share = round(min(1.0, self._search.searching / seconds), 4)
-        self._search.tell(
-            SearchStanding(
+        self._search.emit(
+            SearchProgress(
                 len(self._search.answers.used),
                 self._search.counter_examples,
                 shape.ports,

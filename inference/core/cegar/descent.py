@@ -1,8 +1,8 @@
-"""The matrix that leaves least unexplained, by local search.
+"""Local search for the matrix that leaves least unexplained.
 
-One row after another gets the port set that costs least beside the others, until none changes; then some rows
-are drawn anew, and what is better is kept. All sets of ports are tried for a row at once or, of many ports,
-those near the row's own.
+Each row in turn gets the cheapest port set while the others are fixed, until none changes. Then up to
+`_REDRAWN` rows are set at random and improved again, and the better matrix is kept. All port sets are tried
+for a row at once; with many ports, those near the current one.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _ROUNDS = 40
 _REDRAWN = 3  # rows at most
 _SWEEPS = 20
 _FEW_PORTS = 6  # up to which all sets are tried for a row
-_WIDEST = 5  # sets tried for a row of which nothing tells how wide it is
-_ROWS = 8  # of an observation that is looked at: a line for each of their subsets
+_WIDEST = 5  # largest port sets tried for a row of unknown width
+_ROWS = 8  # an observation of more rows is skipped: its table has a line for each subset of them
 _ENTRIES = 1 << 20  # of a table's lines times port sets, at once
 _MOST_SETS = 1 << 12  # tried for a row at once: every set of up to 12 ports
-_FORBIDDEN = 1e6  # what is said beforehand of ports weighs more than any measurement
+_FORBIDDEN = 1e6  # cost of ports that the shape rules out: above that of all measurements
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A claim of an observation: its time is above, or below, `limit` cycles; breaking it costs `weight`."""
+    """A bound of an observation: its time is above, or below, `limit` cycles; violating it costs `weight`."""
 
     observation: int
     above: bool
@@ -47,7 +47,11 @@ class Descent:
     ) -> None:
         self._shape = shape
         self._random = np.random.default_rng(seed)
-        alone = {each.experiment.schemes[0]: each for each in observations if each.experiment.is_singleton}
+        alone = {
+            observation.experiment.schemes[0]: observation
+            for observation in observations
+            if observation.experiment.is_singleton
+        }
         self._sets = [self._allowed(row, alone) for row in range(len(shape.owners))]
         self._apart = self._rows_apart()
         self._shared = self._rows_shared()
@@ -59,20 +63,20 @@ class Descent:
 
         What the pulse raises ends the search at any point, the best so far having been yielded.
         """
-        rows = np.array([sets.drawn(self._random) for sets in self._sets], dtype=np.int64)
+        rows = np.array([sets.sample(self._random) for sets in self._sets], dtype=np.int64)
         best, least = rows, self._settle(rows, pulse)
         yield _candidate(best)
         for _ in range(_ROUNDS if least else 0):
             rows = best.copy()
             for row in self._random.choice(len(rows), min(_REDRAWN, len(rows)), replace=False):
-                rows[row] = self._sets[row].drawn(self._random)
+                rows[row] = self._sets[row].sample(self._random)
             cost = self._settle(rows, pulse)
             if cost <= least:
                 best, least = rows, cost
                 yield _candidate(best)
 
     def _settle(self, rows: Int64s, pulse: Callable[[], None]) -> float:
-        """Improve the rows in place; what they cost then."""
+        """Improve the rows in place until none changes, in at most `_SWEEPS` sweeps; returns their cost."""
         for _ in range(_SWEEPS):
             changed = False
             for row in self._random.permutation(len(rows)).tolist():
@@ -88,57 +92,59 @@ class Descent:
         return float(self._all.costs(rows, np.zeros(1, np.int64), pulse)[0]) + forbidden
 
     def _allowed(self, row: int, alone: Mapping[str, Observation]) -> _PortSets:
-        """The port sets of a row: what is said beforehand, or about as wide as the scheme alone lets expect.
+        """The port sets of a row: the known one, or sets about as wide as the scheme's time alone suggests.
 
-        Of few ports all sets are tried: what a scheme takes alone may be what is best left unexplained.
+        With few ports, sets of all widths are tried, as the time alone may be what stays unexplained.
         """
         shape = self._shape
         scheme = shape.owners[row]
         if (known := (shape.known or {}).get(shape.schemes[scheme])) is not None:
             return _PortSets(shape.ports, (), known)
         width = (shape.widths or {}).get(shape.schemes[scheme])
-        seen = alone.get(shape.schemes[scheme])
+        singleton = alone.get(shape.schemes[scheme])
         if width is not None:
             widths = [width]
         elif shape.ports <= _FEW_PORTS:
             widths = list(range(1, shape.ports + 1))
-        elif shape.counts[scheme] > 1 or seen is None:
+        elif shape.counts[scheme] > 1 or singleton is None:
             widths = list(range(1, _WIDEST + 1))
         else:
-            widths = [n for n in range(1, shape.ports + 1) if _is_near(seen, n)] or [1]
+            widths = [n for n in range(1, shape.ports + 1) if _is_near(singleton, n)] or [1]
         return _PortSets(shape.ports, sorted({min(n, shape.ports) for n in widths}))
 
     def _forbidden(self, rows: Int64s, row: int, sets: Int64s) -> Floats:
-        """What each set would cost beside what measurements say."""
+        """Cost of each set by the shape's constraints: domains that share no ports, improper schemes."""
         cost = np.zeros(len(sets))
         if self._apart[row]:
-            taken = np.bitwise_or.reduce(rows[self._apart[row]])
-            cost[(sets & taken) != 0] = _FORBIDDEN
+            used_ports = np.bitwise_or.reduce(rows[self._apart[row]])
+            cost[(sets & used_ports) != 0] = _FORBIDDEN
         if self._shared[row]:
             cost[~np.isin(sets, rows[self._shared[row]])] += _FORBIDDEN
         return cost
 
     def _rows_apart(self) -> list[list[int]]:
-        """For every row those that it shares no port with."""
+        """For every row, the rows that may not share a port with it."""
         shape = self._shape
-        found: list[list[int]] = [[] for _ in shape.owners]
+        rows_apart: list[list[int]] = [[] for _ in shape.owners]
         for pair in shape.apart:
-            for one, other in (pair, pair[::-1]):
-                for scheme in one & shape.index.keys():
-                    rows = [row for s in other & shape.index.keys() for row in shape.rows_of[shape.index[s]]]
+            for schemes, opposite in (pair, pair[::-1]):
+                for scheme in schemes & shape.index.keys():
+                    rows = [
+                        row for s in opposite & shape.index.keys() for row in shape.rows_of[shape.index[s]]
+                    ]
                     for row in shape.rows_of[shape.index[scheme]]:
-                        found[row] += sorted(rows)
-        return found
+                        rows_apart[row] += sorted(rows)
+        return rows_apart
 
     def _rows_shared(self) -> list[list[int]]:
-        """For the first row of every improper scheme those with whose ports it must have one in common."""
+        """For the first row of every improper scheme, the rows one of which it must equal; else empty."""
         shape = self._shape
         proper = [rows[0] for rows in shape.rows_of if len(rows) == 1]
-        found: list[list[int]] = [[] for _ in shape.owners]
+        shared_rows: list[list[int]] = [[] for _ in shape.owners]
         for scheme in shape.improper:
             if scheme in shape.index:
-                found[shape.rows_of[shape.index[scheme]][0]] = proper
-        return found
+                shared_rows[shape.rows_of[shape.index[scheme]][0]] = proper
+        return shared_rows
 
 
 def _candidate(rows: Int64s) -> Candidate:
@@ -162,14 +168,15 @@ class _PortSets:
         elif sum(math.comb(ports, width) for width in widths) <= _MOST_SETS:
             self._all = self._of_the_widths(np.arange(1, 1 << ports, dtype=np.int64))
 
-    def drawn(self, random: np.random.Generator) -> int:
+    def sample(self, random: np.random.Generator) -> int:
         if self._all is not None:
             return int(random.choice(self._all))
         chosen = random.choice(self._ports, int(random.choice(self._widths)), replace=False)
         return int(np.bitwise_or.reduce(1 << chosen))
 
     def near(self, own: int, rows: Int64s) -> Int64s:
-        """All of them; where those are too many, a row's own, those that differ in two ports, other rows'."""
+        """All sets; where these are too many, those within two ports of the row's own, and other rows'
+        sets."""
         if self._all is not None:
             return self._all
         single = np.array([0, *(1 << port for port in range(self._ports))], dtype=np.int64)
@@ -181,14 +188,14 @@ class _PortSets:
 
 
 class _Table:
-    """The closed form of all observations, or of those that a row takes part in: a line per set of rows."""
+    """The closed form (§5.1.4) of all observations, or of those with one row: a line per set of rows."""
 
     def __init__(self, row: int | None, observations: Sequence[Observation], bounds: Sequence[Bound]) -> None:
         self._row = row
         used = [
             k
-            for k, each in enumerate(observations)
-            if len(each.work) <= _ROWS and (row is None or row in each.work)
+            for k, observation in enumerate(observations)
+            if len(observation.work) <= _ROWS and (row is None or row in observation.work)
         ]
         number = {k: n for n, k in enumerate(used)}
         lines = [
@@ -198,38 +205,40 @@ class _Table:
             for chosen in itertools.combinations(sorted(observations[k].work), size)
         ]
         longest = max((len(chosen) for _, chosen, _ in lines), default=1)
-        self._others = np.full((len(lines), longest), -1, np.int64)
+        self._other_rows = np.full((len(lines), longest), -1, np.int64)
         self._has_row = np.zeros(len(lines), bool)
         for at, (_, chosen, _) in enumerate(lines):
-            others = [r for r in chosen if r != row]
-            self._others[at, : len(others)] = others
+            other_rows = [r for r in chosen if r != row]
+            self._other_rows[at, : len(other_rows)] = other_rows
             self._has_row[at] = row in chosen
         self._mass = np.array([mass for _, _, mass in lines], dtype=float)
         self._starts = np.array(
             [at for at, line in enumerate(lines) if at == 0 or lines[at - 1][0] != line[0]]
         )
         mine = [bound for bound in bounds if bound.observation in number]
-        self._of = np.array([number[bound.observation] for bound in mine], dtype=np.int64)
+        self._bound_index = np.array([number[bound.observation] for bound in mine], dtype=np.int64)
         self._limits = np.array([bound.limit for bound in mine])
         self._above = np.array([bound.above for bound in mine], dtype=bool)
         self._weights = np.array([bound.weight for bound in mine])
 
     def costs(self, rows: Int64s, sets: Int64s, pulse: Callable[[], None]) -> Floats:
-        """Weight of the claims broken with each of the sets for the row, float64[n_sets]."""
+        """Weight of the violated bounds for each of the row's sets: float64[n_sets]."""
         pulse()
         if not len(self._mass):
             return np.zeros(len(sets))
         padded = np.append(rows, 0)
-        others = np.bitwise_or.reduce(padded[self._others], axis=1)
-        step = max(1, _ENTRIES // len(others))
+        other_masks = np.bitwise_or.reduce(padded[self._other_rows], axis=1)
+        step = max(1, _ENTRIES // len(other_masks))
         parts = []
         for at in range(0, len(sets), step):
             pulse()
-            parts.append(self._broken(others, sets[at : at + step]))
+            parts.append(self._broken_weight(other_masks, sets[at : at + step]))
         return np.concatenate(parts)
 
-    def _broken(self, others: Int64s, sets: Int64s) -> Floats:
-        masks = np.where(self._has_row, sets[:, None], 0) | others
-        times = np.maximum.reduceat(self._mass / np.bitwise_count(masks), self._starts, axis=1)[:, self._of]
+    def _broken_weight(self, other_masks: Int64s, sets: Int64s) -> Floats:
+        masks = np.where(self._has_row, sets[:, None], 0) | other_masks
+        times = np.maximum.reduceat(self._mass / np.bitwise_count(masks), self._starts, axis=1)[
+            :, self._bound_index
+        ]
         broken = np.where(self._above, times <= self._limits, times >= self._limits)
         return np.asarray(broken @ self._weights)

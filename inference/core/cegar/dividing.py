@@ -1,8 +1,8 @@
-"""Parts of a core that share no port, so that each is searched for by itself.
+"""The division of a core into parts that share no port, each of which is searched by itself.
 
 Two schemes that share a port take longer together than alone, unless a bottleneck beside the ports takes
 longer still. So every two schemes of different domains are measured together, each as often as it can run in
-the same time. Domains of which none does are on ports of their own as far as measurements can tell.
+the same time. Domains whose pairs take no longer have ports of their own as far as measurements can tell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 
-from inference.core.cegar.alternatives import Settled
+from inference.core.cegar.alternatives import SettledMapping
 from inference.core.cegar.problem import Alternative, Apart
 from inference.core.cegar.search import CegarSearch
 from inference.core.experiment import Experiment
@@ -21,11 +21,11 @@ from inference.core.mapping import PortMapping
 Part = tuple[str, ...]
 """Schemes that may share ports with one another, sorted."""
 
-_ERROR = 0.025  # of a time, relatively, in which noise and what else a loop takes may be
+_ERROR = 0.025  # share of a time that noise and the loop itself may account for
 
 
 class Division:
-    """The parts of a core. Those that have been joined stay together."""
+    """The parts of a core, at first its domains; parts are joined, and never divided again."""
 
     def __init__(self, search: CegarSearch) -> None:
         self._search = search
@@ -34,7 +34,7 @@ class Division:
 
     @classmethod
     def suits(cls, search: CegarSearch) -> bool:
-        """Whether every scheme has one µop and a domain, and what crosses domains can be measured."""
+        """Whether every scheme has one µop and a domain, and pairs across domains can be measured."""
         problem, settings = search.problem, search.settings
         return (
             settings.apart
@@ -46,11 +46,11 @@ class Division:
         )
 
     def measure(self) -> None:
-        """Measure what crosses domains, and join those that share ports."""
+        """Measure pairs across domains, and join the domains that share ports."""
         search = self._search
         for crossing in self._crossing():
-            if search.may_ask(crossing):
-                search.ask(crossing)
+            if search.can_measure(crossing):
+                search.measure(crossing)
         excessive = [crossing for crossing in self._crossing() if self._is_excessive(crossing)]
         search.readings.repeat(excessive)
         for crossing in excessive:
@@ -58,15 +58,15 @@ class Division:
                 self.join(crossing.schemes)
 
     def join(self, schemes: Collection[str]) -> None:
-        """Make one part of those that have these schemes."""
+        """Join the parts of these schemes."""
         joined = frozenset().union(*(self._joined[self._domains[scheme]] for scheme in schemes))
         for domain in joined:
             self._joined[domain] = set(joined)
 
     def join_hidden(self, mix: Experiment) -> bool:
-        """Make one part of those in a slow mix of which pairs would not show a shared port; whether any are.
+        """Join the parts in a slow mix whose pairs cannot show a shared port; whether there were any.
 
-        Where pairs showed that there is none, the mix is slow because the core wastes.
+        Where their pairs do show that no port is shared, the mix is slow because the core wastes time.
         """
         among = set(mix.schemes)
         hidden = [
@@ -79,9 +79,9 @@ class Division:
         return bool(hidden)
 
     def is_slower(self, mix: Experiment) -> bool:
-        """Whether a mix takes longer than what it has of any part, which is measured for that.
+        """Whether a mix takes longer than its schemes of each single part do, which are measured for that.
 
-        Else it shows what a core wastes within a part, and no port that parts share.
+        Otherwise its time shows waste within one part, and no port that parts share.
         """
         search = self._search
         parts = [
@@ -90,8 +90,8 @@ class Division:
             if any(scheme in part for scheme in mix.schemes)
         ]
         for part in parts:
-            if search.may_ask(part):
-                search.ask(part)
+            if search.can_measure(part):
+                search.measure(part)
         readings = search.readings
         measured = [readings.cycles(part) or 0.0 for part in parts]
         cycles, off = readings.cycles(mix) or 0.0, search.settings.epsilon * mix.length
@@ -115,12 +115,12 @@ class Division:
         return tuple((first, second) for first, second in pairs if second not in self._joined[first])
 
     @property
-    def is_shown(self) -> bool:
-        """Whether a port shared across parts would show in some experiment, whatever else is true."""
+    def would_show_sharing(self) -> bool:
+        """Whether the measured pairs would show any port that two parts share."""
         return all(map(self._would_show, self._between_parts()))
 
     def _would_show(self, crossing: Experiment) -> bool:
-        """Whether it was measured, and neither a bottleneck nor the code itself would hide a shared port."""
+        """Whether the pair was measured, and neither R_max nor its code would hide a shared port."""
         readings = self._search.readings
         if readings.r_max is None or readings.cycles(crossing) is None:
             return False
@@ -139,10 +139,10 @@ class Division:
                 yield Experiment.of({s: max(1, round(cycles / self._alone(s))) for s in (first, second)})
 
     def _is_excessive(self, crossing: Experiment) -> bool:
-        """Whether it takes as long as the fewest shared ports would make it, of those that would show.
+        """Whether a pair takes as long as it would with the fewest shared ports that its time can show.
 
-        That is one where it is as quick as its ports, more where so many instructions take longer to pass the
-        bottleneck beside them. What takes longer than apart and not as long shows that the core wastes time.
+        That is one port where ports limit the pair, and more where R_max does. A pair that takes longer than
+        with separate ports, but less than that, shows that the core wastes time.
         """
         readings = self._search.readings
         cycles = readings.cycles(crossing)
@@ -150,11 +150,11 @@ class Division:
             return False
         needed = self._needed(crossing)
         times = (self._shared_time(crossing, shared) for shared in range(1, self._ports(crossing)))
-        shown = next((time for time in times if time > (1 + _ERROR) * needed), math.inf)
-        return cycles > max((needed + shown) / 2, (1 - _ERROR) * shown)
+        visible_time = next((time for time in times if time > (1 + _ERROR) * needed), math.inf)
+        return cycles > max((needed + visible_time) / 2, (1 - _ERROR) * visible_time)
 
     def _shared_time(self, crossing: Experiment, shared: int) -> float:
-        """Cycles if two schemes have so many ports in common; infinitely many if they have no more."""
+        """Cycles if two schemes share so many ports; infinite if that leaves them none."""
         ports = self._ports(crossing) - shared
         return crossing.length / ports if ports > 0 else math.inf
 
@@ -171,16 +171,16 @@ class Division:
         return self._search.readings.cycles(Experiment.of([scheme])) or 1.0
 
 
-def united(parts: Sequence[Settled], r_max: float | None) -> Settled:
-    """The mapping of all parts, each on ports of its own, with the alternatives of each."""
+def unite_parts(parts: Sequence[SettledMapping], r_max: float | None) -> SettledMapping:
+    """One mapping of all parts, each on ports of its own; its alternatives differ in one part each."""
     mapping = side_by_side([part.mapping for part in parts], r_max)
     listed = []
     for k, part in enumerate(parts):
         for other in part.listed:
-            mappings = [each.mapping for each in parts]
+            mappings = [settled.mapping for settled in parts]
             mappings[k] = other.mapping
             listed.append(Alternative(side_by_side(mappings, r_max), other.differing, other.hidden))
-    return Settled(
+    return SettledMapping(
         mapping,
         tuple(listed),
         more=any(part.more for part in parts),
@@ -189,8 +189,8 @@ def united(parts: Sequence[Settled], r_max: float | None) -> Settled:
     )
 
 
-def part_of(mapping: PortMapping | None, schemes: Collection[str]) -> list[PortMapping]:
-    """What a mapping says of some schemes, on the ports that these use; empty where it lacks one."""
+def restrict_mapping(mapping: PortMapping | None, schemes: Collection[str]) -> list[PortMapping]:
+    """The mapping of some schemes, on the ports that they use, in a list; empty where it lacks a scheme."""
     if mapping is None or not mapping.usage.keys() >= set(schemes):
         return []
     usage = {scheme: mapping.usage[scheme] for scheme in sorted(schemes)}

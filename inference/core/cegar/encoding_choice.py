@@ -1,34 +1,34 @@
-"""How an encoding of Algorithm 4.1's two questions is chosen."""
+"""The choice of an encoding for Algorithm 4.1's two questions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from inference.core.cegar.encodings import Encoding, Found, Questions
+from inference.core.cegar.encodings import Encoding, Questions, SecondCandidate
 from inference.core.cegar.settings import CLOSED_FORM
 from inference.core.cegar.shape import Candidate, Observation, Shape
 
-TWO_LEVEL_PATIENCE = 32  # nearly all candidates that remain can be told apart, until none can
-THREE_LEVEL_PATIENCE = 6  # most cannot: many matrices mean the same
+TWO_LEVEL_ASIDE_LIMIT = 32  # nearly all remaining candidates can be distinguished, until none can
+THREE_LEVEL_ASIDE_LIMIT = 6  # most cannot: many matrices are equivalent
 
 
 class _Question(Protocol):
-    def other(self, first: Candidate) -> Found | None: ...
+    def find_second(self, first: Candidate) -> SecondCandidate | None: ...
 
 
 class BooleanQuestions:
-    """A Boolean encoding, with the question about the second mapping that suits it."""
+    """A Boolean encoding of the measurements, and the suitable encoding of the second question."""
 
     def __init__(self, shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> None:
         self._encoding, question = _suiting(shape, seed, limit, pulse)
         self.add = self._encoding.add
         self.exclude = self._encoding.exclude
-        self.patience = TWO_LEVEL_PATIENCE if shape.is_two_level else THREE_LEVEL_PATIENCE
+        self.aside_limit = TWO_LEVEL_ASIDE_LIMIT if shape.is_two_level else THREE_LEVEL_ASIDE_LIMIT
         self.close = self._encoding.close
-        self.other = question.other
+        self.find_second = question.find_second
 
-    def another(self) -> Candidate | None:
+    def find_candidate(self) -> Candidate | None:
         return self._encoding.find()
 
 
@@ -49,7 +49,7 @@ def _suiting(shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> 
     return lazy, UnionQuestion(lazy) if shape.is_two_level else FactQuestion(lazy, pulse)
 
 
-def questions(
+def open_questions(
     encoding: str,
     shape: Shape,
     observations: Iterable[Observation],
@@ -57,13 +57,13 @@ def questions(
     limit: int,
     pulse: Callable[[], None],
 ) -> Questions:
-    """The encoding that the settings ask for, with these observations."""
+    """The encoding by name (`closed-form` or `linear-program`), with these observations stated."""
     if encoding == CLOSED_FORM:
-        made: Questions = BooleanQuestions(shape, seed, limit, pulse)
+        questions: Questions = BooleanQuestions(shape, seed, limit, pulse)
     else:
         from inference.core.cegar.linear_program import LinearQuestions  # loads z3
 
-        made = LinearQuestions(shape, seed, limit, pulse)
+        questions = LinearQuestions(shape, seed, limit, pulse)
     for observation in observations:
-        made.add(observation)
-    return made
+        questions.add(observation)
+    return questions

@@ -1,4 +1,4 @@
-"""What the search needs of an encoding of Algorithm 4.1's two questions."""
+"""The interfaces of encodings of Algorithm 4.1's two questions."""
 
 from __future__ import annotations
 
@@ -10,42 +10,40 @@ from inference.core.experiment import Experiment
 if TYPE_CHECKING:
     from inference.core.cegar.formula import Formula, Literal
 
-Found = tuple[Candidate, Experiment | None]
-"""A second mapping, perhaps with an experiment that tells it from the first."""
+SecondCandidate = tuple[Candidate, Experiment | None]
+"""A second mapping, and an experiment that distinguishes it from the first, None where it is not known."""
 
 
 class Questions(Protocol):
     """findMapping and findOtherMapping of Algorithm 4.1."""
 
     def add(self, observation: Observation) -> None:
-        """Every later answer explains this measurement too."""
+        """Require that every later answer explains this measurement."""
         ...
 
-    patience: int
-    """How many candidates in a row that nothing tells from the first are worth setting aside unproven."""
+    aside_limit: int
+    """Candidates in a row that may be set aside as indistinguishable before `find_second` is asked."""
 
-    def another(self) -> Candidate | None:
-        """Any mapping that explains the observations and was not excluded, None where there is none."""
+    def find_candidate(self) -> Candidate | None:
+        """Some mapping that explains the observations and was not excluded; None for none."""
         ...
 
-    def other(self, first: Candidate) -> Found | None:
-        """A second one that some experiment of any length tells from the first, perhaps with one that does.
+    def find_second(self, first: Candidate) -> SecondCandidate | None:
+        """A mapping that an experiment of some length distinguishes from the first; None for none.
 
-        None: there is none. Neither answer is an excluded candidate.
+        Excluded candidates are not among the answers.
         """
         ...
 
     def exclude(self, candidate: Candidate) -> None:
-        """Do not answer with this one again."""
+        """Exclude a candidate from later answers."""
         ...
 
-    def close(self) -> None:
-        """Let go of the solver."""
-        ...
+    def close(self) -> None: ...
 
 
 class Encoding(Protocol):
-    """Which matrices explain the observations added."""
+    """A solver for matrices that explain the observations added."""
 
     formula: Formula
 
@@ -54,7 +52,7 @@ class Encoding(Protocol):
     def exclude(self, candidate: Candidate) -> None: ...
 
     def find(self, *assumptions: Literal) -> Candidate | None:
-        """A matrix that explains everything added, None where there is none under the assumptions."""
+        """A matrix that explains all observations under the assumptions; None for none."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The events of counter-example-guided inference; the log of these explains the result."""
+"""Events of counter-example-guided inference, and how mappings and experiments are stored in them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from inference.core.cegar.problem import Alternative, Clash, Hidden
-from inference.core.events import Amount, Count, Event, Uop, one_of, stored_as
+from inference.core.events import Amount, Count, Event, Uop, choice_validator, stored_as
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
@@ -74,7 +74,7 @@ StoredMapping = Annotated[
 
 @dataclass(frozen=True)
 class Seeded(Event):
-    """A scheme was measured alone, before the first question."""
+    """A scheme was measured alone, before the first search; `cycles` is None without a usable measurement."""
 
     kind = "seeded"
     experiment: StoredExperiment
@@ -84,14 +84,13 @@ class Seeded(Event):
 
 @dataclass(frozen=True)
 class Ports(Event):
-    """The search goes on with this number of ports; `reason` says why."""
+    """The search continues with this number of ports; `reason` is a phrase for the log."""
 
     kind = "ports"
     ports: Count
     reason: str
 
     def line(self) -> str:
-        """The number and the reason."""
         return f"  {self.ports} ports: {self.reason}"
 
 
@@ -112,14 +111,13 @@ class Candidates(Event):
     second_cycles: Amount
 
     @model_validator(mode="after")
-    def _say_something(self) -> Self:
+    def _check_usage(self) -> Self:
         for scheme in self.experiment.schemes:
             if scheme not in self.first.usage or scheme not in self.second.usage:
                 raise ValueError(f"both candidates have to say what {scheme[:80]!r} uses")
         return self
 
     def line(self) -> str:
-        """The experiment, and what each predicts."""
         predicted = f"{self.first_cycles:.4g} or {self.second_cycles:.4g} cycles"
         return f"  {self.number}. {self.experiment}: {predicted}?"
 
@@ -129,7 +127,7 @@ Survivor = Literal["first", "second", "neither", "open"]
 
 @dataclass(frozen=True)
 class CandidatesDecided(Event):
-    """What measuring said about the last candidates.
+    """Which of the last two candidates the measurement left.
 
     `survivor`: "open" where there was no usable measurement.
     """
@@ -143,15 +141,14 @@ class CandidatesDecided(Event):
     survivor: Survivor
 
     def line(self) -> str:
-        """What was measured, and what stays."""
         measured = self.state if self.cycles is None else f"{self.cycles:.4g}"
         stays = {"neither": "neither explains it", "open": "still open"}
         return f"     {measured}: {stays.get(self.survivor, self.survivor + ' stays')}"
 
 
 @dataclass(frozen=True)
-class SearchStanding(Event):
-    """Counts and times so far; `searching_share` of the seconds went into looking for other mappings."""
+class SearchProgress(Event):
+    """Counts and seconds so far; `searching_share` is the part of the seconds spent in the solver, 0 to 1."""
 
     kind = "standing"
     experiments: Count
@@ -178,8 +175,8 @@ class ClashingScheme:
 
 
 @dataclass(frozen=True)
-class ClashFound(Event):
-    """No mapping explains these measurements together; what was dropped because of it."""
+class ClashEvent(Event):
+    """Measurements that no mapping explains together, and the schemes dropped because of them."""
 
     kind = "contradiction"
     experiments: Sequence[ClashingExperiment]
@@ -189,8 +186,8 @@ class ClashFound(Event):
     text: str
 
     @classmethod
-    def of(cls, clash: Clash) -> ClashFound:
-        """For journals, and for reports of mappings."""
+    def of(cls, clash: Clash) -> ClashEvent:
+        """The clash as an event, which reports of mappings use too."""
         experiments = [
             ClashingExperiment(str(experiment), cycles) for experiment, cycles in clash.experiments
         ]
@@ -198,26 +195,23 @@ class ClashFound(Event):
         return cls(experiments, alone, clash.ports, clash.dropped, clash.text)
 
     def line(self) -> str:
-        """What contradicts, and what was left out for it."""
         dropped = f", left out: {'; '.join(self.dropped)}" if self.dropped else ""
         return f"  clash: {self.text}{dropped}"
 
 
 @dataclass(frozen=True)
 class Undecided(Event):
-    """Another mapping that no admissible experiment tells from the result."""
+    """Another mapping that no admissible experiment distinguishes from the result."""
 
     kind = "undecided"
     number: Annotated[int, Field(ge=1, le=2**31)]
     mapping: StoredMapping
     differing: Sequence[str]
-    hidden: Annotated[str, one_of(tuple(Hidden))]
+    hidden: Annotated[str, choice_validator(tuple(Hidden))]
 
     @classmethod
     def of(cls, number: int, alternative: Alternative) -> Undecided:
-        """The number-th of the list."""
         return cls(number, alternative.mapping, alternative.differing, alternative.hidden)
 
     def line(self) -> str:
-        """The schemes that it says something else of."""
         return f"  another mapping that cannot be excluded, other in {'; '.join(self.differing)}"

@@ -1,15 +1,15 @@
-"""Another three-level mapping that measuring could tell from a given one, without experiments as variables.
+"""The search for a second three-level mapping, without experiments as variables.
 
-The question falls into two, each about the facts (c, w) of a candidate: "some c ports confine w[i] µops of
-every scheme i" (see `profiles`):
+The question whether an experiment distinguishes another mapping from a given one falls into two, each about
+the facts (c, w) of a candidate: "some c ports confine w[i] µops of every scheme i" (see `profiles`):
 
 - *Slower somewhere.* Is there a candidate with a fact that means, for some experiment, over 2ε cycles per
   instruction more than the first mapping takes? One choice of rows and of a port set stands for the fact.
-  Facts that turn out harmless are raised until they barely are, and a fact below one is not asked for again.
+  Harmless facts are raised as long as they stay harmless, and facts below them are excluded from then on.
 - *Faster somewhere.* See `faster_question`.
 
-Candidates are only sorted out by facts, so that each answer settles many of them. When neither question has
-a candidate left, no experiment of any length tells another mapping from the first.
+Each answer excludes all candidates with a fact. When neither question has a candidate left, no experiment of
+any length distinguishes another mapping from the first.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from inference.core.cegar.closed_form import ClosedForm
-from inference.core.cegar.encodings import Found
+from inference.core.cegar.encodings import SecondCandidate
 from inference.core.cegar.faster_question import FasterQuestion
 from inference.core.cegar.formula import Literal
-from inference.core.cegar.profiles import Fact, Profile, facts_of, implies, telling
+from inference.core.cegar.profiles import Fact, Profile, deciding_experiment, facts_of, implies
 from inference.core.cegar.shape import Candidate, unions
 
 CUTS = 8  # of one missing fact in one candidate
 
 
 class FactQuestion:
-    """Asks for a second mapping; what was learnt for one first mapping is kept for the next."""
+    """Finds a second mapping; harmless facts are kept from one first mapping to the next."""
 
     def __init__(self, encoding: ClosedForm, pulse: Callable[[], None]) -> None:
         self._encoding = encoding
@@ -40,11 +40,11 @@ class FactQuestion:
         self._profile = Profile(self._shape, ())
         self._harmless: list[Fact] = []
 
-    def other(self, first: Candidate) -> Found | None:
-        """A matrix that explains all observations and can be told from the first, or None: there is none."""
+    def find_second(self, first: Candidate) -> SecondCandidate | None:
+        """A matrix that explains all observations and can be distinguished from the first; None for none."""
         if first != self._first:
             self._begin(first)
-        return self._find_slower() or self._faster.other(self._profile)
+        return self._find_slower() or self._faster.find_second(self._profile)
 
     def _begin(self, first: Candidate) -> None:
         self._first = first
@@ -52,15 +52,17 @@ class FactQuestion:
         self._harmless = [fact for fact in self._harmless if self._profile.slower(fact) is None]
         self._slower.begin(self._harmless)
 
-    def _find_slower(self) -> Found | None:
-        while (candidate := self._encoding.find(self._slower.asked)) is not None:
+    def _find_slower(self) -> SecondCandidate | None:
+        while (candidate := self._encoding.find(self._slower.query)) is not None:
             facts = facts_of(self._shape, candidate)
             for fact in facts:
                 if any(implies(known, fact) for known in self._harmless):
                     continue
                 shares = self._profile.slower(fact)
                 experiment = (
-                    None if shares is None else telling(self._shape, self._profile.facts, facts, shares)
+                    None
+                    if shares is None
+                    else deciding_experiment(self._shape, self._profile.facts, facts, shares)
                 )
                 if experiment is not None:
                     return candidate, experiment
@@ -70,7 +72,7 @@ class FactQuestion:
         return None
 
     def _raised(self, fact: Fact) -> Fact:
-        """The fact with as few ports and as many µops as are still harmless."""
+        """The fact with fewer ports and more µops, as far as it stays harmless."""
         self._pulse()
         width, counts = fact
 
@@ -87,7 +89,7 @@ class FactQuestion:
 
 
 class _Slower:
-    """A free choice of rows and of ports that confine them, not below any fact ruled out."""
+    """Literals for a free choice of rows and of ports that confine them, not below any excluded fact."""
 
     def __init__(self, encoding: ClosedForm) -> None:
         formula = self._formula = encoding.formula
@@ -99,10 +101,10 @@ class _Slower:
         formula.clause(*self._confined)  # nothing confined to no port is not a fact
         self._fewer: dict[int, Literal] = {}
         self._more: dict[tuple[int, int], Literal] = {}
-        self.asked: Literal = 0  # none yet
+        self.query: Literal = 0  # none yet
 
     def begin(self, harmless: Sequence[Fact]) -> None:
-        self.asked = self._formula.literal()
+        self.query = self._formula.literal()
         for fact in harmless:
             self.rule_out(fact)
 
@@ -112,7 +114,7 @@ class _Slower:
         for i, count in enumerate(counts):
             if count < self._formula.shape.counts[i]:
                 beyond.append(self._at_least(i, count + 1))
-        self._formula.clause(-self.asked, *beyond)
+        self._formula.clause(-self.query, *beyond)
 
     def _at_most(self, width: int) -> Literal:
         if width not in self._fewer:
@@ -130,7 +132,7 @@ class _Slower:
 
 
 class _Missing:
-    """Facts that the candidate lacks, of which the solver is told why where it overlooked one."""
+    """Facts that the candidate shall lack; clauses for them are stated once a candidate violates them."""
 
     def __init__(self, encoding: ClosedForm) -> None:
         self._formula = encoding.formula

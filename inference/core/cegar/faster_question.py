@@ -1,8 +1,8 @@
-"""Another three-level mapping that is faster than a given one for some experiment.
+"""The search for a three-level mapping that is faster than a given one for some experiment.
 
-A candidate that has all of a set of facts (see `profiles`) which already make it as slow as the first mapping
-(but for 2ε) for every experiment is nowhere faster. Such sets are gathered, made as small and weak as they
-can be; a candidate must lack a fact of each. When none does, no experiment of any length would tell.
+A set of facts (see `profiles`) can make a candidate as slow as the first mapping, but for 2ε, for every
+experiment. Such sets are collected, with as few and as weak facts as possible; a faster candidate lacks a
+fact of each. When no candidate does, none is faster for an experiment of any length.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from inference.core.cegar.encodings import Encoding, Found
+from inference.core.cegar.encodings import Encoding, SecondCandidate
 from inference.core.cegar.formula import Literal
-from inference.core.cegar.profiles import Fact, Profile, facts_of, implies, one_weaker, telling
+from inference.core.cegar.profiles import Fact, Profile, deciding_experiment, facts_of, implies, weaker_facts
 from inference.core.cegar.shape import Candidate
 from inference.core.experiment import Experiment
 
 
 class Missing(Protocol):
-    """Facts that a candidate shall lack."""
+    """Statements that a candidate lacks certain facts."""
 
     def literal(self, fact: Fact) -> Literal:
         """A literal under which the candidate lacks the fact."""
         ...
 
     def refine(self, candidate: Candidate) -> bool:
-        """State of the facts said to be missing why they are not; whether there was any."""
+        """State clauses for the facts that the candidate should lack and has; whether there were any."""
         ...
 
 
 class FasterQuestion:
-    """Asks for a mapping that is faster than a first one for some experiment."""
+    """Finds a mapping that is faster than a first one for some experiment."""
 
     def __init__(self, encoding: Encoding, missing: Missing, pulse: Callable[[], None]) -> None:
         self._encoding = encoding
@@ -40,17 +40,18 @@ class FasterQuestion:
         self._pulse = pulse
         self._profile = Profile(self._shape, ())
         self._enough: list[tuple[Fact, ...]] = []
-        self._asked: Literal = 0  # none yet
+        self._query: Literal = 0  # none yet
 
-    def other(self, first: Profile) -> Found | None:
-        """A matrix that explains all observations and is faster somewhere, with an experiment, or None."""
+    def find_second(self, first: Profile) -> SecondCandidate | None:
+        """A matrix that explains all observations and is faster for the experiment beside it; None for
+        none."""
         if first is not self._profile:
             self._begin(first)
-        while (candidate := self._encoding.find(self._asked)) is not None:
+        while (candidate := self._encoding.find(self._query)) is not None:
             if self._missing.refine(candidate):
                 continue
             facts = facts_of(self._shape, candidate)
-            experiment = self._lacks(facts)
+            experiment = self._missed_experiment(facts)
             if experiment is not None:
                 return candidate, experiment
             self._require_less(self._weakened(facts))
@@ -58,47 +59,47 @@ class FasterQuestion:
 
     def _begin(self, first: Profile) -> None:
         self._profile = first
-        self._asked = self._formula.literal()
-        known, self._enough = self._enough, []
-        for facts in known:
-            if self._lacks(facts) is None:
+        self._query = self._formula.literal()
+        previous, self._enough = self._enough, []
+        for facts in previous:
+            if self._missed_experiment(facts) is None:
                 self._require_less(facts)
         if not self._enough:
             self._require_less(self._weakened(first.facts))
 
     def _require_less(self, enough: tuple[Fact, ...]) -> None:
         self._enough.append(enough)
-        self._formula.clause(-self._asked, *(self._missing.literal(fact) for fact in enough))
+        self._formula.clause(-self._query, *(self._missing.literal(fact) for fact in enough))
 
-    def _lacks(self, facts: Sequence[Fact]) -> Experiment | None:
-        """An experiment for which these facts alone leave a candidate faster than the first mapping."""
+    def _missed_experiment(self, facts: Sequence[Fact]) -> Experiment | None:
+        """An experiment for which a candidate with only these facts is faster than the first mapping."""
         self._pulse()
         profile = Profile(self._shape, facts)
         for fact in self._profile.facts:
-            if any(implies(each, fact) for each in facts):
+            if any(implies(other, fact) for other in facts):
                 continue
             shares = profile.slower(fact)
             if shares is not None:
-                experiment = telling(self._shape, self._profile.facts, facts, shares)
+                experiment = deciding_experiment(self._shape, self._profile.facts, facts, shares)
                 if experiment is not None:
                     return experiment
         return None
 
     def _weakened(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
-        """Few and weak facts that still leave no experiment for which the first mapping is slower."""
-        kept = list(facts)
+        """Fewer and weaker facts that still make a candidate as slow as the first mapping everywhere."""
+        enough = list(facts)
         for fact in sorted(facts, key=lambda fact: (fact[0], sum(fact[1]))):
-            rest = [each for each in kept if each != fact]
-            if rest and self._lacks(rest) is None:
-                kept = rest
-        for k in range(len(kept)):
-            while (weaker := self._one_weaker(kept, k)) is not None:
-                kept[k] = weaker
-        return tuple(kept)
+            fewer = [other for other in enough if other != fact]
+            if fewer and self._missed_experiment(fewer) is None:
+                enough = fewer
+        for k in range(len(enough)):
+            while (weaker := self._weaker_fact(enough, k)) is not None:
+                enough[k] = weaker
+        return tuple(enough)
 
-    def _one_weaker(self, facts: Sequence[Fact], k: int) -> Fact | None:
-        """A fact weaker than the k-th that may stand in its place."""
-        for fact in one_weaker(self._shape.ports, facts[k]):
-            if self._lacks([*facts[:k], fact, *facts[k + 1 :]]) is None:
+    def _weaker_fact(self, facts: Sequence[Fact], k: int) -> Fact | None:
+        """A fact weaker than the k-th that can replace it; None for none."""
+        for fact in weaker_facts(self._shape.ports, facts[k]):
+            if self._missed_experiment([*facts[:k], fact, *facts[k + 1 :]]) is None:
                 return fact
         return None

@@ -1,4 +1,4 @@
-"""Constraints on the matrix of a `Shape`, in the words of a finite-domain solver.
+"""Constraints on the matrix of a `Shape`, as clauses of a finite-domain solver.
 
 Symmetries are broken by order: columns descend lexicographically, as far as no known port set tells them
 apart, and so do the rows of one scheme. In the two-level model without known port sets, exactly one matrix of
@@ -19,26 +19,26 @@ Weighted = tuple[tuple[int, int], ...]
 
 
 class CountLiterals:
-    """Generalised totalizers: literals that say "at least so much", shared by all about the same Booleans.
+    """Generalised totalizers: literals for "at least n", shared by constraints on the same Booleans.
 
-    z3's own cardinality constraints are not used: told to compile them, its finite-domain solver (5.4) calls
-    satisfiable constraints contradictory. Clauses are about as quick.
+    z3's own cardinality constraints are not used: when it compiles them, its finite-domain solver (5.4)
+    reports satisfiable constraints as unsatisfiable. Clauses are about as quick.
     """
 
     def __init__(self, literal: Callable[[], int], clause: Callable[..., None]) -> None:
         self._literal = literal
         self._clause = clause
-        self._known: dict[Weighted, dict[int, int]] = {}
+        self._cache: dict[Weighted, dict[int, int]] = {}
 
     def at_least(self, terms: Weighted) -> dict[int, int]:
         """{attainable sum: literal that holds exactly when the weights add up to at least it}, ascending."""
         if len(terms) == 1:
             ((literal, weight),) = terms
             return {weight: literal}
-        if terms not in self._known:
+        if terms not in self._cache:
             half = len(terms) // 2
-            self._known[terms] = self._merged(self.at_least(terms[:half]), self.at_least(terms[half:]))
-        return self._known[terms]
+            self._cache[terms] = self._merged(self.at_least(terms[:half]), self.at_least(terms[half:]))
+        return self._cache[terms]
 
     def _merged(self, left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
         sums = sorted({a + b for a in (0, *left) for b in (0, *right)} - {0})
@@ -120,13 +120,13 @@ class Formula:
         return number
 
     def term(self, literal: Literal) -> Any:
-        """The literal as z3's wrappers know it."""
+        """The literal as an expression of z3's Python wrappers."""
         return self._z3.BoolRef(self._terms[literal], self.solver.context)
 
     def clause(self, *literals: Literal) -> None:
-        """At least one of the literals holds; of none, that is a contradiction.
+        """State that at least one of the literals holds; without any, the formula becomes unsatisfiable.
 
-        The listener is asked here too, as stating a large question can take longer than answering it.
+        The pulse is called here too, as stating a large question can take longer than answering it.
         """
         self.pulse()
         z3, context = self._z3, self._reference
@@ -134,17 +134,17 @@ class Formula:
         z3.Z3_solver_assert(context, self.solver.z3.solver, z3.Z3_mk_or(context, len(literals), terms))
 
     def at_least(self, literals: Sequence[Literal], count: int, *unless: Literal) -> None:
-        """At least `count` of the literals hold, unless one of the others does."""
+        """State that at least `count` of the literals hold, unless one of `unless` does."""
         self.weighs([(literal, 1) for literal in literals], count, *unless)
 
     def at_most(self, literals: Sequence[Literal], count: int, *unless: Literal) -> None:
-        """At most `count` of the literals hold, unless one of the others does."""
+        """State that at most `count` of the literals hold, unless one of `unless` does."""
         if count < len(literals):
             counted = self._counters.at_least(tuple((literal, 1) for literal in literals))
             self.clause(*unless, -counted[count + 1])
 
     def weighs(self, terms: Sequence[tuple[Literal, int]], least: int, *unless: Literal) -> None:
-        """The weights of the literals that hold add up to `least`, unless one of the others holds."""
+        """State that weights of true literals add up to at least `least`, unless one of `unless` holds."""
         if sum(weight for _, weight in terms) < least:
             self.clause(*unless)
         elif least > 0:
@@ -152,11 +152,12 @@ class Formula:
             self.clause(*unless, next(literal for total, literal in sums.items() if total >= least))
 
     def counted(self, literals: Sequence[Literal], count: int) -> Literal:
-        """A literal that holds exactly when at least `count` ≥ 1 of these, which are as many, do."""
+        """A literal that holds exactly when at least `count` of the literals do, 1 ≤ `count` ≤ their
+        number."""
         return self._counters.at_least(tuple((literal, 1) for literal in literals))[count]
 
     def union(self, rows: tuple[int, ...]) -> list[Literal]:
-        """For every port whether one of the rows has it; shared by all who ask."""
+        """For every port, a literal for "one of the rows has it"; cached by rows."""
         if len(rows) == 1:
             return self.matrix[rows[0]]
         if rows not in self._unions:
@@ -177,15 +178,15 @@ class Formula:
         return -self.either(*(-literal for literal in literals))
 
     def satisfiable(self, *assumptions: Literal) -> bool:
-        """Whether everything stated, and the assumptions, can hold together; see `Z3Solver`."""
+        """Whether the formula is satisfiable under the assumptions; raises as `Z3Solver.satisfiable` does."""
         return self.solver.satisfiable(*map(self.term, assumptions))
 
     def core(self) -> set[Literal]:
-        """Assumptions that contradicted in the last call, none of them a negation."""
+        """The unsatisfiable core of the last call; its assumptions must not be negations."""
         return {int(name.removeprefix("b")) for name in self.solver.core()}
 
     def differs(self, candidate: Candidate) -> list[Literal]:
-        """Literals of which one holds exactly when the matrix is not this one."""
+        """Literals whose disjunction holds exactly when the matrix differs from this one."""
         return [
             -literal if mask >> port & 1 else literal
             for row, mask in zip(self.matrix, candidate, strict=True)
@@ -261,9 +262,9 @@ class Formula:
                         for row in self.shape.rows_of[self.shape.index[scheme]]:
                             self.clause(-self.matrix[row][port], literal)
 
-    def _equal(self, one: Iterable[Literal], other: Iterable[Literal]) -> Literal:
+    def _equal(self, first: Iterable[Literal], second: Iterable[Literal]) -> Literal:
         same = self.literal()
-        for a, b in zip(one, other, strict=True):
+        for a, b in zip(first, second, strict=True):
             self.clause(-same, a, -b)
             self.clause(-same, -a, b)
         return same

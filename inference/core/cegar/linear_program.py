@@ -1,8 +1,8 @@
 """Measurements as the thesis states them: the linear program with its optimality, Theorem 4.4 (§4.2, §4.4).
 
-One instance of `relateThroughput` (Definition 4.5, Figure 4.5 for several µops) per measurement, with the
-experiment hardwired; the second mapping is asked for together with a free experiment, at first of few
-instructions, at last of any number (§4.3). This is slow, and there to hold the closed form against it.
+Each measurement is one instance of `relateThroughput` (Definition 4.5, Figure 4.5 for several µops) with its
+experiment hardwired. The second mapping is searched together with a free experiment, of few instructions
+first and of any number last (§4.3). This encoding is slow; it exists to validate the closed form.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Term = Any
 
 
 class LinearQuestions:
-    """`Questions` in the words of linear arithmetic, with the symmetries left in."""
+    """`Questions` in linear arithmetic, without symmetry breaking."""
 
-    patience = 0  # the second mapping always comes with its experiment
+    aside_limit = 0  # the second mapping always comes with its experiment
 
     def __init__(self, shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> None:
         import z3  # loads z3
@@ -50,10 +50,10 @@ class LinearQuestions:
     def exclude(self, candidate: Candidate) -> None:
         self._formula.clause(*self._formula.differs(candidate))
 
-    def another(self) -> Candidate | None:
+    def find_candidate(self) -> Candidate | None:
         return self._formula.candidate() if self._formula.satisfiable() else None
 
-    def other(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
+    def find_second(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
         """See `Questions`; with bounds on the length first, as in §4.3."""
         for longest in (*range(1, LONGEST + 1), None):
             self._solver.z3.push()

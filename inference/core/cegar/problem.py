@@ -1,4 +1,4 @@
-"""What counter-example-guided inference is asked, and what it answers."""
+"""Problems and results of counter-example-guided inference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inference.core.mapping import PortMapping
 MOST_UOPS = 8  # of one scheme
 
 WASTE = Fraction(3, 10)
-"""Share of a measured time that a core may lose by its choice of ports: 28 % of what they need were seen."""
+"""Share of a measured time that a core may lose by its choice of ports; losses of 28 % were measured."""
 
 PHASES = {
     "seeding": "Measure every scheme alone",
@@ -28,7 +28,7 @@ PHASES = {
 
 @dataclass(frozen=True)
 class CegarProblem:
-    """The schemes to characterise, and what is known about them beforehand.
+    """The schemes to characterise, and what is known of them.
 
     `uops`: µops of a scheme where that is not one; with any, the mapping is a three-level one (§4.4).
     `widths`: sizes of port sets that are known, of schemes with one µop; `known`: port sets of some of these,
@@ -52,16 +52,16 @@ class CegarProblem:
             raise InvalidInputError("CEGAR needs at least one instruction scheme")
         if len(set(self.schemes)) != len(self.schemes):
             raise InvalidInputError("the instruction schemes given to CEGAR must differ")
-        for what, named in (
+        for field_name, schemes in (
             ("uops", self.uops),
             ("widths", self.widths),
             ("known", self.known),
             ("improper", self.improper),
             ("domains", self.domains),
         ):
-            strangers = sorted(set(named) - set(self.schemes))
-            if strangers:
-                raise InvalidInputError(f"{what} names a scheme that is not asked for: {strangers[0]!r}")
+            unknown = sorted(set(schemes) - set(self.schemes))
+            if unknown:
+                raise InvalidInputError(f"{field_name} names a scheme that is not asked for: {unknown[0]!r}")
         for scheme, count in self.uops.items():
             if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_UOPS:
                 raise InvalidInputError(f"{scheme!r} must have 1 to {MOST_UOPS} µops, not {count!r}")
@@ -80,7 +80,7 @@ class CegarProblem:
 
     @property
     def least_ports(self) -> int:
-        """Ports that there are at least by what is known."""
+        """The smallest number of ports with room for the known widths and port sets; at least 1."""
         lengths = (mask.bit_length() for mask in self.known.values())
         return max([1, *self.widths.values(), *lengths])
 
@@ -99,7 +99,7 @@ Apart = tuple[tuple[str, str], ...]
 
 
 def assumptions(problem: CegarProblem, apart: Apart) -> tuple[str, ...]:
-    """What a search takes for granted, in words."""
+    """The assumptions of a search, as phrases for a list."""
     several = sum(problem.count(scheme) > 1 for scheme in problem.schemes)
     return (
         *(
@@ -154,7 +154,7 @@ class Alternative:
 
 
 class Determinacy(StrEnum):
-    """How far the result is determined."""
+    """Whether the result is the only mapping."""
 
     UNIQUE = "unique"  # up to a renaming of ports
     AMBIGUOUS = "ambiguous"  # the alternatives are listed; no admissible experiment tells them apart
@@ -176,15 +176,16 @@ class Clash:
 
     @property
     def text(self) -> str:
-        """In words: `add alone 0.25, imul alone 1, 4*add; imul 1.5: no assignment of 8 ports gives that`."""
-        shown = [f"{scheme} alone {cycles:.4g}" for scheme, cycles in self.alone]
-        shown += [f"{e} {cycles:.4g}" for e, cycles in self.experiments if not e.is_singleton]
-        return f"{', '.join(shown)} cycles: no assignment of {self.ports} ports gives that"
+        """E.g. `add alone 0.25, imul alone 1, 4*add; imul 1.5 cycles: no assignment of 8 ports gives
+        that`."""
+        measurements = [f"{scheme} alone {cycles:.4g}" for scheme, cycles in self.alone]
+        measurements += [f"{e} {cycles:.4g}" for e, cycles in self.experiments if not e.is_singleton]
+        return f"{', '.join(measurements)} cycles: no assignment of {self.ports} ports gives that"
 
 
 @dataclass(frozen=True)
 class Unexplained:
-    """An experiment that the mapping found does not explain: cycles measured, and what the mapping says."""
+    """An experiment that a mapping does not explain: measured and predicted cycles."""
 
     experiment: Experiment
     cycles: float
@@ -192,12 +193,12 @@ class Unexplained:
 
     @property
     def excess(self) -> float:
-        """Share of the prediction by which it takes longer; negative where the core is quicker."""
+        """Relative deviation from the prediction, 0.1 for 10 % longer; negative where the core is quicker."""
         return self.cycles / self.predicted - 1
 
     @property
     def is_more_than_waste(self) -> bool:
-        """Whether no core is known to lose so much time, or this one would be quicker than its ports."""
+        """Whether waste cannot explain it: it exceeds `WASTE`, or is quicker than the ports allow."""
         return not 0 <= self.cycles - self.predicted <= WASTE * self.cycles
 
     def __str__(self) -> str:
@@ -217,7 +218,7 @@ class ClashError(CoreError):
 
 @dataclass(frozen=True)
 class CegarResult:
-    """The port mapping, how sure it is, and what it rests on.
+    """The port mapping, whether it is unique, and the measurements behind it.
 
     `alternatives`: other mappings that measuring cannot exclude; `more_alternatives` where the list was cut
     off. `experiments`: everything asked, in that order. `unexplained`: those that the mapping does not
@@ -249,4 +250,6 @@ class CegarResult:
     @property
     def ambiguous_schemes(self) -> tuple[str, ...]:
         """Schemes whose ports differ in some alternative, sorted."""
-        return tuple(sorted({scheme for each in self.alternatives for scheme in each.differing}))
+        return tuple(
+            sorted({scheme for alternative in self.alternatives for scheme in alternative.differing})
+        )

@@ -1,4 +1,4 @@
-"""What throughput can see of a three-level candidate, and where two candidates differ.
+"""The facts of a three-level candidate that throughput depends on, and where two candidates differ.
 
 A *fact* (c, w) about a candidate says: some c ports confine w[i] µops of every scheme i. With all its facts
 
@@ -30,8 +30,8 @@ Integers = npt.NDArray[np.int64]
 TOLERANCE = 1e-9  # of the linear programs, in cycles per instruction
 MOST_POINTS = 5_000
 LONGEST_POINT = 12
-BLOCK = 256  # facts looked at together
-MOST_REPEATS = 240  # an experiment found by a linear program is sought with at most so many instructions
+BLOCK = 256  # facts evaluated together
+MOST_REPEATS = 240  # instructions at most in an experiment that approximates a linear program's shares
 
 
 def facts_of(shape: Shape, candidate: Candidate) -> tuple[Fact, ...]:
@@ -44,13 +44,13 @@ def facts_of(shape: Shape, candidate: Candidate) -> tuple[Fact, ...]:
     return tuple(sorted(f for f in facts if not any(g != f and implies(g, f) for g in facts)))
 
 
-def implies(one: Fact, other: Fact) -> bool:
+def implies(fact: Fact, other: Fact) -> bool:
     """Whether a candidate of which the one holds is at least as slow as the other says."""
-    return one[0] <= other[0] and all(a >= b for a, b in zip(one[1], other[1], strict=True))
+    return fact[0] <= other[0] and all(a >= b for a, b in zip(fact[1], other[1], strict=True))
 
 
-def one_weaker(ports: int, fact: Fact) -> Iterator[Fact]:
-    """The facts that it implies and that are nearest to it, where there are so many ports."""
+def weaker_facts(ports: int, fact: Fact) -> Iterator[Fact]:
+    """The strongest facts that it implies, on at most `ports` ports."""
     width, counts = fact
     for i, n in enumerate(counts):
         if n and sum(counts) > 1:
@@ -79,7 +79,7 @@ class Profile:
     def __init__(self, shape: Shape, facts: Collection[Fact]) -> None:
         self.shape = shape
         self.facts = tuple(facts)
-        self._rates = np.array([rate(fact) for fact in facts])
+        self._rates = np.array([rates_of(fact) for fact in facts])
         self._floor = float(shape.floor)
         self._margin = float(shape.margin) + TOLERANCE
         shares = points(len(shape.schemes))
@@ -88,33 +88,34 @@ class Profile:
             self._points_cpi = np.maximum(self._points_cpi, (shares @ self._rates.T).max(axis=1))
 
     def slower_somewhere(self, widths: Integers, counts: Integers) -> npt.NDArray[np.bool_]:
-        """Which facts mean over 2ε cycles per instruction more than this for some short experiment."""
-        found = np.zeros(len(widths), dtype=bool)
-        wanted = counts / widths[:, None]
+        """bool[n]: which facts exceed this profile by over 2ε cycles per instruction for a short
+        experiment."""
+        is_slower = np.zeros(len(widths), dtype=bool)
+        rates = counts / widths[:, None]
         for start in range(0, len(widths), BLOCK):
-            times = wanted[start : start + BLOCK] @ points(wanted.shape[1]).T
-            found[start : start + BLOCK] = (times - self._points_cpi > self._margin).any(axis=1)
-        return found
+            times = rates[start : start + BLOCK] @ points(rates.shape[1]).T
+            is_slower[start : start + BLOCK] = (times - self._points_cpi > self._margin).any(axis=1)
+        return is_slower
 
     def slower(self, fact: Fact) -> Floats | None:
-        """Shares for which the fact means over 2ε cycles per instruction more than this; None: nowhere."""
-        wanted = rate(fact)
-        if wanted.max() <= self._floor + self._margin:
+        """Shares for which the fact exceeds this profile by over 2ε cycles per instruction; None for none."""
+        rates = rates_of(fact)
+        if rates.max() <= self._floor + self._margin:
             return None
-        if len(self.facts) and ((wanted - self._rates).max(axis=1) <= self._margin).any():
+        if len(self.facts) and ((rates - self._rates).max(axis=1) <= self._margin).any():
             return None  # a single fact says nearly as much for every experiment
-        excess = points(len(wanted)) @ wanted - self._points_cpi
+        excess = points(len(rates)) @ rates - self._points_cpi
         if excess.max() > self._margin:
-            return np.asarray(points(len(wanted))[int(excess.argmax())])
-        return self._most_excess(wanted)
+            return np.asarray(points(len(rates))[int(excess.argmax())])
+        return self._most_excess(rates)
 
-    def _most_excess(self, wanted: Floats) -> Floats | None:
+    def _most_excess(self, rates: Floats) -> Floats | None:
         from scipy.optimize import linprog  # loads scipy
 
-        n = len(wanted)
+        n = len(rates)
         rows = np.hstack([self._rates.reshape(-1, n), -np.ones((len(self.facts), 1))])
         best = linprog(
-            np.append(-wanted, 1.0),
+            np.append(-rates, 1.0),
             A_ub=rows,
             b_ub=np.zeros(len(rows)),
             A_eq=[[1.0] * n + [0.0]],
@@ -125,8 +126,8 @@ class Profile:
         return np.asarray(best.x[:n]) if -best.fun > self._margin else None
 
 
-def rate(fact: Fact) -> Floats:
-    """Cycles per instruction that the fact means for each scheme alone."""
+def rates_of(fact: Fact) -> Floats:
+    """Cycles per instruction that the fact implies for each scheme: float64[n_schemes]."""
     return np.array(fact[1], dtype=float) / fact[0]
 
 
@@ -140,14 +141,16 @@ def cycles(shape: Shape, facts: Iterable[Fact], counts: Sequence[int]) -> Fracti
 
 
 def experiments_near(shares: Floats) -> Iterator[tuple[int, ...]]:
-    """Whole numbers of instructions in about these shares, few first."""
+    """Numbers of instructions in about these shares, short experiments first."""
     for length in range(1, MOST_REPEATS + 1):
         counts = tuple(round(share * length) for share in shares)
         if any(counts):
             yield counts
 
 
-def telling(shape: Shape, first: Sequence[Fact], second: Sequence[Fact], shares: Floats) -> Experiment | None:
+def deciding_experiment(
+    shape: Shape, first: Sequence[Fact], second: Sequence[Fact], shares: Floats
+) -> Experiment | None:
     """An experiment with about these shares whose two predictions differ by more than 2ε, exactly."""
     for counts in experiments_near(shares):
         apart = abs(cycles(shape, first, counts) - cycles(shape, second, counts))

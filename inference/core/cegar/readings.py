@@ -1,4 +1,4 @@
-"""What was measured, and measured again where it contradicts the rest."""
+"""The measurements of a search, repeated where they contradict the others."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from statistics import median
 
-from inference.core.bottleneck import whole_rate
-from inference.core.cegar.answers import AnsweredOnce
+from inference.core.bottleneck import rounded_rate
+from inference.core.cegar.answers import CachedMeasurer
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.experiment import Experiment, Measured
 
 WastedShare = Callable[[Experiment], float]
-"""Of a measured time, from 0 to 1, which is one that says nothing of ports."""
+"""The share of a measured time that waste may explain, 0 to 1; at 1 it says nothing about ports."""
 
 _SAME_WASTE = 0.01
-_TIMES = (2, 3)  # as often in one loop, which takes other operands too
+_TIMES = (2, 3)  # repetitions of an experiment in one loop, which uses other registers, too
 
 
 class Readings:
     """The usable measurements of a search, one for each experiment."""
 
-    def __init__(self, answers: AnsweredOnce, settings: CegarSettings) -> None:
+    def __init__(self, answers: CachedMeasurer, settings: CegarSettings) -> None:
         self._answers = answers
         self._settings = settings
         self._readings: dict[Experiment, Measured] = {}
@@ -36,31 +36,32 @@ class Readings:
     def __len__(self) -> int:
         return len(self._readings)
 
-    def take(self, measured: Measured) -> bool:
-        """Whether there is a number in it, which counts from now on."""
+    def record(self, measured: Measured) -> bool:
+        """Keep a usable measurement, unless the experiment has one; whether it is usable."""
         usable = measured.usable and measured.cycles is not None
         if usable:
             self._readings.setdefault(measured.experiment, measured)
         return usable
 
     def cycles(self, experiment: Experiment) -> float | None:
-        """What counts for the experiment; None for nothing."""
+        """The cycles that count for the experiment; None without a usable measurement."""
         reading = self._readings.get(experiment)
         return None if reading is None else reading.cycles
 
     @property
     def r_max(self) -> float | None:
-        """Instructions per cycle that a bottleneck beside the ports may let through; None for no limit.
+        """Instructions per cycle that pass a bottleneck beside the ports; None for no limit.
 
-        Where the number of ports is searched for, nothing tells further ports from a bottleneck that is as
-        quick as the quickest mix.
+        Where the number of ports is not given, it is the highest measured rate: ports beyond that cannot be
+        distinguished from such a bottleneck.
         """
         if not self._shows_rate:
             return self._settings.r_max
-        return whole_rate(max(map(self._rate, self._readings)))
+        return rounded_rate(max(map(self._rate, self._readings)))
 
     def confirm_quickest(self) -> None:
-        """Measure the quickest again, and what is then: the quickest of many noisy readings is too quick."""
+        """Repeat the quickest measurement until it stays the quickest: the minimum of noisy ones is
+        biased."""
         while self._shows_rate and self._answers.offered is None:
             quickest = max(self._readings, key=self._rate)
             if quickest in self._repeated:
@@ -73,11 +74,11 @@ class Readings:
 
     @property
     def measured(self) -> dict[Experiment, float]:
-        """{experiment: cycles} of everything that counts."""
-        return {e: each.cycles for e, each in self._readings.items() if each.cycles is not None}
+        """{experiment: cycles} of all usable measurements."""
+        return {e: reading.cycles for e, reading in self._readings.items() if reading.cycles is not None}
 
     def allow_waste(self, share: WastedShare) -> bool:
-        """Let experiments take longer than their ports need by this share; whether any share is new."""
+        """Set the shares of time that may be wasted; whether one changed by more than `_SAME_WASTE`."""
         before, self._share, self._wasted = self._wasted, share, {}
         shares = [(self.wasted(experiment), before.get(experiment, 0.0)) for experiment in self._readings]
         return any(abs(now - then) > _SAME_WASTE for now, then in shares)
@@ -92,17 +93,17 @@ class Readings:
 
     @property
     def _shows_rate(self) -> bool:
-        """Whether the highest rate is looked for, and mixes were measured that may reach it."""
+        """Whether R_max is inferred, and mixes were measured that may reach it."""
         is_searched = self._settings.r_max is None and self._settings.ports is None
         return is_searched and any(len(experiment.terms) > 1 for experiment in self._readings)
 
     @property
     def schemes(self) -> set[str]:
-        """Those of which anything was measured."""
+        """Schemes with a usable measurement."""
         return {scheme for experiment in self._readings for scheme in experiment.schemes}
 
     def observations(self, shape: Shape) -> list[Observation]:
-        """What was measured of the shape's schemes."""
+        """Observations of the experiments that consist of the shape's schemes."""
         known = set(shape.schemes)
         return [
             Observation.of(shape, experiment, reading.cycles, self.wasted(experiment))
@@ -111,9 +112,9 @@ class Readings:
         ]
 
     def repeat(self, experiments: Iterable[Experiment]) -> bool:
-        """Measure each of them again, unless that was done or cannot be; whether a reading changed.
+        """Measure experiments again, once each, as far as possible; whether a measurement changed.
 
-        What counts from then on is the median of the readings.
+        The median of the measurements counts from then on.
         """
         changed = False
         for experiment in experiments:
@@ -121,19 +122,19 @@ class Readings:
             if experiment in self._repeated or self._answers.offered is not None or first is None:
                 continue
             self._repeated.add(experiment)
-            cycles = median([first, *self._again(experiment)])
+            cycles = median([first, *self._measure_longer(experiment)])
             changed |= cycles != first
             self._readings[experiment] = replace(self._readings[experiment], cycles=cycles)
         return changed
 
-    def _again(self, experiment: Experiment) -> list[float]:
+    def _measure_longer(self, experiment: Experiment) -> list[float]:
         longer = [
             Experiment(tuple((scheme, times * count) for scheme, count in experiment.terms))
             for times in _TIMES
             if times * experiment.length <= (self._settings.max_length or math.inf)
         ]
         return [
-            each.cycles * experiment.length / each.experiment.length
-            for each in self._answers.measure(longer)
-            if each.usable and each.cycles is not None
+            measured.cycles * experiment.length / measured.experiment.length
+            for measured in self._answers.measure(longer)
+            if measured.usable and measured.cycles is not None
         ]

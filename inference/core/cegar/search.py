@@ -1,7 +1,7 @@
-"""One search by counter-examples: what was asked and measured so far, and what of it is to be explained.
+"""The state of one search: its measurements, the waived ones, its time limit and checkpoints.
 
-A checkpoint holds the answers measured so far and nothing else: the search is deterministic, so that asking
-again finds the same candidates, each experiment answered from the checkpoint.
+A checkpoint holds the measurements only: the search is deterministic, so a resumed one finds the same
+candidates again, and takes the times of their experiments from the checkpoint.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import itertools
 import time
 from collections.abc import Iterable
 
-from inference.core.cegar.answers import AnsweredOnce, as_json, from_json
-from inference.core.cegar.encoding_choice import questions
+from inference.core.cegar.answers import CachedMeasurer, as_json, from_json
+from inference.core.cegar.encoding_choice import open_questions
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Ports, Seeded
 from inference.core.cegar.problem import (
@@ -25,7 +25,7 @@ from inference.core.cegar.readings import Readings
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.cegar.solving import SolverLimitError
 from inference.core.cegar.telling_apart import ExperimentChooser
-from inference.core.cegar.waiving import Waived, reduced
+from inference.core.cegar.waiving import Waived, reduce_observations
 from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.errors import InsufficientDataError
 from inference.core.events import Event, Log, PhaseStarted
@@ -35,12 +35,12 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 
-TELL_EVERY = 10.0  # seconds
+REPORT_INTERVAL = 10.0  # seconds
 _TIME_LIMIT = "the time limit of {:g} seconds of computing (time_limit) was reached at: {}"
 
 
 class CegarSearch:
-    """What all parts of a search have in common; see `inference.core.cegar.algorithm.infer`."""
+    """State that all parts of a search share; see `inference.core.cegar.algorithm.infer`."""
 
     def __init__(
         self,
@@ -54,126 +54,134 @@ class CegarSearch:
         self.settings = problem.settings
         self.seed = seed
         self.pace = PacedReporter(reporter)
-        self.whose = identity(problem, seed)
-        earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
-        self.answers = AnsweredOnce(measurer, earlier, self._save)
+        self.identity = identity(problem, seed)
+        earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.identity, resume)
+        self.answers = CachedMeasurer(measurer, earlier, self._save)
         self.readings = Readings(self.answers, self.settings)
-        self.judge = ExperimentChooser(self.settings, self.answers, self.readings, self.pulse)
+        self.chooser = ExperimentChooser(self.settings, self.answers, self.readings, self.pulse)
         self.schemes: list[str] = sorted(problem.schemes)
         self.clashes: list[Clash] = []
         self.waived: Waived = frozenset()
-        self.weight = 0  # of what is waived
+        self.weight = 0  # of the waived claims
         self.apart: Apart = ()
-        self.listing = True  # what measuring cannot tell apart
+        self.lists_alternatives = True  # what measuring cannot tell apart
         self.counter_examples = 0
         self.start = self.pace.clock() - before
         self.searching = 0.0
-        self.attempt = "schemes alone"  # what is tried at the moment
+        self.attempt = "schemes alone"  # for the log
         self.deadline = Deadline(self.settings.time_limit)
-        self.pace.due("attempt", TELL_EVERY)
+        self.pace.due("attempt", REPORT_INTERVAL)
 
     def pulse(self) -> None:
-        """Listen, say what is tried every few seconds; raises `SolverLimitError` when time is up."""
+        """Call the reporter's pulse and log progress every `REPORT_INTERVAL`.
+
+        Raises:
+            SolverLimitError: The time limit is reached.
+        """
         self.pace.pulse()
-        if self.deadline.is_over:
+        if self.deadline.is_expired:
             raise SolverLimitError(_TIME_LIMIT.format(self.deadline.limit, self.attempt))
-        if self.pace.due("attempt", TELL_EVERY):
+        if self.pace.due("attempt", REPORT_INTERVAL):
             left = f", {self.deadline.left:.0f} s left" if self.deadline.limit else ""
-            asked, waived = len(self.readings), len({experiment for experiment, _ in self.waived})
+            n_experiments, waived = len(self.readings), len({experiment for experiment, _ in self.waived})
             self.pace.emit(
-                Log("info", f"{self.attempt}: {asked} experiments, {waived} left unexplained{left}")
+                Log("info", f"{self.attempt}: {n_experiments} experiments, {waived} left unexplained{left}")
             )
 
-    def tell(self, event: Event) -> None:
-        """Emit, unless an earlier attempt has said the same before it was interrupted."""
+    def emit(self, event: Event) -> None:
+        """Emit an event, unless the interrupted search that this one repeats has emitted it."""
         if not self.answers.replaying:
             self.pace.emit(event)
 
-    def to_explain(self, shape: Shape) -> list[Observation]:
-        """What was measured, but for what was waived."""
-        return reduced(self.readings.observations(shape), self.waived)
+    def observations_to_explain(self, shape: Shape) -> list[Observation]:
+        """The observations without the waived claims."""
+        return reduce_observations(self.readings.observations(shape), self.waived)
 
     def questions(self, shape: Shape) -> Questions:
-        """A fresh encoding of everything known."""
-        return questions(
+        """A new encoding of the shape with the observations to explain."""
+        return open_questions(
             self.settings.encoding,
             shape,
-            self.to_explain(shape),
+            self.observations_to_explain(shape),
             self.seed,
             self.settings.solver_limit,
             self.pulse,
         )
 
     def measure_first(self) -> None:
-        """Every scheme alone, or in pairs too; of recorded data, everything but for copies of one scheme."""
-        wanted = set(self.schemes)
-        asked = [Experiment.of([scheme]) for scheme in self.schemes]
+        """Measure every scheme alone, or pairs too; of recorded data, use all but copies of one scheme.
+
+        Raises:
+            InsufficientDataError: There is no usable measurement.
+        """
+        schemes = set(self.schemes)
+        experiments = [Experiment.of([scheme]) for scheme in self.schemes]
         if self.answers.offered is not None:
-            alone = {e.schemes[0] for e in asked if e in self.answers.offered}
-            asked = sorted(
+            alone = {e.schemes[0] for e in experiments if e in self.answers.offered}
+            experiments = sorted(
                 e
                 for e in self.answers.offered
-                if wanted.issuperset(e.schemes)
+                if schemes.issuperset(e.schemes)
                 and (len(e.schemes) > 1 or e.is_singleton or e.schemes[0] not in alone)
             )
         elif self.problem.in_pairs:
-            asked += map(Experiment.of, itertools.combinations(self.schemes, 2))
-        for measured in self.answers.measure(asked):
-            self.take(measured)
-            self.tell(Seeded(measured.experiment, measured.cycles, measured.state))
-        seen = self.readings.schemes
-        missing = [scheme for scheme in self.schemes if scheme not in seen]
-        if not seen:
-            raise InsufficientDataError(f"none of {len(asked)} experiments has a usable measurement")
+            experiments += map(Experiment.of, itertools.combinations(self.schemes, 2))
+        for measured in self.answers.measure(experiments):
+            self.record(measured)
+            self.emit(Seeded(measured.experiment, measured.cycles, measured.state))
+        measured_schemes = self.readings.schemes
+        missing = [scheme for scheme in self.schemes if scheme not in measured_schemes]
+        if not measured_schemes:
+            raise InsufficientDataError(f"none of {len(experiments)} experiments has a usable measurement")
         if missing:
-            shown = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
-            text = f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}"
-            self.tell(Log("warning", text))
-            self.schemes = [scheme for scheme in self.schemes if scheme in seen]
+            names = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
+            text = f"{len(missing)} scheme(s) without a usable measurement are left out: {names}"
+            self.emit(Log("warning", text))
+            self.schemes = [scheme for scheme in self.schemes if scheme in measured_schemes]
         if self.answers.offered is None and self.settings.ports is None and self.settings.r_max is None:
             self._measure_quick_mix()
 
     def _measure_quick_mix(self) -> None:
-        """Add one scheme after another to the quickest as long as more instructions run per cycle."""
+        """Add schemes to the quickest mix, quick ones first, as long as the rate rises."""
         times = {scheme: self.readings.cycles(Experiment.of([scheme])) or 1.0 for scheme in self.schemes}
         mix: dict[str, int] = {}
         highest = 0.0
         for scheme in sorted(self.schemes, key=lambda scheme: (times[scheme], scheme)):
             more = {**mix, scheme: max(1, round(1 / times[scheme]))}
             experiment = Experiment.of(more)
-            if self.may_ask(experiment):
-                self.ask(experiment)
+            if self.can_measure(experiment):
+                self.measure(experiment)
             cycles = self.readings.cycles(experiment)
             if cycles and experiment.length / cycles > highest:
                 mix, highest = more, experiment.length / cycles
 
-    def begin(self, event: Ports) -> None:
-        """Tell what is tried from here on."""
+    def begin_attempt(self, event: Ports) -> None:
+        """Report the number of ports that is tried from now on."""
         self.attempt = f"{event.ports} ports: {event.reason}"
-        self.tell(event)
+        self.emit(event)
 
-    def may_ask(self, experiment: Experiment) -> bool:
-        """Whether it was not asked yet, and can be."""
+    def can_measure(self, experiment: Experiment) -> bool:
+        """Whether an experiment is short enough, available, and not measured yet."""
         is_short = experiment.length <= (self.settings.max_length or experiment.length)
-        is_new = self.readings.cycles(experiment) is None and experiment not in self.judge.refused
+        is_new = self.readings.cycles(experiment) is None and experiment not in self.chooser.refused
         return is_short and is_new and self.answers.has(experiment)
 
-    def ask(self, experiment: Experiment) -> None:
-        """Measure it and keep the answer."""
+    def measure(self, experiment: Experiment) -> None:
+        """Measure an experiment and record the result."""
         (measured,) = self.answers.measure([experiment])
-        self.take(measured)
+        self.record(measured)
 
-    def take(self, measured: Measured) -> bool:
-        """Keep an answer; whether it is a usable one."""
-        usable = self.readings.take(measured)
+    def record(self, measured: Measured) -> bool:
+        """Record a result; whether it is usable."""
+        usable = self.readings.record(measured)
         if usable:
             self.readings.confirm_quickest()
         else:
-            self.judge.refused.add(measured.experiment)
+            self.chooser.refused.add(measured.experiment)
         return usable
 
     def shape(self, ports: int, *, is_full: bool = False) -> Shape:
-        """Schemes with many ports first: they leave little symmetry to the rows below."""
+        """The shape with so many ports; schemes with many ports come first, which breaks most symmetry."""
         times = {scheme: self.readings.cycles(Experiment.of([scheme])) or 0.0 for scheme in self.schemes}
         order = sorted(self.schemes, key=lambda s: (self.problem.count(s), times[s], s))
         return Shape(
@@ -185,15 +193,16 @@ class CegarSearch:
             widths={s: n for s, n in self.problem.widths.items() if s in self.schemes},
             known={s: mask for s, mask in self.problem.known.items() if s in self.schemes},
             improper=tuple(s for s in self.problem.improper if s in self.schemes),
-            apart=tuple((self._of(first), self._of(second)) for first, second in self.apart),
+            apart=tuple((self._schemes_of(first), self._schemes_of(second)) for first, second in self.apart),
             is_full=is_full,
         )
 
     def unexplained(
         self, mapping: PortMapping, among: Iterable[Experiment] | None = None
     ) -> tuple[Unexplained, ...]:
-        """Measurements that the mapping does not explain, those first that exceed it most."""
-        found = []
+        """The measurements that a mapping does not explain, of `among` or of all, the largest excess
+        first."""
+        failures = []
         chosen = None if among is None else frozenset(among)
         for observation in self.readings.observations(self.shape(len(mapping.ports))):
             if chosen is not None and observation.experiment not in chosen:
@@ -202,31 +211,32 @@ class CegarSearch:
             off = self.settings.epsilon * observation.experiment.length
             wasted = observation.cycles * self.readings.wasted(observation.experiment)
             if not -off < observation.cycles - predicted < wasted + off:
-                found.append(Unexplained(observation.experiment, observation.cycles, predicted))
-        return tuple(sorted(found, key=lambda each: (-each.excess, each.experiment)))
+                failures.append(Unexplained(observation.experiment, observation.cycles, predicted))
+        return tuple(sorted(failures, key=lambda failure: (-failure.excess, failure.experiment)))
 
-    def _of(self, domain: str) -> frozenset[str]:
-        """Schemes of a domain: a scheme of several µops may be of several."""
-        found = (scheme for scheme, its in self.problem.domains.items() if its == domain)
-        return frozenset(scheme for scheme in found if self.problem.count(scheme) == 1)
+    def _schemes_of(self, domain: str) -> frozenset[str]:
+        """Schemes of a domain with one µop: those of several may belong to several domains."""
+        schemes = (scheme for scheme, its in self.problem.domains.items() if its == domain)
+        return frozenset(scheme for scheme in schemes if self.problem.count(scheme) == 1)
 
-    def enter(self, phase: str) -> None:
-        """Tell that a stage begins."""
-        self.tell(PhaseStarted(phase, list(PHASES).index(phase) + 1, tuple(PHASES.values())))
+    def enter_phase(self, phase: str) -> None:
+        """Report that a stage begins."""
+        self.emit(PhaseStarted(phase, list(PHASES).index(phase) + 1, tuple(PHASES.values())))
         self.pace.pulse()
 
     def seconds(self) -> float:
-        """Over all attempts. What of them was searching, an attempt finds out anew by repeating it."""
+        """Seconds of the search, over all attempts. `searching` counts those of this attempt, which repeats
+        it."""
         return self.pace.clock() - self.start
 
     def _save(self) -> None:
-        """After every new answer: measuring costs more than writing it down."""
-        self.pace.save(lambda: to_checkpoint(self.whose, self.answers.known, self.seconds()), now=True)
+        """Save a checkpoint; after every new measurement, as measuring costs more than saving."""
+        self.pace.save(lambda: to_checkpoint(self.identity, self.answers.known, self.seconds()), now=True)
         self.pace.pulse()
 
 
 _ENDING = 0.05
-"""Share of a part's time for its end: a mapping by local search, alternatives with matching port names."""
+"""Share of a part's time reserved for its end: a local search, and renaming alternatives."""
 
 
 class Deadline:
@@ -238,20 +248,20 @@ class Deadline:
         self.share(1)
 
     def share(self, parts: int) -> None:
-        """Allow the part that begins an equal share of what is left for so many parts."""
-        spent = self._spent
-        seconds = max(0.0, self.limit - spent) / parts
-        self._end = spent + seconds
-        self._until = spent + seconds * (1 - _ENDING)
+        """Give the part that begins an equal share of the time left for so many parts."""
+        elapsed = self._elapsed
+        seconds = max(0.0, self.limit - elapsed) / parts
+        self._end = elapsed + seconds
+        self._until = elapsed + seconds * (1 - _ENDING)
 
     def end(self) -> None:
-        """Allow the part that was interrupted the time that is kept for its end."""
+        """Give the interrupted part the time reserved for its end."""
         self._until = self._end
 
     @property
     def left(self) -> float:
         """Seconds until the part is interrupted."""
-        return self._until - self._spent
+        return self._until - self._elapsed
 
     @property
     def is_over(self) -> bool:
@@ -259,7 +269,7 @@ class Deadline:
         return self.limit > 0 and self.left <= 0
 
     @property
-    def _spent(self) -> float:
+    def _elapsed(self) -> float:
         return time.process_time() - self._began
 
 
@@ -267,7 +277,7 @@ FORMAT = 2
 
 
 def identity(problem: CegarProblem, seed: int) -> Json:
-    """What a checkpoint must agree on: with any of it changed, going on would give another answer."""
+    """What a checkpoint must agree on: with any of it changed, the search would have another result."""
     return {
         "algorithm": "cegar",
         "format": FORMAT,
@@ -283,14 +293,18 @@ def identity(problem: CegarProblem, seed: int) -> Json:
     }
 
 
-def to_checkpoint(whose: Json, answers: Iterable[Measured], seconds: float) -> Checkpoint:
-    """The answers as JSON facts, and how long the search has taken so far."""
-    return Checkpoint({"search": whose, "answers": as_json(answers), "seconds": seconds})
+def to_checkpoint(identity: Json, answers: Iterable[Measured], seconds: float) -> Checkpoint:
+    """A checkpoint with the measurements as JSON and the seconds so far."""
+    return Checkpoint({"search": identity, "answers": as_json(answers), "seconds": seconds})
 
 
-def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> tuple[list[Measured], float]:
-    """The answers saved and the seconds spent; `InvalidInputError` where it belongs to another search."""
-    saved = saved_search(checkpoint, whose, "CEGAR")
-    if saved.get("format") != 1:  # of before there were preferences; answers are answers
-        check_same_search(saved, whose, "CEGAR search")
+def from_checkpoint(identity: Json, checkpoint: Checkpoint) -> tuple[list[Measured], float]:
+    """The saved measurements and seconds.
+
+    Raises:
+        InvalidInputError: The checkpoint belongs to another search.
+    """
+    saved = saved_search(checkpoint, identity, "CEGAR")
+    if saved.get("format") != 1:  # format 1 lacks later settings, but its measurements are valid
+        check_same_search(saved, identity, "CEGAR search")
     return from_json(checkpoint.meta["answers"]), checkpoint.meta.get("seconds", 0.0)

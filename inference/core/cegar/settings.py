@@ -1,11 +1,11 @@
-"""The tunables of counter-example-guided inference, each with the thesis's value and a one-line help."""
+"""The settings of counter-example-guided inference, each with the thesis's value and a one-line help."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.tunables import AlgorithmSettings, check_choice, check_number, check_whole, setting
+from inference.core.tunables import AlgorithmSettings, check_choice, check_integer, check_number, setting
 
 MOST_PORTS = 20
 CLOSED_FORM, LINEAR_PROGRAM = "closed-form", "linear-program"
@@ -17,7 +17,7 @@ CLASHES = (LEAVE_UNEXPLAINED, STOP, DROP_SCHEME, DROP_MNEMONIC)
 
 @dataclass(frozen=True)
 class CegarSettings(AlgorithmSettings):
-    """How to search. `metadata["paper"]` of a field is what the thesis used."""
+    """Settings of a search; `metadata["paper"]` of each field is the value that the thesis used."""
 
     NAME = "CEGAR"
 
@@ -71,15 +71,15 @@ class CegarSettings(AlgorithmSettings):
 
     def __post_init__(self) -> None:
         if self.ports is not None:
-            check_whole("ports", self.ports, 1, MOST_PORTS)
-        check_whole("most_ports", self.most_ports, 1, MOST_PORTS)
+            check_integer("ports", self.ports, 1, MOST_PORTS)
+        check_integer("most_ports", self.most_ports, 1, MOST_PORTS)
         check_number("epsilon", self.epsilon, 1e-6, 0.5)
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)
         if self.max_length is not None:
-            check_whole("max_length", self.max_length, 1, 1000)
+            check_integer("max_length", self.max_length, 1, 1000)
         check_choice("encoding", self.encoding, ENCODINGS)
-        check_whole("alternatives", self.alternatives, 0, 10_000)
+        check_integer("alternatives", self.alternatives, 0, 10_000)
         check_choice("on_clash", self.on_clash, CLASHES)
         check_number("time_limit", self.time_limit, 0.0, 1e6)
-        check_whole("solver_limit", self.solver_limit, 0, 4_000_000_000)
+        check_integer("solver_limit", self.solver_limit, 0, 4_000_000_000)

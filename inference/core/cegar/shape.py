@@ -1,4 +1,4 @@
-"""The unknown of the search: a Boolean matrix with a row for every µop and a column for every port.
+"""The Boolean matrix that a search solves for, with a row for every µop and a column for every port.
 
 A candidate is the matrix as one port mask per row. Rows of one scheme are next to each other. Throughput
 cannot tell columns apart, nor rows of one scheme.
@@ -41,12 +41,12 @@ class Shape:
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """For every row the index of its scheme."""
+        """The index of each row's scheme."""
         return tuple(i for i, count in enumerate(self.counts) for _ in range(count))
 
     @cached_property
     def rows_of(self) -> tuple[range, ...]:
-        """For every scheme its rows."""
+        """The rows of each scheme."""
         ends = [sum(self.counts[: i + 1]) for i in range(len(self.counts))]
         return tuple(range(end - count, end) for end, count in zip(ends, self.counts, strict=True))
 
@@ -61,7 +61,7 @@ class Shape:
 
     @cached_property
     def margin(self) -> Fraction:
-        """2ε: predictions that differ by more, in cycles per instruction, can be told apart (§4.3)."""
+        """2ε in cycles per instruction: predictions that differ by more can be distinguished (§4.3)."""
         return 2 * decimal(self.epsilon)
 
     @cached_property
@@ -93,7 +93,8 @@ class Observation:
 
     @classmethod
     def of(cls, shape: Shape, experiment: Experiment, cycles: float, wasted: float = 0.0) -> Observation:
-        """What measuring so many cycles says about the matrix (§4.3), of which a share may be `wasted`."""
+        """The interval that so many measured cycles imply (§4.3); `wasted`: the share that waste may
+        explain."""
         measured, length = Fraction(cycles), experiment.length
         off = shape.margin / 2 * length
         least = measured * (1 - Fraction(wasted)) - off
@@ -106,7 +107,7 @@ class Observation:
 
     @property
     def no_limit(self) -> Fraction:
-        """A time that no matrix reaches: of `high`, it says nothing."""
+        """A time that no matrix reaches; as `high`, it is no constraint."""
         return Fraction(sum(self.work.values()) + 1)
 
     def holds(self, candidate: Candidate) -> bool:
@@ -123,7 +124,7 @@ class Observation:
 
 def unions(masks: Iterator[int] | Sequence[int]) -> set[int]:
     """All unions of one or more of the masks."""
-    found = {0}
+    closure = {0}
     for mask in set(masks):
-        found |= {union | mask for union in found}
-    return found - {0}
+        closure |= {union | mask for union in closure}
+    return closure - {0}

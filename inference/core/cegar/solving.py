@@ -1,7 +1,7 @@
 """Calls of z3 that can be interrupted and repeated.
 
-A call runs in a thread of its own, so that the search's thread can ask its listener ten times a second
-whether to go on. Limits are z3's resource units, not seconds: the same call ends the same everywhere.
+A call runs in a thread of its own, so that the search's thread can call its pulse ten times a second. Limits
+are in z3's resource units, not seconds, so that the same call ends the same way on every computer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from inference.core.errors import CoreError
 
-LISTEN_EVERY = 0.1  # seconds
-INTERRUPT_EVERY = 0.02
+PULSE_INTERVAL = 0.1  # seconds
+INTERRUPT_INTERVAL = 0.02  # seconds
 
 
 class SolverLimitError(CoreError):
@@ -22,7 +22,7 @@ class SolverLimitError(CoreError):
 
 
 def version() -> str:
-    """Which z3 answers: results repeat for the same one."""
+    """The version of z3, e.g. `z3 4.13.0`; results are reproducible with the same version only."""
     import z3  # loads z3
 
     return f"z3 {z3.get_full_version()}"
@@ -45,14 +45,19 @@ class Z3Solver:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="z3")
 
     def satisfiable(self, *assumptions: Any) -> bool:
-        """Whether the constraints can hold together; raises `SolverLimitError` and what the pulse raises."""
+        """Whether the constraints are satisfiable.
+
+        Raises:
+            SolverLimitError: The call used up its resource units.
+            Exception: Whatever the pulse raises.
+        """
         import z3  # loads z3
 
         self._model = None
         call = self._thread.submit(self.z3.check, *assumptions)
         while True:
             try:
-                answer = call.result(LISTEN_EVERY)
+                answer = call.result(PULSE_INTERVAL)
                 break
             except NotYetError:
                 self._listen(call)
@@ -65,13 +70,13 @@ class Z3Solver:
         return bool(answer == z3.sat)
 
     def model(self) -> Any:
-        """The values that made the last call satisfiable; z3 makes a new one each time it is asked."""
+        """The model of the last satisfiable call; cached, as z3 builds a new one for each request."""
         if self._model is None:
             self._model = self.z3.model()
         return self._model
 
     def core(self) -> set[str]:
-        """Names of the assumptions that contradicted in the last call."""
+        """Names of the assumptions in the unsatisfiable core of the last call."""
         return {str(literal) for literal in self.z3.unsat_core()}
 
     def close(self) -> None:
@@ -85,10 +90,10 @@ class Z3Solver:
             raise
 
     def _stop(self, call: Future[Any]) -> None:
-        """An interrupt that comes before z3 looks out for it is lost: repeat until it has ended."""
+        """Interrupt z3 until the call ends: an interrupt before z3 checks for it is lost."""
         while not call.done():
             self.context.interrupt()
             try:
-                call.result(INTERRUPT_EVERY)
+                call.result(INTERRUPT_INTERVAL)
             except NotYetError:
                 continue

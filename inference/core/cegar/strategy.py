@@ -1,9 +1,10 @@
-"""What a benchmarking strategy cannot see: two port mappings that it measures alike.
+"""Blind spots of a benchmarking strategy: two port mappings with equal times for all its experiments.
 
 A strategy is a set of experiments fixed beforehand, e.g. every scheme alone and every pair, or a scheme
-together with many copies of each blocking instruction. It may miss what other experiments would show, as the
-number of blocking instructions of the uops.info algorithm does (thesis App. E.1). For a given number of ports
-and of µops all mappings are listed, so that finding no such two is a proof. Measurements are taken as exact.
+together with many copies of each blocking instruction. It may miss differences that other experiments show,
+as the uops.info algorithm does with its number of blocking instructions (thesis App. E.1). For a given number
+of ports and µops all mappings are listed, so that finding no blind spot is a proof. Measurements count as
+exact.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.cegar.profiles import Fact, Profile, facts_of, telling
+from inference.core.cegar.profiles import Fact, Profile, deciding_experiment, facts_of
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
@@ -28,16 +29,16 @@ MOST_MAPPINGS = 200_000
 """How many mappings are listed, at most; renamed ones count."""
 
 _EXACT = 1e-9  # ε of measurements without error, in cycles per instruction
-_BLOCK = 1 << 14  # mappings looked at together
+_BLOCK = 1 << 14  # mappings evaluated together
 
 
 @dataclass(frozen=True)
 class BlindSpot:
-    """Two mappings that take equally long for all of a strategy's experiments, and one that would tell."""
+    """Two mappings with equal times for all of a strategy's experiments, and one that distinguishes them."""
 
     first: PortMapping
     second: PortMapping
-    told_by: Distinction
+    distinction: Distinction
 
 
 def singletons_and_pairs(schemes: Sequence[str]) -> tuple[Experiment, ...]:
@@ -58,19 +59,33 @@ def blind_spot(
     uops: Mapping[str, int],
     known: Mapping[str, Uops] | None = None,
 ) -> BlindSpot | None:
-    """Two mappings that the strategy does not tell apart but another experiment would; None: there are none.
+    """Two mappings that the strategy does not distinguish, but another experiment does.
 
-    `uops`: how many each scheme has whose ports are unknown. `known`: µops of the other schemes, the same in
-    both mappings. Mappings that no experiment at all tells apart are no blind spot. Raises
-    `UnknownSchemeError` for experiments with other schemes, and `InvalidInputError` where there would be more
-    than `MOST_MAPPINGS` mappings.
+    Args:
+        strategy: Experiments of the schemes in `uops` and `known`.
+        ports: The number of ports of both mappings.
+        uops: {scheme: number of µops} of schemes whose ports are unknown.
+        known: {scheme: µops}, the same in both mappings.
+
+    Returns:
+        None for no blind spot. Mappings that no experiment at all distinguishes are none.
+
+    Raises:
+        UnknownSchemeError: An experiment has another scheme.
+        InvalidInputError: There are more than `MOST_MAPPINGS` mappings.
+
+    Example:
+        >>> blind_spot(singletons_and_pairs(["a", "b"]), ports=2, uops={"a": 1, "b": 1}) is None
+        True
     """
     search = _Search(ports, uops, known or {})
-    asked = tuple(strategy)
-    strangers = {scheme for experiment in asked for scheme in experiment.schemes} - set(search.shape.schemes)
-    if strangers:
-        raise UnknownSchemeError(sorted(strangers))
-    return next(search.blind_spots(asked), None)
+    experiments = tuple(strategy)
+    unknown = {scheme for experiment in experiments for scheme in experiment.schemes} - set(
+        search.shape.schemes
+    )
+    if unknown:
+        raise UnknownSchemeError(sorted(unknown))
+    return next(search.blind_spots(experiments), None)
 
 
 class _Search:
@@ -81,7 +96,11 @@ class _Search:
         masks = {s: tuple(mask for mask, n in known[s] for _ in range(n)) for s in known}
         schemes = sorted([*uops, *known])
         counts = tuple(uops[s] if s in uops else len(masks[s]) for s in schemes)
-        if ports < 1 or any(mask >> ports for kept in masks.values() for mask in kept) or 0 in counts:
+        if (
+            ports < 1
+            or any(mask >> ports for uop_masks in masks.values() for mask in uop_masks)
+            or 0 in counts
+        ):
             raise InvalidInputError(
                 f"every scheme must have µops with ports among the {ports} that there are"
             )
@@ -97,24 +116,26 @@ class _Search:
         ]
 
     def blind_spots(self, strategy: Sequence[Experiment]) -> Iterator[BlindSpot]:
-        """Of every set of mappings that are measured alike, one that differs from the first, if any does."""
+        """A blind spot for each set of mappings with equal times, if another experiment distinguishes any."""
         groups: dict[bytes, list[int]] = {}
         for k, answer in enumerate(self._answers(strategy)):
             groups.setdefault(answer.tobytes(), []).append(k)
         for group in groups.values():
             first, facts = self._candidate(group[0]), facts_of(self.shape, self._candidate(group[0]))
-            seen = {facts}
+            profiles = {facts}
             for k in group[1:]:
                 second = self._candidate(k)
-                others = facts_of(self.shape, second)
-                experiment = None if others in seen else self._telling(facts, others)
-                seen.add(others)
+                second_facts = facts_of(self.shape, second)
+                experiment = (
+                    None if second_facts in profiles else self._deciding_experiment(facts, second_facts)
+                )
+                profiles.add(second_facts)
                 if experiment is not None:
-                    yield self._told(first, second, experiment)
+                    yield self._blind_spot(first, second, experiment)
                     break
 
     def _answers(self, strategy: Sequence[Experiment]) -> Iterator[Int64s]:
-        """What each mapping would be measured as, in a unit that makes all times whole."""
+        """The times of each mapping, in a unit in which all of them are integers."""
         ports = self.shape.ports
         unit = math.lcm(*range(1, ports + 1))
         sets = np.arange(1, 1 << ports)
@@ -127,7 +148,9 @@ class _Search:
         for start in range(0, math.prod(sizes), _BLOCK):
             picks = np.unravel_index(np.arange(start, min(start + _BLOCK, math.prod(sizes))), sizes)
             answers = [
-                sum(n * each[pick] for n, each, pick in zip(row, inside, picks, strict=True) if n).max(axis=1)
+                sum(
+                    n * confined[pick] for n, confined, pick in zip(row, inside, picks, strict=True) if n
+                ).max(axis=1)
                 for row in terms
             ]
             yield from np.ascontiguousarray(np.transpose(answers))
@@ -138,17 +161,17 @@ class _Search:
         rows = (choices[int(i)] for choices, i in zip(self._choices, picks, strict=True))
         return tuple(itertools.chain.from_iterable(rows))
 
-    def _telling(self, first: tuple[Fact, ...], second: tuple[Fact, ...]) -> Experiment | None:
-        """An experiment of any length for which the two differ, None where there is none."""
-        for facts, others in ((first, second), (second, first)):
+    def _deciding_experiment(self, first: tuple[Fact, ...], second: tuple[Fact, ...]) -> Experiment | None:
+        """An experiment of any length for which the two differ; None for none."""
+        for facts, opposite in ((first, second), (second, first)):
             profile = Profile(self.shape, facts)
-            for fact in others:
+            for fact in opposite:
                 shares = profile.slower(fact)
                 if shares is not None:
-                    return telling(self.shape, facts, others, shares)
+                    return deciding_experiment(self.shape, facts, opposite, shares)
         return None
 
-    def _told(self, first: Candidate, second: Candidate, experiment: Experiment) -> BlindSpot:
+    def _blind_spot(self, first: Candidate, second: Candidate, experiment: Experiment) -> BlindSpot:
         mappings = self.shape.mapping(first), self.shape.mapping(second)
         times = [inverse_throughput(mapping, experiment) for mapping in mappings]
         return BlindSpot(*mappings, Distinction(experiment, *times))

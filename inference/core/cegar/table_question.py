@@ -1,9 +1,9 @@
-"""Another three-level mapping that measuring could tell from a given one, where all facts can be listed.
+"""The search for a second three-level mapping where all facts can be listed.
 
-As in `fact_question`, the question falls into "slower somewhere" and "faster somewhere". Most facts that
-would make a candidate slower than the first mapping are excluded by a single observation, whatever the
-candidate; the solver is asked about the weakest of the few that are left. What it finds impossible stays so
-whatever is measured later, and is stated for good.
+As in `fact_question`, the question falls into "slower somewhere" and "faster somewhere". A single observation
+excludes most facts that would make a candidate slower than the first mapping, whatever the candidate. The
+solver is asked about the weakest of the others. Facts that it finds impossible stay so with more
+observations, and are excluded permanently.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.cegar.encodings import Found
+from inference.core.cegar.encodings import SecondCandidate
 from inference.core.cegar.faster_question import FasterQuestion
 from inference.core.cegar.formula import Literal
-from inference.core.cegar.profiles import Fact, Profile, facts_of, implies, one_weaker, telling
+from inference.core.cegar.profiles import Fact, Profile, deciding_experiment, facts_of, implies, weaker_facts
 from inference.core.cegar.shape import Candidate
 from inference.core.cegar.tabulated import Tabulated
 from inference.core.experiment import Experiment
 
 
 class TableQuestion:
-    """Asks for a second mapping; what was learnt for one first mapping is kept for the next."""
+    """Finds a second mapping; impossible facts are kept from one first mapping to the next."""
 
     def __init__(self, encoding: Tabulated, pulse: Callable[[], None]) -> None:
         self._encoding = encoding
@@ -35,15 +35,15 @@ class TableQuestion:
         self._first: Candidate | None = None
         self._profile = Profile(self._shape, ())
 
-    def other(self, first: Candidate) -> Found | None:
-        """A matrix that explains all observations and can be told from the first, or None: there is none."""
+    def find_second(self, first: Candidate) -> SecondCandidate | None:
+        """A matrix that explains all observations and can be distinguished from the first; None for none."""
         if first != self._first:
             self._first = first
             self._profile = Profile(self._shape, facts_of(self._shape, first))
             self._possible.all_harm()
-        return self._slower() or self._faster.other(self._profile)
+        return self._slower() or self._faster.find_second(self._profile)
 
-    def _slower(self) -> Found | None:
+    def _slower(self) -> SecondCandidate | None:
         while facts := self._possible.harmful(self._profile, self._pulse):
             candidate = self._encoding.find(self._encoding.any_of(facts))
             if candidate is not None:
@@ -53,20 +53,22 @@ class TableQuestion:
         return None
 
     def _where(self, facts: Sequence[Fact], candidate: Candidate) -> Experiment | None:
-        """An experiment that one of these facts, which the candidate has, makes slower."""
-        held = facts_of(self._shape, candidate)
+        """An experiment that the candidate's fact among these makes slower; None for none."""
+        candidate_facts = facts_of(self._shape, candidate)
         for fact in facts:
-            if any(implies(each, fact) for each in held):
+            if any(implies(stronger, fact) for stronger in candidate_facts):
                 shares = self._profile.slower(fact)
                 if shares is not None:
-                    experiment = telling(self._shape, self._profile.facts, held, shares)
+                    experiment = deciding_experiment(
+                        self._shape, self._profile.facts, candidate_facts, shares
+                    )
                     if experiment is not None:
                         return experiment
         return None
 
 
 class _Possible:
-    """Facts that no observation excludes, and which of them may matter."""
+    """Facts that no observation excludes, and which of them may make a candidate slower."""
 
     def __init__(self, encoding: Tabulated) -> None:
         self._encoding = encoding
@@ -76,14 +78,14 @@ class _Possible:
         self._counts = np.tile(np.array(counts), (shape.ports, 1))
         self._possible = np.ones(len(self._widths), dtype=bool)
         self._open = self._possible.copy()
-        self._seen = 0
+        self._n_excluded = 0
 
     def all_harm(self) -> None:
-        """Forget which facts were found harmless."""
+        """Forget which facts are harmless: another first mapping follows."""
         self._open = self._possible.copy()
 
     def harmful(self, profile: Profile, pulse: Callable[[], None]) -> list[Fact]:
-        """Some of the weakest facts that would make a candidate slower than this; empty: there is none."""
+        """Some of the weakest facts that would make a candidate slower than the profile; empty for none."""
         self._update()
         at = np.flatnonzero(self._open)
         at = at[profile.slower_somewhere(self._widths[at], self._counts[at])]
@@ -100,11 +102,11 @@ class _Possible:
         return []
 
     def _update(self) -> None:
-        for fact in self._encoding.excluded[self._seen :]:
+        for fact in self._encoding.excluded[self._n_excluded :]:
             stronger = (self._widths <= fact[0]) & (self._counts >= fact[1]).all(axis=1)
             self._possible &= ~stronger
         self._open &= self._possible
-        self._seen = len(self._encoding.excluded)
+        self._n_excluded = len(self._encoding.excluded)
 
     def _weaker(self, fact: Fact) -> npt.NDArray[np.bool_]:
         return (self._widths >= fact[0]) & (self._counts <= fact[1]).all(axis=1)
@@ -120,12 +122,14 @@ class _Possible:
                 return self._fact(best)
 
     def _lowered(self, fact: Fact, profile: Profile) -> Fact:
-        """The fact with as many ports and as few µops as still do harm."""
+        """The fact with more ports and fewer µops, as far as it stays harmful."""
         lowered: Fact | None = fact
         while lowered is not None:
             fact = lowered
-            weaker = one_weaker(self._encoding.formula.shape.ports, fact)
-            lowered = next((each for each in weaker if profile.slower(each) is not None), None)
+            weaker = weaker_facts(self._encoding.formula.shape.ports, fact)
+            lowered = next(
+                (weaker_fact for weaker_fact in weaker if profile.slower(weaker_fact) is not None), None
+            )
         return fact
 
     def _weakest(self, at: npt.NDArray[np.intp]) -> list[Fact]:
@@ -143,7 +147,7 @@ class _Possible:
 
 
 class _Missing:
-    """Facts that the candidate lacks; the table leaves nothing to be overlooked."""
+    """Facts that the candidate shall lack; the table states them completely."""
 
     def __init__(self, encoding: Tabulated) -> None:
         self._encoding = encoding

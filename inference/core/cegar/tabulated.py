@@ -1,4 +1,4 @@
-"""Measurements as clauses about how many µops of each scheme every port set confines.
+"""An encoding for few ports: clauses on how many µops of each scheme every port set confines.
 
 The closed form asks for the µops confined to a set of ports, for all sets (thesis §5.1.4). With few ports all
 sets can be listed, and two measurements of the same schemes then speak about the same counts:
@@ -7,7 +7,7 @@ sets can be listed, and two measurements of the same schemes then speak about th
   facts only the weakest are stated, each for all sets of c ports.
 - tp⁻¹(e) > low says of some set that the µops it confines take longer.
 
-Nothing is left to be found out from candidates, as in `closed_form`.
+Unlike `closed_form`, it needs no refinement by candidates.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from inference.core.cegar.shape import Candidate, Observation, Shape
 MOST_CELLS = 1_100
 """µops times port sets, up to which the table is the quicker way: 17 µops on 6 ports, 8 on 7."""
 
-MOST_FACTS = 50_000  # that may be asked for
+MOST_FACTS = 50_000
 
 
 class Tabulated:
-    """Which matrices explain the observations added; those excluded are not found again."""
+    """A solver for matrices that explain the observations added and are not excluded."""
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
@@ -49,22 +49,22 @@ class Tabulated:
         return len(shape.owners) << shape.ports <= MOST_CELLS and facts <= MOST_FACTS
 
     def add(self, observation: Observation) -> None:
-        """From now on the matrix explains this too."""
+        """Require the matrix to explain this observation."""
         for fact in weakest(self.formula.shape, observation, lambda n: math.ceil(observation.high * n)):
             self.forbid(fact)
         if observation.low is not None:
             self._confine(observation, observation.low)
 
     def exclude(self, candidate: Candidate) -> None:
-        """Do not find this matrix again."""
+        """Exclude this matrix from later answers."""
         self.formula.clause(*self.formula.differs(candidate))
 
     def find(self, *assumptions: Literal) -> Candidate | None:
-        """A matrix that explains everything added, None where there is none under the assumptions."""
+        """A matrix that explains all observations under the assumptions; None for none."""
         return self.formula.candidate() if self.formula.satisfiable(*assumptions) else None
 
     def forbid(self, fact: Fact) -> None:
-        """From now on the fact does not hold of the matrix."""
+        """Require that the fact does not hold of the matrix."""
         if not any(implies(fact, known) for known in self.excluded):
             self.excluded.append(fact)
             self._forbid(fact)
@@ -96,7 +96,6 @@ class Tabulated:
         return self._lacks[fact]
 
     def close(self) -> None:
-        """Let go of the solver."""
         self.formula.solver.close()
 
     def _forbid(self, fact: Fact, *unless: Literal) -> None:
@@ -104,7 +103,7 @@ class Tabulated:
             self.formula.clause(*unless, *(-count for count in self._counts(fact, ports)))
 
     def _counts(self, fact: Fact, ports: int) -> list[Literal]:
-        """Literals that together say that these ports confine as many µops as the fact says."""
+        """Literals whose conjunction says that these ports confine the fact's µops."""
         if ports == self._all_ports:
             return []
         formula = self.formula
@@ -115,7 +114,7 @@ class Tabulated:
         ]
 
     def _row_inside(self, row: int, ports: int) -> Literal:
-        """Whether a µop runs on no other ports than these, which are not all."""
+        """A literal for "the row has no other ports than these"; `ports` must not be all."""
         key = row, ports
         if key not in self._inside:
             outside = self._all_ports & ~ports
@@ -151,6 +150,6 @@ def _lightest(most: Sequence[int], weights: Sequence[int], least: int) -> Iterat
     """Counts up to `most` whose weights add up to `least`, and would not with one less."""
     for counts in itertools.product(*(range(n + 1) for n in most)):
         total = sum(n * weight for n, weight in zip(counts, weights, strict=True))
-        spare = min((weight for n, weight in zip(counts, weights, strict=True) if n), default=0)
-        if total >= least and (total - spare < least or not spare):
+        lightest = min((weight for n, weight in zip(counts, weights, strict=True) if n), default=0)
+        if total >= least and (total - lightest < least or not lightest):
             yield counts

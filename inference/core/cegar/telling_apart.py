@@ -1,11 +1,11 @@
-"""The experiment that decides between two candidates, and why there is none."""
+"""The choice of an experiment that distinguishes two candidates, or the reason why none does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 
-from inference.core.cegar.answers import AnsweredOnce
+from inference.core.cegar.answers import CachedMeasurer
 from inference.core.cegar.problem import Hidden
 from inference.core.cegar.readings import Readings
 from inference.core.cegar.settings import CegarSettings
@@ -15,17 +15,17 @@ from inference.core.identity import Distinction, distinguishing_experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 
-MOST_TRIES = 16  # experiments looked at where the smallest has been measured to no avail
-SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the first does not do
+MOST_TRIES = 16  # experiments tried after the smallest was measured without excluding a candidate
+SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the first finds none
 
 
 class ExperimentChooser:
-    """Chooses experiments within the settings' limits; `refused` are those that gave no usable number."""
+    """Chooses experiments within the settings' limits; `refused`: those without a usable measurement."""
 
     def __init__(
         self,
         settings: CegarSettings,
-        answers: AnsweredOnce,
+        answers: CachedMeasurer,
         readings: Readings,
         pulse: Callable[[], None],
     ) -> None:
@@ -38,35 +38,39 @@ class ExperimentChooser:
     def experiment(
         self, shape: Shape, first: Candidate, second: Candidate, known: Experiment | None
     ) -> Distinction | None:
-        """The smallest experiment that decides and may be asked; `known` is one that decides, if any."""
+        """The smallest admissible experiment that distinguishes two candidates; None for none.
+
+        `known`: one that does so, where the solver has found one.
+        """
         return self.between(shape.mapping(first), shape.mapping(second), known)
 
     def between(
         self, first: PortMapping, second: PortMapping, known: Experiment | None
     ) -> Distinction | None:
-        """The same for mappings.
+        """`experiment` for mappings.
 
-        Where the smallest experiment does not do, the smallest without one of its schemes, and so on."""
+        Where the smallest was measured already, the smallest without one of its schemes is tried, and so on.
+        """
         schemes = first.usage.keys() & second.usage.keys()
         waiting: list[Set[str]] = [schemes]
         for tried in range(MOST_TRIES):
             if tried == len(waiting):
                 return None
-            found = self._smallest(first, second, waiting[tried])
-            if found is None and not tried:
-                found = self._predicted(first, second, known)
-            if found is None:
+            distinction = self._smallest(first, second, waiting[tried])
+            if distinction is None and not tried:
+                distinction = self._predicted(first, second, known)
+            if distinction is None:
                 continue
-            if not self._answers.has(found.experiment):
+            if not self._answers.has(distinction.experiment):
                 return None
-            if not self._is_spent(found.experiment):
-                return found
-            fewer = [waiting[tried] - {scheme} for scheme in found.experiment.schemes]
-            waiting += [each for each in fewer if each not in waiting]
+            if not self._was_measured(distinction.experiment):
+                return distinction
+            fewer = [waiting[tried] - {scheme} for scheme in distinction.experiment.schemes]
+            waiting += [subset for subset in fewer if subset not in waiting]
         return None
 
-    def _is_spent(self, experiment: Experiment) -> bool:
-        """Whether it gave no usable number, or one that none of the mappings needs to explain."""
+    def _was_measured(self, experiment: Experiment) -> bool:
+        """Whether it was measured: without a usable result, or with one that is waived."""
         return experiment in self.refused or self._readings.cycles(experiment) is not None
 
     def _smallest(self, first: PortMapping, second: PortMapping, schemes: Set[str]) -> Distinction | None:
@@ -75,7 +79,7 @@ class ExperimentChooser:
         if mapping_is_two_level(first, second):
             limits = (settings.max_length,)
         for limit in dict.fromkeys(limits):
-            found = distinguishing_experiment(
+            distinction = distinguishing_experiment(
                 first,
                 second,
                 noise=settings.epsilon,
@@ -84,12 +88,12 @@ class ExperimentChooser:
                 schemes=sorted(schemes),
                 pulse=self._pulse,
             )
-            if found is not None:
-                return found
+            if distinction is not None:
+                return distinction
         return None
 
     def hidden(self, mapping: PortMapping, other: PortMapping) -> Hidden:
-        """Why nothing admissible tells the other mapping from the result."""
+        """Why no admissible experiment distinguishes the other mapping from the result."""
         noise, r_max = self._settings.epsilon, self._readings.r_max
 
         def tells(noise: float, r_max: float | None) -> Distinction | None:
@@ -101,8 +105,8 @@ class ExperimentChooser:
                 pulse=self._pulse,
             )
 
-        if (found := tells(noise, r_max)) is not None:
-            if self._readings.cycles(found.experiment) is not None:
+        if (distinction := tells(noise, r_max)) is not None:
+            if self._readings.cycles(distinction.experiment) is not None:
                 return Hidden.UNEXPLAINED
             return Hidden.UNMEASURED if self._settings.max_length is None else self._too_long(mapping, other)
         if r_max is not None and tells(noise, None):
@@ -140,9 +144,9 @@ def mapping_is_two_level(*mappings: PortMapping) -> bool:
 
 
 def port_filling(mapping: PortMapping) -> Experiment | None:
-    """As many instructions of one µop as there are ports for them, which take a cycle: nothing is quicker.
+    """An experiment that fills every port for one cycle, which is the highest possible rate.
 
-    Every port gets one of the scheme that could evade it best. None where no scheme has one µop.
+    Each port gets an instruction of the one-µop scheme with the most ports. None where no scheme has one µop.
     """
     single = {scheme: uops[0][0] for scheme, uops in mapping.usage.items() if sum(n for _, n in uops) == 1}
     chosen = [

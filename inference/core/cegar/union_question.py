@@ -1,10 +1,10 @@
-"""Another two-level mapping that measuring could tell from a given one, as one Boolean question.
+"""The search for a second two-level mapping that an experiment distinguishes, as one Boolean question.
 
 Let f(T) be the number of ports that the schemes T have together. An experiment that tells two mappings apart
 exists exactly when for some T the cycles per instruction max(1/f(T), 1/R_max) differ by more than 2ε: where
 f₁(T) > f₂(T), a base of the polymatroid f₁ on T takes one cycle for f₁(T) instructions under the first
-mapping, and under the second at least f₁(T) / f₂(T) (see `inference.core.identity.distinguishing`). So "for
-some T" is all that is asked; the experiment itself needs no variables, and no bound on its length.
+mapping, and under the second at least f₁(T) / f₂(T) (see `inference.core.identity.distinguishing`). So the
+question is only "for some T"; the experiment needs neither variables nor a bound on its length.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inference.core.experiment import Experiment
 
 
 class UnionQuestion:
-    """Asks for a second mapping; small sets T first, so that experiments stay short (§4.3)."""
+    """Finds a second mapping; small sets T are tried first, so that experiments stay short (§4.3)."""
 
     def __init__(self, encoding: ClosedForm) -> None:
         self._encoding = encoding
@@ -37,18 +37,18 @@ class UnionQuestion:
         ]
         self._second_sizes = self._sizes(self._second)
         self._small = self._at_most(self._chosen)
-        self._asked: tuple[Candidate, Literal] | None = None
+        self._query: tuple[Candidate, Literal] | None = None
         self._size = 1
 
-    def other(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
-        """A matrix that explains all observations and can be told from the first, or None: there is none."""
-        if self._asked is None or self._asked[0] != first:
-            self._asked, self._size = (first, self._ask(first)), 1
+    def find_second(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
+        """A matrix that explains all observations and can be distinguished from the first; None for none."""
+        if self._query is None or self._query[0] != first:
+            self._query, self._size = (first, self._ask(first)), 1
         for size in range(self._size, len(self._small) + 1):
             self._size = size
-            found = self._encoding.find(self._asked[1], self._small[size - 1])
-            if found is not None:
-                return found, None
+            candidate = self._encoding.find(self._query[1], self._small[size - 1])
+            if candidate is not None:
+                return candidate, None
         return None
 
     def _ask(self, first: Candidate) -> Literal:
@@ -59,7 +59,7 @@ class UnionQuestion:
             for port in range(shape.ports)
         ]
         sizes = self._sizes(union)
-        asked = formula.literal()
+        query = formula.literal()
         choices = []
         for size in range(1, shape.ports + 1):
             for other, most in ((self._fewer(size), False), (self._more(size), True)):
@@ -68,8 +68,8 @@ class UnionQuestion:
                     choices.append(choice)
                     formula.clause(-choice, sizes[most][size - 1])
                     formula.clause(-choice, self._second_sizes[not most][other - 1])
-        formula.clause(-asked, *choices)
-        return asked
+        formula.clause(-query, *choices)
+        return query
 
     def _rate(self, size: int) -> Fraction:
         return max(Fraction(1, size), self._formula.shape.floor)
@@ -87,7 +87,7 @@ class UnionQuestion:
         return min(faster, default=None)
 
     def _sizes(self, literals: Sequence[Literal]) -> tuple[list[Literal], list[Literal]]:
-        """([at least 1, 2, … of them], [at most 1, 2, … of them])."""
+        """Literals for ([at least 1, 2, … of the literals], [at most 1, 2, …])."""
         formula = self._formula
         least = [formula.literal() for _ in literals]
         for k, literal in enumerate(least):

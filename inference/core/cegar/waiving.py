@@ -1,12 +1,11 @@
-"""Which measurements to leave unexplained where no mapping explains all of them.
+"""The measurements to leave unexplained where no mapping explains all of them.
 
-Ports are a lower bound on the time: a core never beats it, but misses it a little wherever it chose the ports
-of its µops unluckily. So what a measurement says falls into claims of different weight: a mapping takes no
-longer; not much less; only a little less; not less at all. Of the claims that contradict one another, those
-that weigh least together are waived.
+Ports bound times from below; a core exceeds the bound where it chooses the ports of its µops badly. So a
+measurement consists of claims of different weight: the predicted time is no longer; not much shorter; only a
+little shorter; not shorter at all. Of contradicting claims, those with the least total weight are waived.
 
-A local search finds them. Where they are few, implicit hitting sets prove it: a minimal clash is sought, the
-claims that hit all clashes so far at the least weight are waived, until no clash is left.
+A local search finds them. Where they are few, implicit hitting sets prove that none weigh less: minimal
+clashes are collected, and the lightest claims that hit all of them are waived, until no clash is left.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from inference.core.cegar.clashing import contradicting, impossible, minimal
+from inference.core.cegar.clashing import contradicting_literals, impossible_shape_error, minimize_clash
 from inference.core.cegar.closed_form import ClosedForm
 from inference.core.cegar.descent import Bound, Descent
 from inference.core.cegar.formula import Formula, Literal
@@ -28,11 +27,11 @@ from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.experiment import Experiment
 
 FEW = 5  # claims waived, up to which it is proven that no fewer will do
-CLASHES = 30  # that a proof may take
+CLASHES = 30  # at most in a proof
 
 
 class Claim(Enum):
-    """What a measurement says of the time that a mapping predicts: (share of it that may be lost, weight)."""
+    """A bound on the time that a mapping predicts: (share of the measured time that may be lost, weight)."""
 
     NOT_LONGER = None, 100
     NOT_LESS = Fraction(0), 1
@@ -46,16 +45,16 @@ class Claim(Enum):
 
 
 LESS = tuple(claim for claim in Claim if claim.waste is not None)
-"""Those of the least time, the strictest first."""
+"""Claims on the least time, the strictest first."""
 
 ALONE = 5
-"""How many times heavier claims are of a scheme measured alone: all others are read by these."""
+"""Factor on the weight of a scheme measured alone: the other measurements are interpreted by these."""
 
 Waived = frozenset[tuple[Experiment, Claim]]
 
 
-def without(observation: Observation, waived: Set[tuple[Experiment, Claim]]) -> Observation | None:
-    """What is left of an observation; None for nothing."""
+def without_waived(observation: Observation, waived: Set[tuple[Experiment, Claim]]) -> Observation | None:
+    """The observation without the waived claims; None where nothing is left."""
     experiment = observation.experiment
     least = (_less(observation, claim) for claim in LESS if (experiment, claim) not in waived)
     low = next(least, None)
@@ -85,24 +84,28 @@ def least_waiver(
     pulse: Callable[[], None],
     most: int | None = None,
 ) -> Waiver:
-    """What to waive so that a mapping of this shape explains the rest, weighing no more than `most`.
+    """The lightest claims to waive so that a mapping of this shape explains the rest.
 
-    Raises `InvalidInputError` where no measurement is needed for a contradiction.
+    Args:
+        most: Largest weight that may be waived; None for any.
+
+    Raises:
+        InvalidInputError: The shape has no mapping even without measurements.
     """
-    found = left_by(observations, [*descended(shape, observations, seed, pulse)][-1])
-    if found.waived is not None and len(found.waived) > FEW:
-        return found if most is None or found.weight <= most else replace(found, waived=None)
+    waiver = waiver_for(observations, [*local_search_candidates(shape, observations, seed, pulse)][-1])
+    if waiver.waived is not None and len(waiver.waived) > FEW:
+        return waiver if most is None or waiver.weight <= most else replace(waiver, waived=None)
     search = _Proof(Formula(shape, seed, limit, pulse), observations, pulse)
     try:
-        return search.least(most) or found
+        return search.least(most) or waiver
     finally:
         search.close()
 
 
-def descended(
+def local_search_candidates(
     shape: Shape, observations: Sequence[Observation], seed: int, pulse: Callable[[], None]
 ) -> Iterator[Candidate]:
-    """Matrices that a local search finds, the best one last; see `Descent.improvements`."""
+    """Matrices of a local search, each at least as good as the one before; see `Descent.improvements`."""
     bounds = [
         Bound(
             k,
@@ -116,8 +119,8 @@ def descended(
     return Descent(shape, observations, bounds, seed).improvements(pulse)
 
 
-def left_by(observations: Iterable[Observation], candidate: Candidate) -> Waiver:
-    """What a matrix leaves unexplained."""
+def waiver_for(observations: Iterable[Observation], candidate: Candidate) -> Waiver:
+    """The claims that a matrix violates, as a waiver."""
     broken = frozenset(
         (observation.experiment, claim)
         for observation in observations
@@ -140,25 +143,27 @@ class _Proof:
         self._encoding = ClosedForm(formula)
         self.close = self._encoding.close
         self._claims: dict[Literal, tuple[Experiment, Claim]] = {}
-        self._says: dict[Literal, Observation] = {}
+        self._observations: dict[Literal, Observation] = {}
         for observation in observations:
             for claim, alone in _claims(observation):
                 literal = formula.literal()
                 self._claims[literal] = observation.experiment, claim
-                self._says[literal] = alone
+                self._observations[literal] = alone
                 self._encoding.add(alone, -literal)
 
     def least(self, most: int | None) -> Waiver | None:
-        """See `least_waiver`; None where it takes too many clashes."""
+        """See `least_waiver`; None where it takes more than `CLASHES` clashes."""
         clashes: list[frozenset[Literal]] = []
         waived: frozenset[Literal] = frozenset()
         while (weight := sum(map(self._weight, waived))) <= (weight if most is None else most):
-            clash = contradicting(self._encoding, self._says, self._says.keys() - waived)
+            clash = contradicting_literals(
+                self._encoding, self._observations, self._observations.keys() - waived
+            )
             if clash is None:
                 return Waiver(self._named(waived), weight, self._experiments(clashes))
-            clash = minimal(self._encoding, self._says, clash)
+            clash = minimize_clash(self._encoding, self._observations, clash)
             if not clash and most is None:
-                raise impossible(self._encoding.formula.shape)
+                raise impossible_shape_error(self._encoding.formula.shape)
             if not clash:
                 break
             clashes.append(frozenset(clash))
@@ -169,16 +174,16 @@ class _Proof:
         return Waiver(None, weight, self._experiments(clashes))
 
     def _named(self, literals: Iterable[Literal]) -> Waived:
-        return frozenset(self._claims[each] for each in literals)
+        return frozenset(self._claims[literal] for literal in literals)
 
     def _experiments(self, clashes: Iterable[Iterable[Literal]]) -> frozenset[Experiment]:
-        return frozenset(self._claims[each][0] for clash in clashes for each in clash)
+        return frozenset(self._claims[literal][0] for clash in clashes for literal in clash)
 
     def _weight(self, literal: Literal) -> int:
         return _weight(*self._claims[literal])
 
     def _lightest(self, clashes: Sequence[Set[Literal]]) -> frozenset[Literal]:
-        """The lightest claims of which every clash has one: a small integer program."""
+        """The lightest set of claims that hits every clash, by a small integer program."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, and seldom needed
 
         literals = sorted(set().union(*clashes))
@@ -193,7 +198,7 @@ class _Proof:
 
 
 def _claims(observation: Observation) -> Iterator[tuple[Claim, Observation]]:
-    """What an observation says, one claim at a time."""
+    """The claims of an observation, each as an observation of its own."""
     yield Claim.NOT_LONGER, replace(observation, low=None)
     if observation.low is not None:
         for claim in LESS:
@@ -206,7 +211,7 @@ def _less(observation: Observation, claim: Claim) -> Fraction | None:
     return None if observation.low is None else observation.low * (1 - claim.waste)
 
 
-def reduced(observations: Iterable[Observation], waived: Waived) -> list[Observation]:
-    """The observations as far as they are to be explained."""
-    left = (without(observation, waived) for observation in observations)
+def reduce_observations(observations: Iterable[Observation], waived: Waived) -> list[Observation]:
+    """The observations without the waived claims."""
+    left = (without_waived(observation, waived) for observation in observations)
     return [observation for observation in left if observation is not None]

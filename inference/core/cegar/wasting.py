@@ -1,8 +1,8 @@
-"""What experiments may waste, and which of several mappings the core's scheduler explains best.
+"""The time that a core's scheduler wastes, and the choice among mappings by it.
 
-Where a scheduler wastes, ports alone do not tell mappings apart: each explains the measurements with a waste
-of its own. So experiments that show schedulers are measured, a scheduler is inferred under each mapping, and
-the mapping counts whose simulated times are nearest to the measured ones.
+Where a scheduler wastes time, ports alone do not distinguish mappings: each explains the measurements with
+its own waste. So experiments that reveal schedulers are measured, a scheduler is inferred under each mapping,
+and the mapping is chosen whose simulated times are nearest to the measured ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
-from inference.core.cegar.alternatives import Settled
+from inference.core.cegar.alternatives import SettledMapping
 from inference.core.cegar.problem import Alternative, Hidden
 from inference.core.cegar.search import CegarSearch
 from inference.core.experiment import Experiment
@@ -21,25 +21,26 @@ from inference.core.throughput import inverse_throughput
 from inference.core.waste import SchedulerFit, WasteSource, disjoint_units, few_policies, wasteful_times
 
 _MOST_CANDIDATES = 12
-"""Mappings for which a scheduler is inferred beside the one at hand: about a second each."""
+"""Further mappings for which a scheduler is inferred; each takes about a second."""
 _CLEARLY = 0.1
-"""Share of the error by which simulated times have to be nearer to measured ones."""
+"""Share by which a mapping must lower the simulation's error to be chosen."""
 
 
-class Wasting:
-    """Of a search on a core with a scheduler."""
+class SchedulerWaste:
+    """Waste by the scheduler in one search; `source` infers and simulates the scheduler."""
 
     def __init__(self, search: CegarSearch, source: WasteSource) -> None:
         self._search = search
         self._source = source
-        self._telling: dict[Experiment, float] = {}
+        self._scheduler_cycles: dict[Experiment, float] = {}
         self._fits: dict[str, SchedulerFit] = {}
         self._preferred: list[PortMapping] = []  # in an earlier round
 
     def allow(self, mapping: PortMapping | None) -> bool:
-        """Let experiments waste what the core's code, and its scheduler under a mapping, explain.
+        """Allow each experiment the waste that its code, and the scheduler under `mapping`, explain.
 
-        Whether a share of what was measured changes by that.
+        Returns:
+            Whether the share of any measured experiment changed.
         """
         readings, pace, deadline = self._search.readings, self._search.pace, self._search.deadline
         measured = readings.measured
@@ -55,8 +56,8 @@ class Wasting:
         def share(experiment: Experiment) -> float:
             cycles = readings.cycles(experiment) or 1.0
             if cycles <= least(experiment) + self._search.settings.epsilon * experiment.length:
-                return 1.0  # its registers or its bytes take as long: it says nothing of ports
-            if mapping is None or deadline.is_over or not mapping.usage.keys() >= {*experiment.schemes}:
+                return 1.0  # registers or code bytes already take as long: it says nothing about ports
+            if mapping is None or deadline.is_expired or not mapping.usage.keys() >= {*experiment.schemes}:
                 return 0.0
             times = wasteful_times({experiment: cycles}, mapping, simulated, known, pace.pulse)
             needed = inverse_throughput(mapping, experiment)
@@ -65,20 +66,21 @@ class Wasting:
         readings.least_cycles = least
         return readings.allow_waste(share)
 
-    def preferring(self, settled: Settled) -> Settled:
-        """With the mapping that the core's scheduler explains best, the settled one among the alternatives.
+    def prefer_by_scheduler(self, settled: SettledMapping) -> SettledMapping:
+        """The result with the mapping that the scheduler explains best; the former one becomes an
+        alternative.
 
-        Candidates are the alternatives and mappings nearby, then those near the best so far.
+        Candidates are the alternatives and mappings near the result, then those near the best so far.
         """
         self._measure(settled.mapping)
-        if not self._telling:
+        if not self._scheduler_cycles:
             return settled
         best, least = settled.mapping, self._error(settled.mapping)
         enough = (1 - _CLEARLY) * least
         tried = {self._compared_uops(best)}
         alternatives = [alternative.mapping for alternative in settled.listed]
         waiting = [*self._preferred, *_nearby(best), *alternatives]
-        while waiting and len(tried) <= _MOST_CANDIDATES and self._goes_on():
+        while waiting and len(tried) <= _MOST_CANDIDATES and self._has_time():
             mapping = waiting.pop(0)
             if (uops := self._compared_uops(mapping)) in tried:
                 continue
@@ -89,20 +91,20 @@ class Wasting:
         if least > enough:
             return settled
         self._preferred = [best]
-        return _led_by(settled, best)
+        return _with_mapping_first(settled, best)
 
     @property
     def has_chosen(self) -> bool:
-        """Whether a scheduler decided between mappings before: then none is the only one by its ports."""
+        """Whether a scheduler has decided between mappings: by ports alone, the result is not unique then."""
         return bool(self._preferred)
 
     def _compared_uops(self, mapping: PortMapping) -> tuple[Uops, ...]:
-        """What a mapping says of the schemes by which mappings are compared."""
-        schemes = {scheme for experiment in self._telling for scheme in experiment.schemes}
+        """The mapping's µops of the schemes by which mappings are compared."""
+        schemes = {scheme for experiment in self._scheduler_cycles for scheme in experiment.schemes}
         return tuple(mapping.usage[scheme] for scheme in sorted(schemes))
 
     def _measure(self, mapping: PortMapping) -> None:
-        """Measure what shows schedulers under a mapping; none of it is to be explained by ports alone."""
+        """Measure experiments that reveal schedulers under a mapping; ports need not explain them."""
         answers, most = self._search.answers, self._search.settings.max_length
         experiments = [
             experiment
@@ -111,28 +113,28 @@ class Wasting:
         ]
         for measured in answers.measure(experiments):
             if measured.usable and measured.cycles is not None:
-                self._telling[measured.experiment] = measured.cycles
+                self._scheduler_cycles[measured.experiment] = measured.cycles
 
     def _error(self, mapping: PortMapping) -> float:
         return self._fit(mapping).error
 
     def _fit(self, mapping: PortMapping) -> SchedulerFit:
-        """The scheduler under a mapping, inferred once from what shows it."""
-        key = f"{mapping.digest} {len(self._telling)}"
+        """The scheduler under a mapping, cached by the mapping and the number of experiments."""
+        key = f"{mapping.digest} {len(self._scheduler_cycles)}"
         if key not in self._fits:
-            measured = self._telling or self._search.readings.measured
-            self._fits[key] = self._source.fit(mapping, measured, few_policies(self._goes_on))
+            measured = self._scheduler_cycles or self._search.readings.measured
+            self._fits[key] = self._source.fit(mapping, measured, few_policies(self._has_time))
         return self._fits[key]
 
-    def _goes_on(self) -> bool:
+    def _has_time(self) -> bool:
         self._search.pace.pulse()
-        return not self._search.deadline.is_over
+        return not self._search.deadline.is_expired
 
 
 def _nearby(mapping: PortMapping) -> Iterator[PortMapping]:
-    """Mappings with two units moved apart, and with a scheme in a unit of a port more or less.
+    """Mappings with two units on disjoint ports, or a scheme in a unit of one port more or less.
 
-    Of many ports, noise hides one.
+    With many ports, noise hides a single one.
     """
     users = Counter(mask for uops in mapping.usage.values() for mask, _ in uops)
     for moved, instead in disjoint_units(sorted(users, key=lambda mask: (-users[mask], mask))):
@@ -144,7 +146,7 @@ def _nearby(mapping: PortMapping) -> Iterator[PortMapping]:
 
 
 def _exchanged(mapping: PortMapping, schemes: Iterable[str], mask: int, instead: int) -> PortMapping:
-    """Some schemes with other ports in place of these."""
+    """The mapping with the port set `instead` in place of `mask` for some schemes."""
     changed = {
         scheme: uops_of((instead if own == mask else own, count) for own, count in mapping.usage[scheme])
         for scheme in schemes
@@ -152,8 +154,8 @@ def _exchanged(mapping: PortMapping, schemes: Iterable[str], mask: int, instead:
     return replace(mapping, usage={**mapping.usage, **changed})
 
 
-def _led_by(settled: Settled, mapping: PortMapping) -> Settled:
-    """With this mapping in front, and the one that was there among the alternatives."""
+def _with_mapping_first(settled: SettledMapping, mapping: PortMapping) -> SettledMapping:
+    """The result with this mapping; the former one joins the alternatives."""
     alternatives: Mapping[str, tuple[PortMapping, Hidden]] = {
         alternative.mapping.digest: (alternative.mapping, alternative.hidden)
         for alternative in settled.listed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.cegar.alternatives import Alternatives, matched
+from inference.core.cegar.alternatives import Alternatives, match_ports
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
 
@@ -18,7 +18,7 @@ ADD_ON_LOAD = mapping(add=0b011001, load=0b000011, store=0b000010, shift=0b00010
 
 
 def test_alternatives_blame_no_scheme_that_another_one_explains() -> None:
-    found = list(matched(RESULT, [ADD_ON_SHIFT, ADD_ON_LOAD], lambda: None))
+    found = list(match_ports(RESULT, [ADD_ON_SHIFT, ADD_ON_LOAD], lambda: None))
     assert [differing for _, differing in found] == [("add",), ("add",)]
     for (named, _), other in zip(found, [ADD_ON_SHIFT, ADD_ON_LOAD], strict=True):
         assert same_up_to_renaming(named, other)

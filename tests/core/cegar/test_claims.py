@@ -106,7 +106,7 @@ def test_when_time_is_up_the_best_mapping_is_the_result() -> None:
 
 
 def test_progress_says_what_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cegar_search, "TELL_EVERY", 0.0)
+    monkeypatch.setattr(cegar_search, "REPORT_INTERVAL", 0.0)
     listener = Listener()
     found_on(SimulatedProcessor(WIDE), WIDE, listener)
     texts = {event.text for event in listener.events if event.kind == "log" and "s left" in event.text}

@@ -22,7 +22,7 @@ from inference.core.cegar import (
     infer,
     solving,
 )
-from inference.core.cegar.answers import AnsweredOnce
+from inference.core.cegar.answers import CachedMeasurer
 from inference.core.cegar.deciding import Decider
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
@@ -188,7 +188,7 @@ def test_seconds_are_those_of_all_attempts() -> None:
 
 def test_where_another_solver_asks_anew_the_story_goes_on() -> None:
     first, second, third = (Measured(Experiment.of([scheme]), 1.0) for scheme in "abc")
-    answers = AnsweredOnce(RecordedMeasurer([first, second, third]), [first, second], lambda: None)
+    answers = CachedMeasurer(RecordedMeasurer([first, second, third]), [first, second], lambda: None)
     answers.measure([first.experiment])
     assert answers.replaying
     answers.measure([third.experiment])

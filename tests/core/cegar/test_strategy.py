@@ -27,7 +27,7 @@ def test_six_blocking_instructions_are_too_few_for_the_processor_of_appendix_e1(
     assert found is not None
     for experiment in strategy:
         assert inverse_throughput(found.first, experiment) == inverse_throughput(found.second, experiment)
-    assert found.told_by.first != found.told_by.second
+    assert found.distinction.first != found.distinction.second
 
 
 def test_the_wrong_conclusion_of_appendix_e1_is_one_that_six_blocking_instructions_allow() -> None:
@@ -53,7 +53,7 @@ def test_pairs_do_not_show_what_three_schemes_share() -> None:
     strategy = [*mixes("a", "b"), *mixes("a", "c"), *mixes("b", "c")]
     found = blind_spot(strategy, ports=4, uops={"a": 1, "b": 1, "c": 1})
     assert found is not None
-    assert len(found.told_by.experiment.schemes) == 3
+    assert len(found.distinction.experiment.schemes) == 3
 
 
 def test_one_of_each_does_not_determine_two_schemes_and_more_of_each_does() -> None:

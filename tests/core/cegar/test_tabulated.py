@@ -79,8 +79,8 @@ def test_a_second_mapping_is_found_exactly_where_there_is_one(
     for observation in observations:
         lazy.add(observation)
     answers = [
-        TableQuestion(encoding, lambda: None).other(truth),
-        FactQuestion(lazy, lambda: None).other(truth),
+        TableQuestion(encoding, lambda: None).find_second(truth),
+        FactQuestion(lazy, lambda: None).find_second(truth),
     ]
     first = Profile(SHAPE, facts_of(SHAPE, truth))
     others = [one for one in MATRICES if all(each.holds(one) for each in observations)]
@@ -104,9 +104,9 @@ def test_what_the_solver_found_impossible_is_not_asked_again() -> None:
     truth = (0b111, 0b011, 0b100)
     encoding = table(observed(truth, EXPERIMENTS))
     question = TableQuestion(encoding, lambda: None)
-    assert question.other(truth) is None
+    assert question.find_second(truth) is None
     stated = len(encoding.excluded)
-    assert question.other(truth) is None
+    assert question.find_second(truth) is None
     assert len(encoding.excluded) == stated
 
 
@@ -128,4 +128,4 @@ def test_nothing_is_faster_than_a_mapping_that_is_all_there_is() -> None:
             return False
 
     question = FasterQuestion(encoding, Nothing(), lambda: None)
-    assert question.other(Profile(SHAPE, facts_of(SHAPE, truth))) is None
+    assert question.find_second(Profile(SHAPE, facts_of(SHAPE, truth))) is None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inference.core.cegar import CegarProblem, CegarSettings, infer
 from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Observation, Shape
-from inference.core.cegar.waiving import ALONE, least_waiver, reduced
+from inference.core.cegar.waiving import ALONE, least_waiver, reduce_observations
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
@@ -73,7 +73,7 @@ def test_no_mapping_leaves_less_unexplained(cycles: list[float]) -> None:
     waiver = least_waiver(shape, seen, 1, 0, lambda: None)
     assert waiver.weight == least
     assert waiver.waived is not None
-    left = reduced(seen, waiver.waived)
+    left = reduce_observations(seen, waiver.waived)
     assert any(all(each.holds(candidate) for each in left) for candidate in candidates)
     if least:
         assert least_waiver(shape, seen, 1, 0, lambda: None, least - 1).waived is None

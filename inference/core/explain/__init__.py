@@ -1,16 +1,18 @@
 """Explainable inference: port mappings in which every µop has its witnesses (thesis ch. 6, ASPLOS 2024).
 
-`infer` runs it. Schemes of one µop are found, then which of them use the same ports; one for each port set
-becomes its *blocking instruction*. Another algorithm, passed in, says which ports these are. Then every
-scheme runs beside floods of each of them: whatever is delayed cannot evade those ports.
+`infer` runs it. It finds the schemes of one µop, and which of them use the same ports; one scheme of each
+port set becomes its *blocking instruction*. Another algorithm, passed in, finds their ports. Then every
+scheme is measured beside floods of each blocking instruction: a µop that delays a flood cannot evade its
+ports.
 
 - `alone`: stages 1 and 2; `counting`: numbers of µops; `classes`, `composite`: stage 3
-- `units`, `soundness`, `ports`: stages 4 and 5; `blockers`: what these find; `improper`: µops that no scheme
-  has alone
-- `flooding`: blocking experiments; `surplus`: the formulas behind them; `judging`, `wasting`: what they prove
-- `known`, `remaining`, `concluding`: stage 6, its runs and majorities, the result; `problem`: all values
+- `units`, `soundness`, `ports`: stages 4 and 5; `blockers`: their results; `improper`: µops that no scheme
+has
+  alone
+- `flooding`: blocking experiments; `surplus`: their formulas; `judging`, `wasting`: verdicts from them
+- `known`, `remaining`, `concluding`: stage 6, its runs and majorities, the result; `problem`: the values
 - `regularity`: patterns of §6.3.5 in a result
-- `context`, `sampling`: samples and what is known; `telling`, `events`: the story, told once
+- `context`, `sampling`: the state of a search and its samples; `telling`, `events`: what it reports
 """
 
 from inference.core.explain.algorithm import infer
@@ -24,9 +26,9 @@ from inference.core.explain.problem import (
     ExplainResult,
     NotCharacterised,
     SchemeFate,
-    Seen,
     VerdictFact,
     Witness,
+    WitnessOutcome,
 )
 from inference.core.explain.settings import ExplainSettings
 
@@ -43,8 +45,8 @@ __all__ = [
     "ExplainSettings",
     "NotCharacterised",
     "SchemeFate",
-    "Seen",
     "VerdictFact",
     "Witness",
+    "WitnessOutcome",
     "infer",
 ]

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.core.bottleneck import measure_bottleneck, reached_width, recorded_bottleneck
+from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck, width_if_reached
 from inference.core.errors import InsufficientDataError
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.blockers import blockers_of, class_table
 from inference.core.explain.blocking_question import BlockingAnswer, BlockingSolver
-from inference.core.explain.checkpoint import told_before
+from inference.core.explain.checkpoint import previous_progress
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
-from inference.core.explain.concluding import concluded, nothing_characterised
+from inference.core.explain.concluding import build_result, no_result_text
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.events import BottleneckFound
-from inference.core.explain.joint_rate import joint_rate, limited
-from inference.core.explain.known import ByCounters, ByTime
+from inference.core.explain.events import BottleneckEvent
+from inference.core.explain.joint_rate import joint_rate, with_r_max
+from inference.core.explain.known import BlockersByCounters, BlockersByTime
 from inference.core.explain.ports import PortSolver
 from inference.core.explain.problem import ExplainProblem, ExplainResult, SchemeFate
 from inference.core.explain.remaining import Conclusion, Remaining
 from inference.core.explain.sampling import MeasurementSampler, Medians
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
-from inference.core.explain.telling import ExplainTeller, Quiet
+from inference.core.explain.telling import ExplainReporter, QuietReporter
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 
@@ -35,19 +35,30 @@ def infer(
     resume: Checkpoint | None,
     solver: BlockingSolver,
 ) -> ExplainResult:
-    """The port mapping of the schemes, each µop with its witnesses, and why the others have none.
+    """Infer µops with witnesses for as many schemes as possible, and reasons for the others.
 
-    The answer depends on the problem, the measurer's answers and the seed alone, also when the search was
-    interrupted: it is deterministic, and asks the measurer everything again. Raises `InsufficientDataError`
-    where no blocking instruction is found or no scheme could be characterised, `InvalidInputError` for a
-    checkpoint of another search, and lets `InterruptedRunError` from the reporter through.
+    The result depends only on the problem, the measurer's answers and the seed, also after an interruption:
+    the search is deterministic, and a resumed one asks the measurer for everything again.
+
+    Args:
+        problem: Schemes, settings, and what is known of the schemes beforehand.
+        measurer: Measures experiments, or offers recorded ones.
+        reporter: Receives events and checkpoints, and may interrupt the search.
+        seed: Of the solver.
+        resume: A checkpoint of the same search; None to start one.
+        solver: Finds the ports of the blocking instructions.
+
+    Raises:
+        InsufficientDataError: There is no blocking instruction, or no scheme could be characterised.
+        InvalidInputError: The checkpoint belongs to another search.
+        InterruptedRunError: From the reporter.
     """
     pace = PacedReporter(reporter)
     if problem.settings.seconds is not None:
         pace.limit(problem.settings.seconds)
-    teller = ExplainTeller(pace, problem, seed, *told_before(problem, seed, resume))
+    progress = ExplainReporter(pace, problem, seed, *previous_progress(problem, seed, resume))
     sampler = MeasurementSampler(measurer, pace, problem.settings.samples_at_most)
-    return _Search(ExplainContext(problem, sampler, teller), seed, solver).run()
+    return _Search(ExplainContext(problem, sampler, progress), seed, solver).run()
 
 
 class _Search:
@@ -60,67 +71,69 @@ class _Search:
 
     def run(self) -> ExplainResult:
         context = self.context
-        context.teller.enter("alone")
+        context.reporter.enter_stage("alone")
         measure_alone(context)
-        context.teller.funnel("alone", len(context.left))
-        context.teller.enter("candidates")
+        context.reporter.funnel("alone", len(context.left))
+        context.reporter.enter_stage("candidates")
         find_candidates(context)
-        context.teller.funnel("candidates", len(context.left))
+        context.reporter.funnel("candidates", len(context.left))
         if not context.widths:
             raise InsufficientDataError(
                 "none of the schemes can be a single µop: there is nothing to block with"
             )
         counting = context.settings.evidence == PORT_COUNTERS
         conclusion = self._by_counters() if counting else self._by_time()
-        result = concluded(context, conclusion, self.r_max, context.teller.seconds())
+        result = build_result(context, conclusion, self.r_max, context.reporter.seconds())
         if not result.outcomes[SchemeFate.CHARACTERISED]:
-            raise InsufficientDataError(nothing_characterised(result))
+            raise InsufficientDataError(no_result_text(result))
         return result
 
     def _by_counters(self) -> Conclusion:
         context = self.context
-        context.teller.enter("classes")
+        context.reporter.enter_stage("classes")
         classes, ports = classes_by_counters(context)
         if not classes:
             raise InsufficientDataError("no counters of the ports: choose evidence=cycles")
-        context.teller.classes(classes, ports)
-        context.teller.funnel("classes", len(context.left))
-        self._find_bottleneck([each.blocker for each in classes])
-        context.teller.enter("blocking")
-        context.teller.funnel("blocking", len(context.left))
-        context.teller.enter("remaining")
-        return Remaining(context, ByCounters(classes, ports), self.r_max).run()
+        context.reporter.classes(classes, ports)
+        context.reporter.funnel("classes", len(context.left))
+        self._find_bottleneck([blocking_class.blocker for blocking_class in classes])
+        context.reporter.enter_stage("blocking")
+        context.reporter.funnel("blocking", len(context.left))
+        context.reporter.enter_stage("remaining")
+        return Remaining(context, BlockersByCounters(classes, ports), self.r_max).run()
 
     def _by_time(self) -> Conclusion:
         context = self.context
-        context.teller.enter("classes")
+        context.reporter.enter_stage("classes")
         classes = classes_by_time(context)
-        context.teller.classes(class_table(classes, (), None, context.widths), ())
-        context.teller.funnel("classes", len(context.left))
+        context.reporter.classes(class_table(classes, (), None, context.widths), ())
+        context.reporter.funnel("classes", len(context.left))
         self._find_bottleneck([members[0] for members in classes])
-        context.teller.enter("blocking")
+        context.reporter.enter_stage("blocking")
         if context.counts_from == THROUGHPUT:
             classes = single_classes(context, classes, self.r_max)
         solver = PortSolver(context, self.solver, self.seed, self.r_max)
         classes, answer = solver.solve(classes)
         rate = joint_rate(context, answer.mapping, self.r_max, self.highest)
         if context.settings.r_max is None and rate is not None:
-            context.teller.log(f"bottleneck: {rate:g} instructions per cycle, with all ports in use")
-            context.teller.tell(BottleneckFound(rate))
-            self.r_max, answer = rate, limited(answer, rate)
+            context.reporter.log(f"bottleneck: {rate:g} instructions per cycle, with all ports in use")
+            context.reporter.emit(BottleneckEvent(rate))
+            self.r_max, answer = rate, with_r_max(answer, rate)
             solver = PortSolver(context, self.solver, self.seed, self.r_max)
-        self._told(classes, answer)
-        context.teller.funnel("blocking", len(context.left))
-        context.teller.enter("remaining")
-        return Remaining(context, ByTime(context, solver, classes, answer, self.r_max), self.r_max).run()
+        self._report_blocking(classes, answer)
+        context.reporter.funnel("blocking", len(context.left))
+        context.reporter.enter_stage("remaining")
+        return Remaining(
+            context, BlockersByTime(context, solver, classes, answer, self.r_max), self.r_max
+        ).run()
 
-    def _told(self, classes: Sequence[list[str]], answer: BlockingAnswer) -> None:
+    def _report_blocking(self, classes: Sequence[list[str]], answer: BlockingAnswer) -> None:
         context = self.context
         table = class_table(classes, (), answer.mapping, context.widths)
-        context.teller.classes(table, answer.mapping.ports)
-        context.teller.log(f"{len(classes)} blocking instructions: {answer.verdict}")
-        for each in answer.unexplained:
-            context.teller.log(f"left unexplained: {each}", "warning")
+        context.reporter.classes(table, answer.mapping.ports)
+        context.reporter.log(f"{len(classes)} blocking instructions: {answer.verdict}")
+        for experiment in answer.unexplained:
+            context.reporter.log(f"left unexplained: {experiment}", "warning")
         wide = [b.scheme for b in blockers_of(classes, (), answer.mapping, self.r_max) if b.wide]
         if wide:
             context.warn(
@@ -131,36 +144,39 @@ class _Search:
 
     def _find_bottleneck(self, heads: Sequence[str]) -> None:
         context = self.context
-        context.teller.enter("bottleneck")
+        context.reporter.enter_stage("bottleneck")
         if self.r_max is None:
             settings = context.settings
             medians = Medians(context.sampler, settings.samples, settings.epsilon / 8)
             # What is of no part of the core, like NOPs, may pass in pairs: on a Zen 4, 12 per cycle beside 6.
             domains = context.problem.domains
             executed = [head for head in heads if head in domains]
-            found = measure_bottleneck(
-                executed or heads, medians, Quiet(context.teller.pace, "looking for the bottleneck rate")
+            bottleneck = measure_bottleneck(
+                executed or heads,
+                medians,
+                QuietReporter(context.reporter.pace, "looking for the bottleneck rate"),
             )
-            self.highest = found.highest
-            self.r_max = found.r_max or recorded_bottleneck(context.sampler.recorded())
+            self.highest = bottleneck.highest
+            self.r_max = bottleneck.r_max or recorded_bottleneck(context.sampler.recorded())
             core = context.problem.core
-            width = reached_width(found.highest, None if core is None else core.width)
-            if found.r_max is not None:
-                context.teller.log(
-                    f"bottleneck: {found.r_max:g} instructions per cycle, in {found.experiment}"
+            width = width_if_reached(bottleneck.highest, None if core is None else core.width)
+            if bottleneck.r_max is not None:
+                context.reporter.log(
+                    f"bottleneck: {bottleneck.r_max:g} instructions per cycle, in {bottleneck.experiment}"
                 )
             elif self.r_max is not None:
-                context.teller.log(
+                context.reporter.log(
                     f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
                 )
             elif width is not None:
                 self.r_max = width
-                context.teller.log(f"bottleneck: the core's {width:g} slots per cycle, which mixes reach")
+                context.reporter.log(f"bottleneck: the core's {width:g} slots per cycle, which mixes reach")
             else:
-                context.teller.log(
-                    f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle"
+                context.reporter.log(
+                    "no bottleneck beside the ports was seen: "
+                    f"{bottleneck.highest:.2f} instructions per cycle"
                 )
-            if found.warning:
-                context.warn(found.warning)
-        context.teller.tell(BottleneckFound(self.r_max))
-        context.teller.funnel("bottleneck", len(context.left))
+            if bottleneck.warning:
+                context.warn(bottleneck.warning)
+        context.reporter.emit(BottleneckEvent(self.r_max))
+        context.reporter.funnel("bottleneck", len(context.left))

@@ -7,48 +7,50 @@ import math
 from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext, fact
-from inference.core.explain.counting import counted, source_of_counts, whole, zen_extra
+from inference.core.explain.counting import counted_uops, integer_count, source_of_counts, zen_extra
 from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, ZEN_MACRO_OPS
 
 MOST_WIDTH = 12
-"""Ports of one µop at most that can be told by time: 1/12 and 1/13 cycles are nearly the same."""
+"""Ports of one µop that times can resolve: 1/12 and 1/13 cycles are nearly the same."""
 
 _NOISE_SAMPLE = 200
 _CHUNK = 256
-_SPARE_SLOTS = 6  # that the padding has more than the scheme leaves free: issue shall be the limit
+_EXTRA_SLOTS = 6  # of padding beyond the scheme's time, so that issue is the limit
 _SLOT_ERROR = 0.1
-_NEAR_WHOLE = 0.3  # of a slot
+_INTEGER_TOLERANCE = 0.3  # of a slot
 _LATENCY_ERROR = 0.05
-"""Share by which chains may take longer than measured latencies say: these are off by some hundredths."""
+"""Share by which chains may exceed their measured latencies, which are off by some hundredths."""
 
 _FASTER = 0.02
 """Share by which a scheme may be faster than its ports allow: clocks and medians are about as good."""
 
 
 def singleton(scheme: str) -> Experiment:
-    """One instance of a scheme."""
+    """An experiment of one instruction."""
     return Experiment.of([scheme])
 
 
 def measure_alone(context: ExplainContext) -> None:
-    """Stage 1: times and counts of all schemes; leaves out those without a sensible one."""
+    """Stage 1: measure and count all schemes alone; exclude those without a usable time or count."""
     settings, sampler = context.settings, context.sampler
-    asked = {scheme: singleton(scheme) for scheme in context.problem.schemes}
-    some = list(asked.values())[:: max(1, len(asked) // _NOISE_SAMPLE)]
-    sampler.ask(dict.fromkeys(some, 2))
+    experiments = {scheme: singleton(scheme) for scheme in context.problem.schemes}
+    some = list(experiments.values())[:: max(1, len(experiments) // _NOISE_SAMPLE)]
+    sampler.sample(dict.fromkeys(some, 2))
     sampler.learn_noise(some)
-    schemes = list(asked)
+    schemes = list(experiments)
     for start in range(0, len(schemes), _CHUNK):
         chunk = schemes[start : start + _CHUNK]
         context.measure(
             {
-                asked[scheme]: sampler.enough(asked[scheme], settings.epsilon / 4, settings.samples)
+                experiments[scheme]: sampler.enough(
+                    experiments[scheme], settings.epsilon / 4, settings.samples
+                )
                 for scheme in chunk
             }
         )
-        context.teller.progress("alone", start + len(chunk), len(schemes), "schemes")
-    readings = {scheme: sampler.reading(experiment) for scheme, experiment in asked.items()}
+        context.reporter.progress("alone", start + len(chunk), len(schemes), "schemes")
+    readings = {scheme: sampler.reading(experiment) for scheme, experiment in experiments.items()}
     context.counts_from = source_of_counts(
         settings.uops_from, bool(context.problem.uops), any(r.counters for r in readings.values())
     )
@@ -67,10 +69,13 @@ def measure_alone(context: ExplainContext) -> None:
 
 
 def _count_slots(context: ExplainContext) -> None:
-    """How many slots of the issue bottleneck each scheme takes, padded with NOPs until that is the limit.
+    """Measure the issue slots of each scheme, beside so many NOPs that issue is the limit.
 
-    With k of them, (k + slots) / rate cycles; the rate is that of the NOPs alone. Processors that issue
-    several µops in one slot show fewer.
+    With k NOPs the experiment takes (k + slots) / rate cycles, with the rate of NOPs alone. Processors that
+    issue several µops in one slot show fewer slots than µops.
+
+    Raises:
+        InsufficientDataError: The padding has no usable measurement.
     """
     settings, sampler = context.settings, context.sampler
     padding = singleton(settings.padding)
@@ -84,15 +89,15 @@ def _count_slots(context: ExplainContext) -> None:
     rate = 1 / cycles
     padded: dict[str, tuple[Experiment, int]] = {}
     for scheme in context.left:
-        copies = math.ceil(rate * (context.cycles(scheme) + 1)) + _SPARE_SLOTS
+        copies = math.ceil(rate * (context.cycles(scheme) + 1)) + _EXTRA_SLOTS
         if scheme != settings.padding and copies <= settings.most_copies:
             padded[scheme] = Experiment.of({scheme: 1, settings.padding: copies}), copies
-    wanted = {e: sampler.enough(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
-    context.measure(wanted)
+    samples = {e: sampler.enough(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
+    context.measure(samples)
     for scheme, (experiment, copies) in padded.items():
-        seen = sampler.reading(experiment).cycles
-        if seen is not None:
-            context.slots[scheme] = seen * rate - copies
+        padded_cycles = sampler.reading(experiment).cycles
+        if padded_cycles is not None:
+            context.slots[scheme] = padded_cycles * rate - copies
 
 
 def _count(context: ExplainContext, scheme: str) -> None:
@@ -104,7 +109,7 @@ def _count(context: ExplainContext, scheme: str) -> None:
         slots = context.slots.get(scheme)
         extra = zen_extra(scheme) if context.settings.uop_rule == ZEN_MACRO_OPS else 0
         count = slots
-        if slots is not None and abs(slots - round(slots)) < _NEAR_WHOLE:
+        if slots is not None and abs(slots - round(slots)) < _INTEGER_TOLERANCE:
             count = round(slots) + extra
         missing = "its slots among NOPs could not be counted"
     elif context.counts_from == TABLE:
@@ -112,11 +117,11 @@ def _count(context: ExplainContext, scheme: str) -> None:
         missing = "the table of µop counts does not have it"
     else:
         assert context.counts_from == COUNTER
-        count = counted(reading, context.settings.uop_rule)
+        count = counted_uops(reading, context.settings.uop_rule)
         missing = "the µop counter did not count"
     if count is None:
         context.exclude(scheme, "alone", NotCharacterised.COUNT, missing)
-    elif whole(count) is None:
+    elif integer_count(count) is None:
         text = f"the µop counter shows {count:.3g}, no whole number"
         context.exclude(
             scheme, "alone", NotCharacterised.COUNT, text, [fact(context, reading.experiment, None)]
@@ -126,9 +131,9 @@ def _count(context: ExplainContext, scheme: str) -> None:
 
 
 def find_candidates(context: ExplainContext) -> None:
-    """Stage 2: schemes of one µop, each with the size of its port set, 1 / cycles.
+    """Stage 2: find the schemes of one µop, each with the size of its port set, 1 / cycles.
 
-    Without counts, whatever takes 1/n cycles is one for the time being.
+    Without counts, every scheme that takes 1/n cycles is a candidate.
     """
     widest = context.settings.widest
     context.chained = _chained(context)
@@ -168,16 +173,16 @@ def find_candidates(context: ExplainContext) -> None:
 
 
 def _chained(context: ExplainContext) -> frozenset[str]:
-    """Schemes whose copies wait for their registers as long as one more port would let them take, or longer.
+    """Schemes whose copies wait for registers as long as they would take with one more port, or longer.
 
-    Then their time shows no number of ports: with more of them it could be the same.
+    Their time does not show their number of ports: with more ports it could be the same.
     """
     core = context.problem.core
     if core is None:
         return frozenset()
     alone = {scheme: context.alone[scheme].experiment for scheme in context.left}
     cycles = {experiment: context.cycles(scheme) for scheme, experiment in alone.items()}
-    least = core.least_cycles(cycles, pulse=context.teller.pace.pulse)
+    least = core.least_cycles(cycles, pulse=context.reporter.pace.pulse)
     return frozenset(
         scheme
         for scheme, experiment in alone.items()
@@ -187,13 +192,13 @@ def _chained(context: ExplainContext) -> frozenset[str]:
 
 
 def _width(context: ExplainContext, scheme: str) -> int | None:
-    """How many ports a scheme has if it is a single µop; None where it cannot be one."""
+    """The number of ports of a scheme if it is a single µop; None where it cannot be one."""
     noise = ERRORS * context.sampler.error(context.alone[scheme])
     return width_of(context.cycles(scheme), context.settings.epsilon, noise)
 
 
 def _refuse_long(context: ExplainContext) -> None:
-    """Leave out what cannot be flooded by as many copies as (6.1) asks for."""
+    """Exclude schemes that need more copies of a blocking instruction than allowed by (6.1)."""
     widest, most = max(context.widths.values(), default=1), context.settings.most_copies
     for scheme in context.left:
         count = context.uops(scheme)
@@ -206,11 +211,14 @@ def _refuse_long(context: ExplainContext) -> None:
 
 
 def width_of(cycles: float, epsilon: float, noise: float = 0.0) -> int | None:
-    """The number of ports n of a single µop that takes 1/n cycles; None where it takes none of them.
+    """The number of ports n of a single µop that takes 1/n cycles; None for no such n up to `MOST_WIDTH`.
 
-    Beside being within ε, a time must be nearer to 1/n than to its neighbours by half of the way to spare.
-    Ports bound it from below: what is faster than 1/n by more than `noise` (cycles) has more ports, and
-    wastes some of them.
+    A time must be within ε of 1/n, and within half of the gap to 1/(n+1). Ports bound it from below: a time
+    more than `noise` cycles below 1/n means more ports, some of which are wasted.
+
+    Example:
+        >>> width_of(0.34, epsilon=0.02), width_of(0.4, epsilon=0.02)
+        (3, None)
     """
     if cycles <= 0:
         return None

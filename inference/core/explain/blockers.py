@@ -1,4 +1,4 @@
-"""The blocking instructions of classes, with their ports in a mapping."""
+"""Blocking instructions of classes with their ports, and tables of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from inference.core.mapping import PortMapping
 
 @dataclass(frozen=True)
 class Improper:
-    """A scheme of two µops: one that some blocking instruction has, one on `width` ports that none has."""
+    """A scheme of two µops: one with the ports of a blocking instruction, one on `width` ports that none
+    has."""
 
     scheme: str
     width: int
@@ -24,30 +25,30 @@ def only_mask(mapping: PortMapping, scheme: str) -> int:
     return mask
 
 
-def improper_mask(mapping: PortMapping, each: Improper, heads: Iterable[str]) -> int | None:
-    """The ports of the µop that an improper blocking instruction blocks; None where it has no such µop."""
+def improper_mask(mapping: PortMapping, improper: Improper, heads: Iterable[str]) -> int | None:
+    """The port set that an improper blocking instruction blocks; None where it has no such µop."""
     proper = {only_mask(mapping, head) for head in heads}
-    left = [mask for mask, _ in mapping.usage[each.scheme] if mask not in proper]
-    return left[0] if len(left) == 1 and left[0].bit_count() == each.width else None
+    left = [mask for mask, _ in mapping.usage[improper.scheme] if mask not in proper]
+    return left[0] if len(left) == 1 and left[0].bit_count() == improper.width else None
 
 
 def blockers_of(
     classes: Sequence[list[str]], improper: Sequence[Improper], mapping: PortMapping, r_max: float | None
 ) -> list[Blocker]:
-    """The blocking instructions with their ports in a mapping; one for each port set."""
-    found: dict[int, Blocker] = {}
+    """The blocking instructions with their ports in a mapping, one for each port set."""
+    blockers: dict[int, Blocker] = {}
     for members in classes:
         mask = only_mask(mapping, members[0])
         wide = is_wide(mask.bit_count(), r_max)
         substitutes = tuple(members[1:])
-        found.setdefault(mask, Blocker(members[0], mask, wide, substitutes=substitutes))
-    for each in improper:
-        blocked = improper_mask(mapping, each, [members[0] for members in classes])
+        blockers.setdefault(mask, Blocker(members[0], mask, wide, substitutes=substitutes))
+    for scheme in improper:
+        blocked = improper_mask(mapping, scheme, [members[0] for members in classes])
         if blocked is not None:
-            found.setdefault(
-                blocked, Blocker(each.scheme, blocked, is_wide(blocked.bit_count(), r_max), improper=True)
+            blockers.setdefault(
+                blocked, Blocker(scheme.scheme, blocked, is_wide(blocked.bit_count(), r_max), improper=True)
             )
-    return list(found.values())
+    return list(blockers.values())
 
 
 def class_table(
@@ -56,7 +57,7 @@ def class_table(
     mapping: PortMapping | None,
     widths: Mapping[str, int],
 ) -> list[BlockingClass]:
-    """Tables 6.1 and 6.2: widest first."""
+    """Tables 6.1 and 6.2: proper classes first, the widest first; port sets are 0 without a mapping."""
     table = [
         BlockingClass(
             members[0],
@@ -66,9 +67,9 @@ def class_table(
         )
         for members in classes
     ]
-    for each in improper if mapping is not None else ():
+    for scheme in improper if mapping is not None else ():
         assert mapping is not None
-        mask = improper_mask(mapping, each, [members[0] for members in classes]) or 0
-        beside = tuple(uop for uop in mapping.usage[each.scheme] if uop[0] != mask)
-        table.append(BlockingClass(each.scheme, each.width, mask, (each.scheme,), True, beside))
-    return sorted(table, key=lambda one: (one.improper, -one.width, one.mask))
+        mask = improper_mask(mapping, scheme, [members[0] for members in classes]) or 0
+        beside = tuple(uop for uop in mapping.usage[scheme.scheme] if uop[0] != mask)
+        table.append(BlockingClass(scheme.scheme, scheme.width, mask, (scheme.scheme,), True, beside))
+    return sorted(table, key=lambda row: (row.improper, -row.width, row.mask))

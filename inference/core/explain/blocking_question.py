@@ -1,7 +1,7 @@
-"""The question that explainable inference has about its blocking instructions, and who answers it.
+"""The interface to the algorithm that finds the ports of the blocking instructions.
 
-The counter-example-guided algorithm does (§6.2.1, step 4); it is passed in, so that neither algorithm knows
-the other.
+It is the counter-example-guided one (§6.2.1, step 4), which is passed in, so that neither package imports the
+other.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from inference.core.waste import WasteSource
 
 @dataclass(frozen=True)
 class BlockingQuestion:
-    """Which ports do these schemes use? `widths`: sizes of their port sets. `improper`: schemes with two
-    µops, one of which has the ports of a scheme with one (§6.3.4). `ports` None: find the number. `trust`:
-    how many others behave like a scheme; where measurements contradict, the least trusted is to blame.
+    """The schemes whose ports to find. `widths`: sizes of their port sets. `improper`: schemes with two µops,
+    one of which has the ports of a scheme with one (§6.3.4). `ports` None: find the number. `trust`: how many
+    others behave like a scheme; where measurements contradict, the least trusted is dropped.
     `domains`: the part of the core that a scheme is for; those of different ones share no ports unless that
     explains more. `known`: port sets that are known, as masks of ports that the answer may
     number otherwise. `core`: what is known of it beside its ports.
@@ -41,10 +41,10 @@ class BlockingQuestion:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Why a scheme has no part in an answer: `text`, and the experiments of it that contradict others.
+class DropReason:
+    """Why an answer lacks a scheme: `text`, and those of its experiments that contradict others.
 
-    `unplaced`: nothing speaks against it, but no ports for it were found within the resources.
+    `unplaced`: no experiment contradicts it, but its ports were not found within the limits.
     """
 
     text: str
@@ -54,14 +54,14 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class BlockingAnswer:
-    """A mapping of the schemes, others that no experiment tells from it, and who had to be left out.
+    """A mapping of the schemes, `alternatives` that no experiment distinguishes from it, and dropped schemes.
 
-    `verdict`, `assumptions` and what is left `unexplained` in words.
+    `verdict`, `assumptions` and `unexplained` are sentences.
     """
 
     mapping: PortMapping
     alternatives: tuple[PortMapping, ...] = ()
-    dropped: Mapping[str, LeftOut] = field(default_factory=dict)
+    dropped: Mapping[str, DropReason] = field(default_factory=dict)
     verdict: str = ""
     experiments: int = 0
     assumptions: tuple[str, ...] = ()
@@ -69,10 +69,11 @@ class BlockingAnswer:
 
 
 class BlockingSolver(Protocol):
-    """Whoever can answer. Raises `InsufficientDataError` where nothing explains the measurements."""
+    """Answers a `BlockingQuestion`. Raises `InsufficientDataError` where no mapping explains the
+    measurements."""
 
     def __call__(
         self, question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
     ) -> BlockingAnswer:
-        """The same question and measurements give the same answer."""
+        """The answer, which depends only on the arguments."""
         ...

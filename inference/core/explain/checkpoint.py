@@ -1,4 +1,4 @@
-"""What a checkpoint holds: how much of its story a search has told. Answers are the measurer's to keep."""
+"""Checkpoints: how many events a search has emitted. They hold no measurements: the measurer keeps these."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FORMAT = 2
 
 
 def identity(problem: ExplainProblem, seed: int) -> Json:
-    """What a checkpoint must agree on: with any of it changed, the story would be another one."""
+    """What a checkpoint must agree on: with any of it changed, the search would emit other events."""
     hint = problem.hint
     return {
         "algorithm": "explain",
@@ -28,22 +28,25 @@ def identity(problem: ExplainProblem, seed: int) -> Json:
     }
 
 
-def to_checkpoint(whose: Json, told: int, seconds: float, chunks: int) -> Checkpoint:
-    """So many events have been told, in so many seconds, and so many chunks of schemes tested."""
-    return Checkpoint({"search": whose, "told": told, "seconds": seconds, "chunks": chunks})
+def to_checkpoint(identity: Json, n_events: int, seconds: float, chunks: int) -> Checkpoint:
+    """A checkpoint with the number of events, the seconds, and the tested chunks of schemes."""
+    return Checkpoint({"search": identity, "told": n_events, "seconds": seconds, "chunks": chunks})
 
 
-def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None) -> tuple[int, float, int]:
-    """Events told by interrupted attempts, seconds, and chunks tested.
+def previous_progress(
+    problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None
+) -> tuple[int, float, int]:
+    """(events, seconds, tested chunks) of the interrupted search; zeros without a checkpoint.
 
-    Raises `InvalidInputError` where it was another search.
+    Raises:
+        InvalidInputError: The checkpoint belongs to another search.
     """
     if checkpoint is None:
         return 0, 0.0, 0
-    whose = identity(problem, seed)
-    saved = saved_search(checkpoint, whose, "explainable inference")
-    if saved.get("format") == 1:  # of before there were preferences: what it has told is much the same
+    own_identity = identity(problem, seed)
+    saved = saved_search(checkpoint, own_identity, "explainable inference")
+    if saved.get("format") == 1:  # lacks later settings, but its events are much the same
         return int(checkpoint.meta["told"]), float(checkpoint.meta.get("seconds", 0.0)), 0
-    check_same_search(saved, whose, "search")
+    check_same_search(saved, own_identity, "search")
     seconds, chunks = checkpoint.meta.get("seconds", 0.0), checkpoint.meta.get("chunks", 0)
     return int(checkpoint.meta["told"]), float(seconds), int(chunks)

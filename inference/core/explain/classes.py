@@ -1,4 +1,4 @@
-"""Stage 3: candidates that use the same ports, by times that add up (Theorem 6.3), or by counters."""
+"""Stage 3: classes of candidates with the same ports, by times that add up (Theorem 6.3) or by counters."""
 
 from __future__ import annotations
 
@@ -8,60 +8,60 @@ from functools import partial
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext, fact
 from inference.core.explain.counting import PORT
-from inference.core.explain.flooding import HELD_UP, surpluses
+from inference.core.explain.flooding import LEAST_DELAY, surpluses
 from inference.core.explain.problem import BlockingClass, NotCharacterised, VerdictFact
 from inference.core.explain.settings import THROUGHPUT
 
 BUSY = 0.04
-"""A port counts as used from so many µops per µop on."""
+"""Share of a µop from which a port counts as used."""
 
 _CHUNK = 64
 
 
 def classes_by_time(context: ExplainContext) -> list[list[str]]:
-    """Classes of equal port sets, each with its best representative first, the widest sets first.
+    """Classes of equal port sets, the widest sets first, each with its best representative first.
 
-    Each candidate is paired with one member of each class of its width: O(n · classes) experiments. Two that
-    take as long together as one after the other use the same ports. A candidate for which that holds with
-    two classes contradicts itself, and is left out.
+    Each candidate is paired with one member of each class of its width: O(n · classes) experiments. Two
+    schemes that take as long together as one after the other use the same ports. A candidate for which that
+    holds with two classes contradicts itself, and is excluded.
 
-    Where µops are not counted, members may have others beside that one, so all that a class is good for is
-    its representative. Then one class is enough for a candidate, and the likeliest is tried first.
+    Without counts, members may have further µops, so that only the representative of a class matters. Then
+    the first class is enough for a candidate, and the likeliest is tried first.
     """
     classes: list[list[str]] = []
     for width in sorted(set(context.widths.values()), reverse=True):
         order = sorted((s for s, n in context.widths.items() if n == width), key=context.preference)
-        classes += _of_one_width(context, order)
+        classes += _classes_of_width(context, order)
     return classes
 
 
-def _of_one_width(context: ExplainContext, order: Sequence[str]) -> list[list[str]]:
-    one_is_enough = context.counts_from == THROUGHPUT
+def _classes_of_width(context: ExplainContext, order: Sequence[str]) -> list[list[str]]:
+    is_uncounted = context.counts_from == THROUGHPUT
     classes: list[list[str]] = []
     waiting = list(order)
     while waiting:
         chunk, waiting = waiting[:_CHUNK], waiting[_CHUNK:]
-        if one_is_enough:
+        if is_uncounted:
             chunk = _unlike(context, chunk, classes)
         while chunk:
             known = [members[0] for members in classes]
             _measure_pairs(context, [(scheme, head) for scheme in chunk for head in known])
             new: str | None = None
-            rest = []
+            unpaired = []
             for scheme in chunk:
                 if new is not None:
-                    rest.append(scheme)  # not yet paired with the newest class
+                    unpaired.append(scheme)  # not yet paired with the newest class
                 elif not _joins(context, scheme, classes):
                     new = scheme
             if new is not None:
                 classes.append([new])
-            chunk = rest
-        context.teller.progress("classes", len(order) - len(waiting), len(order), "candidates")
+            chunk = unpaired
+        context.reporter.progress("classes", len(order) - len(waiting), len(order), "candidates")
     return classes
 
 
 def _unlike(context: ExplainContext, chunk: Sequence[str], classes: Sequence[list[str]]) -> list[str]:
-    """Put candidates into classes, of which the likeliest are tried first; those that belong to none."""
+    """Put candidates into classes, trying the likeliest first; returns those that belong to none."""
     left = {scheme: sorted(classes, key=partial(_likeness, scheme), reverse=True) for scheme in chunk}
     for place in range(len(classes)):
         tried = {scheme: order[place] for scheme, order in left.items()}
@@ -73,7 +73,7 @@ def _unlike(context: ExplainContext, chunk: Sequence[str], classes: Sequence[lis
 
 
 def _likeness(scheme: str, members: Sequence[str]) -> tuple[int, int, int]:
-    """How likely a class has a scheme's ports: members of its mnemonic, then of its operands, then any."""
+    """Sort key for classes that may have a scheme's ports: members with its mnemonic, its operands, any."""
     mnemonic, _, operands = scheme.partition(" ")
     parts = [member.partition(" ") for member in members]
     alike = sum(part[0] == mnemonic for part in parts), sum(part[2] == operands for part in parts)
@@ -81,7 +81,7 @@ def _likeness(scheme: str, members: Sequence[str]) -> tuple[int, int, int]:
 
 
 def _joins(context: ExplainContext, scheme: str, classes: Sequence[list[str]]) -> bool:
-    """Put a candidate where it belongs; False where no class has its ports."""
+    """Put a candidate into the class with its ports, or exclude it; False where no class has its ports."""
     alike, facts = [], []
     for members in classes:
         if members[0] == scheme:
@@ -108,13 +108,13 @@ def _joins(context: ExplainContext, scheme: str, classes: Sequence[list[str]]) -
 
 
 def _delays_recorded_flood(context: ExplainContext, scheme: str, head: str) -> bool:
-    """Whether a flood of a class shows that the scheme has its ports, where no pair was recorded.
+    """Whether a recorded flood of a class shows that a scheme has its ports, where no pair was recorded.
 
-    Both have as many ports, so that what cannot evade all of the flood's has none beside them.
+    Both have equally many ports, so that a µop that cannot evade the flood has no other port.
     """
     if not context.sampler.floods(head, scheme):
         return False
-    return surpluses(context, [(scheme, head)]).get((scheme, head), 0.0) >= HELD_UP
+    return surpluses(context, [(scheme, head)]).get((scheme, head), 0.0) >= LEAST_DELAY
 
 
 def _contradicts(
@@ -131,35 +131,37 @@ def _contradicts(
 
 def _measure_pairs(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> None:
     settings = context.settings
-    asked = [Experiment.of(pair) for pair in pairs if pair[0] != pair[1]]
+    experiments = [Experiment.of(pair) for pair in pairs if pair[0] != pair[1]]
     context.measure(
         {
             pair: context.sampler.enough(pair, settings.epsilon * pair.length / 4, settings.samples)
-            for pair in asked
+            for pair in experiments
         }
     )
 
 
 def classes_by_counters(context: ExplainContext) -> tuple[list[BlockingClass], tuple[str, ...]]:
-    """Blocking instructions as uops.info has them (§6.1): the ports on which their µop is counted; all ports.
+    """Classes by the ports on which their µop is counted, as uops.info does (§6.1), and the names of all
+    ports.
 
-    A scheme whose ports do not share its µop evenly enough, or that shows more ports than it can use by its
-    time alone, is still a candidate: the counters decide.
+    The counters decide, even where ports do not share a scheme's µop evenly, or where they are more than its
+    time alone suggests. Both are empty without counters of ports.
     """
     names = sorted({n for r in context.alone.values() for n in r.counters if n.startswith(PORT)})
     ports = tuple(name.removeprefix(PORT) for name in names)
-    found: dict[int, list[str]] = {}
+    members_by_mask: dict[int, list[str]] = {}
     for scheme in sorted(context.widths, key=context.preference):
         mask = busy_ports(context, scheme, names)
         if mask:
-            found.setdefault(mask, []).append(scheme)
+            members_by_mask.setdefault(mask, []).append(scheme)
     classes = [
-        BlockingClass(members[0], mask.bit_count(), mask, tuple(members)) for mask, members in found.items()
+        BlockingClass(members[0], mask.bit_count(), mask, tuple(members))
+        for mask, members in members_by_mask.items()
     ]
-    return sorted(classes, key=lambda each: (each.width, each.mask)), ports
+    return sorted(classes, key=lambda blocking: (blocking.width, blocking.mask)), ports
 
 
 def busy_ports(context: ExplainContext, scheme: str, names: Sequence[str]) -> int:
-    """The ports on which a scheme's µops are counted, as a mask over these counters."""
+    """The ports on which a scheme's µops are counted, as a mask: bit k for `names[k]`."""
     counters = context.alone[scheme].counters
     return sum(1 << k for k, name in enumerate(names) if counters.get(name, 0.0) > BUSY)

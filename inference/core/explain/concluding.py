@@ -1,4 +1,4 @@
-"""The result: one characterisation for every scheme that was asked for."""
+"""The result of a search: one characterisation for every scheme of the problem."""
 
 from __future__ import annotations
 
@@ -17,34 +17,40 @@ from inference.core.explain.problem import (
     ExplainResult,
     NotCharacterised,
     SchemeFate,
-    Seen,
     Witness,
+    WitnessOutcome,
 )
-from inference.core.explain.remaining import Conclusion, agreed
+from inference.core.explain.remaining import Conclusion, majority_verdict
 from inference.core.explain.settings import THROUGHPUT
 from inference.core.explain.surplus import copies_needed, is_too_short, usage_from
 from inference.core.mapping import PortMapping, Uops, described, uops_of
 
 
-def concluded(
-    context: ExplainContext, found: Conclusion, r_max: float | None, seconds: float
+def build_result(
+    context: ExplainContext, conclusion: Conclusion, r_max: float | None, seconds: float
 ) -> ExplainResult:
-    """Everything that was found out."""
-    table = found.known.table()
-    others = _other_masks(found, table)
-    doubts = UnsettledPorts(context, found.known.blockers, len(found.known.ports), r_max)
-    told = []
+    """The result; `r_max` in instructions per cycle (None for no limit), `seconds` of the search."""
+    table = conclusion.blocking.table()
+    alternative_masks = _other_masks(conclusion, table)
+    doubts = UnsettledPorts(context, conclusion.blocking.blockers, len(conclusion.blocking.ports), r_max)
+    characterisations = []
     for scheme in sorted(context.problem.schemes):
         if scheme in context.excluded:
-            told.append(_left_out(context, scheme))
+            characterisations.append(_excluded(context, scheme))
         else:
-            told.append(_tested(context, scheme, found, others, doubts, r_max))
-    usage = {each.scheme: each.usage for each in told if each.outcome is SchemeFate.CHARACTERISED}
+            characterisations.append(
+                _characterise(context, scheme, conclusion, alternative_masks, doubts, r_max)
+            )
+    usage = {
+        characterisation.scheme: characterisation.usage
+        for characterisation in characterisations
+        if characterisation.outcome is SchemeFate.CHARACTERISED
+    }
     return ExplainResult(
-        mapping=PortMapping(found.known.ports, usage, r_max),
-        characterisations=tuple(told),
+        mapping=PortMapping(conclusion.blocking.ports, usage, r_max),
+        characterisations=tuple(characterisations),
         classes=tuple(table),
-        blocking_answer=found.known.answer,
+        blocking_answer=conclusion.blocking.answer,
         r_max=r_max,
         noise=context.sampler.noise,
         counts_from=context.counts_from,
@@ -56,17 +62,21 @@ def concluded(
     )
 
 
-def nothing_characterised(found: ExplainResult) -> str:
-    """Why there is no result, in words: the commonest reasons, each with a scheme as an example."""
-    reasons = Counter(each.reason for each in found.characterisations)
-    told = []
+def no_result_text(result: ExplainResult) -> str:
+    """The three commonest reasons why no scheme was characterised, each with an example."""
+    reasons = Counter(characterisation.reason for characterisation in result.characterisations)
+    parts = []
     for reason, number in reasons.most_common(3):
-        example = next(each for each in found.characterisations if each.reason is reason)
-        told.append(f"{number} {REASONS.get(reason, reason.value)}, e.g. {example.scheme}: {example.text}")
-    return f"none of {len(found.characterisations)} schemes could be characterised: {'; '.join(told)}"
+        example = next(
+            characterisation
+            for characterisation in result.characterisations
+            if characterisation.reason is reason
+        )
+        parts.append(f"{number} {REASONS.get(reason, reason.value)}, e.g. {example.scheme}: {example.text}")
+    return f"none of {len(result.characterisations)} schemes could be characterised: {'; '.join(parts)}"
 
 
-def _left_out(context: ExplainContext, scheme: str) -> Characterisation:
+def _excluded(context: ExplainContext, scheme: str) -> Characterisation:
     excluded = context.excluded[scheme]
     return Characterisation(
         scheme=scheme,
@@ -80,94 +90,107 @@ def _left_out(context: ExplainContext, scheme: str) -> Characterisation:
     )
 
 
-def _tested(
+def _characterise(
     context: ExplainContext,
     scheme: str,
-    found: Conclusion,
-    others: Sequence[dict[str, int]],
+    conclusion: Conclusion,
+    alternative_masks: Sequence[dict[str, int]],
     unsettled: UnsettledPorts,
     r_max: float | None,
 ) -> Characterisation:
-    verdicts, shown = found.verdicts[scheme], found.witnesses[scheme]
-    told = Characterisation(
+    verdicts, witnesses = conclusion.verdicts[scheme], conclusion.witnesses[scheme]
+    characterisation = Characterisation(
         scheme=scheme,
         outcome=SchemeFate.EXCLUDED,
         stage="remaining",
         cycles=context.alone[scheme].cycles,
         counted=context.counts.get(scheme),
-        runs=tuple(_in_words(each, found.known.ports) for each in verdicts),
+        runs=tuple(_verdict_text(run_verdict, conclusion.blocking.ports) for run_verdict in verdicts),
     )
-    last = not context.sampler.repeats or context.teller.pace.finishing
-    verdict = agreed(verdicts, context.settings, last=last)
+    last = not context.sampler.repeats or context.reporter.pace.finishing
+    verdict = majority_verdict(verdicts, context.settings, last=last)
     if verdict is None:
-        return _disagreeing(told, verdicts, shown)
-    told = replace(
-        told, witnesses=tuple(shown[next(k for k, each in enumerate(verdicts) if each is verdict)])
+        return _with_disagreement(characterisation, verdicts, witnesses)
+    characterisation = replace(
+        characterisation,
+        witnesses=tuple(
+            witnesses[next(k for k, run_verdict in enumerate(verdicts) if run_verdict is verdict)]
+        ),
     )
     if verdict.reason is not NotCharacterised.NONE:
         text = verdict.text or REASONS[verdict.reason]
-        return replace(told, reason=verdict.reason, text=text, facts=verdict.facts)
-    usage, doubts = _with_the_wide(context, scheme, verdict, told.witnesses, found, r_max)
-    doubts = (*doubts, *_not_recorded(told.witnesses, found), *_too_short(told.witnesses))
+        return replace(characterisation, reason=verdict.reason, text=text, facts=verdict.facts)
+    usage, doubts = _with_undecided_ports(
+        context, scheme, verdict, characterisation.witnesses, conclusion, r_max
+    )
+    doubts = (
+        *doubts,
+        *_not_recorded(characterisation.witnesses, conclusion),
+        *_too_short(characterisation.witnesses),
+    )
     if context.counts_from == THROUGHPUT:
-        doubts = (*doubts, *unsettled.of(scheme, usage, told.witnesses))
+        doubts = (*doubts, *unsettled.of(scheme, usage, characterisation.witnesses))
     return replace(
-        told,
+        characterisation,
         outcome=SchemeFate.CHARACTERISED,
         usage=usage,
         doubts=doubts,
-        alternatives=_alternatives(verdict, usage, others),
+        alternatives=_alternatives(verdict, usage, alternative_masks),
     )
 
 
-def _not_recorded(witnesses: Sequence[Witness], found: Conclusion) -> Iterator[str]:
-    """Blocking instructions that nothing was recorded beside, though they could have shown something."""
-    tested = {each.blocker for each in witnesses}
-    free = [each.mask for each in witnesses if each.seen is Seen.EVADES]
+def _not_recorded(witnesses: Sequence[Witness], conclusion: Conclusion) -> Iterator[str]:
+    """A doubt about blocking instructions that were not recorded beside the scheme and could show µops."""
+    tested = {witness.blocker for witness in witnesses}
+    free = [witness.mask for witness in witnesses if witness.seen is WitnessOutcome.EVADES]
     missing = [
-        each.scheme
-        for each in found.known.blockers
-        if each.scheme not in tested and not any(each.mask & mask == each.mask for mask in free)
+        blocker.scheme
+        for blocker in conclusion.blocking.blockers
+        if blocker.scheme not in tested and not any(blocker.mask & mask == blocker.mask for mask in free)
     ]
     if missing:
         yield f"nothing was recorded of it beside {'; '.join(missing)}"
 
 
 def _too_short(witnesses: Sequence[Witness]) -> Iterator[str]:
-    """Floods that are over before all of a scheme's µops could evade them."""
+    """Doubts about floods with too few copies for the scheme's µops."""
     for witness in witnesses:
         if is_too_short(witness, witnesses):
             needed = copies_needed(witness, witnesses)
             yield f"{witness.copies} copies of {witness.blocker} are too few to block: {needed} would do"
 
 
-def _disagreeing(
-    told: Characterisation, verdicts: Sequence[RunVerdict], shown: Sequence[Sequence[Witness]]
+def _with_disagreement(
+    characterisation: Characterisation, verdicts: Sequence[RunVerdict], witnesses: Sequence[Sequence[Witness]]
 ) -> Characterisation:
-    """Ambiguous if runs found different usages, excluded if they found too little."""
-    usages = tuple(dict.fromkeys(each.usage for each in verdicts if each.reason is NotCharacterised.NONE))
+    """The verdict where runs disagree: ambiguous for different µops, else excluded."""
+    usages = tuple(
+        dict.fromkeys(
+            run_verdict.usage for run_verdict in verdicts if run_verdict.reason is NotCharacterised.NONE
+        )
+    )
     several = len(usages) > 1
     return replace(
-        told,
+        characterisation,
         outcome=SchemeFate.AMBIGUOUS if several else SchemeFate.EXCLUDED,
         reason=NotCharacterised.DISAGREEMENT,
         text=REASONS[NotCharacterised.DISAGREEMENT],
-        witnesses=tuple(witness for run in shown for witness in run),
+        witnesses=tuple(witness for run in witnesses for witness in run),
         alternatives=usages if several else (),
-        facts=tuple(fact for each in verdicts for fact in each.facts),
+        facts=tuple(fact for verdict in verdicts for fact in verdict.facts),
     )
 
 
-def _with_the_wide(
+def _with_undecided_ports(
     context: ExplainContext,
     scheme: str,
     verdict: RunVerdict,
     witnesses: Sequence[Witness],
-    found: Conclusion,
+    conclusion: Conclusion,
     r_max: float | None,
 ) -> tuple[Uops, tuple[str, ...]]:
-    """Where a port set is as wide as the bottleneck, the count says what blocking cannot (§6.2.3)."""
-    undecided = [witness for witness in witnesses if witness.seen is Seen.UNDECIDED]
+    """The µops with those on port sets as wide as the bottleneck, from the count (§6.2.3); and doubts."""
+    undecided = [witness for witness in witnesses if witness.seen is WitnessOutcome.UNDECIDED]
     if not undecided:
         return verdict.usage, ()
     known = sum(count for _, count in verdict.usage)
@@ -184,7 +207,7 @@ def _with_the_wide(
         text = f"as quick as the bottleneck lets anything be: one µop on the ports of {names}, or none at all"
         return ((undecided[0].mask, 1),), (text,)
     alone = context.alone[scheme]
-    explained = alone_cycles(verdict.usage, len(found.known.ports), r_max, alone.experiment)
+    explained = alone_cycles(verdict.usage, len(conclusion.blocking.ports), r_max, alone.experiment)
     cycles = context.cycles(scheme)
     more = ""
     if cycles > explained + context.settings.alone_epsilon:
@@ -195,41 +218,43 @@ def _with_the_wide(
     return verdict.usage, (text,)
 
 
-def _other_masks(found: Conclusion, table: Sequence[BlockingClass]) -> list[dict[str, int]]:
-    """The ports of the blocking instructions in the mappings that fit as well."""
-    answer = found.known.answer
+def _other_masks(conclusion: Conclusion, table: Sequence[BlockingClass]) -> list[dict[str, int]]:
+    """{blocking instruction: port set} of each alternative mapping."""
+    answer = conclusion.blocking.answer
     if answer is None:
         return []
     masks = []
-    improper = {each.scheme: each for each in found.known.improper}
-    heads = [each.blocker for each in table if not each.improper]
+    improper = {scheme.scheme: scheme for scheme in conclusion.blocking.improper}
+    heads = [row.blocker for row in table if not row.improper]
     for other in answer.alternatives:
         ports: dict[str, int | None] = {}
-        for each in table:
-            if each.blocker not in other.usage:
+        for row in table:
+            if row.blocker not in other.usage:
                 continue
-            if each.improper:
-                ports[each.blocker] = improper_mask(other, improper[each.blocker], heads)
+            if row.improper:
+                ports[row.blocker] = improper_mask(other, improper[row.blocker], heads)
             else:
-                ports[each.blocker] = only_mask(other, each.blocker)
+                ports[row.blocker] = only_mask(other, row.blocker)
         masks.append({blocker: mask for blocker, mask in ports.items() if mask})
     return masks
 
 
-def _alternatives(verdict: RunVerdict, usage: Uops, others: Sequence[dict[str, int]]) -> tuple[Uops, ...]:
-    """What the same surpluses mean if another mapping of the blocking instructions is the true one."""
-    found: dict[Uops, None] = {}
-    for masks in others:
+def _alternatives(
+    verdict: RunVerdict, usage: Uops, alternative_masks: Sequence[dict[str, int]]
+) -> tuple[Uops, ...]:
+    """Other µops that the same surpluses imply under alternative mappings of the blocking instructions."""
+    usages: dict[Uops, None] = {}
+    for masks in alternative_masks:
         if not verdict.surpluses.keys() <= masks.keys():
             continue
         # Blocking instructions that a wider one made superfluous would have shown nothing.
         other = usage_from({blocker: verdict.surpluses.get(blocker, 0) for blocker in masks}, masks)
         if other is not None and other != usage:
-            found[other] = None
-    return tuple(found)
+            usages[other] = None
+    return tuple(usages)
 
 
-def _in_words(verdict: RunVerdict, ports: Sequence[str]) -> str:
+def _verdict_text(verdict: RunVerdict, ports: Sequence[str]) -> str:
     if verdict.reason is NotCharacterised.NONE:
         return described(verdict.usage, ports)
     return f"{verdict.reason.value}: {verdict.text}" if verdict.text else verdict.reason.value

@@ -1,4 +1,4 @@
-"""What all stages of a search have in common: who measures, what is known, who has been excluded."""
+"""The state that all stages of a search share: samples, times, counts and exclusions."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from inference.core.experiment import Experiment
-from inference.core.explain.counting import whole
+from inference.core.explain.counting import integer_count
 from inference.core.explain.problem import REASONS, ExplainProblem, NotCharacterised, VerdictFact
 from inference.core.explain.sampling import MeasurementSampler, SampledCycles
 from inference.core.explain.settings import ExplainSettings
-from inference.core.explain.telling import ExplainTeller
+from inference.core.explain.telling import ExplainReporter
 
 ERRORS = 3
-"""Standard errors by which a median may be off."""
+"""Standard errors within which a median counts as exact."""
 
 _WASTED = 0.03
-"""Of the time that a scheme's ports allow: less may be noise, or what else a loop takes."""
+"""Share of the time that a scheme's ports need, above which more time is waste and not noise or the loop."""
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Where and why a scheme was left out."""
+    """The stage and reason for which a scheme was excluded, and the experiments behind it."""
 
     stage: str
     reason: NotCharacterised
@@ -31,7 +31,7 @@ class Exclusion:
 
 @dataclass
 class ExplainContext:
-    """One search: its problem, its samples, what has been found out. Stages add to it in order.
+    """The state of one search; each stage adds to it.
 
     `alone`: every scheme alone; `slots` of the issue bottleneck; `counts`: µops where known; `widths`:
     candidates with the size of their port set; `chained`: what waits for its registers when it is alone;
@@ -40,7 +40,7 @@ class ExplainContext:
 
     problem: ExplainProblem
     sampler: MeasurementSampler
-    teller: ExplainTeller
+    reporter: ExplainReporter
     counts_from: str = ""
     alone: dict[str, SampledCycles] = field(default_factory=dict)
     slots: dict[str, float] = field(default_factory=dict)
@@ -50,7 +50,8 @@ class ExplainContext:
     excluded: dict[str, Exclusion] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     unplaced: dict[str, int] = field(default_factory=dict)
-    """{representative of a kind: its number of ports} where these were not found: nothing blocks them."""
+    """{representative of a class: its number of ports} where the ports were not found: nothing blocks
+    them."""
 
     @property
     def settings(self) -> ExplainSettings:
@@ -64,60 +65,60 @@ class ExplainContext:
     def exclude(
         self, scheme: str, stage: str, reason: NotCharacterised, text: str, facts: Iterable[VerdictFact] = ()
     ) -> None:
-        """Leave a scheme out, and say so."""
-        told = text or REASONS[reason]
-        self.excluded[scheme] = Exclusion(stage, reason, told, tuple(facts))
-        self.teller.excluded(scheme, stage, reason, told)
+        """Exclude a scheme and report it; `text` "" stands for the reason's own sentence."""
+        explanation = text or REASONS[reason]
+        self.excluded[scheme] = Exclusion(stage, reason, explanation, tuple(facts))
+        self.reporter.excluded(scheme, stage, reason, explanation)
 
     def warn(self, text: str) -> None:
-        """A remark on the whole result."""
+        """Add a warning about the result as a whole, once."""
         if text not in self.warnings:
             self.warnings.append(text)
-            self.teller.log(text, "warning")
+            self.reporter.log(text, "warning")
 
     def uops(self, scheme: str) -> int | None:
-        """How many µops the scheme has, None where nobody knows."""
+        """Number of µops of the scheme; None where it was not counted."""
         count = self.counts.get(scheme)
-        return None if count is None else whole(count)
+        return None if count is None else integer_count(count)
 
     def cycles(self, scheme: str) -> float:
-        """What the scheme takes alone."""
+        """Cycles of the scheme alone."""
         cycles = self.alone[scheme].cycles
         assert cycles is not None, "schemes without a time are excluded first"
         return cycles
 
     def off(self, experiment: Experiment) -> float:
-        """Cycles by which a sample must be off to be no noise."""
+        """Cycles of deviation from which a sample counts as unstable."""
         usual = self.sampler.deviation(experiment, self.sampler.reading(experiment).cycles)
         return max(self.settings.instability * usual, self.settings.epsilon * experiment.length)
 
-    def measure(self, wanted: Mapping[Experiment, int]) -> None:
-        """At least so many samples of each, and more of those that look unstable."""
-        self.sampler.ask(wanted)
+    def measure(self, samples: Mapping[Experiment, int]) -> None:
+        """Take at least so many samples of each experiment, and up to 7 of those that look unstable."""
+        self.sampler.sample(samples)
         if not self.sampler.repeats:
             return
         for more in (3, 7):
-            odd = [e for e in wanted if self.sampler.is_suspicious(e, self.off(e))]
+            odd = [e for e in samples if self.sampler.is_suspicious(e, self.off(e))]
             if not odd:
                 return
-            self.sampler.ask({e: max(more, self.sampler.count(e)) for e in odd})
+            self.sampler.sample({e: max(more, self.sampler.count(e)) for e in odd})
 
     def is_unstable(self, experiment: Experiment) -> bool:
         """Whether its samples differ by far more than the noise."""
         return self.sampler.is_unstable(experiment, self.off(experiment))
 
     def preference(self, scheme: str) -> tuple[int, bool, int, int, str]:
-        """Sorts schemes by how well they represent others: those preferred, then the simplest.
+        """Sort key by how well a scheme represents its class: preferred schemes first, then short names.
 
-        Of recorded data, those come first that were blocked with. Those with which the core wastes time even
-        alone come last: floods of them show µops that are none.
+        In recorded data, schemes with recorded floods come before these. Schemes that waste time alone come
+        after: floods of them would show µops that do not exist.
         """
         preferred = self.problem.preferred
         place = preferred.index(scheme) if scheme in preferred else len(preferred)
         return -self.sampler.beside(scheme), self.wastes_alone(scheme), place, len(scheme), scheme
 
     def wastes_alone(self, scheme: str) -> bool:
-        """Whether a candidate takes longer alone than the ports that it seems to have."""
+        """Whether a candidate takes longer alone than its number of ports explains."""
         if (width := self.widths.get(scheme)) is None:
             return False
         least = self.cycles(scheme) - ERRORS * self.sampler.error(self.alone[scheme])
@@ -125,5 +126,5 @@ class ExplainContext:
 
 
 def fact(context: ExplainContext, experiment: Experiment, expected: float | None) -> VerdictFact:
-    """What was measured of an experiment, to stand beside a verdict."""
+    """The experiment's measured time as a fact for a verdict; `expected` in cycles."""
     return VerdictFact(experiment, expected, context.sampler.reading(experiment).cycles)

@@ -1,4 +1,4 @@
-"""How many µops a scheme has: from a table, from a counter, or unknown (§6.2.1, Postulate 6.5)."""
+"""Numbers of µops of schemes: from a table, from a counter, or unknown (§6.2.1, Postulate 6.5)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ COUNTED = "uops"
 """The counter of all µops (or macro-ops) per execution of an experiment."""
 
 PORT = "port "
-"""Counters of executed µops are named by this and the port."""
+"""Prefix of the names of counters of executed µops, before the port."""
 
-WHOLE = 0.1
-"""A counter may be so far from a whole number."""
+INTEGER_TOLERANCE = 0.1
+"""Largest distance of a count from a whole number."""
 
 _MEMORY = re.compile(r"\bMEM\[(\d++)[^][]*\]")
 _LOADING_MOVE = re.compile(r"^v?mov\w*\s(?!MEM)[^,]*:W,\s*MEM\[")
 _WIDE = 256
 
 
-def source_of_counts(wanted: str, table: bool, counter: bool) -> str:
-    """`TABLE`, `COUNTER` or `THROUGHPUT`: what is used where this is wanted and these exist."""
-    if wanted != AUTO:
-        return wanted
+def source_of_counts(requested: str, table: bool, counter: bool) -> str:
+    """The source of counts: `requested` unless that is `AUTO`, else `TABLE`, `COUNTER` or `THROUGHPUT`."""
+    if requested != AUTO:
+        return requested
     return TABLE if table else COUNTER if counter else THROUGHPUT
 
 
-def counted(reading: SampledCycles, rule: str) -> float | None:
-    """µops by the counter, after the rule; None where it did not count."""
+def counted_uops(reading: SampledCycles, rule: str) -> float | None:
+    """Number of µops by the counter and the rule; None where the counter did not count."""
     count = reading.counters.get(COUNTED)
     if count is None:
         return None
@@ -47,7 +47,7 @@ def zen_extra(scheme: str) -> int:
     return sum(2 if int(bits) >= _WIDE else 1 for bits in _MEMORY.findall(scheme))
 
 
-def whole(count: float) -> int | None:
-    """The whole number that a counter shows, None where it shows none."""
+def integer_count(count: float) -> int | None:
+    """The whole number that a count is close to; None for none within `INTEGER_TOLERANCE`."""
     nearest = round(count)
-    return nearest if abs(count - nearest) <= WHOLE else None
+    return nearest if abs(count - nearest) <= INTEGER_TOLERANCE else None

@@ -1,7 +1,7 @@
-"""What of a concluded scheme is not settled: times of blocking instructions or of its floods that µops on
-these ports do not explain, ports in common that nothing shows, and µops on ports that nothing blocks.
+"""Doubts about characterised schemes: times that their ports do not explain, overlaps of port sets that no
+time shows, and µops on ports without a blocking instruction.
 
-Such a scheme keeps its µops, as the best that is known, but nothing calls them certain.
+A scheme with doubts keeps its µops, as the best result, but they do not count as certain.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import CLOCK, Blocker
-from inference.core.explain.problem import Seen, Witness
+from inference.core.explain.problem import Witness, WitnessOutcome
 from inference.core.explain.units import is_apart_possible
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
@@ -23,7 +23,7 @@ from inference.isa.domains import domains_in
 
 @dataclass(frozen=True)
 class UnsettledPorts:
-    """Of schemes that were tested beside these blocking instructions."""
+    """Doubts about schemes that were tested beside these blocking instructions."""
 
     context: ExplainContext
     blockers: Sequence[Blocker]
@@ -31,9 +31,9 @@ class UnsettledPorts:
     r_max: float | None
 
     def of(self, scheme: str, usage: Uops, witnesses: Sequence[Witness]) -> Iterator[str]:
-        """In words; nothing where all is settled."""
+        """The doubts about one scheme, as sentences."""
         masks = {mask for mask, _ in usage}
-        if unseen := self._unseen(scheme):
+        if unseen := self._unblocked(scheme):
             yield f"µops on the ports of {'; '.join(unseen)} would not show, as these ports were not found"
         for mask, (experiment, predicted, cycles) in self._unexplained.items():
             if mask in masks:
@@ -42,28 +42,28 @@ class UnsettledPorts:
                     f"cycles, they explain {predicted:.3g}"
                 )
         for first, second in itertools.combinations(sorted(masks), 2):
-            if first & second and (first, second) in self._not_shown:
+            if first & second and (first, second) in self._unproven_overlaps:
                 yield f"no time shows that {self._name(first)} and {self._name(second)} have ports in common"
         for witness in witnesses:
-            if witness.seen in (Seen.USES, Seen.EVADES) and self._is_wasteful(witness):
+            if witness.seen in (WitnessOutcome.USES, WitnessOutcome.EVADES) and self._is_wasteful(witness):
                 yield (
                     f"delays {witness.blocker} by {witness.surplus:.2f} µops, of which "
                     f"{witness.below + witness.uops} are explained"
                 )
 
-    def _unseen(self, scheme: str) -> list[str]:
-        """Kinds of the parts of the core that a scheme is for whose ports nothing blocks."""
+    def _unblocked(self, scheme: str) -> list[str]:
+        """Classes without ports, and so without a blocking instruction, in the domains of a scheme."""
         domains = self.context.problem.domains
         own = {*domains_in(scheme), domains.get(scheme, "")}
-        placed = {each.scheme for each in self.blockers}
+        placed = {blocker.scheme for blocker in self.blockers}
         return [head for head in self.context.unplaced if domains.get(head) in own and head not in placed]
 
     def _name(self, mask: int) -> str:
-        return next(each.scheme for each in self._proper if each.mask == mask)
+        return next(blocker.scheme for blocker in self._proper if blocker.mask == mask)
 
     @cached_property
     def _proper(self) -> list[Blocker]:
-        return [each for each in self.blockers if not each.improper]
+        return [blocker for blocker in self.blockers if not blocker.improper]
 
     def _is_wasteful(self, witness: Witness) -> bool:
         if witness.surplus is None:
@@ -77,11 +77,11 @@ class UnsettledPorts:
     def _unexplained(self) -> dict[int, tuple[Experiment, float, float]]:
         """{port set: an experiment of two blocking instructions that is off by a part of a µop}."""
         sampler = self.context.sampler
-        masks = {each.scheme: each.mask for each in self._proper}
+        masks = {blocker.scheme: blocker.mask for blocker in self._proper}
         usage = {scheme: ((mask, 1),) for scheme, mask in masks.items()}
         widths = {scheme: mask.bit_count() for scheme, mask in masks.items()}
         mapping = PortMapping(tuple(map(str, range(self.n_ports))), usage, self.r_max)
-        found: dict[int, tuple[Experiment, float, float]] = {}
+        unexplained: dict[int, tuple[Experiment, float, float]] = {}
         for experiment in sampler.mixes_of(masks.keys()):
             reading, predicted = sampler.reading(experiment), inverse_throughput(mapping, experiment)
             _, width = max((count / widths[scheme], widths[scheme]) for scheme, count in experiment.terms)
@@ -89,12 +89,12 @@ class UnsettledPorts:
             off += ERRORS * sampler.error(reading)
             if reading.cycles is not None and abs(reading.cycles - predicted) > off:
                 for scheme in experiment.schemes:
-                    found.setdefault(masks[scheme], (experiment, predicted, reading.cycles))
-        return found
+                    unexplained.setdefault(masks[scheme], (experiment, predicted, reading.cycles))
+        return unexplained
 
     @cached_property
-    def _not_shown(self) -> frozenset[tuple[int, int]]:
-        """Pairs of port sets that overlap, though ports of their own would explain all times as well."""
+    def _unproven_overlaps(self) -> frozenset[tuple[int, int]]:
+        """Pairs of overlapping port sets whose times disjoint sets would explain as well."""
         return frozenset(
             (min(first.mask, second.mask), max(first.mask, second.mask))
             for first, second in itertools.combinations(self._proper, 2)

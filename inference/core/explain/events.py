@@ -1,6 +1,6 @@
 """The events of explainable inference: the funnel, the blocking instructions, the verdicts.
 
-`number` counts all events of a search, so that one taken up again is known to repeat itself.
+`number` counts all events of a search, by which the repeated ones of a resumed search are recognised.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from inference.core.events import Count, Event, Mask, RMax, Uop, one_of, stored_as
+from inference.core.events import Count, Event, Mask, RMax, Uop, choice_validator, stored_as
 from inference.core.explain.problem import (
     STAGES,
     BlockingClass,
@@ -21,9 +21,9 @@ from inference.core.explain.problem import (
 )
 from inference.core.protocols import Json
 
-Stage = Annotated[str, one_of(tuple(STAGES))]
-Reason = Annotated[str, one_of([reason for reason in NotCharacterised if reason])]
-Verdict = Annotated[str, one_of([*SchemeFate, *filter(None, NotCharacterised)])]
+Stage = Annotated[str, choice_validator(tuple(STAGES))]
+Reason = Annotated[str, choice_validator([reason for reason in NotCharacterised if reason])]
+Verdict = Annotated[str, choice_validator([*SchemeFate, *filter(None, NotCharacterised)])]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,11 @@ StoredClass = Annotated[
 
 
 def check_masks(masks: Iterable[int], ports: int) -> None:
-    """Raise `ValueError` for a set with a port that there is not."""
+    """Check that all port sets are of ports below `ports`.
+
+    Raises:
+        ValueError: A set has another port.
+    """
     for mask in masks:
         if mask >> ports:
             raise ValueError(f"{mask} is no set of {ports} ports")
@@ -56,7 +60,7 @@ def check_masks(masks: Iterable[int], ports: int) -> None:
 
 @dataclass(frozen=True)
 class Funnel(Event):
-    """So many schemes are left after a stage."""
+    """Number of schemes left after a stage."""
 
     kind = "funnel"
     counted_by = "number"
@@ -67,7 +71,7 @@ class Funnel(Event):
 
 @dataclass(frozen=True)
 class Excluded(Event):
-    """Schemes that a stage has left out: (scheme, reason, the reason with its numbers)."""
+    """Schemes that a stage excluded: (scheme, reason, the reason as a sentence with its numbers)."""
 
     kind = "excluded"
     counted_by = "number"
@@ -77,8 +81,8 @@ class Excluded(Event):
 
 
 @dataclass(frozen=True)
-class BottleneckFound(Event):
-    """So many instructions per cycle pass beside the ports, measured or given; None: no limit was seen."""
+class BottleneckEvent(Event):
+    """R_max in instructions per cycle, measured or from the settings; None where no limit was found."""
 
     kind = "bottleneck"
     r_max: RMax | None
@@ -86,7 +90,7 @@ class BottleneckFound(Event):
 
 @dataclass(frozen=True)
 class Blocked(Event):
-    """The classes of blocking instructions (Table 6.1), with their ports as far as they are known (6.2)."""
+    """The classes of blocking instructions (Table 6.1), with their ports once these are found (Table 6.2)."""
 
     kind = "blocking"
     counted_by = "number"
@@ -103,7 +107,7 @@ class Blocked(Event):
 
 @dataclass(frozen=True)
 class Verdicts(Event):
-    """Schemes that have been tested in a run: (scheme, outcome, usage by blockers or reason)."""
+    """Verdicts of a run: (scheme, outcome or reason, µops or the reason as a sentence)."""
 
     kind = "verdicts"
     counted_by = "number"
@@ -113,12 +117,14 @@ class Verdicts(Event):
 
 
 def funnel_of(characterisations: Sequence[Characterisation]) -> dict[str, int]:
-    """How many schemes were left after each stage; after the last, those that are characterised."""
+    """{stage: number of schemes left after it}, with "asked" for all; after the last, the characterised
+    ones."""
     left = len(characterisations)
     funnel = {"asked": left}
     for stage in STAGES:
         left -= sum(
-            each.stage == stage and each.outcome is not SchemeFate.CHARACTERISED for each in characterisations
+            characterisation.stage == stage and characterisation.outcome is not SchemeFate.CHARACTERISED
+            for characterisation in characterisations
         )
         funnel[stage] = left
     return funnel

@@ -1,4 +1,4 @@
-"""Blocking experiments and what they show: one witness per scheme, blocking instruction and run (§6.2.2)."""
+"""Blocking experiments and their witnesses, one per scheme, blocking instruction and run (§6.2.2)."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from dataclasses import dataclass
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.counting import PORT
-from inference.core.explain.problem import Seen, Witness
+from inference.core.explain.problem import Witness, WitnessOutcome
 from inference.core.explain.settings import PORT_COUNTERS
 from inference.core.explain.surplus import (
     CLEAR,
     copies_needed,
     copies_to_flood,
-    divided,
-    flooded,
+    flood_experiment,
     is_too_short,
+    split_surplus,
     surplus_by_counters,
     surplus_by_time,
 )
 from inference.core.mapping import ports_in
 
 CLOCK = 0.02
-"""Share by which clocks may be off: an experiment that is quicker by more contradicts a number of µops."""
+"""Relative error of clocks: an experiment that is quicker by more contradicts a number of µops."""
 
 
 def is_quicker(context: ExplainContext, experiment: Experiment, needed: float) -> bool:
-    """Whether an experiment takes less time than µops would need that are supposed in it."""
+    """Whether an experiment takes less than `needed` cycles, by more than errors explain."""
     reading = context.sampler.reading(experiment)
     if reading.cycles is None or context.is_unstable(experiment):
         return False
@@ -36,16 +36,16 @@ def is_quicker(context: ExplainContext, experiment: Experiment, needed: float) -
 
 
 TRUSTED = 3
-"""Schemes that were recorded beside one with which others are blocked, at least."""
+"""Schemes at least that were recorded beside a scheme for its floods to be used."""
 
-HELD_UP = 0.65
-"""µops by which a flood is delayed at least where something cannot evade it."""
+LEAST_DELAY = 0.65
+"""µops by which a flood is delayed at least where a µop cannot evade it."""
 
 
 def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """{(scheme, flooding candidate): µops that the scheme delays the flood by}, as far as known.
+    """{(scheme, flooding candidate): µops by which the scheme delays the flood}, where both were measured.
 
-    All are measured at once: asking takes about as long as measuring a few of them.
+    All are measured in one batch: a batch takes about as long as a few experiments.
     """
     tests = {}
     for scheme, head in pairs:
@@ -53,7 +53,11 @@ def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict
         copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
         copies = context.sampler.copies(head, scheme, copies)
         if copies >= width * (context.cycles(scheme) - context.settings.epsilon):
-            tests[scheme, head] = flooded(head, copies), flooded(head, copies, scheme), width
+            tests[scheme, head] = (
+                flood_experiment(head, copies),
+                flood_experiment(head, copies, scheme),
+                width,
+            )
     context.measure(
         {
             experiment: context.sampler.enough(experiment, 0.1 / width, context.settings.samples)
@@ -70,30 +74,30 @@ def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict
 
 
 ROUGH_ERROR = 0.2
-"""Standard error of a number of µops that samples shall bring about at first."""
+"""Standard error in µops that the first samples aim at."""
 
 ERROR = 0.07
-"""The standard error where it will not."""
+"""Standard error in µops where the first result is not clear."""
 
 BASE_ERROR = 0.03
-"""The same for the blocking instructions alone, which many tests share."""
+"""Standard error in µops of the blocking instructions alone, which many tests share."""
 
 MOST_LOOKS = 2
-"""In each round at the blocking instructions alone, where these scatter."""
+"""Repetitions per round of the blocking instructions alone, where these scatter."""
 
 NEAR_R_MAX = 0.5
 
 
 def is_wide(width: int, r_max: float | None) -> bool:
-    """Whether a port set takes as many µops per cycle as the bottleneck lets through (§6.2.3)."""
+    """Whether a port set is as wide as the bottleneck, which then hides delays (§6.2.3)."""
     return r_max is not None and width > r_max - NEAR_R_MAX
 
 
 @dataclass(frozen=True)
 class Blocker:
-    """A blocking instruction, the ports that it floods, and the speed at which it does.
+    """A blocking instruction and the ports that it floods; `wide`: they are as many as the bottleneck's rate.
 
-    `substitutes`: schemes like it, to block it with where it was not recorded beside itself.
+    `substitutes`: schemes of its class, which block it where it was not recorded beside itself.
     """
 
     scheme: str
@@ -108,8 +112,8 @@ class Blocker:
 
 
 def sorted_blockers(blockers: Sequence[Blocker]) -> list[Blocker]:
-    """Narrow port sets first (Alg. 6.1, line 1)."""
-    return sorted(blockers, key=lambda each: (each.width, each.mask, each.scheme))
+    """The blockers, narrow port sets first (Alg. 6.1, line 1)."""
+    return sorted(blockers, key=lambda blocker: (blocker.width, blocker.mask, blocker.scheme))
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class Test:
 
 
 class Floods:
-    """Runs blocking experiments and reads them."""
+    """Measures blocking experiments, and makes witnesses of them."""
 
     def __init__(self, context: ExplainContext, ports: Sequence[str]) -> None:
         self._context = context
@@ -135,7 +139,7 @@ class Floods:
         self._second: dict[tuple[str, str], str] = {}
 
     def can(self, scheme: str, blocker: Blocker) -> bool:
-        """Whether the scheme can be tested with the blocker: not all floods are in recorded data."""
+        """Whether the scheme can be tested with the blocker: recorded data lack some floods."""
         test = self.test(scheme, blocker)
         saturated = test.copies >= blocker.width * (
             self._context.cycles(scheme) - self._context.settings.epsilon
@@ -143,15 +147,16 @@ class Floods:
         if self._is_blind(blocker):
             return True
         recorded = all(map(self._context.sampler.has, (test.base, test.tested)))
-        return saturated and recorded and (test.copies >= blocker.width or self._is_whole(test))
+        return saturated and recorded and (test.copies >= blocker.width or self._has_integer_delay(test))
 
-    def _is_whole(self, test: Test) -> bool:
-        """Whether fewer copies than ports were delayed by a whole number of µops; others may have evaded."""
+    def _has_integer_delay(self, test: Test) -> bool:
+        """Whether a flood of fewer copies than ports was delayed by a whole number of µops."""
         surplus = self._delay(test) * test.blocker.width
         return math.isfinite(surplus) and abs(surplus - round(surplus)) <= CLEAR
 
     def test(self, scheme: str, blocker: Blocker) -> Test:
-        """The experiments for a scheme and a blocker; of recorded data, with as many copies as there are."""
+        """The experiments for a scheme and a blocker; in recorded data, with the recorded number of
+        copies."""
         context = self._context
         most = context.settings.most_copies
         copies = copies_to_flood(blocker.width, context.cycles(scheme), context.uops(scheme), most)
@@ -161,35 +166,43 @@ class Floods:
             recorded = [s for s in blocker.substitutes if context.sampler.floods(s, scheme)][:1]
         second = self._second.get((scheme, blocker.scheme))
         flooding = recorded or [blocker.scheme, *([second] if second else [])]
-        tests = [self._test(scheme, blocker, each, copies) for each in flooding]
+        tests = [self._test(scheme, blocker, flood_scheme, copies) for flood_scheme in flooding]
         return tests[0] if len(tests) == 1 else min(tests, key=self._delay)
 
     def lengthen(self, scheme: str, witnesses: Sequence[Witness]) -> bool:
-        """See to it that floods too short for the µops that they show are longer; whether any can be."""
+        """Lengthen the floods that are too short for the µops that they show; whether there are any."""
         most = self._context.settings.most_copies
         copies = {w.blocker: copies_needed(w, witnesses) for w in witnesses if is_too_short(w, witnesses)}
         self._least |= {(scheme, blocker): min(most, needed) for blocker, needed in copies.items()}
         return any(w.copies < self._least.get((scheme, w.blocker), 0) for w in witnesses)
 
     def compare(self, seconds: Mapping[tuple[str, Blocker], str]) -> None:
-        """Test schemes beside a second flood of some ports too; the lesser delay counts from then on."""
+        """Measure schemes beside a second flood of the same ports; the smaller delay counts from then on."""
         self._second |= {(scheme, blocker.scheme): second for (scheme, blocker), second in seconds.items()}
         sampler, samples = self._context.sampler, self._context.settings.samples
-        wanted: dict[Experiment, int] = {}
+        requested_samples: dict[Experiment, int] = {}
         for (scheme, blocker), second in seconds.items():
             most = self._context.settings.most_copies
             copies = copies_to_flood(blocker.width, self._context.cycles(scheme), None, most)
             test = self._test(scheme, blocker, second, copies)
             for experiment in (test.base, test.tested):
-                wanted[experiment] = sampler.enough(experiment, ROUGH_ERROR / blocker.width, samples)
-        self._context.measure(wanted)
+                requested_samples[experiment] = sampler.enough(
+                    experiment, ROUGH_ERROR / blocker.width, samples
+                )
+        self._context.measure(requested_samples)
 
-    def _test(self, scheme: str, blocker: Blocker, flooding: str, wanted: int) -> Test:
-        copies = self._context.sampler.copies(flooding, scheme, wanted)
-        return Test(scheme, blocker, copies, flooded(flooding, copies), flooded(flooding, copies, scheme))
+    def _test(self, scheme: str, blocker: Blocker, flooding: str, requested_copies: int) -> Test:
+        copies = self._context.sampler.copies(flooding, scheme, requested_copies)
+        return Test(
+            scheme,
+            blocker,
+            copies,
+            flood_experiment(flooding, copies),
+            flood_experiment(flooding, copies, scheme),
+        )
 
     def _recorded(self, blocker: Blocker) -> Sequence[str]:
-        """The schemes with these ports that others were recorded beside; none where all can be measured."""
+        """The schemes with these ports whose floods were recorded; none on a machine."""
         if self._context.sampler.offers is None:
             return ()
         if blocker.scheme not in self._flooding:
@@ -199,7 +212,7 @@ class Floods:
         return self._flooding[blocker.scheme]
 
     def _delay(self, test: Test) -> float:
-        """Cycles; one flood of some ports wastes more than another, and only the least shows µops."""
+        """Delay in cycles, infinite where it is unknown; floods of the same ports differ in waste."""
         self._context.measure(dict.fromkeys((test.base, test.tested), self._context.settings.samples))
         base = self._context.sampler.reading(test.base).cycles
         tested = self._context.sampler.reading(test.tested).cycles
@@ -208,29 +221,32 @@ class Floods:
         return math.inf if base is None or tested is None or not is_saturated else tested - base
 
     def measure(self, tests: Sequence[Test], run: int) -> None:
-        """All of them, anew for every run where the measurer can; more often what is not clear at first."""
-        seen = [test for test in tests if not self._is_blind(test.blocker)]
+        """Measure tests, anew for every run where the measurer repeats, and more often where they are
+        unclear."""
+        visible = [test for test in tests if not self._is_blind(test.blocker)]
         if run > 1:
             self._context.sampler.forget(
-                test.tested for test in seen if self._context.is_unstable(test.tested)
+                test.tested for test in visible if self._context.is_unstable(test.tested)
             )
-        self._measure(seen, run, ROUGH_ERROR)
-        self._measure_restless_floods(seen)
-        self._measure([test for test in seen if not self._is_clear(test, run)], run, ERROR)
+        self._measure(visible, run, ROUGH_ERROR)
+        self._measure_restless_floods(visible)
+        self._measure([test for test in visible if not self._is_clear(test, run)], run, ERROR)
 
     def _measure(self, tests: Sequence[Test], run: int, error: float) -> None:
         sampler, settings = self._context.sampler, self._context.settings
-        wanted: dict[Experiment, int] = {}
+        requested_samples: dict[Experiment, int] = {}
         for test in tests:
             width = test.blocker.width
-            wanted[test.base] = sampler.enough(test.base, BASE_ERROR / width, settings.samples)
+            requested_samples[test.base] = sampler.enough(test.base, BASE_ERROR / width, settings.samples)
             already = sampler.count(test.tested) if run > 1 else 0
             since = self._since.setdefault((test.tested, run), already)
-            wanted[test.tested] = since + sampler.enough(test.tested, error / width, settings.samples)
-        self._context.measure(wanted)
+            requested_samples[test.tested] = since + sampler.enough(
+                test.tested, error / width, settings.samples
+            )
+        self._context.measure(requested_samples)
 
     def _measure_restless_floods(self, tests: Sequence[Test]) -> None:
-        """Take the times of floods that scatter anew: many tests share one, and what disturbed it passes."""
+        """Measure scattering floods again: many tests share each, and disturbances pass."""
         sampler, context = self._context.sampler, self._context
         for _ in range(MOST_LOOKS if sampler.repeats else 0):
             restless = {test.base: test.blocker.width for test in tests if self._is_restless(test.base)}
@@ -248,7 +264,7 @@ class Floods:
         return self._context.sampler.reading(base).cycles is None or self._context.is_unstable(base)
 
     def _is_clear(self, test: Test, run: int) -> bool:
-        """Whether more samples would tell nothing else."""
+        """Whether the surplus is so close to a whole number that more samples would not change it."""
         sampler = self._context.sampler
         if self._context.settings.evidence == PORT_COUNTERS:
             return False
@@ -259,8 +275,8 @@ class Floods:
         surplus = surplus_by_time(base, tested, test.blocker.width)
         return abs(surplus - round(surplus)) <= CLEAR
 
-    def witness(self, test: Test, found: Mapping[int, int], run: int) -> Witness:
-        """What a test shows, given what was found on smaller port sets."""
+    def witness(self, test: Test, uops_by_mask: Mapping[int, int], run: int) -> Witness:
+        """The witness of a test; `uops_by_mask`: µops found on smaller port sets."""
         context = self._context
         if self._is_blind(test.blocker):
             return _undecided(test, run)
@@ -269,7 +285,7 @@ class Floods:
         if not context.sampler.repeats or since >= context.sampler.count(test.tested):
             since = 0
         base, tested = context.sampler.reading(test.base), context.sampler.reading(test.tested, since)
-        surplus, tolerance, seen = None, 0.0, Seen.FAILED
+        surplus, tolerance, outcome = None, 0.0, WitnessOutcome.FAILED
         below = uops = 0
         counting = context.settings.evidence == PORT_COUNTERS
         ports = [PORT + self._ports[k] for k in ports_in(blocker.mask)] if counting else []
@@ -282,17 +298,17 @@ class Floods:
                 surplus = surplus_by_time(base.cycles, tested.cycles, width)
                 error = context.sampler.error(base) + context.sampler.error(tested)
                 tolerance = min(0.49, context.settings.whole_epsilon + error * width)
-            whole = round(surplus)
-            if not counting and abs(surplus - whole) > tolerance:
-                whole = math.floor(surplus)
-            split = divided(whole, blocker.mask, found)
+            nearest = round(surplus)
+            if not counting and abs(surplus - nearest) > tolerance:
+                nearest = math.floor(surplus)
+            split = split_surplus(nearest, blocker.mask, uops_by_mask)
             below, uops = split.below, split.uops
-            seen = Seen.USES if uops > 0 else Seen.EVADES
-            lost = context.settings.wasted if whole >= 0 and not counting else 0.0
-            if uops < 0 or not whole - tolerance <= surplus <= whole + max(tolerance, lost):
-                seen = Seen.ODD
+            outcome = WitnessOutcome.USES if uops > 0 else WitnessOutcome.EVADES
+            lost = context.settings.wasted if nearest >= 0 and not counting else 0.0
+            if uops < 0 or not nearest - tolerance <= surplus <= nearest + max(tolerance, lost):
+                outcome = WitnessOutcome.ODD
             if context.is_unstable(test.tested) or context.is_unstable(test.base):
-                seen = Seen.UNSTABLE
+                outcome = WitnessOutcome.UNSTABLE
         return Witness(
             blocker=blocker.scheme,
             mask=blocker.mask,
@@ -306,28 +322,28 @@ class Floods:
             below=below,
             uops=uops,
             tolerance=tolerance,
-            seen=seen,
+            seen=outcome,
             run=run,
         )
 
     def _is_blind(self, blocker: Blocker) -> bool:
-        """Whether no time shows anything beside this blocker (§6.2.3), so that none need be taken."""
+        """Whether times beside this blocker show nothing (§6.2.3), so that they need not be measured."""
         return blocker.wide and self._context.settings.evidence != PORT_COUNTERS
 
     def is_free(self, scheme: str, blocker: Blocker, run: int) -> bool:
-        """Whether nothing of the scheme is bound to the blocked ports, for certain."""
-        return self.witness(self.test(scheme, blocker), {}, run).seen is Seen.EVADES
+        """Whether the test shows that no µop of the scheme is confined to the blocked ports."""
+        return self.witness(self.test(scheme, blocker), {}, run).seen is WitnessOutcome.EVADES
 
     def witnesses(self, scheme: str, blockers: Sequence[Blocker], run: int) -> list[Witness]:
-        """One per blocker, narrow ones first, each knowing what those before it found."""
-        found: dict[int, int] = {}
-        told = []
+        """One witness per blocker, narrow ones first, so that each can subtract µops found on subsets."""
+        uops_by_mask: dict[int, int] = {}
+        witnesses = []
         for blocker in blockers:
-            witness = self.witness(self.test(scheme, blocker), found, run)
-            if witness.seen is Seen.USES:
-                found[blocker.mask] = found.get(blocker.mask, 0) + witness.uops
-            told.append(witness)
-        return told
+            witness = self.witness(self.test(scheme, blocker), uops_by_mask, run)
+            if witness.seen is WitnessOutcome.USES:
+                uops_by_mask[blocker.mask] = uops_by_mask.get(blocker.mask, 0) + witness.uops
+            witnesses.append(witness)
+        return witnesses
 
 
 def _undecided(test: Test, run: int) -> Witness:
@@ -344,6 +360,6 @@ def _undecided(test: Test, run: int) -> Witness:
         below=0,
         uops=0,
         tolerance=0.0,
-        seen=Seen.UNDECIDED,
+        seen=WitnessOutcome.UNDECIDED,
         run=run,
     )

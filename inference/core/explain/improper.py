@@ -1,7 +1,8 @@
 """Improper blocking instructions: for µops that no scheme has alone, such as stores (§6.3.4).
 
-Schemes with exactly one µop that no blocking instruction accounts for, and that takes most of their time, can
-stand in: beside the µop that is known, they flood the ports of the unknown one.
+Schemes with exactly one µop that no blocking instruction accounts for, and that takes most of their time,
+serve
+instead: beside their known µop, they flood the ports of the unknown one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from inference.core.mapping import Uops
 MOST = 4
 """Improper blocking instructions in one question: each makes it much harder."""
 
-_MOST_TRIED = 8  # schemes that are asked whether they have the same unknown µop
+_MOST_TRIED = 8  # schemes that are tested for the same unknown µop
 
 
 def improper_schemes(
@@ -29,10 +30,10 @@ def improper_schemes(
     n_ports: int,
     r_max: float | None,
 ) -> list[Improper]:
-    """Which schemes to block with beside the proper ones; the first of each unknown port set blocks it.
+    """Improper blocking instructions, at most `MOST`: one for each unknown port set, and partners of these.
 
-    `known`: the port sets of the proper ones. A µop on a subset of one of these, which nothing else has,
-    looks like a µop on all of it: but then the scheme alone is slower than its µops explain.
+    `known`: port sets of the proper ones. A µop on a subset of one of these that no other scheme has looks
+    like a µop on all of it, but then the scheme alone is slower than its µops explain.
     """
     groups: dict[tuple[int, Uops], list[str]] = {}
     for scheme in sorted(verdicts, key=lambda s: (s not in context.problem.improper, context.preference(s))):
@@ -40,10 +41,10 @@ def improper_schemes(
         if width is not None:
             groups.setdefault((width, verdicts[scheme].usage), []).append(scheme)
     # The wider the ports of the µop beside, the less it is in the way.
-    widest = sorted(groups.items(), key=lambda each: -max(mask.bit_count() for mask, _ in each[0][1]))
+    widest = sorted(groups.items(), key=lambda group: -max(mask.bit_count() for mask, _ in group[0][1]))
     firsts = _different(context, [Improper(members[0], width) for (width, _), members in widest])[:MOST]
-    partners = [partner for each in firsts if (partner := _partner(context, each, verdicts)) is not None]
-    return [*firsts, *(each for each in partners if each not in firsts)][:MOST]
+    partners = [partner for first in firsts if (partner := _partner(context, first, verdicts)) is not None]
+    return [*firsts, *(partner for partner in partners if partner not in firsts)][:MOST]
 
 
 def _unknown_width(
@@ -54,36 +55,38 @@ def _unknown_width(
     n_ports: int,
     r_max: float | None,
 ) -> int | None:
-    """The size of the unknown µop's port set, None for schemes that will not do."""
+    """The size of the unknown µop's port set; None for schemes that are not suitable."""
     if verdict.reason not in (NotCharacterised.MISSING, NotCharacterised.SLOW) or scheme in context.chained:
         return None
-    found = sum(count for _, count in verdict.usage)
+    n_known = sum(count for _, count in verdict.usage)
     masks = [mask for mask, _ in verdict.usage]
-    if context.uops(scheme) not in (2, None) or found not in (1, 2) or not set(masks) <= set(known):
+    if context.uops(scheme) not in (2, None) or n_known not in (1, 2) or not set(masks) <= set(known):
         return None
     cycles, alone = context.cycles(scheme), context.alone[scheme].experiment
     if cycles <= alone_cycles(verdict.usage, n_ports, r_max, alone) + context.settings.epsilon:
         return None
     width = width_of(cycles, context.settings.epsilon)
     widest = max(mask.bit_count() for mask in masks)
-    return width if width is not None and (found == 1 or width < widest) else None
+    return width if width is not None and (n_known == 1 or width < widest) else None
 
 
-def _different(context: ExplainContext, found: Sequence[Improper]) -> list[Improper]:
-    """One for each unknown port set: those whose times add up share theirs."""
+def _different(context: ExplainContext, candidates: Sequence[Improper]) -> list[Improper]:
+    """One scheme for each unknown port set; schemes whose times add up share theirs."""
     firsts: list[Improper] = []
-    for each in found:
-        alike = (k for k in firsts if k.width == each.width and _add_up(context, k.scheme, each.scheme))
+    for candidate in candidates:
+        alike = (
+            k for k in firsts if k.width == candidate.width and _add_up(context, k.scheme, candidate.scheme)
+        )
         if next(alike, None) is None:
-            firsts.append(each)
+            firsts.append(candidate)
     return firsts
 
 
 def _partner(context: ExplainContext, first: Improper, verdicts: Mapping[str, RunVerdict]) -> Improper | None:
-    """A scheme with the same unknown µop and another one beside it.
+    """A scheme with the same unknown µop and another known one; None for none.
 
-    One alone cannot tell which of its µops is which (§6.3.4): a store with four additions looks like an
-    addition on one port with a load.
+    A single scheme does not show which of its µops is which (§6.3.4): a store with four additions looks like
+    an addition on one port with a load.
     """
     tried: set[Uops] = {verdicts[first.scheme].usage}
     for scheme in sorted(verdicts, key=context.preference):

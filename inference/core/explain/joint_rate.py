@@ -1,14 +1,14 @@
-"""The bottleneck beside the ports once these are known: blocking instructions on all ports at once.
+"""R_max once the ports are known, from blocking instructions on all ports at once.
 
-Before, a scheme with several µops can be among those that pass fastest, which makes the rate too low, and as
-many ports as the rate could be what limits it.
+Before, a scheme with several µops can be in the quickest mix, which makes the rate too low; and as many ports
+as the rate could be the limit.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from inference.core.bottleneck import NEARBY
+from inference.core.bottleneck import RATE_TOLERANCE
 from inference.core.experiment import Experiment
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.context import ERRORS, ExplainContext
@@ -30,7 +30,7 @@ def joint_rate(
     Returns:
         None where the rate is as it was, or the mix cannot be measured.
     """
-    mix = _full(mapping)
+    mix = _saturating_mix(mapping)
     if not context.sampler.has(mix):
         return None
     context.measure({mix: context.sampler.enough(mix, CLOCK / (2 * ERRORS), context.settings.samples)})
@@ -38,27 +38,28 @@ def joint_rate(
     if reading.cycles is None or context.is_unstable(mix):
         return None
     rate = mix.length / reading.cycles
-    whole = round(rate)
-    if abs(rate - whole) <= NEARBY * whole:
-        rate = float(whole)
+    nearest = round(rate)
+    if abs(rate - nearest) <= RATE_TOLERANCE * nearest:
+        rate = float(nearest)
     if r_max is not None:
         return rate if rate > (1 + CLOCK) * r_max else None
     is_slower = reading.cycles > 1 + CLOCK + ERRORS * context.sampler.error(reading)
-    return rate if is_slower and rate >= (1 - NEARBY) * highest else None
+    return rate if is_slower and rate >= (1 - RATE_TOLERANCE) * highest else None
 
 
-def limited(answer: BlockingAnswer, r_max: float) -> BlockingAnswer:
-    """An answer with this bottleneck."""
-    alternatives = tuple(replace(each, r_max=r_max) for each in answer.alternatives)
+def with_r_max(answer: BlockingAnswer, r_max: float) -> BlockingAnswer:
+    """The answer with this R_max in all its mappings."""
+    alternatives = tuple(replace(alternative, r_max=r_max) for alternative in answer.alternatives)
     return replace(answer, mapping=replace(answer.mapping, r_max=r_max), alternatives=alternatives)
 
 
-def _full(mapping: PortMapping) -> Experiment:
-    """As many of each of the widest kinds that share no ports as they have ports."""
+def _saturating_mix(mapping: PortMapping) -> Experiment:
+    """A mix that fills each port for one cycle: disjoint classes, the widest first, as often as they have
+    ports."""
     counts: dict[str, int] = {}
     busy = 0
     single = {scheme: uops[0][0] for scheme, uops in mapping.usage.items() if sum(n for _, n in uops) == 1}
-    for scheme, mask in sorted(single.items(), key=lambda each: (-each[1].bit_count(), each[0])):
+    for scheme, mask in sorted(single.items(), key=lambda item: (-item[1].bit_count(), item[0])):
         if not mask & busy:
             counts[scheme] = mask.bit_count()
             busy |= mask

@@ -1,4 +1,4 @@
-"""From the witnesses of one run to a verdict on a scheme (§6.3.5)."""
+"""The verdict of one run on a scheme, from its witnesses (§6.3.5)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.problem import NotCharacterised, Seen, VerdictFact, Witness
+from inference.core.explain.problem import NotCharacterised, VerdictFact, Witness, WitnessOutcome
 from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
 
 _ALIKE = 0.15
-"""Relative difference up to which delays of different floods count as one and the same."""
+"""Relative difference up to which delays of different floods count as equal."""
 
-_LEAST_ALIKE = 4  # floods that have to be delayed alike
+_LEAST_ALIKE = 4  # floods at least that are delayed equally
 _RATE = 0.03
 _CLEAR = 0.5  # of the tolerance
 
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """What one run says: the surplus beside each blocker, or why there is none to trust.
+    """The verdict of one run: the surplus beside each blocker and the µops, or the reason why there are none.
 
-    `clear` where every surplus was so close to a whole number that nothing else can be meant.
+    `clear`: every surplus is close to a whole number.
     """
 
     surpluses: Mapping[str, int]
@@ -36,18 +36,22 @@ class RunVerdict:
 
     @property
     def key(self) -> Uops | None:
-        """What has to be equal for two runs to agree: the µops, or that there are none to tell of."""
+        """Value that agreeing runs share: the µops, or None where the scheme is excluded."""
         return self.usage if self.reason is NotCharacterised.NONE else None
 
 
-def judged(
+def judge_run(
     context: ExplainContext, scheme: str, witnesses: Sequence[Witness], n_ports: int, r_max: float | None
 ) -> RunVerdict:
     """The verdict of one run on a scheme with these witnesses, narrow port sets first."""
-    surpluses = {w.blocker: w.below + w.uops for w in witnesses if w.seen in (Seen.USES, Seen.EVADES)}
+    surpluses = {
+        w.blocker: w.below + w.uops
+        for w in witnesses
+        if w.seen in (WitnessOutcome.USES, WitnessOutcome.EVADES)
+    }
     usage = usage_from(surpluses, {w.blocker: w.mask for w in witnesses})
     if usage is None:
-        usage = uops_of((w.mask, w.uops) for w in witnesses if w.seen is Seen.USES)
+        usage = uops_of((w.mask, w.uops) for w in witnesses if w.seen is WitnessOutcome.USES)
     reason, text, facts = _doubtful(witnesses)
     if reason is NotCharacterised.NONE:
         reason, text, facts = _implausible(context, scheme, usage, witnesses, n_ports, r_max)
@@ -57,8 +61,8 @@ def judged(
     return RunVerdict(surpluses, usage, reason, text, tuple(facts), clear)
 
 
-def contradicted(verdict: RunVerdict, fact: VerdictFact | None) -> RunVerdict:
-    """No verdict but that, where an experiment takes less time than the µops need."""
+def with_contradiction(verdict: RunVerdict, fact: VerdictFact | None) -> RunVerdict:
+    """The verdict, excluded as `FAST` if `fact` is an experiment that takes less time than the µops need."""
     if fact is None:
         return verdict
     text = f"{fact.experiment} takes {fact.observed:.3g} cycles; with these µops it needs {fact.expected:.3g}"
@@ -66,26 +70,26 @@ def contradicted(verdict: RunVerdict, fact: VerdictFact | None) -> RunVerdict:
 
 
 Finding = tuple[NotCharacterised, str, list[VerdictFact]]
-"""Why there is nothing to conclude, with its numbers, and the experiments that show it."""
+"""The reason why a scheme is excluded (`NONE` for none), as a sentence, and the experiments behind it."""
 
 NOTHING_WRONG: Finding = (NotCharacterised.NONE, "", [])
 
 
 def _doubtful(witnesses: Sequence[Witness]) -> Finding:
-    """What the witnesses themselves forbid to conclude."""
+    """The reason for which the witnesses alone exclude the scheme."""
     if sluggish := delays_all_alike(witnesses):
         cycles = sum(_delay(w) for w in sluggish) / len(sluggish)
         text = f"delays all {len(sluggish)} floods by {cycles:.2g} cycles, whatever ports they block"
         return NotCharacterised.MICROCODE, text, [_fact(w) for w in sluggish]
-    for seen, reason in (
-        (Seen.FAILED, NotCharacterised.UNMEASURED),
-        (Seen.UNSTABLE, NotCharacterised.UNSTABLE),
+    for outcome, reason in (
+        (WitnessOutcome.FAILED, NotCharacterised.UNMEASURED),
+        (WitnessOutcome.UNSTABLE, NotCharacterised.UNSTABLE),
     ):
-        if shown := [w for w in witnesses if w.seen is seen]:
-            return reason, f"beside {shown[0].blocker}", [_fact(w) for w in shown]
-    if odd := [w for w in witnesses if w.seen is Seen.ODD]:
+        if failed := [w for w in witnesses if w.seen is outcome]:
+            return reason, f"beside {failed[0].blocker}", [_fact(w) for w in failed]
+    if odd := [w for w in witnesses if w.seen is WitnessOutcome.ODD]:
         first = odd[0]
-        reason = NotCharacterised.NEGATIVE if all(w.uops < 0 for w in odd) else NotCharacterised.NOT_WHOLE
+        reason = NotCharacterised.NEGATIVE if all(w.uops < 0 for w in odd) else NotCharacterised.NOT_INTEGER
         assert first.surplus is not None, "odd is said of a number"
         text = f"{first.surplus:.2f} µops beside {first.blocker}, {first.below} of them found on fewer ports"
         return reason, text, [_fact(w) for w in odd]
@@ -93,20 +97,20 @@ def _doubtful(witnesses: Sequence[Witness]) -> Finding:
 
 
 def delays_all_alike(witnesses: Sequence[Witness]) -> list[Witness]:
-    """The witnesses, if every one shows the same delay in cycles: a sequencer that stops everything."""
-    shown = [w for w in witnesses if w.seen not in (Seen.FAILED, Seen.UNDECIDED)]
-    if len({w.mask for w in shown}) < _LEAST_ALIKE:
+    """The witnesses, if all show the same delay in cycles, as with microcode; else empty."""
+    delaying = [w for w in witnesses if w.seen not in (WitnessOutcome.FAILED, WitnessOutcome.UNDECIDED)]
+    if len({w.mask for w in delaying}) < _LEAST_ALIKE:
         return []
-    common = shown[0].mask
-    for witness in shown:
+    common = delaying[0].mask
+    for witness in delaying:
         common &= witness.mask
-    delays = sorted(_delay(w) for w in shown)
+    delays = sorted(_delay(w) for w in delaying)
     middle = delays[len(delays) // 2]
     alike = middle > 0 and all(
-        abs(_delay(w) - middle) <= _ALIKE * middle + w.tolerance / w.mask.bit_count() for w in shown
+        abs(_delay(w) - middle) <= _ALIKE * middle + w.tolerance / w.mask.bit_count() for w in delaying
     )
-    clear = all(_delay(w) * w.mask.bit_count() > 0.5 for w in shown)
-    return list(shown) if alike and clear and not common else []
+    clear = all(_delay(w) * w.mask.bit_count() > 0.5 for w in delaying)
+    return list(delaying) if alike and clear and not common else []
 
 
 def _implausible(
@@ -117,8 +121,8 @@ def _implausible(
     n_ports: int,
     r_max: float | None,
 ) -> Finding:
-    """What the scheme alone, and the number of its µops, say against those found."""
-    undecided = any(w.seen is Seen.UNDECIDED for w in witnesses)
+    """The reason for which the scheme's time alone, or its count, contradicts the µops."""
+    undecided = any(w.seen is WitnessOutcome.UNDECIDED for w in witnesses)
     if not usage and context.uops(scheme) is None:
         return _without_uops(context, scheme, r_max, undecided=undecided)
     explained = alone_cycles(usage, n_ports, r_max, context.alone[scheme].experiment)
@@ -141,7 +145,7 @@ def _without_uops(context: ExplainContext, scheme: str, r_max: float | None, *, 
 
 
 def is_at_limit(cycles: float, r_max: float) -> bool:
-    """Whether a scheme that takes so long alone is as quick as the bottleneck lets anything be."""
+    """Whether a scheme with this time alone runs at the bottleneck's rate."""
     return abs(1 / cycles - r_max) <= _RATE * r_max
 
 
@@ -154,16 +158,16 @@ def _miscounted(
     *,
     undecided: bool,
 ) -> Finding | None:
-    """Where µops are counted; None where as many were found."""
-    count, found = context.uops(scheme), sum(count for _, count in usage)
-    if count is None or found == count:
+    """The reason where the count differs from the µops found; None where it does not."""
+    count, n_uops = context.uops(scheme), sum(count for _, count in usage)
+    if count is None or n_uops == count:
         return None
-    if found > count:
-        uses = [_fact(w) for w in witnesses if w.seen is Seen.USES]
-        return NotCharacterised.MORE_UOPS, f"{found} µops were found, {count} counted", uses
+    if n_uops > count:
+        uses = [_fact(w) for w in witnesses if w.seen is WitnessOutcome.USES]
+        return NotCharacterised.MORE_UOPS, f"{n_uops} µops were found, {count} counted", uses
     if undecided:
         return NOTHING_WRONG
-    text = f"{count} µops are counted, {found} of them use ports that are blocked"
+    text = f"{count} µops are counted, {n_uops} of them use ports that are blocked"
     return (
         NotCharacterised.MISSING,
         text,
@@ -191,7 +195,7 @@ def _mistimed(context: ExplainContext, scheme: str, explained: float) -> Finding
 
 
 def alone_cycles(usage: Uops, n_ports: int, r_max: float | None, alone: Experiment) -> float:
-    """What these µops take, and the bottleneck."""
+    """Cycles of an experiment of one scheme with these µops, R_max applied."""
     scheme = alone.schemes[0]
     mapping = PortMapping(tuple(str(k) for k in range(n_ports)), {scheme: usage}, r_max)
     return inverse_throughput(mapping, alone)

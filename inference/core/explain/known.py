@@ -1,4 +1,4 @@
-"""The blocking instructions that the last stage works with, found by time or by counters."""
+"""The blocking instructions of the last stage, found by time or by counters."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops
 
 
-class Known(Protocol):
-    """The blocking instructions, however they were found."""
+class BlockingInstructions(Protocol):
+    """The blocking instructions, their ports, and further ones from a first run of the last stage."""
 
     blockers: list[Blocker]
     ports: tuple[str, ...]
@@ -30,20 +30,20 @@ class Known(Protocol):
     improper: list[Improper]
 
     def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
-        """Find more of them in what a first run could not explain; False where there are none."""
+        """Add improper ones for µops that a first run could not explain; False where there are none."""
         ...
 
     def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
-        """Of mappings of them that fit equally, take what all schemes fit best; whether that is another."""
+        """Choose among equally good mappings the one that fewest schemes contradict; whether it changed."""
         ...
 
     def table(self) -> list[BlockingClass]:
-        """All of them with their classes."""
+        """The blocking instructions with their classes."""
         ...
 
 
-class ByTime:
-    """Found by time alone, their ports by counter-examples."""
+class BlockersByTime:
+    """Blocking instructions from times, with ports from counter-example-guided inference."""
 
     def __init__(
         self,
@@ -59,56 +59,59 @@ class ByTime:
         self.improper: list[Improper] = []
         self._r_max = r_max
         self.answer: BlockingAnswer | None = None
-        self._take(answer)
+        self._adopt(answer)
 
-    def _take(self, answer: BlockingAnswer) -> None:
+    def _adopt(self, answer: BlockingAnswer) -> None:
         self.answer = answer
         self.ports = answer.mapping.ports
-        self.improper = [each for each in self.improper if each.scheme in answer.mapping.usage]
-        found = blockers_of(self._classes, self.improper, answer.mapping, self._r_max)
-        self.blockers = sorted_blockers(found)
+        self.improper = [improper for improper in self.improper if improper.scheme in answer.mapping.usage]
+        blockers = blockers_of(self._classes, self.improper, answer.mapping, self._r_max)
+        self.blockers = sorted_blockers(blockers)
 
     def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
-        known = [each.mask for each in self.blockers]
+        known = [candidate.mask for candidate in self.blockers]
         heads = {members[0] for members in self._classes}  # a store can be one: it blocks its port already
-        found = [
-            each
-            for each in improper_schemes(context, verdicts, known, len(self.ports), self._r_max)
-            if each.scheme not in heads
+        candidates = [
+            candidate
+            for candidate in improper_schemes(context, verdicts, known, len(self.ports), self._r_max)
+            if candidate.scheme not in heads
         ]
-        if not found:
+        if not candidates:
             return False
-        while found and not context.teller.pace.finishing:
-            names = "; ".join(each.scheme for each in found)
-            context.teller.log(f"µops that no scheme has alone; blocked with {names}")
+        while candidates and not context.reporter.pace.finishing:
+            names = "; ".join(candidate.scheme for candidate in candidates)
+            context.reporter.log(f"µops that no scheme has alone; blocked with {names}")
             try:
-                classes, answer = self._solver.solve(self._classes, found, self._sure())
-                fitting = self._as_before(context, answer)
+                classes, answer = self._solver.solve(self._classes, candidates, self._certain_masks())
+                fitting = self._consistent_answer(context, answer)
             except InterruptedRunError:
                 raise
             except CoreError as error:
                 context.warn(f"µops that only {names} have stay unknown: {error}")
-                found = found[: len(found) // 2]  # each makes the question harder
+                candidates = candidates[: len(candidates) // 2]  # each makes the question harder
             else:
                 self._classes = classes
-                self.improper = found
-                self._take(fitting)
+                self.improper = candidates
+                self._adopt(fitting)
                 return True
         return False
 
-    def _sure(self) -> dict[str, int]:
-        """Port sets of the blocking instructions of one µop that all mappings found so far agree about."""
+    def _certain_masks(self) -> dict[str, int]:
+        """Port sets of the blocking instructions of one µop on which all mappings so far agree."""
         assert self.answer is not None, "there is one from the start"
-        usages = [each.usage for each in (self.answer.mapping, *self.answer.alternatives)]
+        usages = [mapping.usage for mapping in (self.answer.mapping, *self.answer.alternatives)]
         heads = [members[0] for members in self._classes if members[0] in self.answer.mapping.usage]
         masks = {head: {usage[head] for usage in usages} for head in heads}
-        return {head: uops[0][0] for head, (uops, *others) in masks.items() if not others}
+        return {head: uops[0][0] for head, (uops, *alternatives) in masks.items() if not alternatives}
 
-    def _as_before(self, context: ExplainContext, answer: BlockingAnswer) -> BlockingAnswer:
-        """Its mappings in which the blocking instructions of one µop have ports that were found before.
+    def _consistent_answer(self, context: ExplainContext, answer: BlockingAnswer) -> BlockingAnswer:
+        """The answer's mappings that keep the ports found before for the blocking instructions of one µop.
 
-        More data cannot make others right. It can contradict these, where a scheme has other µops than it
-        was taken to have; then a search that leaves something unexplained has all of them wrong.
+        More data cannot make other ports right. They can contradict these ports, where a scheme has other
+        µops than assumed; a search that leaves something unexplained then has all of them wrong.
+
+        Raises:
+            CoreError: No mapping keeps these ports.
         """
         assert self.answer is not None, "there is one from the start"
         heads = [members[0] for members in self._classes]
@@ -120,27 +123,27 @@ class ByTime:
         raise CoreError("with them, others would have other ports")
 
     def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
-        """See `Known`; the alternatives that contradict more schemes than the best one are none."""
+        """See `BlockingInstructions`; alternatives that contradict more schemes than the best are dropped."""
         answer = self.answer
         assert answer is not None, "there is one from the start"
         fitting = [answer.mapping, *answer.alternatives]
-        counts = [self._contradicted(context, verdicts, mapping) for mapping in fitting]
+        counts = [self._count_contradictions(context, verdicts, mapping) for mapping in fitting]
         least = min(counts)
-        best, *others = [m for m, count in zip(fitting, counts, strict=True) if count == least]
-        if len(others) < len(answer.alternatives):
-            context.teller.log(
-                f"{len(fitting) - len(others) - 1} mappings of the blocking instructions are contradicted by "
+        best, *alternatives = [m for m, count in zip(fitting, counts, strict=True) if count == least]
+        if len(alternatives) < len(answer.alternatives):
+            context.reporter.log(
+                f"{len(fitting) - len(alternatives) - 1} mappings of the blocking instructions contradict "
                 f"schemes with several µops"
             )
-        self._take(replace(answer, mapping=best, alternatives=tuple(others)))
+        self._adopt(replace(answer, mapping=best, alternatives=tuple(alternatives)))
         return best is not answer.mapping
 
-    def _contradicted(
+    def _count_contradictions(
         self, context: ExplainContext, verdicts: Mapping[str, RunVerdict], mapping: PortMapping
     ) -> int:
-        """How many schemes would be faster than their µops allow, if this were the mapping."""
-        found = blockers_of(self._classes, self.improper, mapping, self._r_max)
-        masks = {each.scheme: each.mask for each in found}
+        """Number of schemes that would be faster than their µops allow under this mapping."""
+        blockers = blockers_of(self._classes, self.improper, mapping, self._r_max)
+        masks = {blocker.scheme: blocker.mask for blocker in blockers}
         return sum(
             self._is_impossible(context, scheme, verdict, masks)
             for scheme, verdict in verdicts.items()
@@ -162,21 +165,23 @@ class ByTime:
         return class_table(self._classes, self.improper, mapping, self._widths)
 
 
-class ByCounters:
-    """Found by counters of the ports (Alg. 6.1)."""
+class BlockersByCounters:
+    """Blocking instructions from counters of the ports (Alg. 6.1)."""
 
     def __init__(self, classes: list[BlockingClass], ports: tuple[str, ...]) -> None:
         self._classes = classes
         self.ports = ports
         self.answer: BlockingAnswer | None = None
         self.improper: list[Improper] = []
-        self.blockers = sorted_blockers([Blocker(each.blocker, each.mask) for each in classes])
+        self.blockers = sorted_blockers(
+            [Blocker(blocking_class.blocker, blocking_class.mask) for blocking_class in classes]
+        )
 
     def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
-        """The ports on which the one µop is counted that no blocking instruction accounts for."""
+        """Add schemes of two µops, one of them counted on ports that no blocking instruction has."""
         names = [PORT + port for port in self.ports]
-        known = {each.mask for each in self.blockers}
-        found: dict[int, tuple[str, Uops]] = {}
+        known = {blocker.mask for blocker in self.blockers}
+        schemes_by_mask: dict[int, tuple[str, Uops]] = {}
         for scheme in sorted(verdicts, key=context.preference):
             verdict = verdicts[scheme]
             if (
@@ -188,18 +193,18 @@ class ByCounters:
             beside = tuple(uop for uop in verdict.usage if uop[0] & busy == uop[0])
             mask = busy & ~sum(uop[0] for uop in beside)
             if len(beside) == 1 and beside[0][1] == 1 and mask and mask not in known:
-                found.setdefault(mask, (scheme, beside))
-        for mask, (scheme, beside) in found.items():
-            each = BlockingClass(scheme, mask.bit_count(), mask, (scheme,), improper=True, beside=beside)
-            self._classes.append(each)
-        more = [Blocker(scheme, mask, improper=True) for mask, (scheme, _) in found.items()]
+                schemes_by_mask.setdefault(mask, (scheme, beside))
+        for mask, (scheme, beside) in schemes_by_mask.items():
+            blocker = BlockingClass(scheme, mask.bit_count(), mask, (scheme,), improper=True, beside=beside)
+            self._classes.append(blocker)
+        more = [Blocker(scheme, mask, improper=True) for mask, (scheme, _) in schemes_by_mask.items()]
         self.blockers = sorted_blockers([*self.blockers, *more])
-        return bool(found)
+        return bool(schemes_by_mask)
 
     def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
-        """See `Known`: the counters leave no choice."""
+        """See `BlockingInstructions`: the counters leave no choice."""
         del context, verdicts
         return False
 
     def table(self) -> list[BlockingClass]:
-        return sorted(self._classes, key=lambda each: (each.improper, -each.width, each.mask))
+        return sorted(self._classes, key=lambda row: (row.improper, -row.width, row.mask))

@@ -10,19 +10,24 @@ from dataclasses import replace
 from inference.core.errors import CoreError, InsufficientDataError, InterruptedRunError
 from inference.core.experiment import Experiment
 from inference.core.explain.blockers import Improper
-from inference.core.explain.blocking_question import BlockingAnswer, BlockingQuestion, BlockingSolver, LeftOut
+from inference.core.explain.blocking_question import (
+    BlockingAnswer,
+    BlockingQuestion,
+    BlockingSolver,
+    DropReason,
+)
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import is_wide
 from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.sampling import Medians
 from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
-from inference.core.explain.telling import Quiet
-from inference.core.explain.units import joined, units_of
+from inference.core.explain.telling import QuietReporter
+from inference.core.explain.units import join_answers, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
 
-_SHARE = 4  # of the time limit, the part that the ports may take, in CPU seconds of this process
-_LEAST_SECONDS = 5.0  # of computing, for one question
+_SHARE = 4  # the ports may take 1/4 of the time limit, in CPU seconds of this process
+_LEAST_SECONDS = 5.0  # CPU seconds at least for one question
 
 _SLOTS = "they take longer beside kinds of all domains, as what is limited by slots does"
 
@@ -33,11 +38,11 @@ _BETWEEN = "of no domain, they may have a µop in each of two parts of the core"
 _NOISES = 10  # standard deviations of a sample
 
 CONFIRMING = 3
-"""Samples of an experiment for which a scheme would be left out, taken at another time."""
+"""New samples of an experiment because of which a scheme would be excluded."""
 
 
 class PortSolver:
-    """Asks for the ports of classes, replacing representatives that contradict the others."""
+    """Finds the ports of classes, replacing representatives that contradict the others."""
 
     def __init__(
         self, context: ExplainContext, solver: BlockingSolver, seed: int, r_max: float | None
@@ -53,7 +58,8 @@ class PortSolver:
 
     @property
     def _epsilon(self) -> float:
-        """By how much times may be off that were taken often enough: less than waste, which is no noise."""
+        """ε for the question, in cycles per instruction: from the noise of medians, which is less than
+        waste."""
         epsilon = self._context.settings.epsilon
         return min(epsilon, max(epsilon / 2, _NOISES * self._context.sampler.noise))
 
@@ -63,26 +69,26 @@ class PortSolver:
         improper: Sequence[Improper] = (),
         known: Mapping[str, int] | None = None,
     ) -> tuple[list[list[str]], BlockingAnswer]:
-        """The classes that could be kept, each with the representative whose ports were found first.
+        """The classes whose ports were found, each with its final representative first, and the answer.
 
-        `known`: port sets of representatives, which are those of whoever stands for their class.
+        `known`: {representative: port set}, which holds for any other representative of the class.
         """
-        kept = self._members.of(classes)
-        masks = {each: (known or {}).get(members[0]) for members in classes for each in members}
-        tried = {members[0]: 1 for members in kept}
+        solvable = self._members.of(classes)
+        masks = {member: (known or {}).get(members[0]) for members in classes for member in members}
+        tried = {members[0]: 1 for members in solvable}
         confirmed: set[Experiment] = set()
         while True:
-            heads = {members[0] for members in kept}
-            improper = [each for each in improper if each.scheme not in heads]
-            answer = self._answer(kept, improper, masks)
+            heads = {members[0] for members in solvable}
+            improper = [member for member in improper if member.scheme not in heads]
+            answer = self._answer(solvable, improper, masks)
             contradicting = {e for why in answer.dropped.values() for e in why.contradicting} - confirmed
             confirmed |= contradicting
             if self._were_disturbed(sorted(contradicting, key=str)):
                 continue
-            lost = [members for members in kept if members[0] in answer.dropped]
-            improper = [each for each in improper if each.scheme not in answer.dropped]
+            lost = [members for members in solvable if members[0] in answer.dropped]
+            improper = [member for member in improper if member.scheme not in answer.dropped]
             if not lost:
-                return self._hinted(kept, improper, answer)
+                return self._apply_hint(solvable, improper, answer)
             again = False
             for members in lost:
                 why = answer.dropped[members[0]]
@@ -90,17 +96,17 @@ class PortSolver:
                 if not why.unplaced:
                     self._context.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
                 number = tried.pop(members[0])
-                rest = self._members.of([members[1:]]) if number < MOST_HEADS else []
-                where = kept.index(members)
-                if rest:
-                    (kept[where],) = rest
-                    tried[kept[where][0]] = number + 1
+                remaining = self._members.of([members[1:]]) if number < MOST_HEADS else []
+                where = solvable.index(members)
+                if remaining:
+                    (solvable[where],) = remaining
+                    tried[solvable[where][0]] = number + 1
                     again = True
                 else:
-                    del kept[where]
+                    del solvable[where]
                     self._give_up(members, why)
             if not again:
-                return self._hinted(kept, improper, answer)
+                return self._apply_hint(solvable, improper, answer)
 
     def _answer(
         self,
@@ -108,16 +114,17 @@ class PortSolver:
         improper: Sequence[Improper],
         known: Mapping[str, int | None],
     ) -> BlockingAnswer:
-        """Of each unit of the core by itself, where the number of ports is searched for."""
+        """The answer for all units of the core, each searched separately unless the settings fix the
+        ports."""
         problem, settings = self._context.problem, self._context.settings
         if improper:
-            return self._ask(classes, improper, known)
-        whole = settings.ports is not None or problem.hint is not None
-        units = {"": list(classes)} if whole else units_of(self._context, classes, self._r_max)
+            return self._solve_question(classes, improper, known)
+        is_undivided = settings.ports is not None or problem.hint is not None
+        units = {"": list(classes)} if is_undivided else units_of(self._context, classes, self._r_max)
         answers: dict[str, BlockingAnswer] = {}
         placed = [members[0] for unit in units.values() for members in unit]
         unplaced = {
-            members[0]: LeftOut(self._why_unplaced(members), unplaced=True)
+            members[0]: DropReason(self._why_unplaced(members), unplaced=True)
             for members in classes
             if members[0] not in placed
         }
@@ -128,10 +135,10 @@ class PortSolver:
             except InsufficientDataError as error:
                 if len(units) == 1:
                     raise
-                unplaced |= {head: LeftOut(str(error), unplaced=True) for head, *_ in members}
+                unplaced |= {head: DropReason(str(error), unplaced=True) for head, *_ in members}
         if not answers:
             raise InsufficientDataError("; ".join(f"{head}: {why.text}" for head, why in unplaced.items()))
-        answer = joined(answers, self._r_max, settings.alternatives)
+        answer = join_answers(answers, self._r_max, settings.alternatives)
         return replace(answer, dropped={**answer.dropped, **unplaced})
 
     def _why_unplaced(self, members: Sequence[str]) -> str:
@@ -140,16 +147,16 @@ class PortSolver:
         return _SLOTS if any(scheme in self._context.problem.domains for scheme in members) else _BETWEEN
 
     def _answer_for_unit(self, classes: Sequence[list[str]], units: int) -> BlockingAnswer:
-        """As many of the classes as have ports within the solver's resources, the least trusted left out.
+        """The answer for as many classes as the solver's limits allow; the smallest classes are dropped.
 
-        `units`: how many share the time that is left, and the alternatives.
+        `units`: how many units share the remaining time and the alternatives.
         """
         placed = list(classes)
-        unplaced: dict[str, LeftOut] = {}
+        unplaced: dict[str, DropReason] = {}
         while True:
             seconds = self._seconds_left() / units / (1 if len(placed) == 1 else 2)
             try:
-                answer = self._ask(placed, (), units=units, limit=max(_LEAST_SECONDS, seconds))
+                answer = self._solve_question(placed, (), units=units, limit=max(_LEAST_SECONDS, seconds))
             except (InsufficientDataError, InterruptedRunError):
                 raise
             except CoreError as error:
@@ -157,12 +164,12 @@ class PortSolver:
                     return replace(self._alone(placed[0][0], str(error)), dropped=unplaced)
                 lost = min(placed, key=lambda members: (len(members), self._context.widths[members[0]]))
                 placed.remove(lost)
-                unplaced[lost[0]] = LeftOut(str(error), unplaced=True)
+                unplaced[lost[0]] = DropReason(str(error), unplaced=True)
             else:
                 return replace(answer, dropped={**answer.dropped, **unplaced})
 
     def _alone(self, scheme: str, why: str) -> BlockingAnswer:
-        """The only one of a unit has ports of its own, which takes no search."""
+        """The answer for a single class, which has ports of its own without a search."""
         width = self._context.widths[scheme]
         ports = tuple(map(str, range(self._context.settings.ports or width)))
         mapping = PortMapping(ports, {scheme: (((1 << width) - 1, 1),)}, self._r_max)
@@ -171,7 +178,7 @@ class PortSolver:
     def _seconds_left(self) -> float:
         return self._ends - time.process_time()
 
-    def _ask(
+    def _solve_question(
         self,
         classes: Sequence[list[str]],
         improper: Sequence[Improper],
@@ -184,9 +191,9 @@ class PortSolver:
         heads = [members[0] for members in classes]
         domains = context.problem.domains
         question = BlockingQuestion(
-            schemes=(*heads, *(each.scheme for each in improper)),
+            schemes=(*heads, *(blocker.scheme for blocker in improper)),
             widths={head: context.widths[head] for head in heads},
-            improper=tuple(each.scheme for each in improper),
+            improper=tuple(blocker.scheme for blocker in improper),
             ports=settings.ports,
             most_ports=max([settings.most_ports, *map(int.bit_length, filter(None, (known or {}).values()))]),
             r_max=self._r_max,
@@ -199,99 +206,100 @@ class PortSolver:
         )
         doing = f"looking for the ports of {len(heads)} {self._looking_at} blocking instructions"
         seconds = max(_LEAST_SECONDS, self._seconds_left()) if limit is None else limit
-        quiet = Quiet(context.teller.pace, doing.replace("  ", " "), seconds)
+        quiet = QuietReporter(context.reporter.pace, doing.replace("  ", " "), seconds)
         return self._solver(question, self._medians, quiet, self._seed)
 
     def _were_disturbed(self, experiments: Sequence[Experiment]) -> bool:
-        """Measure again what contradicts, all at another time; whether any of it takes another time now."""
+        """Measure contradicting experiments again; whether the time of any of them changed."""
         sampler, settings = self._context.sampler, self._context.settings
         if not experiments or not sampler.repeats:
             return False
-        before = [sampler.reading(each).cycles for each in experiments]
+        before = [sampler.reading(experiment).cycles for experiment in experiments]
         sampler.forget(experiments)
-        sampler.ask(dict.fromkeys(experiments, max(CONFIRMING, settings.samples)))
-        now = [sampler.reading(each).cycles for each in experiments]
+        sampler.sample(dict.fromkeys(experiments, max(CONFIRMING, settings.samples)))
+        now = [sampler.reading(experiment).cycles for experiment in experiments]
         return any(
             (then is None) != (cycles is None)
             or (
                 then is not None
                 and cycles is not None
-                and abs(then - cycles) > settings.epsilon * each.length
+                and abs(then - cycles) > settings.epsilon * experiment.length
             )
-            for each, then, cycles in zip(experiments, before, now, strict=True)
+            for experiment, then, cycles in zip(experiments, before, now, strict=True)
         )
 
-    def _give_up(self, members: Sequence[str], reason: LeftOut) -> None:
-        """A class without ports: what contradicts excludes its members, a search that ended does not."""
-        head, *others = members
+    def _give_up(self, members: Sequence[str], reason: DropReason) -> None:
+        """Give up a class: contradictions exclude its members, limits of the search do not."""
+        head, *members_ = members
         if reason.unplaced:
             width = self._context.widths[head]
             if not is_wide(width, self._r_max):
                 self._context.unplaced[head] = width
             self._context.warn(
-                f"the {width} ports of {head} and {len(others)} schemes like it were not found, so nothing "
+                f"the {width} ports of {head} and {len(members_)} schemes like it were not found, so nothing "
                 f"is blocked with them: {reason.text}"
             )
             return
-        for scheme in others:
+        for scheme in members_:
             if scheme not in self._context.excluded:
                 why = f"its ports are those of {head}, which were not found: {reason.text}"
                 self._context.exclude(scheme, "blocking", NotCharacterised.CLASH, why)
 
-    def _hinted(
-        self, kept: list[list[str]], improper: Sequence[Improper], answer: BlockingAnswer
+    def _apply_hint(
+        self, classes: list[list[str]], improper: Sequence[Improper], answer: BlockingAnswer
     ) -> tuple[list[list[str]], BlockingAnswer]:
-        """The classes and their ports as documented, where somebody documents some.
+        """The classes, and the answer with the documented ports, if there is a hint.
 
-        Without counters a scheme of two µops can pass for one of one µop: a store that takes an address
-        port and an ALU port ties these together. Where nothing has the documented ports, such classes may
-        be to blame: starting from what is documented, those are kept with which something fits. The members
-        of the others are tested beside floods like any scheme.
+        Without counters, a scheme of two µops can look like one of one µop: a store that takes an address
+        port and an ALU port ties these together. Where no mapping has the documented ports, such classes are
+        removed: starting with the documented schemes, a class is kept if some mapping then has the documented
+        ports. The members of the others are tested beside floods like any scheme.
         """
         hint, context = self._context.problem.hint, self._context
         if hint is None:
-            return kept, answer
+            return classes, answer
         fitting = by_hint(context, answer, hint)
         if fitting is not None:
-            return kept, fitting
-        sure = [members for members in kept if members[0] in hint.usage]
-        if sure and (found := self._fitting(sure, improper, hint)) is not None:
-            for members in sorted(kept, key=lambda one: (-context.widths[one[0]], -len(one))):
+            return classes, fitting
+        sure = [members for members in classes if members[0] in hint.usage]
+        if sure and (answer_ := self._answer_fitting_hint(sure, improper, hint)) is not None:
+            for members in sorted(classes, key=lambda kind: (-context.widths[kind[0]], -len(kind))):
                 if members in sure:
                     continue
-                more = self._fitting([*sure, members], improper, hint)
+                more = self._answer_fitting_hint([*sure, members], improper, hint)
                 if more is None:
-                    context.teller.log(f"left out, since then nothing has the documented ports: {members[0]}")
+                    context.reporter.log(
+                        f"left out, since then nothing has the documented ports: {members[0]}"
+                    )
                 else:
-                    sure, found = [*sure, members], more
-            return sure, found
+                    sure, answer_ = [*sure, members], more
+            return sure, answer_
         names = "; ".join(sorted(hint.usage.keys() & answer.mapping.usage.keys()))
         context.warn(f"no mapping that explains the measurements has the documented ports of {names}")
-        return kept, answer
+        return classes, answer
 
-    def _fitting(
+    def _answer_fitting_hint(
         self, classes: Sequence[list[str]], improper: Sequence[Improper], hint: PortMapping
     ) -> BlockingAnswer | None:
-        """Mappings of all these classes that have the documented ports; None where there is none."""
-        answer = self._ask(classes, improper)
+        """The answer for these classes with the documented ports; None where no mapping has them."""
+        answer = self._solve_question(classes, improper)
         return None if answer.dropped else by_hint(self._context, answer, hint)
 
 
 def by_hint(context: ExplainContext, answer: BlockingAnswer, hint: PortMapping) -> BlockingAnswer | None:
-    """Of the mappings that fit, those that agree with what is documented, its names for their ports.
+    """The answer's mappings that agree with the documented ports, with the documented names of ports.
 
-    Only what a user documents of the schemes asked for counts, up to a renaming of ports. None where no
-    mapping agrees.
+    Only the documented schemes of the answer count, up to a renaming of ports. None where no mapping agrees.
     """
     known = sorted(hint.usage.keys() & answer.mapping.usage.keys())
     if not known:
         context.warn("the hint says nothing of the blocking instructions: it decides nothing")
         return answer
-    wanted = _part(hint, known)
-    fitting = [m for m in (answer.mapping, *answer.alternatives) if _agree(wanted, _part(m, known))]
+    documented = _part(hint, known)
+    fitting = [m for m in (answer.mapping, *answer.alternatives) if _agree(documented, _part(m, known))]
     if not fitting:
         return None
-    renamed = [best_renaming(wanted, _part(one, known)).apply(one) for one in fitting]
+    renamed = [best_renaming(documented, _part(candidate, known)).apply(candidate) for candidate in fitting]
     return replace(answer, mapping=renamed[0], alternatives=tuple(renamed[1:]))
 
 

@@ -1,4 +1,4 @@
-"""What explainable inference is asked, and what it answers (thesis ch. 6)."""
+"""Problems and results of explainable inference (thesis ch. 6)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ STAGES = {
     "blocking": "Find the ports of the blocking instructions",
     "remaining": "Block ports, and see which µops cannot evade",
 }
-"""{stage: label}, in order. A scheme is excluded in one of them, or characterised in the last."""
+"""{stage: label}, in order. Each scheme is excluded in one of them, or characterised in the last."""
 
 
 @dataclass(frozen=True)
 class ExplainProblem:
-    """The schemes to characterise, and what is known about them beforehand.
+    """The schemes to characterise, and what is known of them.
 
     `uops`: numbers of µops, from a table. `improper`: schemes to block with a µop that no scheme has alone,
     beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
@@ -58,12 +58,12 @@ class ExplainProblem:
 
     @cached_property
     def simulated(self) -> Simulated | None:
-        """The core's scheduler, where it is known."""
+        """A simulator of the core's scheduler; None where that is not known."""
         return None if self.core is None else known_simulator(self.core)
 
 
 class SchemeFate(StrEnum):
-    """What became of a scheme; every scheme asked for has exactly one."""
+    """The outcome for a scheme; every scheme of a problem has exactly one."""
 
     CHARACTERISED = "characterised"
     AMBIGUOUS = "ambiguous"  # runs disagree, or the evidence allows several usages
@@ -82,7 +82,7 @@ class NotCharacterised(StrEnum):
     COUNT = "counter makes no sense"
     CONTRADICTORY = "contradictory equivalence"
     CLASH = "no assignment of ports"
-    NOT_WHOLE = "not a whole number of µops"
+    NOT_INTEGER = "not a whole number of µops"
     NEGATIVE = "fewer µops than found on subsets"
     MORE_UOPS = "more µops than counted"
     MICROCODE = "microcode"
@@ -103,7 +103,7 @@ REASONS: Mapping[NotCharacterised, str] = {
     NotCharacterised.COUNT: "the µop counter does not show a whole number",
     NotCharacterised.CONTRADICTORY: "shares its ports with schemes whose ports differ",
     NotCharacterised.CLASH: "no assignment of ports explains its measurements together with others",
-    NotCharacterised.NOT_WHOLE: "blocking costs it a time that is no whole number of µops",
+    NotCharacterised.NOT_INTEGER: "blocking costs it a time that is no whole number of µops",
     NotCharacterised.NEGATIVE: "fewer µops on a port set than on subsets of it",
     NotCharacterised.MORE_UOPS: "more µops were found than the processor counts",
     NotCharacterised.MICROCODE: (
@@ -117,10 +117,10 @@ REASONS: Mapping[NotCharacterised, str] = {
 """In words, to be read after the scheme."""
 
 
-class Seen(StrEnum):
+class WitnessOutcome(StrEnum):
     USES = "uses"
     EVADES = "evades"
-    UNDECIDED = "undecided"  # the blocked set is as wide as the bottleneck: nothing can be seen (§6.2.3)
+    UNDECIDED = "undecided"  # the blocked set is as wide as the bottleneck, which hides delays (§6.2.3)
     ODD = "odd"  # not a whole number, or fewer than none
     UNSTABLE = "unstable"
     FAILED = "failed"
@@ -150,12 +150,12 @@ class Witness:
     below: int
     uops: int
     tolerance: float
-    seen: Seen
+    seen: WitnessOutcome
     run: int = 1
 
     @property
     def expected_cycles(self) -> float | None:
-        """What the experiment should take with the whole numbers of µops that were concluded."""
+        """Cycles that the concluded whole numbers of µops predict; None without a measured base."""
         if self.base_cycles is None:
             return None
         return self.base_cycles + (self.below + self.uops) / self.mask.bit_count()
@@ -163,7 +163,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class VerdictFact:
-    """An experiment that matters for a verdict, what it should have taken (None: unknown), what it took."""
+    """An experiment behind a verdict, with expected and observed cycles; None where unknown."""
 
     experiment: Experiment
     expected: float | None
@@ -172,10 +172,10 @@ class VerdictFact:
 
 @dataclass(frozen=True)
 class Characterisation:
-    """One scheme's verdict. `text` says the reason with its numbers; `facts` are the experiments behind it.
+    """One scheme's verdict. `text` is the reason with its numbers; `facts` are the experiments behind it.
 
     `stage` is where it was decided. `usage` is () unless characterised (or no port is used). `doubts` are
-    remarks a reader must know. `alternatives`: other usages that the evidence leaves open. `cycles` alone,
+    reservations, as sentences. `alternatives`: other usages that the evidence leaves open. `cycles` alone,
     `counted` µops by counter or table, None where there was neither.
     """
 
@@ -211,13 +211,13 @@ class BlockingClass:
 
     @property
     def masks(self) -> tuple[int, ...]:
-        """Every port set that it names."""
+        """The port sets of all its µops."""
         return self.mask, *(mask for mask, _ in self.beside)
 
 
 @dataclass(frozen=True)
 class ExplainResult:
-    """The mapping of all characterised schemes, and why it is what it is.
+    """The mapping of all characterised schemes, with the verdicts and witnesses behind it.
 
     `characterisations`: one per scheme asked for, sorted. `blocking_answer`: what the counter-example-guided
     search said of the blocking instructions. `warnings` concern the whole result. `experiments`: distinct
@@ -239,5 +239,5 @@ class ExplainResult:
 
     @property
     def outcomes(self) -> Counter[SchemeFate]:
-        """How many schemes of each outcome; they add up to the schemes asked for."""
-        return Counter(each.outcome for each in self.characterisations)
+        """Number of schemes of each outcome; the sum is the number of schemes in the problem."""
+        return Counter(characterisation.outcome for characterisation in self.characterisations)

@@ -1,10 +1,10 @@
-"""Do port usages follow the patterns that hold for most instructions (§6.3.5)?
+"""Patterns that port usages of most instructions follow (§6.3.5), and the schemes that break them.
 
 A form with wider vectors has the µops of the narrower one, once or twice; a form that reads memory has those
 of the register form and of a load; one that reads and writes it has those of the register form and of a
 store. What a load and a store are is learnt from the mapping itself: from its loading and storing moves.
 
-A scheme that breaks a pattern is no proof of anything. It is where to look first.
+A scheme that breaks a pattern is not proven wrong. It is the first to check.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from enum import StrEnum
 
 from inference.core.mapping import Uops, described, uops_of
 from inference.isa.domains import is_move, memory_forms, memory_of
-from inference.isa.reading import Key, SchemeNameParts, read
+from inference.isa.name_parsing import Key, SchemeNameParts, read
 
 
 class Pattern(StrEnum):
-    """What the µops of a scheme are compared with."""
+    """The form whose µops a scheme's are compared with."""
 
     WIDE = "wide"
     LOAD = "load"
@@ -33,12 +33,12 @@ PATTERNS: Mapping[Pattern, str] = {
     Pattern.LOAD: "memory that is read: the µops of the register form and those of a load",
     Pattern.MODIFY: "memory that is read and written: the µops of the register form and those of a store",
 }
-"""In words."""
+"""{pattern: sentence}."""
 
 
 @dataclass(frozen=True)
 class RegularityCheck:
-    """A scheme beside the one that it should resemble. Any of `expected` is regular; the first is usual."""
+    """A scheme compared with a similar one. Any of `expected` is regular; the first is the usual one."""
 
     scheme: str
     pattern: Pattern
@@ -48,15 +48,15 @@ class RegularityCheck:
 
     @property
     def follows(self) -> bool:
-        """Whether the scheme has the µops that the pattern lets one expect."""
+        """Whether the scheme has expected µops."""
         return self.usage in self.expected
 
     def in_words(self, ports: Sequence[str]) -> str:
-        """What is found and what would be regular."""
-        wanted = " or ".join(described(uops, ports) for uops in self.expected)
-        found = described(self.usage, ports)
+        """E.g. `[0,1], not 2×[0,1] after vaddps XMM:W, XMM:R, XMM:R`."""
+        regular = " or ".join(described(uops, ports) for uops in self.expected)
+        own = described(self.usage, ports)
         verb = "as" if self.follows else "not"
-        return f"{found}, {verb} {wanted} after {self.other}"
+        return f"{own}, {verb} {regular} after {self.other}"
 
 
 @dataclass(frozen=True)
@@ -78,36 +78,36 @@ class Regularity:
 
     @property
     def breakers(self) -> list[RegularityCheck]:
-        """What does not follow a pattern that applies to it."""
+        """The checks whose scheme breaks a pattern."""
         return [check for check in self.checks if not check.follows]
 
     @property
     def judged(self) -> int:
-        """Schemes to which some pattern applies."""
+        """Number of schemes to which some pattern applies."""
         return len({check.scheme for check in self.checks})
 
     @property
     def regular(self) -> int:
-        """Schemes that follow every pattern that applies to them."""
+        """Number of schemes that follow every pattern that applies to them."""
         return self.judged - len({check.scheme for check in self.breakers})
 
     def of(self, scheme: str) -> list[RegularityCheck]:
-        """What was checked of one scheme."""
+        """The checks of one scheme."""
         return [check for check in self.checks if check.scheme == scheme]
 
 
 def regularity(usage: Mapping[str, Uops]) -> Regularity:
     """Compare every scheme with those that differ from it in one operand alone.
 
-    Names may be in any style that `inference.isa.reading` knows; what it does not understand, and what has no
+    Names may be in any style that `inference.isa.name_parsing` knows; what it does not understand, and what has no
     partner in the mapping, is not checked.
     """
-    readings = {scheme: found for scheme in usage if (found := read(scheme)) and found.understood}
+    readings = {scheme: parts for scheme in usage if (parts := read(scheme)) and parts.understood}
     loads = _loads(readings, usage)
     family = _Family(readings, usage, loads, _store(readings, usage))
     checks = [*family.wide(), *family.loading(), *family.modifying()]
     checks.sort(key=lambda check: (check.scheme, check.pattern))
-    return Regularity(tuple(checks), loads, family.store.shown, len(usage))
+    return Regularity(tuple(checks), loads, family.store.common, len(usage))
 
 
 _MEMORY = re.compile(r"mem\[(\d+)\]")
@@ -123,25 +123,25 @@ def _is_register(name: str) -> bool:
 
 
 def _loads(readings: Mapping[str, SchemeNameParts], usage: Mapping[str, Uops]) -> dict[int, Uops]:
-    """What loading moves have in common, as often as most of each width have it.
+    """{bits: µops of a load}: the µops that most loading moves of each width share.
 
-    Many of them have a µop beside, to extend a sign or to deliver the data, but not all the same.
+    Many of these have a further µop, to extend a sign or to deliver the data, but not all the same.
     """
-    seen: defaultdict[int, list[dict[int, int]]] = defaultdict(list)
+    uops_by_width: defaultdict[int, list[dict[int, int]]] = defaultdict(list)
     for scheme, reading in readings.items():
         memory = memory_of(reading)
         if not (memory and usage[scheme] and is_move(reading)):
             continue
         place, bits, _ = memory
         if place == 1 and _is_register(reading.operands[0]):
-            seen[bits].append(dict(usage[scheme]))
-    moves = [uops for found in seen.values() for uops in found]
+            uops_by_width[bits].append(dict(usage[scheme]))
+    moves = [uops for uop_counts in uops_by_width.values() for uops in uop_counts]
     shares = Counter(mask for uops in moves for mask in uops)
     common = sorted(mask for mask, times in shares.items() if times >= _NEARLY_ALL * len(moves))
     loads = {}
-    for width, found in sorted(seen.items()):
+    for width, uop_counts in sorted(uops_by_width.items()):
         parts: Counter[Uops] = Counter(
-            tuple((mask, uops[mask]) for mask in common if mask in uops) for uops in found
+            tuple((mask, uops[mask]) for mask in common if mask in uops) for uops in uop_counts
         )
         if most := _most_common(parts):
             loads[width] = most
@@ -149,7 +149,7 @@ def _loads(readings: Mapping[str, SchemeNameParts], usage: Mapping[str, Uops]) -
 
 
 def _most_common(counts: Counter[Uops]) -> Uops:
-    """Of equally frequent ones that with the fewest µops; () where none has any."""
+    """The most frequent µops, of equally frequent ones the fewest; () for none."""
     ranked = [(-times, sum(n for _, n in uops), uops) for uops, times in counts.items() if uops]
     return min(ranked)[2] if ranked else ()
 
@@ -165,11 +165,11 @@ class _Store:
     shared: Uops
 
     @property
-    def shown(self) -> Uops:
+    def common(self) -> Uops:
         return self.shared or self.general
 
     def with_register_form(self, uops: Uops) -> Uops:
-        """What such a scheme has when it stores its result as well."""
+        """The µops of a form that also stores its result, from those of its register form."""
         if self.shared:
             return _sum(uops, self.shared)
         return tuple(sorted((Counter(dict(uops)) | Counter(dict(self.general))).items()))
@@ -192,7 +192,7 @@ def _store(readings: Mapping[str, SchemeNameParts], usage: Mapping[str, Uops]) -
 
 
 class _Family:
-    """All schemes by their names, to find the partner of each."""
+    """All schemes by their names, to find the form that each is compared with."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class _Family:
         return next((self._by_key[key] for key in keys if key in self._by_key), None)
 
     def wide(self) -> Iterator[RegularityCheck]:
-        """Against the form with vectors half as wide."""
+        """Compare with the form with vectors half as wide."""
         for scheme, reading in self.readings.items():
             other = self._partner(_narrower(reading))
             if other is not None:
@@ -223,12 +223,12 @@ class _Family:
 
     def _with_memory(self, access: str) -> Iterator[tuple[str, int, str]]:
         """(scheme, bits of its memory, its register form)."""
-        for each in memory_forms(self.readings):
-            if each.access == access:
-                yield each.scheme, each.bits, each.register_form
+        for form in memory_forms(self.readings):
+            if form.access == access:
+                yield form.scheme, form.bits, form.register_form
 
     def loading(self) -> Iterator[RegularityCheck]:
-        """Against the register form and a load."""
+        """Compare with the register form and a load."""
         if not self.loads:
             return
         for scheme, bits, other in self._with_memory("r"):
@@ -243,12 +243,12 @@ class _Family:
         return [usual, twice] if bits >= _DOUBLED else [usual]
 
     def modifying(self) -> Iterator[RegularityCheck]:
-        """Against the register form and a store.
+        """Compare with the register form and a store.
 
-        Whether a load is another µop (it is on Intel's cores, not on Zen) is what most schemes of 32 bits and
-        more say. Narrower ones may have one more µop where addresses are computed, which is where loads are.
+        Most schemes of 32 bits and more decide whether a load is a µop of its own (on Intel's cores, not on
+        Zen). Narrower schemes may have one more µop on the address ports, which are those of loads.
         """
-        if not self.store.shown:
+        if not self.store.common:
             return
         pairs = [
             (scheme, bits, other, self.store.with_register_form(self.usage[other]))
@@ -265,8 +265,8 @@ class _Family:
         votes = 0
         for scheme, bits, _, stored in pairs:
             if bits >= _SUB_WORD and self.loads:
-                found = self.usage[scheme]
-                votes += (found == _sum(stored, self._loads_of(bits)[0])) - (found == stored)
+                own = self.usage[scheme]
+                votes += (own == _sum(stored, self._loads_of(bits)[0])) - (own == stored)
         return votes > 0
 
 
@@ -278,7 +278,7 @@ def _narrower(reading: SchemeNameParts) -> Iterator[Key]:
         _NARROWER.get(name[:3], name[:3]) + name[3:] if name[:3] in _NARROWER else name
         for name in reading.operands
     )
-    halved = tuple(_MEMORY.sub(lambda found: f"mem[{int(found[1]) // 2}]", name) for name in names)
+    halved = tuple(_MEMORY.sub(lambda match: f"mem[{int(match[1]) // 2}]", name) for name in names)
     yield reading.head, halved
     if names != halved:
         yield reading.head, names

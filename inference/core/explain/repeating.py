@@ -1,41 +1,46 @@
-"""A witness whose two experiments were measured another time, perhaps elsewhere: is the verdict the same?"""
+"""Witnesses whose two experiments were measured again, perhaps on another computer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.core.explain.problem import Seen, Witness
+from inference.core.explain.problem import Witness, WitnessOutcome
 from inference.core.explain.surplus import surplus_by_time
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """What the two times show now; see `Witness`. `agrees`: the verdict is what it was."""
+class RepeatedWitness:
+    """The verdict on the new times; see `Witness`. `agrees`: it is the same as before."""
 
     surplus: float
     uops: int
-    seen: Seen
+    outcome: WitnessOutcome
     agrees: bool
 
 
-def measured_again(witness: Witness, base_cycles: float, cycles: float) -> Repeated:
-    """The verdict on other times of the same experiments, with what was found on subsets taken as known.
+def repeat_witness(witness: Witness, base_cycles: float, cycles: float) -> RepeatedWitness:
+    """The verdict on new times of a witness's experiments; the µops on subsets are taken as they were.
 
-    The tolerance is the witness's own, at least that of a quiet measurement. What could not be seen because
-    the blocked set is as wide as the bottleneck cannot be seen now.
+    The tolerance is the witness's own, at least `LEAST_TOLERANCE`. A witness that is undecided, because the
+    blocked set is as wide as the bottleneck, stays so.
+
+    Args:
+        witness: The witness to repeat.
+        base_cycles: New time of the flood alone.
+        cycles: New time of the flood with the scheme.
     """
     surplus = surplus_by_time(base_cycles, cycles, witness.mask.bit_count())
     tolerance = max(witness.tolerance, LEAST_TOLERANCE)
     is_as_before = abs(surplus - witness.below - witness.uops) <= tolerance
     uops = witness.uops if is_as_before else round(surplus) - witness.below
-    if witness.seen is Seen.UNDECIDED:
-        return Repeated(surplus, 0, Seen.UNDECIDED, True)
+    if witness.seen is WitnessOutcome.UNDECIDED:
+        return RepeatedWitness(surplus, 0, WitnessOutcome.UNDECIDED, True)
     if uops < 0 or abs(surplus - witness.below - uops) > tolerance:
-        seen = Seen.ODD
+        outcome = WitnessOutcome.ODD
     else:
-        seen = Seen.USES if uops else Seen.EVADES
-    agrees = seen is witness.seen and (seen is Seen.ODD or uops == witness.uops)
-    return Repeated(surplus, uops, seen, agrees)
+        outcome = WitnessOutcome.USES if uops else WitnessOutcome.EVADES
+    agrees = outcome is witness.seen and (outcome is WitnessOutcome.ODD or uops == witness.uops)
+    return RepeatedWitness(surplus, uops, outcome, agrees)
 
 
 LEAST_TOLERANCE = 0.15

@@ -1,7 +1,7 @@
-"""Measuring the same experiment again and again, as often as a small difference needs.
+"""Repeated measurements of experiments, as many as a small difference requires.
 
-A measurer answers the same question with the same number, so that nothing is measured twice by accident. To
-measure anew on purpose, a `RepeatingMeasurer` is asked for its next repetition. Medians count (§6.3).
+A measurer returns the same result for the same experiment, so that none is measured twice by accident. To
+take another sample, a `RepeatingMeasurer` is asked for its next repetition. Medians count (§6.3).
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ LEAST_TO_JUDGE = 7
 """Samples from which stability is judged."""
 
 _LEAST_PAIRS = 20
-"""Pairs of samples that tell whether noise grows with the time."""
+"""Pairs of samples that are needed to decide whether noise grows with the time."""
 
 NOT_RECORDED = "not among the recorded experiments"
 
 LEAST_NOISE = 2e-4
-"""Cycles per instruction: no clock is better, and a recorded 0 would make everything unstable."""
+"""Cycles per instruction: no clock is more exact, and a recorded noise of 0 would make all samples
+unstable."""
 
 
 @dataclass(frozen=True)
 class SampledCycles:
-    """The median of an experiment's samples; `cycles` is None where none is usable, and `note` says why.
+    """The median of an experiment's samples; `cycles` is None where none is usable, and `note` is the reason.
 
-    `samples` are those that count. `counters`: medians of what was counted, per execution of the experiment.
+    `samples`: number of usable ones. `counters`: {name: median per execution of the experiment}.
     """
 
     experiment: Experiment
@@ -49,10 +50,10 @@ class SampledCycles:
 
 
 class MeasurementSampler:
-    """Samples of a measurer's answers.
+    """Samples of a measurer's results, at most `most` of each experiment.
 
-    `noise` is the standard deviation of a sample in cycles per instruction, as far as is known;
-    `relative_noise` the same as a share of the time where it grows with that, else 0.
+    `noise`: standard deviation of a sample in cycles per instruction, `LEAST_NOISE` before `learn_noise`;
+    `relative_noise`: the same as a share of the time where it grows with that, else 0.
     """
 
     def __init__(self, measurer: Measurer, pace: PacedReporter, most: int) -> None:
@@ -71,7 +72,7 @@ class MeasurementSampler:
 
     @property
     def distinct(self) -> int:
-        """Different experiments asked so far."""
+        """Number of different experiments so far."""
         return len(self._samples)
 
     @property
@@ -79,56 +80,58 @@ class MeasurementSampler:
         return self._measurer.identity
 
     def has(self, experiment: Experiment) -> bool:
-        """Whether it can be asked at all."""
+        """Whether it can be measured: always on a machine, else where it was recorded."""
         return self._offered is None or experiment in self._offered
 
     def mixes_of(self, schemes: Collection[str]) -> list[Experiment]:
-        """Experiments of two of these schemes and no other that were asked."""
+        """The sampled experiments of exactly two of these schemes."""
         return [
-            each
-            for each in self._samples
-            if len(each.terms) == 2 and all(s in schemes for s, _ in each.terms)
+            experiment
+            for experiment in self._samples
+            if len(experiment.terms) == 2 and all(s in schemes for s, _ in experiment.terms)
         ]
 
     def recorded(self) -> Iterator[Measured]:
-        """All recorded data; nothing where anything can be measured."""
+        """All recorded measurements; none on a machine."""
         return iter(()) if self.offers is None else self._measurer.measure(self.offers)
 
     def floods(self, blocker: str, scheme: str) -> Sequence[int]:
-        """How many copies of a blocking instruction were recorded beside a scheme."""
+        """The numbers of copies of a blocking instruction that were recorded beside a scheme; empty on a
+        machine."""
         return self._floods.get(blocker, {}).get(scheme, ())
 
     def partners(self, scheme: str) -> list[str]:
-        """Schemes of which one was recorded beside one of this; none where anything can be measured."""
+        """Schemes recorded in a pair with this one; none on a machine."""
         return [partner for partner, copies in self._floods.get(scheme, {}).items() if 1 in copies]
 
-    def copies(self, blocker: str, scheme: str, wanted: int) -> int:
-        """So many copies of a blocking instruction as can be asked beside a scheme: of recorded data, the
-        most that there are where `wanted` were not recorded."""
+    def copies(self, blocker: str, scheme: str, preferred: int) -> int:
+        """Number of copies of a blocking instruction to use beside a scheme: `preferred`, or where these were
+        not
+        recorded, the most that were."""
         recorded = self.floods(blocker, scheme)
-        return max(recorded) if recorded and wanted not in recorded else wanted
+        return max(recorded) if recorded and preferred not in recorded else preferred
 
     def beside(self, blocker: str) -> int:
-        """How many schemes were recorded beside copies of this one; 0 where anything can be measured."""
+        """Number of schemes that were recorded beside copies of this one; 0 on a machine."""
         return len(self._floods.get(blocker, ()))
 
     @property
     def repeats(self) -> bool:
-        """Whether anything can be measured more than once."""
+        """Whether experiments can be measured more than once."""
         return self._most > 1
 
-    def ask(self, wanted: Mapping[Experiment, int]) -> None:
-        """See to it that so many samples of each experiment count, as far as the measurer repeats."""
-        pending = {e: min(number, self._most) for e, number in wanted.items()}
+    def sample(self, samples: Mapping[Experiment, int]) -> None:
+        """Take samples until `samples[e]` of each experiment count, as far as the measurer repeats."""
+        pending = {e: min(number, self._most) for e, number in samples.items()}
         while pending := {e: number for e, number in pending.items() if self.count(e) < number}:
-            taken = {experiment: len(self._samples.get(experiment, ())) for experiment in pending}
-            least = min(taken.values())
-            self._measure([experiment for experiment, number in taken.items() if number == least], least)
+            counts = {experiment: len(self._samples.get(experiment, ())) for experiment in pending}
+            least = min(counts.values())
+            self._measure([experiment for experiment, number in counts.items() if number == least], least)
 
     def forget(self, experiments: Iterable[Experiment]) -> None:
-        """Let the samples that there are no longer count, where others can be taken."""
+        """Discard the samples of experiments, if the measurer repeats."""
         if self.repeats:
-            self._first |= {each: len(self._samples.get(each, ())) for each in experiments}
+            self._first |= {experiment: len(self._samples.get(experiment, ())) for experiment in experiments}
 
     def _counting(self, experiment: Experiment) -> Sequence[Measured]:
         return self._samples.get(experiment, [])[self._first.get(experiment, 0) :]
@@ -136,34 +139,35 @@ class MeasurementSampler:
     def _measure(self, experiments: Sequence[Experiment], number: int) -> None:
         measurer = self._measurer
         if isinstance(measurer, RepeatingMeasurer) and number:
-            measurer = measurer.again(number)
-        asked = [e for e in experiments if self.has(e)]
+            measurer = measurer.repetition(number)
+        offered = [e for e in experiments if self.has(e)]
         for experiment in experiments:
             if not self.has(experiment):
                 failed = Measured(experiment, None, MeasurementState.FAILED, note=NOT_RECORDED)
                 self._samples.setdefault(experiment, []).append(failed)
-        for measured in measurer.measure(asked):
+        for measured in measurer.measure(offered):
             self._samples.setdefault(measured.experiment, []).append(measured)
             self.measurements += 1
             self._pace.pulse()
 
     def count(self, experiment: Experiment) -> int:
-        """Samples that count, usable or not."""
+        """Number of samples that count, usable or not."""
         return len(self._counting(experiment))
 
     def reading(self, experiment: Experiment, since: int = 0) -> SampledCycles:
-        """What the samples say, from the one with that number on."""
+        """The median of the samples from number `since` on."""
         samples = self._counting(experiment)
-        usable = [each for each in samples[since:] if each.usable]
+        usable = [sample for sample in samples[since:] if sample.usable]
         if not usable:
             return SampledCycles(experiment, None, 0, note=_why(samples))
-        times = [each.cycles for each in usable if each.cycles is not None]
+        times = [sample.cycles for sample in usable if sample.cycles is not None]
         return SampledCycles(experiment, statistics.median(times), len(times), _counters(usable))
 
     def is_unstable(self, experiment: Experiment, off: float) -> bool:
         """Whether a quarter of the samples, and at least two, are `off` cycles or more from the median.
 
-        One sample in many is disturbed now and then; what has two speeds shows either of them often.
+        Single samples are disturbed at times; code with two speeds shows each of them often. False with fewer
+        than `LEAST_TO_JUDGE` samples.
         """
         times = self._times(experiment)
         if len(times) < LEAST_TO_JUDGE:
@@ -173,7 +177,7 @@ class MeasurementSampler:
         return stray >= max(2, len(times) / 4)
 
     def is_suspicious(self, experiment: Experiment, off: float) -> bool:
-        """Whether some samples differ so much that more of them should be asked for."""
+        """Whether samples differ by `off` cycles or more, and are too few to call the experiment unstable."""
         times = self._times(experiment)
         return 2 <= len(times) < LEAST_TO_JUDGE and max(times) - min(times) >= off
 
@@ -181,45 +185,50 @@ class MeasurementSampler:
         return [e.cycles for e in self._counting(experiment) if e.usable and e.cycles is not None]
 
     def enough(self, experiment: Experiment, error: float, least: int) -> int:
-        """How many samples make the median's standard error at most `error` cycles."""
+        """Number of samples, at least `least`, for a standard error of the median of at most `error`
+        cycles."""
         if error <= 0:
             return least
-        one = MEDIAN_LOSS * self.deviation(experiment, self._serial(experiment)) / error
-        return min(self._most, max(least, math.ceil(one * one)))
+        single_error = MEDIAN_LOSS * self.deviation(experiment, self._serial(experiment)) / error
+        return min(self._most, max(least, math.ceil(single_error * single_error)))
 
     def deviation(self, experiment: Experiment, cycles: float | None) -> float:
-        """The usual standard deviation of a sample, in cycles; `cycles`: about what it takes."""
+        """The usual standard deviation of a sample, in cycles; `cycles`: the experiment's time, None if
+        unknown."""
         if not self.relative_noise or cycles is None:
             return self.noise * experiment.length
         return max(LEAST_NOISE * experiment.length, self.relative_noise * cycles)
 
     def _serial(self, experiment: Experiment) -> float | None:
-        """What an experiment takes if its instructions run one after the other, as in a flood."""
+        """Cycles of an experiment if its instructions run one after the other, as in a flood; None if
+        unknown."""
         if not self.relative_noise:
             return None
         total = 0.0
         for scheme, count in experiment.terms:
             samples = self._samples.get(Experiment.of([scheme]), ())
-            cycles = next((each.cycles for each in samples if each.usable), None)
+            cycles = next((sample.cycles for sample in samples if sample.usable), None)
             if cycles is None:
                 return None
             total += count * cycles
         return total
 
     def error(self, reading: SampledCycles) -> float:
-        """The median's standard error in cycles, by the usual noise."""
-        one = self.deviation(reading.experiment, reading.cycles)
-        return one if reading.samples < 2 else MEDIAN_LOSS * one / math.sqrt(reading.samples)
+        """Standard error of the median in cycles, from the usual noise."""
+        single_error = self.deviation(reading.experiment, reading.cycles)
+        return (
+            single_error if reading.samples < 2 else MEDIAN_LOSS * single_error / math.sqrt(reading.samples)
+        )
 
     def learn_noise(self, experiments: Iterable[Experiment]) -> None:
-        """Take the usual noise from pairs of samples of these; what is not typical plays no part.
+        """Estimate the usual noise from the first two samples of each experiment, robustly.
 
-        It grows with the time where the slower half of them scatters more than the quicker one, by more than
-        the geometric mean of what either kind of noise would show.
+        It counts as growing with the time where the slower half of the experiments scatters more than the
+        quicker half, by more than the geometric mean of what either kind of noise implies.
         """
         pairs = []
         for experiment in experiments:
-            usable = [each.cycles for each in self._samples.get(experiment, ())[:2] if each.usable]
+            usable = [sample.cycles for sample in self._samples.get(experiment, ())[:2] if sample.usable]
             if len(usable) == 2 and usable[0] is not None and usable[1] is not None:
                 pairs.append((usable[0] / experiment.length, usable[1] / experiment.length))
         if pairs:
@@ -233,14 +242,14 @@ class MeasurementSampler:
 
 
 def _floods(offers: Iterable[Experiment]) -> dict[str, dict[str, list[int]]]:
-    """{blocking instruction: {scheme: [copies beside one of it]}}, of recorded data."""
-    found: dict[str, dict[str, list[int]]] = {}
+    """{blocking instruction: {scheme: numbers of copies beside one of it}} in recorded data."""
+    floods: dict[str, dict[str, list[int]]] = {}
     for experiment in offers:
         if len(experiment.terms) == 2:
             for (blocker, copies), (scheme, count) in itertools.permutations(experiment.terms):
                 if count == 1:
-                    found.setdefault(blocker, {}).setdefault(scheme, []).append(copies)
-    return found
+                    floods.setdefault(blocker, {}).setdefault(scheme, []).append(copies)
+    return floods
 
 
 class Medians:
@@ -253,18 +262,18 @@ class Medians:
 
     @property
     def identity(self) -> Json:
-        """That of the measurer behind."""
         return self._sampler.identity
 
     def offers(self) -> Sequence[Experiment] | None:
-        """Those of the measurer behind."""
         return self._sampler.offers
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in order."""
-        asked = list(experiments)
-        self._sampler.ask({e: self._sampler.enough(e, self._error * e.length, self._least) for e in asked})
-        for experiment in asked:
+        requested = list(experiments)
+        self._sampler.sample(
+            {e: self._sampler.enough(e, self._error * e.length, self._least) for e in requested}
+        )
+        for experiment in requested:
             reading = self._sampler.reading(experiment)
             if reading.cycles is None:
                 yield Measured(experiment, None, MeasurementState.FAILED, note=reading.note)
@@ -273,16 +282,16 @@ class Medians:
 
 
 def _deviation(pairs: Iterable[tuple[float, float]]) -> float:
-    """The standard deviation of samples, from pairs of them; that of a median, lest a few stray."""
+    """Standard deviation of samples from pairs of them, by a median, which a few outliers do not change."""
     squares = ((first - second) ** 2 / 2 for first, second in pairs)
     return math.sqrt(statistics.median(squares) / _VARIANCE_OF_TWO)
 
 
 def _counters(samples: Sequence[Measured]) -> dict[str, float]:
-    names = set.intersection(*(set(each.counters) for each in samples))
-    return {name: statistics.median(each.counters[name] for each in samples) for name in sorted(names)}
+    names = set.intersection(*(set(sample.counters) for sample in samples))
+    return {name: statistics.median(sample.counters[name] for sample in samples) for name in sorted(names)}
 
 
 def _why(samples: Sequence[Measured]) -> str:
-    notes = [each.note or each.state.value for each in samples]
+    notes = [sample.note or sample.state.value for sample in samples]
     return notes[-1] if notes else "not measured"

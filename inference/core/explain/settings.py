@@ -1,4 +1,4 @@
-"""The tunables of explainable inference, each with the publication's value and a line of help."""
+"""The settings of explainable inference, each with the publication's value and a line of help."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.tunables import AlgorithmSettings, check_choice, check_number, check_whole, setting
+from inference.core.tunables import AlgorithmSettings, check_choice, check_integer, check_number, setting
 
 MOST_PORTS = 20
 MOST_SAMPLES = 600
@@ -21,7 +21,7 @@ RULES = (AS_COUNTED, ZEN_MACRO_OPS)
 
 CYCLES, PORT_COUNTERS = "cycles", "port-counters"
 EVIDENCE = (CYCLES, PORT_COUNTERS)
-"""What shows that a µop cannot evade blocked ports: lost time (§6.2.2), or counters of the ports (§6.1)."""
+"""The evidence that a µop cannot evade blocked ports: lost time (§6.2.2) or counters of the ports (§6.1)."""
 
 ALL, NEEDED, UNTIL_COUNTED = "all", "needed", "until-counted"
 FLOODS = (ALL, NEEDED, UNTIL_COUNTED)
@@ -31,7 +31,8 @@ CONFIRM = (DOUBTFUL, ALL)
 
 @dataclass(frozen=True)
 class ExplainSettings(AlgorithmSettings):
-    """How to infer. `metadata["paper"]` of a field is what the ASPLOS paper or the thesis used."""
+    """Settings of an inference; `metadata["paper"]` of each is the value of the ASPLOS paper or the
+    thesis."""
 
     NAME = "explainable inference"
 
@@ -123,12 +124,12 @@ class ExplainSettings(AlgorithmSettings):
 
     def __post_init__(self) -> None:
         if self.ports is not None:
-            check_whole("ports", self.ports, 1, MOST_PORTS)
-        check_whole("most_ports", self.most_ports, 1, MOST_PORTS)
+            check_integer("ports", self.ports, 1, MOST_PORTS)
+        check_integer("most_ports", self.most_ports, 1, MOST_PORTS)
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)
         if self.widest is not None:
-            check_whole("widest", self.widest, 1, MOST_PORTS)
+            check_integer("widest", self.widest, 1, MOST_PORTS)
         check_choice("uops_from", self.uops_from, SOURCES)
         if not isinstance(self.padding, str) or not self.padding.strip():
             raise InvalidInputError(f"padding must be an instruction scheme, e.g. nop, not {self.padding!r}")
@@ -140,18 +141,18 @@ class ExplainSettings(AlgorithmSettings):
         check_number("alone_epsilon", self.alone_epsilon, 0.0, 100.0)
         check_number("instability", self.instability, 1.0, 1000.0)
         check_number("slowest", self.slowest, 0.1, 1000.0)
-        check_whole("samples", self.samples, 1, 1000)
+        check_integer("samples", self.samples, 1, 1000)
         if self.most_samples is not None:
-            check_whole("most_samples", self.most_samples, self.samples, 100_000)
-        check_whole("runs", self.runs, 1, 9)
+            check_integer("most_samples", self.most_samples, self.samples, 100_000)
+        check_integer("runs", self.runs, 1, 9)
         check_choice("floods", self.floods, FLOODS)
         check_choice("confirm", self.confirm, CONFIRM)
-        check_whole("most_copies", self.most_copies, 10, 1000)
+        check_integer("most_copies", self.most_copies, 10, 1000)
         if self.seconds is not None:
             check_number("seconds", self.seconds, 1e-6, 1e7)
-        check_whole("alternatives", self.alternatives, 0, 10_000)
+        check_integer("alternatives", self.alternatives, 0, 10_000)
 
     @property
     def samples_at_most(self) -> int:
-        """`most_samples`, or what stands for it."""
+        """`most_samples`; where that is None, `MOST_SAMPLES`, and never fewer than `samples`."""
         return max(self.samples, MOST_SAMPLES) if self.most_samples is None else self.most_samples

@@ -1,4 +1,4 @@
-"""Which members of a class flood their ports as they should, so that they can stand for it."""
+"""Members of a class whose floods keep its ports busy, so that they can represent it."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from dataclasses import dataclass
 from inference.core.experiment import Experiment
 from inference.core.explain.alone import singleton
 from inference.core.explain.context import ERRORS, ExplainContext
-from inference.core.explain.flooding import HELD_UP, TRUSTED, surpluses
+from inference.core.explain.flooding import LEAST_DELAY, TRUSTED, surpluses
 from inference.core.explain.problem import NotCharacterised, VerdictFact
-from inference.core.explain.surplus import LEAST_COPIES, flooded
+from inference.core.explain.surplus import LEAST_COPIES, flood_experiment
 
 MOST_HEADS = 3
-"""Members of a class that are tried before its ports are given up."""
+"""Members of a class that are tried before the class is given up."""
 
 MOST_LOOKS = 5
-"""At the floods of a class, before it is given up since nothing floods its ports: disturbances pass."""
+"""Measurements of a class's floods before it is given up: disturbances pass."""
 
 MOST_WASTED = 0.03
-"""Share of the time that its ports need by which a flood may take longer. What loses more to its registers
-or to the core's choice of ports lets others evade."""
+"""Share by which a flood may exceed the time that its ports need. A flood that loses more, to its registers
+or to
+the core's choice of ports, lets other µops evade."""
 
 
 @dataclass(frozen=True)
 class FloodingMembers:
-    """Looks at the floods of classes."""
+    """Measures the floods of classes."""
 
     context: ExplainContext
 
     def of(self, classes: Sequence[list[str]]) -> list[list[str]]:
-        """The classes, each from the first member on that floods its ports as it should.
+        """The classes, each from the first member on whose flood is sound; classes without one are missing.
 
-        All are looked at together, and again where nothing of a class does so: what disturbs a computer for
-        a second makes a class look as if it had no ports.
+        All are measured together, and again where no member of a class is sound: a disturbance of a second
+        makes a class look as if it had no ports.
         """
         sound: dict[int, list[str]] = {}
         looks = MOST_LOOKS if self.context.sampler.repeats else 1
@@ -54,34 +55,34 @@ class FloodingMembers:
         return [sound[place] for place in range(len(classes)) if sound[place]]
 
     def first_sound(self, schemes: Sequence[str]) -> str | None:
-        """The first of some schemes that floods its ports as it should; None for none."""
+        """The first of the schemes whose flood is sound; None for none."""
         self._flood(schemes, anew=False)
         return next(filter(self._is_sound, schemes), None)
 
     def _flood_of(self, scheme: str) -> tuple[Experiment, float]:
-        """Copies of it that keep its ports busy for some cycles, and by how many cycles they may be off."""
+        """A flood of the scheme, and the cycles by which its time may be off."""
         width = self.context.widths[scheme]
-        flood = flooded(scheme, width * max(1, LEAST_COPIES // width))
+        flood = flood_experiment(scheme, width * max(1, LEAST_COPIES // width))
         return flood, self.context.settings.epsilon * flood.length
 
     def _flood(self, schemes: Sequence[str], *, anew: bool) -> None:
         sampler, settings = self.context.sampler, self.context.settings
         floods = dict(map(self._flood_of, schemes))
-        wanted = {
+        samples = {
             flood: sampler.enough(flood, error / 4, settings.samples) for flood, error in floods.items()
         }
         if anew:
-            sampler.forget(wanted)
-        self.context.measure(wanted)
+            sampler.forget(samples)
+        self.context.measure(samples)
 
     def _is_sound(self, scheme: str) -> bool:
-        """Whether its copies take as long as their ports need; of what was not recorded one instance does."""
+        """Whether a flood takes as long as its ports need; where it was not recorded, one instance counts."""
         sampler, width = self.context.sampler, self.context.widths[scheme]
         flood, error = self._flood_of(scheme)
         if sampler.offers is not None and sampler.beside(scheme) < TRUSTED:
             return False
         if not sampler.has(flood):
-            if not self._is_held_up(scheme) or not self._is_like_others(scheme):
+            if not self._delays_wider_flood(scheme) or not self._matches_partner(scheme):
                 return False
             flood = singleton(scheme)
         reading = sampler.reading(flood)
@@ -91,36 +92,36 @@ class FloodingMembers:
         wasted = MOST_WASTED * needed + ERRORS * sampler.error(reading)
         return -error <= reading.cycles - needed <= min(error, wasted)
 
-    def _is_like_others(self, scheme: str) -> bool:
-        """Whether a scheme of another mnemonic was recorded beside it that takes as long as it does.
+    def _matches_partner(self, scheme: str) -> bool:
+        """Whether a recorded partner of another mnemonic has the same width and delays its flood.
 
-        Otherwise it may be the registers of a few forms that limit them: there are four like `ah`.
+        Otherwise registers may be the limit: there are only four like `ah`.
         """
         sampler, widths = self.context.sampler, self.context.widths
         mnemonic, width = scheme.partition(" ")[0], widths[scheme]
         return any(
             other.partition(" ")[0] != mnemonic
             and widths.get(other) == width
-            and surpluses(self.context, [(other, scheme)]).get((other, scheme), 0.0) >= HELD_UP
+            and surpluses(self.context, [(other, scheme)]).get((other, scheme), 0.0) >= LEAST_DELAY
             for other in sampler.partners(scheme)
         )
 
-    def _is_held_up(self, scheme: str) -> bool:
-        """Whether the flood of a wider candidate shows that it is ports that limit a scheme."""
+    def _delays_wider_flood(self, scheme: str) -> bool:
+        """Whether it delays the flood of a wider candidate, so that ports are its limit."""
         context = self.context
         wider = [head for head, width in context.widths.items() if width > context.widths[scheme]]
         counts = surpluses(
             context, [(scheme, head) for head in wider if context.sampler.floods(head, scheme)]
         )
-        return any(count >= HELD_UP for count in counts.values())
+        return any(count >= LEAST_DELAY for count in counts.values())
 
     def _exclude_restless(self, scheme: str) -> None:
-        """Leave out what does not flood its ports as it should; what was not recorded is no reason."""
+        """Exclude a scheme whose flood is not sound; keep it where the flood was not recorded."""
         flood, _ = self._flood_of(scheme)
         if not self.context.sampler.has(flood):
             return
         expected = flood.length / self.context.widths[scheme]
-        seen = self.context.sampler.reading(flood).cycles
-        text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
-        facts = [VerdictFact(flood, expected, seen)]
+        cycles = self.context.sampler.reading(flood).cycles
+        text = "" if cycles is None else f"{flood.length} of it take {cycles:.3g} cycles, not {expected:.3g}"
+        facts = [VerdictFact(flood, expected, cycles)]
         self.context.exclude(scheme, "blocking", NotCharacterised.UNSTABLE, text, facts)

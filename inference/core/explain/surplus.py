@@ -1,4 +1,4 @@
-"""Which of a scheme's µops cannot evade blocked ports: the formulas of §6.1 and §6.2.2, as pure functions."""
+"""Formulas for µops that cannot evade blocked ports (§6.1, §6.2.2), as pure functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inference.core.mapping import Uops
 LEAST_COPIES = 10
 
 CLEAR = 0.2
-"""Off a whole number of µops by no more than that, a rough one will do: the next is four errors away."""
+"""Largest distance of a rough surplus from a whole number of µops: the next one is then four errors away."""
 
 _MOST_CHOICES = 4096
 
@@ -22,9 +22,18 @@ _MOST_CHOICES = 4096
 def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> int:
     """Copies of a blocking instruction that keep `width` ports busy beside a scheme.
 
-    `cycles`: what the scheme takes alone; `uops`: how many µops it has, None where nobody knows. The number
-    of uops.info's program (§6.1), which for a reasonable number of µops satisfies (6.1): at least
-    width · µops, so that no port is free while µops of the scheme could evade.
+    This is the number of uops.info's program (§6.1). It satisfies (6.1), at least width · µops, so that no
+    port is free while µops of the scheme could evade.
+
+    Args:
+        width: Number of blocked ports.
+        cycles: Time of the scheme alone.
+        uops: Number of the scheme's µops; None where it is unknown.
+        most: Largest number to return.
+
+    Example:
+        >>> copies_to_flood(width=4, cycles=3.0, uops=2, most=100)
+        24
     """
     by_time = 2 * width * max(1, int(cycles))
     by_uops = width * (uops or 0)
@@ -32,55 +41,68 @@ def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> i
 
 
 def copies_needed(witness: Witness, witnesses: Iterable[Witness]) -> int:
-    """By (6.1) with as many µops as any flood of ports that a witness blocks was delayed by.
+    """Copies by (6.1) for the largest delay, in µops, of any flood that shares ports with the witness.
 
-    A shorter flood is delayed by µops that evade it too, as these have too few ports for its time.
+    A shorter flood is also delayed by µops that could evade it, as these have too few other ports in its
+    time.
     """
-    delays = (each.surplus for each in witnesses if each.surplus is not None and each.mask & witness.mask)
+    delays = (other.surplus for other in witnesses if other.surplus is not None and other.mask & witness.mask)
     return witness.mask.bit_count() * max(0, round(max(delays, default=0.0)))
 
 
 def is_too_short(witness: Witness, witnesses: Iterable[Witness]) -> bool:
-    """Whether a flood that a scheme delays has not enough copies to show µops that cannot evade."""
+    """Whether a delayed flood has too few copies to show that the µops cannot evade."""
     delayed = witness.surplus is not None and witness.surplus > CLEAR
     return delayed and witness.copies < copies_needed(witness, witnesses)
 
 
-def flooded(blocker: str, copies: int, scheme: str | None = None) -> Experiment:
-    """So many blocking instructions, with one instance of a scheme or alone."""
+def flood_experiment(blocker: str, copies: int, scheme: str | None = None) -> Experiment:
+    """An experiment of `copies` blocking instructions, alone or with one instance of a scheme."""
     schemes = [blocker] * copies
     return Experiment.of(schemes if scheme is None else [*schemes, scheme])
 
 
 def surplus_by_time(base_cycles: float, cycles: float, width: int) -> float:
-    """µops on the blocked ports beside the blocking ones, by the time that they add (§6.2.2)."""
+    """µops on the blocked ports besides the blocking ones, from the cycles that they add (§6.2.2)."""
     return (cycles - base_cycles) * width
 
 
 def surplus_by_counters(counts: Mapping[str, float], ports: Sequence[str], copies: int) -> float:
-    """The same by counters of the ports (Alg. 6.1, lines 5 and 6)."""
+    """The same from counters of the ports (Alg. 6.1, lines 5 and 6)."""
     return sum(counts[port] for port in ports) - copies
 
 
 @dataclass(frozen=True)
 class Split:
-    """A surplus divided: `below` were found on subsets of the port set, `uops` are new; may be negative."""
+    """A surplus in µops: `below` were found on subsets of the port set; `uops` are new, and may be
+    negative."""
 
     below: int
     uops: int
 
 
-def divided(surplus: int, mask: int, found: Mapping[int, int]) -> Split:
-    """Take away what was found on proper subsets (Alg. 6.1, lines 7 to 9)."""
-    below = sum(count for other, count in found.items() if other != mask and other & mask == other)
+def split_surplus(surplus: int, mask: int, uops_by_mask: Mapping[int, int]) -> Split:
+    """Subtract the µops found on proper subsets of `mask` (Alg. 6.1, lines 7 to 9)."""
+    below = sum(count for other, count in uops_by_mask.items() if other != mask and other & mask == other)
     return Split(below, surplus - below)
 
 
 def usage_from(surpluses: Mapping[str, int], masks: Mapping[str, int]) -> Uops | None:
-    """The µops of a scheme from its surplus beside each blocker, given the ports that each one blocks.
+    """The µops of a scheme from its surplus beside each blocker.
 
-    Where a port set would have fewer µops than its subsets, some of these are on ports that subsets have in
-    common, which nothing blocks alone. None where their number is not certain, or these ports do not fit.
+    Where a port set would have fewer µops than its subsets, some of these are on the intersection of subsets,
+    which no blocker blocks by itself.
+
+    Args:
+        surpluses: {blocker: surplus in µops}.
+        masks: {blocker: port set}.
+
+    Returns:
+        None where no µops, or several sets of them, have these surpluses.
+
+    Example:
+        >>> usage_from({"narrow": 1, "wide": 3}, {"narrow": 0b01, "wide": 0b11})
+        ((1, 1), (3, 2))
     """
     counts = {masks[blocker]: surplus for blocker, surplus in surpluses.items()}
     usage = _with_common({}, counts)
@@ -88,17 +110,18 @@ def usage_from(surpluses: Mapping[str, int], masks: Mapping[str, int]) -> Uops |
 
 
 def _with_common(common: Mapping[int, int], counts: Mapping[int, int]) -> Uops | None:
-    """The µops where so many are confined to each blocked port set, some of them to `common` ports."""
+    """The µops with these counts confined to each blocked port set and `common` ones; None if one is
+    negative."""
     usage = dict(common)
     for mask in sorted(counts, key=lambda mask: (mask.bit_count(), mask)):
-        usage[mask] = divided(counts[mask], mask, usage).uops
+        usage[mask] = split_surplus(counts[mask], mask, usage).uops
         if usage[mask] < 0:
             return None
     return tuple(sorted((mask, uops) for mask, uops in usage.items() if uops))
 
 
 def _common_usage(counts: Mapping[int, int]) -> Uops | None:
-    """The only usage with µops on ports that blocked port sets have in common; None where there are more."""
+    """The only usage with µops on intersections of blocked port sets; None for none or several."""
     delayed = [mask for mask, count in counts.items() if count > 0]
     common = sorted({a & b for a, b in itertools.combinations(delayed, 2)} - {0, *counts})
     most = [min(counts[mask] for mask in delayed if mask & ports == ports) for ports in common]

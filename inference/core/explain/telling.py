@@ -1,4 +1,4 @@
-"""Telling what happens, once: a search that is taken up again repeats itself, its journal does not."""
+"""Reporting of events once: a resumed search repeats its steps, but does not emit their events again."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BATCH = 100
 _NEWS_EVERY = 8.0  # seconds
 
 
-class ExplainTeller:
-    """Passes events on, but for as many as an interrupted attempt has told already.
+class ExplainReporter:
+    """Emits events, except for the first `events_before`, which the interrupted search has emitted.
 
-    The search is deterministic, so the first events of a new attempt are those of the old one.
+    The search is deterministic, so the first events of a resumed one are those of the interrupted one.
     """
 
     def __init__(
@@ -29,56 +29,55 @@ class ExplainTeller:
         pace: PacedReporter,
         problem: ExplainProblem,
         seed: int,
-        told_before: int,
+        events_before: int,
         seconds_before: float,
         chunks_before: int,
     ) -> None:
         self.pace = pace
         self._start = pace.clock() - seconds_before
-        self._whose = identity(problem, seed)
-        self._skip = told_before
+        self._identity = identity(problem, seed)
+        self._skip = events_before
         self._chunks, self._chunks_before = 0, chunks_before
         self._stage = ""
-        self.told = 0
+        self.n_events = 0
         self._excluded: list[tuple[str, str, str]] = []
 
-    def tell(self, event: Event) -> None:
-        """An event that a repeated search would tell again."""
-        self.told += 1
-        if self.told > self._skip:
+    def emit(self, event: Event) -> None:
+        """Emit an event of the deterministic sequence, and save a checkpoint."""
+        self.n_events += 1
+        if self.n_events > self._skip:
             self.pace.emit(event)
             self._save()
 
     def _save(self) -> None:
         chunks = max(self._chunks, self._chunks_before)
-        self.pace.save(lambda: to_checkpoint(self._whose, self.told, self.seconds(), chunks), now=True)
+        self.pace.save(lambda: to_checkpoint(self._identity, self.n_events, self.seconds(), chunks), now=True)
 
     def chunk_tested(self) -> None:
-        """Of schemes, beside the blocking instructions."""
+        """Count a chunk of schemes as tested."""
         self._chunks += 1
         if not self.is_repeating:
             self._save()
 
     @property
     def is_repeating(self) -> bool:
-        """Whether the next chunk was tested by an interrupted attempt: it costs nothing."""
+        """Whether the interrupted search has tested the next chunk, which then costs nothing."""
         return self._chunks < self._chunks_before
 
     def seconds(self) -> float:
-        """Of the search, over all attempts."""
+        """Seconds of the search, over all attempts."""
         return self.pace.clock() - self._start
 
-    def enter(self, stage: str) -> None:
+    def enter_stage(self, stage: str) -> None:
         self.flush()
-        self.tell(PhaseStarted(stage, list(STAGES).index(stage) + 1, tuple(STAGES.values())))
+        self.emit(PhaseStarted(stage, list(STAGES).index(stage) + 1, tuple(STAGES.values())))
         self.pace.pulse()
 
     def log(self, text: str, level: str = "info") -> None:
-        """A sentence for the log."""
-        self.tell(Log(level, text))
+        self.emit(Log(level, text))
 
     def excluded(self, scheme: str, stage: str, reason: NotCharacterised, text: str) -> None:
-        """A scheme is left out; told in batches."""
+        """Report an excluded scheme, in batches of `_BATCH`."""
         self._excluded.append((scheme, reason.value, text))
         self._stage = stage
         if len(self._excluded) >= _BATCH:
@@ -86,42 +85,42 @@ class ExplainTeller:
 
     def flush(self) -> None:
         if self._excluded:
-            self.tell(Excluded(self._stage, tuple(self._excluded), self.told + 1))
+            self.emit(Excluded(self._stage, tuple(self._excluded), self.n_events + 1))
             self._excluded = []
 
     def funnel(self, stage: str, left: int) -> None:
-        """How many schemes survived a stage."""
+        """Report the number of schemes left after a stage."""
         self.flush()
-        self.tell(Funnel(stage, left, self.told + 1))
+        self.emit(Funnel(stage, left, self.n_events + 1))
 
     def classes(self, classes: Sequence[BlockingClass], ports: Sequence[str]) -> None:
-        """The blocking instructions as they stand."""
-        self.tell(Blocked(tuple(classes), tuple(ports), self.told + 1))
+        self.emit(Blocked(tuple(classes), tuple(ports), self.n_events + 1))
 
     def verdicts(self, run: int, schemes: Sequence[tuple[str, str, str]]) -> None:
-        """What a run concluded, in batches."""
+        """Report the verdicts of a run, in batches of `_BATCH`."""
         for start in range(0, len(schemes), _BATCH):
-            self.tell(Verdicts(run, tuple(schemes[start : start + _BATCH]), self.told + 1))
+            self.emit(Verdicts(run, tuple(schemes[start : start + _BATCH]), self.n_events + 1))
 
     def progress(self, stage: str, done: int, total: int, unit: str) -> None:
-        """How far a stage is; rate-limited, and not counted."""
+        """Report the progress of a stage: rate-limited, and not part of the deterministic sequence."""
         if self.pace.due(f"progress {stage}") or done == total:
             self.pace.emit(Progress(stage, done, total, 0.0, unit, None))
         self.pace.pulse()
 
 
 class OutOfTimeError(CoreError):
-    """What was to be found out would come too late."""
+    """A part of a search was ended by its time limit, or because the run shall finish early."""
 
     def __init__(self, why: str = "the run had to end") -> None:
         super().__init__(why)
 
 
-class Quiet:
-    """Lets what serves this search be interrupted; what it tells would be mistaken for stages of this one.
+class QuietReporter:
+    """A reporter for a search within a search: it can interrupt it, but does not pass its events on.
 
-    `doing`, a sentence's beginning, is told now and then instead, with the newest numbers of the events.
-    `limit` in CPU seconds of this process: on a busy computer the same questions have the same answers.
+    Its events would look like stages of the outer search. Instead, `doing` is logged every `_NEWS_EVERY`
+    seconds, with the newest numbers of the events. `limit`: CPU seconds of this process, so that results do
+    not depend on how busy the computer is.
     """
 
     def __init__(self, pace: PacedReporter, doing: str, limit: float = math.inf) -> None:
@@ -134,15 +133,20 @@ class Quiet:
         pace.due(doing)
 
     def emit(self, event: Event) -> None:
-        """Take note of whole numbers in it."""
+        """Keep the event's numbers of experiments and ports for the log."""
         fields = {name: getattr(event, name, None) for name in ("experiments", "ports")}
         self._numbers |= {name: number for name, number in fields.items() if isinstance(number, int)}
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Nothing: it starts anew, from the same answers."""
+        """Does nothing: the inner search starts anew from the same measurements."""
 
     def pulse(self) -> None:
-        """Raises `InterruptedRunError` when asked to stop, `OutOfTimeError` where what there is will do."""
+        """Check the limits, and log what the inner search does.
+
+        Raises:
+            InterruptedRunError: The run shall stop.
+            OutOfTimeError: The limit is reached, or the run shall finish early.
+        """
         if self._pace.finishing:
             raise OutOfTimeError
         if time.process_time() >= self._ends:

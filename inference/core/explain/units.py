@@ -1,10 +1,11 @@
-"""Units of a core that share no ports, as far as measurements tell: a question about ports for each.
+"""Units of a core that share no ports, as far as measurements tell. The ports of each are searched
+separately.
 
-A search for the ports of all blocking instructions at once has every core's waste to explain, and where the
-bottleneck hides whether two kinds share ports, the fewest ports that explain everything let them share some.
-So kinds are placed together only where an experiment takes longer than ports of their own would allow, or
-where their schemes are of the same domain (integer, vector, memory). Between domains waste is no sign of a
-port in common: a load beside a vector addition takes 20 % longer on some cores.
+A search for the ports of all blocking instructions at once would have to explain all waste of the core, and
+where the bottleneck hides whether two classes share ports, the fewest ports make them share some. So classes
+form a unit only where an experiment takes longer than with separate ports, or where their schemes are of the
+same domain (integer, vector, memory). Between domains waste is no sign of a shared port: a load beside a
+vector addition takes 20 % longer on some cores.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from inference.core.experiment import Experiment
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import is_wide
-from inference.core.explain.surplus import LEAST_COPIES, flooded
+from inference.core.explain.surplus import LEAST_COPIES, flood_experiment
 from inference.core.identity.canonical import side_by_side
 
 APART = "µops of {} have ports of their own, where measurements cannot tell"
 
-_WASTE = 0.3  # of the time that separate ports need, by which kinds of different domains may take longer
-_VISIBLE = 0.02  # of a time, that another one has to differ by to be told from it
-_ALL = 2  # other domains than its own
+_WASTE = 0.3  # share by which classes of different domains may exceed the time of separate ports
+_VISIBLE = 0.02  # relative difference from which two times can be distinguished
+_ALL = 2  # domains besides its own
 _MEMORY = "memory"
-_COMPUTING = 0.1  # of a class that has forms with registers: fewer may be slow for a reason of their own
-_MNEMONICS = 2  # of a kind that joins domains: a single one may be slow for a reason of its own
+_COMPUTING = 0.1  # share of register forms from which they decide: fewer may be slow for other reasons
+_MNEMONICS = 2  # at least, of a class that joins domains: a single one may be slow for other reasons
 
 
 def units_of(
@@ -35,9 +36,9 @@ def units_of(
 ) -> dict[str, list[list[str]]]:
     """{name of a unit: its classes}, in the order of the classes.
 
-    A kind that takes longer beside kinds of two other domains has no unit: slots limit it, as they do `xchg`.
-    Nor has one of no domain where others have one: what moves values from one part of a core to another may
-    have a µop in either, and what is as quick as the bottleneck lets anything be may use no port at all.
+    A class that takes longer beside classes of two other domains has no unit: slots limit it, as they do
+    `xchg`. Nor has a class without a domain where others have one: an instruction that moves values between
+    parts of a core may have a µop in each, and one that runs at the bottleneck's rate may use no port.
     """
     units: list[list[int]] = []
     domains = [domain_of_class(context, members) for members in classes]
@@ -85,7 +86,7 @@ def units_of(
 
 
 def mnemonics(members: Sequence[str]) -> int:
-    """How many instructions a class has forms of."""
+    """Number of mnemonics in a class."""
     return len({scheme.partition(" ")[0] for scheme in members})
 
 
@@ -94,10 +95,10 @@ def _name(domains: Sequence[str]) -> str:
 
 
 def domain_of_class(context: ExplainContext, members: Sequence[str]) -> str:
-    """The commonest of its schemes that have one; "" where none has.
+    """The commonest domain of a class's schemes; "" where none has one.
 
-    Forms that load are of memory, also those of what multiplies or shifts. They may be more than forms with
-    registers, of which a few show that it is no class of loads.
+    Forms that load have the domain memory, also of multiplications and shifts. These may outnumber the
+    register forms, so that a share of `_COMPUTING` of these decides that it is not a class of loads.
     """
     counts = Counter(filter(None, map(context.problem.domains.get, members)))
     if counts.total() - counts[_MEMORY] >= _COMPUTING * counts.total():
@@ -106,13 +107,13 @@ def domain_of_class(context: ExplainContext, members: Sequence[str]) -> str:
 
 
 def _mixes(context: ExplainContext, first: str, second: str) -> Iterator[Experiment]:
-    """Experiments of two kinds that can be asked and may take longer where they share ports."""
+    """Available experiments of two classes whose time would show shared ports."""
     widths = context.widths[first], context.widths[second]
     for mix in (
         Experiment.of([first, second]),
         Experiment.of({first: widths[0], second: widths[1]}),
-        flooded(first, LEAST_COPIES, second),
-        flooded(second, LEAST_COPIES, first),
+        flood_experiment(first, LEAST_COPIES, second),
+        flood_experiment(second, LEAST_COPIES, first),
     ):
         if context.sampler.has(mix):
             yield mix
@@ -128,15 +129,15 @@ def _measure(context: ExplainContext, classes: Sequence[list[str]]) -> None:
 
 
 def is_apart_possible(context: ExplainContext, first: str, second: str, r_max: float | None) -> bool:
-    """Whether no mix of two kinds shows that they share ports."""
+    """Whether no mix of two classes shows that they share ports."""
     return not _share(context, first, second, r_max, 0.0)
 
 
 def _share(context: ExplainContext, first: str, second: str, r_max: float | None, waste: float) -> bool:
-    """Whether a mix of two kinds takes longer than ports of their own and the bottleneck allow.
+    """Whether a mix of two classes takes longer than separate ports and the bottleneck need.
 
-    Half of the way to what sharing as few ports as can be seen costs is enough; with `waste`, a share of the
-    time, also more than that.
+    The excess must be half of what the fewest visible shared ports cost, and above the share `waste` of the
+    time.
     """
     widths = {scheme: context.widths[scheme] for scheme in (first, second)}
     for mix in _mixes(context, first, second):
@@ -154,28 +155,28 @@ def _share(context: ExplainContext, first: str, second: str, r_max: float | None
     return False
 
 
-def joined(answers: Mapping[str, BlockingAnswer], r_max: float | None, most: int) -> BlockingAnswer:
-    """One answer of those about units, the ports of one after those of the other; `most` alternatives.
+def join_answers(answers: Mapping[str, BlockingAnswer], r_max: float | None, most: int) -> BlockingAnswer:
+    """One answer for all units, their ports side by side, with at most `most` alternatives.
 
-    Alternatives differ in one unit each, as the units have nothing in common.
+    Each alternative differs from the mapping in one unit.
     """
     if len(answers) == 1:
         return next(iter(answers.values()))
-    mapping = side_by_side([each.mapping for each in answers.values()], r_max)
+    mapping = side_by_side([part.mapping for part in answers.values()], r_max)
     alternatives = []
     for unit, answer in answers.items():
         for other in answer.alternatives:
-            parts = [other if name == unit else each.mapping for name, each in answers.items()]
+            parts = [other if name == unit else part.mapping for name, part in answers.items()]
             alternatives.append(side_by_side(parts, r_max))
     return BlockingAnswer(
         mapping=mapping,
         alternatives=tuple(alternatives[:most]),
-        dropped={head: why for each in answers.values() for head, why in each.dropped.items()},
-        verdict="; ".join(f"{unit}: {each.verdict}" for unit, each in answers.items()),
-        experiments=sum(each.experiments for each in answers.values()),
+        dropped={head: why for part in answers.values() for head, why in part.dropped.items()},
+        verdict="; ".join(f"{unit}: {part.verdict}" for unit, part in answers.items()),
+        experiments=sum(part.experiments for part in answers.values()),
         assumptions=(
             APART.format(" and of ".join(answers)),
-            *dict.fromkeys(text for each in answers.values() for text in each.assumptions),
+            *dict.fromkeys(text for part in answers.values() for text in part.assumptions),
         ),
-        unexplained=tuple(text for each in answers.values() for text in each.unexplained),
+        unexplained=tuple(text for part in answers.values() for text in part.unexplained),
     )

@@ -1,8 +1,8 @@
-"""Which part of a flood's delay is waste of the core, and no µop: what other times leave no room for.
+"""The part of a flood's delay that is waste of the core and not µops.
 
-Ports bound times from below. A core that chooses them unluckily takes longer, so that a scheme can delay a
-flood by more µops than it has; a part of a µop shows that. As many are taken away as the times of the scheme
-alone and beside one blocking instruction demand, and no more.
+Ports bound times from below. A core that chooses ports badly takes longer, so that a scheme can delay a flood
+by more µops than it has; a delay by a part of a µop shows that. The number of µops is lowered as far as the
+times of the scheme alone and beside one blocking instruction demand, and no further.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from functools import cached_property
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import Blocker, is_quicker, surpluses
-from inference.core.explain.problem import Seen, VerdictFact, Witness
+from inference.core.explain.problem import VerdictFact, Witness, WitnessOutcome
 from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
 from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 
-_CRISP = 0.06  # off a whole number of µops: less shows no waste
-_SIMULATED = 0.03  # by which an experiment may take longer than its simulation
+_CRISP = 0.06  # µops: a delay within this of a whole number shows no waste
+_SIMULATED = 0.03  # share by which an experiment may exceed its simulation
 _MOST_CHOICES = 4096
 _MOST_BESIDE = 20
-"""Blocking instructions beside a scheme: where more are needed to show a µop, it is lost in their time."""
+"""Blocking instructions beside a scheme: where a µop needs more to show, it is lost in their time."""
 _LONGER = 1.5
-"""Times what a scheme takes alone that an experiment with it is made to need, since a core wastes some."""
-_SHOWN = (Seen.USES, Seen.ODD)
-_JUDGED = (Seen.USES, Seen.EVADES, Seen.ODD)
+"""Factor on a scheme's time alone that the ports of a test shall need: a core wastes some of the time."""
+_DELAYING = (WitnessOutcome.USES, WitnessOutcome.ODD)
+_JUDGED = (WitnessOutcome.USES, WitnessOutcome.EVADES, WitnessOutcome.ODD)
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class WasteJudge:
     n_ports: int
     r_max: float | None
 
-    def settled(self, scheme: str, witnesses: Sequence[Witness]) -> list[Witness]:
-        """The witnesses with as many µops as the scheme's times allow; as they are where nothing fits.
+    def reduce_waste(self, scheme: str, witnesses: Sequence[Witness]) -> list[Witness]:
+        """The witnesses with as many µops as the scheme's times allow; unchanged where no numbers fit.
 
-        Delays by a part of a µop are lowered first. Some waste a whole one: on a Zen 5 a multiplication takes
-        a slot of shifts, which run elsewhere.
+        Delays by a part of a µop are lowered first. Some waste is a whole µop: on a Zen 5 a multiplication
+        delays shifts by one, although these use other ports.
         """
         counts = _counts(witnesses)
         judged = [w for w in witnesses if w.seen in _JUDGED and w.surplus is not None]
         delayed = [w for w in judged if counts[w.mask] > 0]
         if self._fits(scheme, counts):
-            is_odd = any(w.seen is Seen.ODD for w in judged)
+            is_odd = any(w.seen is WitnessOutcome.ODD for w in judged)
             return (
                 _recounted(witnesses, counts)
                 if is_odd and self._explains(scheme, counts, judged)
@@ -66,7 +66,7 @@ class WasteJudge:
         return list(witnesses)
 
     def contradiction(self, scheme: str, usage: Uops) -> VerdictFact | None:
-        """An experiment that takes less time than these µops need; None for none."""
+        """An experiment that takes less time than these µops need; None for no contradiction."""
         for blocker, experiment in self._tests(scheme, usage):
             needed = self._needed(usage, scheme, experiment, blocker)
             if is_quicker(self.context, experiment, needed):
@@ -74,7 +74,7 @@ class WasteJudge:
         return None
 
     def measure(self, tested: Mapping[str, Sequence[Witness]]) -> None:
-        """Take the times that tell how many µops schemes may have at most, of all at once."""
+        """Measure at once all tests that bound the numbers of µops of these schemes from above."""
         samples: dict[Experiment, int] = {}
         for scheme, witnesses in tested.items():
             for blocker, experiment in self._tests(scheme, _usage(_counts(witnesses)) or ()):
@@ -83,9 +83,10 @@ class WasteJudge:
 
     @cached_property
     def most_wasted(self) -> float:
-        """µops by which a single one delays a flood beyond those that it has there, as this core shows.
+        """The largest delay in µops that a single µop causes beyond its own, over pairs of blocking
+        instructions.
 
-        Blocking instructions do, whose ports are known: nothing where none of them wastes anything.
+        Their ports are known, so that the rest of a delay is waste; 0 where none of them wastes time.
         """
         pairs = list(itertools.permutations(self._proper.values(), 2))
         counts = surpluses(self.context, [(tested.scheme, flooded.scheme) for tested, flooded in pairs])
@@ -97,10 +98,11 @@ class WasteJudge:
         return max(wasted, default=0.0)
 
     def second_floods(self, tested: Mapping[str, Sequence[Witness]]) -> dict[tuple[str, Blocker], str]:
-        """{(scheme, blocking instruction): another with its ports}, of µops that a second flood must confirm.
+        """{(scheme, blocking instruction): another scheme with its ports}, where a second flood must confirm
+        µops.
 
-        Those of which the scheme's own time shows nothing, on a core that wastes: what meets one flood's
-        results on their way, or its registers, passes another.
+        These are µops that the scheme's time alone does not show, on a core that wastes time: a conflict with
+        one flood's result bus or registers does not repeat with another flood. Empty on a core without waste.
         """
         if not self._core_wastes:
             return {}
@@ -114,30 +116,34 @@ class WasteJudge:
 
     @cached_property
     def _core_wastes(self) -> bool:
-        """Whether any candidate wastes, alone or beside another."""
+        """Whether any candidate wastes time, alone or beside another."""
         context = self.context
         is_delayed = self.most_wasted > context.settings.whole_epsilon
         return is_delayed or any(map(context.wastes_alone, context.widths))
 
     def _is_hidden(self, scheme: str, witness: Witness) -> bool:
         count = witness.below + witness.uops
-        if witness.seen not in _SHOWN or count <= 0 or witness.blocker == scheme:
+        if witness.seen not in _DELAYING or count <= 0 or witness.blocker == scheme:
             return False
         time = self.context.cycles(scheme) - self.context.settings.epsilon
         return count < witness.mask.bit_count() * time
 
     @cached_property
     def _proper(self) -> dict[str, Blocker]:
-        return {each.scheme: each for each in self.blockers if not (each.improper or each.wide)}
+        return {
+            blocker.scheme: blocker for blocker in self.blockers if not (blocker.improper or blocker.wide)
+        }
 
     @cached_property
     def _seconds(self) -> dict[str, str]:
-        """{blocking instruction: one of another mnemonic that floods its ports}."""
+        """{blocking instruction: a scheme of another mnemonic that floods its ports}."""
         members, seconds = FloodingMembers(self.context), {}
         for blocker in self._proper.values():
             mnemonic = blocker.scheme.partition(" ")[0]
-            others = [each for each in blocker.substitutes if each.partition(" ")[0] != mnemonic]
-            if (second := members.first_sound(others[:MOST_HEADS])) is not None:
+            substitutes = [
+                substitute for substitute in blocker.substitutes if substitute.partition(" ")[0] != mnemonic
+            ]
+            if (second := members.first_sound(substitutes[:MOST_HEADS])) is not None:
                 seconds[blocker.scheme] = second
         return seconds
 
@@ -148,7 +154,7 @@ class WasteJudge:
         return abs(witness.surplus - round(witness.surplus)) > _CRISP + max(0.0, error)
 
     def _choices(self, scheme: str, witnesses: Sequence[Witness]) -> Iterator[dict[int, int]]:
-        """Numbers of µops for port sets, those first that take least time for waste."""
+        """Numbers of µops per port set, those with the least waste first."""
         options = [[(w, count) for count in self._options(scheme, w)] for w in witnesses]
         if not witnesses or math.prod(map(len, options)) > _MOST_CHOICES:
             return
@@ -158,7 +164,7 @@ class WasteJudge:
             yield {witness.mask: count for witness, count in choice}
 
     def _options(self, scheme: str, witness: Witness) -> Iterable[int]:
-        """As many µops as the scheme alone leaves time for, and fewer."""
+        """Numbers of µops from the most that the scheme's time alone allows down to 0."""
         assert witness.surplus is not None
         time = self.context.cycles(scheme) + self.context.settings.alone_epsilon
         most = min(
@@ -167,9 +173,9 @@ class WasteJudge:
         return range(most, -1, -1)
 
     def _explains(self, scheme: str, counts: Mapping[int, int], witnesses: Sequence[Witness]) -> bool:
-        """Whether the core may waste as much as is taken for waste.
+        """Whether the core can waste as much as these numbers of µops imply.
 
-        As much as its scheduler wastes, where it is known; else as much per µop as single ones do.
+        The limit is the simulation of its scheduler where that is known, else `most_wasted` per µop.
         """
         simulated, usage = self.context.problem.simulated, _usage(counts)
         if usage is None:
@@ -185,16 +191,20 @@ class WasteJudge:
                 return False
             if simulated is None:
                 continue
-            flooding = {each: ((witness.mask, 1),) for each in witness.tested.schemes if each != scheme}
+            flooding = {
+                flooding_scheme: ((witness.mask, 1),)
+                for flooding_scheme in witness.tested.schemes
+                if flooding_scheme != scheme
+            }
             cycles = simulated(self._mapping({scheme: usage, **flooding}), witness.tested)
             if cycles is not None and witness.cycles > (1 + _SIMULATED) * cycles:
                 return False
         return True
 
     def _fits(self, scheme: str, counts: Mapping[int, int], *, exactly: bool = False) -> bool:
-        """Whether nothing was quicker than these µops allow, nor the scheme alone much slower.
+        """Whether no time is below what these µops need, and the scheme alone takes about as long as they do.
 
-        `exactly`: not slower by more than noise, as numbers of µops have to be that only waste leads to.
+        `exactly`: the scheme alone may be slower by noise only, as for numbers of µops that were lowered.
         """
         usage = _usage(counts)
         if usage is None:
@@ -211,10 +221,10 @@ class WasteJudge:
         return self.contradiction(scheme, usage) is None
 
     def _tests(self, scheme: str, usage: Uops) -> Iterator[tuple[Blocker, Experiment]]:
-        """The scheme beside blocking instructions whose ports some of its µops are confined to.
+        """The scheme beside blocking instructions on whose ports some of its µops are confined.
 
-        Beside one, and beside as many that ports limit them rather than what else limits the scheme. What was
-        recorded costs nothing: then beside all of them, as any may have been quicker than µops allow.
+        Each is used once, and in such numbers that ports are the limit rather than the scheme's other limits.
+        With recorded data, which cost nothing, all blocking instructions are used.
         """
         blocked = {blocker.mask for blocker in self.blockers}
         for blocker in self.blockers:
@@ -246,12 +256,12 @@ class WasteJudge:
 
 
 def _counts(witnesses: Iterable[Witness]) -> dict[int, int]:
-    """{port set: µops that are confined to it}, as far as witnesses show."""
+    """{port set: number of µops confined to it} according to the witnesses."""
     return {w.mask: w.below + w.uops for w in witnesses if w.seen in _JUDGED}
 
 
 def _usage(counts: Mapping[int, int]) -> Uops | None:
-    """The µops of which so many are confined to each port set; None where that cannot be."""
+    """The µops with these numbers confined to each port set; None where there are no such µops."""
     return usage_from(
         {str(mask): count for mask, count in counts.items()}, {str(mask): mask for mask in counts}
     )
@@ -263,7 +273,7 @@ def _wasted(witness: Witness, count: int) -> float:
 
 
 def _recounted(witnesses: Sequence[Witness], counts: Mapping[int, int]) -> list[Witness]:
-    """The witnesses with these numbers of µops; what lies between is waste."""
+    """The witnesses with these numbers of µops; the rest of each surplus is waste, within the tolerance."""
     usage = _usage(counts) or ()
     recounted = []
     for witness in witnesses:
@@ -273,6 +283,6 @@ def _recounted(witnesses: Sequence[Witness], counts: Mapping[int, int]) -> list[
         below = sum(n for mask, n in usage if mask != witness.mask and mask & witness.mask == mask)
         uops = counts[witness.mask] - below
         tolerance = max(witness.tolerance, abs(witness.surplus - counts[witness.mask]))
-        seen = Seen.USES if uops else Seen.EVADES
-        recounted.append(replace(witness, below=below, uops=uops, tolerance=tolerance, seen=seen))
+        outcome = WitnessOutcome.USES if uops else WitnessOutcome.EVADES
+        recounted.append(replace(witness, below=below, uops=uops, tolerance=tolerance, seen=outcome))
     return recounted

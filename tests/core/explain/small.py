@@ -76,7 +76,7 @@ class DisturbedProcessor(SimulatedProcessor):
         self._is_disturbed = is_disturbed
         self._number = 0
 
-    def again(self, number: int) -> DisturbedProcessor:
+    def repetition(self, number: int) -> DisturbedProcessor:
         """The same processor, measured another time."""
         other = copy.copy(self)
         other._number = number

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks._drawn_cores import drawn_core
 from inference.core.blocking_by_cegar import solve_by_cegar
-from inference.core.bottleneck import reached_width
+from inference.core.bottleneck import width_if_reached
 from inference.core.experiment import Experiment
 from inference.core.explain import ExplainProblem, ExplainSettings, infer
 from inference.core.throughput import inverse_throughput
@@ -55,4 +55,4 @@ def test_kinds_that_fill_all_slots_are_not_taken_for_kinds_that_share_ports() ->
 def test_slots_that_no_mix_reaches_or_some_exceeds_are_no_bottleneck(
     highest: float, width: int | None, rate: float | None
 ) -> None:
-    assert reached_width(highest, width) == rate
+    assert width_if_reached(highest, width) == rate

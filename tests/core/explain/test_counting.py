@@ -10,7 +10,7 @@ from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised
 from inference.core.explain.alone import width_of
-from inference.core.explain.counting import counted, source_of_counts, whole, zen_extra
+from inference.core.explain.counting import counted_uops, integer_count, source_of_counts, zen_extra
 from inference.core.explain.sampling import SampledCycles
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
@@ -39,14 +39,14 @@ def test_zen_s_macro_ops_miss_the_uops_of_memory_operands(scheme: str, extra: in
 
 def test_a_counter_counts_uops_or_macro_ops() -> None:
     reading = SampledCycles(Experiment.of(["add GPR[32]:RW, MEM[32]:R"]), 0.5, 1, {"uops": 1.0})
-    assert counted(reading, "as-counted") == 1.0
-    assert counted(reading, "zen-macro-ops") == 2.0
-    assert counted(SampledCycles(reading.experiment, 0.5, 1), "as-counted") is None
+    assert counted_uops(reading, "as-counted") == 1.0
+    assert counted_uops(reading, "zen-macro-ops") == 2.0
+    assert counted_uops(SampledCycles(reading.experiment, 0.5, 1), "as-counted") is None
 
 
 @pytest.mark.parametrize(("count", "shown"), [(1.0, 1), (1.05, 1), (1.94, 2), (1.5, None), (0.02, 0)])
 def test_a_count_that_is_no_whole_number_says_nothing(count: float, shown: int | None) -> None:
-    assert whole(count) == shown
+    assert integer_count(count) == shown
 
 
 def test_counts_come_from_a_table_a_counter_or_nowhere() -> None:

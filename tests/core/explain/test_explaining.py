@@ -16,7 +16,7 @@ from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError
 from inference.core.events import Event, Log, Progress
 from inference.core.experiment import Experiment, Measured
-from inference.core.explain import NotCharacterised, SchemeFate, Seen
+from inference.core.explain import NotCharacterised, SchemeFate, WitnessOutcome
 from inference.core.explain.blocking_question import BlockingAnswer, BlockingQuestion
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
@@ -59,11 +59,11 @@ def test_every_port_set_has_a_witness_that_shows_what_was_concluded(floods: str)
         assert [w.mask.bit_count() for w in each.witnesses] == sorted(
             w.mask.bit_count() for w in each.witnesses
         )
-        evaded = [w.mask for w in each.witnesses if w.seen is Seen.EVADES]
+        evaded = [w.mask for w in each.witnesses if w.seen is WitnessOutcome.EVADES]
         shown = {w.mask for w in each.witnesses}
         shown |= {c.mask for c in result.classes if any(c.mask & mask == c.mask for mask in evaded)}
         assert floods == "until-counted" or shown == {c.mask for c in result.classes}
-        assert {(w.mask, w.uops) for w in each.witnesses if w.seen is Seen.USES} == set(each.usage)
+        assert {(w.mask, w.uops) for w in each.witnesses if w.seen is WitnessOutcome.USES} == set(each.usage)
         for witness in each.witnesses:
             assert witness.cycles == pytest.approx(witness.expected_cycles)
 
@@ -81,7 +81,7 @@ class Keeping(Listener):
 
 
 def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_INTERVAL", 0.0)
     monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 8)
     some = Keeping(lambda event: isinstance(event, Progress) and event.phase == "remaining, run 1")
     result = explain(ZENLIKE, some)
@@ -95,7 +95,7 @@ def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch:
 def test_whoever_wants_what_there_is_gets_what_an_interrupted_attempt_tested(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_INTERVAL", 0.0)
     monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 3)
     interrupted = Listener(lambda heard: bool(heard.saved) and heard.last().meta["chunks"] == 2)
     with pytest.raises(InterruptedRunError):
@@ -108,7 +108,7 @@ def test_whoever_wants_what_there_is_gets_what_an_interrupted_attempt_tested(
 def test_uops_that_only_some_schemes_have_stay_unknown_to_whoever_wants_what_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_INTERVAL", 0.0)
     some = Keeping(lambda event: isinstance(event, Log) and "no scheme has alone" in event.text)
     result = explain(STORES, some)
     assert [text for text in result.warnings if "the run had to end" in text]

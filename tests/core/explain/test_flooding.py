@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from inference.core.experiment import Experiment
-from inference.core.explain import ExplainProblem, ExplainSettings, Seen
+from inference.core.explain import ExplainProblem, ExplainSettings, WitnessOutcome
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, Floods
 from inference.core.explain.sampling import MeasurementSampler
-from inference.core.explain.surplus import flooded
+from inference.core.explain.surplus import flood_experiment
 from inference.core.pacing import PacedReporter
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor
 from tests.core.pmevo.small import Listener
 
 LOADS = Blocker("load", 0b110000)
-FLOOD = flooded("load", 10)
-TESTED = flooded("load", 10, "add r, m")
+FLOOD = flood_experiment("load", 10)
+TESTED = flood_experiment("load", 10, "add r, m")
 AT_FIRST = 7
 """Samples that are disturbed, every second one of them."""
 
@@ -38,7 +38,7 @@ def explaining(disturbed: Experiment, *, forever: bool = False) -> ExplainContex
     return context
 
 
-def seen(context: ExplainContext, *runs: int) -> list[Seen]:
+def seen(context: ExplainContext, *runs: int) -> list[WitnessOutcome]:
     floods = Floods(context, ZENLIKE.ports)
     test = floods.test("add r, m", LOADS)
     found = []
@@ -49,10 +49,14 @@ def seen(context: ExplainContext, *runs: int) -> list[Seen]:
 
 
 def test_a_flood_that_was_disturbed_is_measured_anew() -> None:
-    assert seen(explaining(FLOOD), 1) == [Seen.USES]
-    assert seen(explaining(FLOOD, forever=True), 1) == [Seen.UNSTABLE]
+    assert seen(explaining(FLOOD), 1) == [WitnessOutcome.USES]
+    assert seen(explaining(FLOOD, forever=True), 1) == [WitnessOutcome.UNSTABLE]
 
 
-@pytest.mark.parametrize(("forever", "later"), [(False, Seen.USES), (True, Seen.UNSTABLE)])
-def test_a_test_that_was_disturbed_in_one_run_counts_anew_in_the_next(forever: bool, later: Seen) -> None:
-    assert seen(explaining(TESTED, forever=forever), 1, 2) == [Seen.UNSTABLE, later]
+@pytest.mark.parametrize(
+    ("forever", "later"), [(False, WitnessOutcome.USES), (True, WitnessOutcome.UNSTABLE)]
+)
+def test_a_test_that_was_disturbed_in_one_run_counts_anew_in_the_next(
+    forever: bool, later: WitnessOutcome
+) -> None:
+    assert seen(explaining(TESTED, forever=forever), 1, 2) == [WitnessOutcome.UNSTABLE, later]

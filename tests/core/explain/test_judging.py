@@ -8,7 +8,7 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.explain.judging import delays_all_alike
-from inference.core.explain.problem import Seen, Witness
+from inference.core.explain.problem import Witness, WitnessOutcome
 
 
 def witness(mask: int, delay: float) -> Witness:
@@ -28,7 +28,7 @@ def witness(mask: int, delay: float) -> Witness:
         below=0,
         uops=round(delay * width),
         tolerance=0.1,
-        seen=Seen.USES,
+        seen=WitnessOutcome.USES,
     )
 
 

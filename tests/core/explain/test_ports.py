@@ -17,7 +17,7 @@ from inference.core.explain.blockers import Improper
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.ports import PortSolver
 from inference.core.explain.soundness import FloodingMembers
-from inference.core.explain.telling import OutOfTimeError, Quiet
+from inference.core.explain.telling import OutOfTimeError, QuietReporter
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
@@ -41,13 +41,13 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
 
     monkeypatch.setattr(FloodingMembers, "of", all_but_a)
     problem = SimpleNamespace(domains={}, hint=None, core=None)
-    widths, teller = {"a": 2, "b": 2}, SimpleNamespace(pace=PacedReporter(Listener()))
+    widths, reporter = {"a": 2, "b": 2}, SimpleNamespace(pace=PacedReporter(Listener()))
     context: Any = SimpleNamespace(
         settings=ExplainSettings(),
         sampler=SimpleNamespace(noise=0.0),
         problem=problem,
         widths=widths,
-        teller=teller,
+        reporter=reporter,
     )
     improper = [Improper("b", 1), Improper("c", 1)]
     kept, _ = PortSolver(context, solver, 1, None).solve([["a", "b"]], improper, {"a": 0b11})
@@ -66,7 +66,7 @@ def test_a_busy_computer_finds_the_same_ports(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_question_has_its_limit_in_seconds_of_computing() -> None:
-    quiet = Quiet(PacedReporter(Listener()), "looking", limit=0.05)
+    quiet = QuietReporter(PacedReporter(Listener()), "looking", limit=0.05)
     quiet.pulse()
     ends = time.process_time() + 0.1
     while time.process_time() < ends:

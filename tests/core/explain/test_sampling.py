@@ -23,7 +23,7 @@ def sampler(processor: SimulatedProcessor | RecordedMeasurer, most: int = 1000) 
 def test_the_noise_is_learnt_from_pairs_of_samples() -> None:
     found = sampler(SimulatedProcessor(ZENLIKE, noise_cpi=0.005))
     experiments = [Experiment.of([scheme, other]) for scheme in ZENLIKE.usage for other in ZENLIKE.usage]
-    found.ask(dict.fromkeys(experiments, 2))
+    found.sample(dict.fromkeys(experiments, 2))
     found.learn_noise(set(experiments))
     assert found.noise == pytest.approx(0.005, rel=0.35)
 
@@ -40,7 +40,7 @@ def test_as_many_samples_are_taken_as_the_wanted_error_needs() -> None:
 def test_what_cannot_be_repeated_is_measured_once() -> None:
     recorded = RecordedMeasurer(SimulatedProcessor(ZENLIKE).measure([ADD]))
     found = sampler(recorded)
-    found.ask({ADD: 10, MIX: 3})
+    found.sample({ADD: 10, MIX: 3})
     assert found.reading(ADD).samples == 1
     assert found.reading(MIX).note == NOT_RECORDED
     assert not found.repeats
@@ -59,7 +59,7 @@ def test_medians_answer_like_a_measurer() -> None:
 def test_two_speeds_are_unstable_and_noise_is_not() -> None:
     processor = SimulatedProcessor(ZENLIKE, noise_cpi=0.002, quirks={"load": Quirk.TWO_SPEEDS})
     found = sampler(processor)
-    found.ask({MIX: 12, Experiment.of(["add", "imul"]): 12})
+    found.sample({MIX: 12, Experiment.of(["add", "imul"]): 12})
     assert found.is_unstable(MIX, 0.06)
     assert not found.is_unstable(Experiment.of(["add", "imul"]), 0.06)
     assert found.noise == LEAST_NOISE
@@ -67,19 +67,19 @@ def test_two_speeds_are_unstable_and_noise_is_not() -> None:
 
 def test_what_is_forgotten_counts_no_longer() -> None:
     found = sampler(DisturbedProcessor(ZENLIKE, lambda experiment, repetition: repetition < 2))
-    found.ask({MIX: 2, ADD: 1})
+    found.sample({MIX: 2, ADD: 1})
     assert found.reading(MIX).cycles == pytest.approx(DISTURBED * 0.5)
     found.forget([MIX])
-    found.ask({MIX: 3})
+    found.sample({MIX: 3})
     assert found.reading(MIX).cycles == pytest.approx(0.5)
     assert (found.count(MIX), found.count(ADD)) == (3, 1)
-    found.ask({MIX: 3})
+    found.sample({MIX: 3})
     assert found.measurements == 6
 
 
 def test_recorded_data_stay_what_they_are() -> None:
     found = sampler(RecordedMeasurer(SimulatedProcessor(ZENLIKE).measure([ADD])))
-    found.ask({ADD: 3})
+    found.sample({ADD: 3})
     found.forget([ADD])
-    found.ask({ADD: 3})
+    found.sample({ADD: 3})
     assert found.reading(ADD).samples == 1

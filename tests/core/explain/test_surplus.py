@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.explain.surplus import copies_to_flood, divided, flooded, surplus_by_time, usage_from
+from inference.core.explain.surplus import (
+    copies_to_flood,
+    flood_experiment,
+    split_surplus,
+    surplus_by_time,
+    usage_from,
+)
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 from tests.core.explain.small import mapping_of
@@ -21,8 +27,8 @@ def characterised(mapping: PortMapping, copies: dict[str, int]) -> Uops | None:
     masks = {blocker: mapping.usage[blocker][0][0] for blocker in NARROW_FIRST}
     surpluses = {}
     for blocker in NARROW_FIRST:
-        base = inverse_throughput(mapping, flooded(blocker, copies[blocker]))
-        tested = inverse_throughput(mapping, flooded(blocker, copies[blocker], "I"))
+        base = inverse_throughput(mapping, flood_experiment(blocker, copies[blocker]))
+        tested = inverse_throughput(mapping, flood_experiment(blocker, copies[blocker], "I"))
         surpluses[blocker] = round(surplus_by_time(base, tested, masks[blocker].bit_count()))
     return usage_from(surpluses, masks)
 
@@ -35,7 +41,7 @@ def test_too_few_blocking_instructions_find_a_uop_that_is_not_there() -> None:
 
 
 def test_as_many_as_the_program_of_uops_info_uses_find_the_truth() -> None:
-    alone = inverse_throughput(E1, flooded("I", 1))
+    alone = inverse_throughput(E1, flood_experiment("I", 1))
     enough = {
         blocker: copies_to_flood(E1.usage[blocker][0][0].bit_count(), alone, 6, 100)
         for blocker in NARROW_FIRST
@@ -51,8 +57,8 @@ def test_the_number_of_copies_follows_time_uops_and_bounds() -> None:
 
 
 def test_a_surplus_is_divided_among_subsets() -> None:
-    assert divided(3, 0b110, {0b010: 1, 0b001: 5}).uops == 2
-    assert divided(3, 0b110, {0b110: 2}).below == 0
+    assert split_surplus(3, 0b110, {0b010: 1, 0b001: 5}).uops == 2
+    assert split_surplus(3, 0b110, {0b110: 2}).below == 0
 
 
 def test_uops_on_ports_that_blocked_sets_have_in_common_are_theirs_where_nothing_else_is_possible() -> None:

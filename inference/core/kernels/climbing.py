@@ -7,7 +7,7 @@ import numpy as np
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
-from inference.core.kernels.loops import prepare, prepare_one, refresh
+from inference.core.kernels.loops import prepare, prepare_place, refresh
 from inference.core.metrics import Loss
 from inference.core.tables import Floats, Integers
 
@@ -18,7 +18,7 @@ def climb(
     rows: Rows,
     mixes: Mixes,
     schemes: Integers,
-    everything: Integers,
+    all_experiments: Integers,
     starts: Integers,
     members: Integers,
     measured: Floats,
@@ -34,19 +34,20 @@ def climb(
     trial: Integers,
     errors: Integers,
 ) -> Number:
-    """Climb from the mapping in `rows`, whose rows are sorted by mask without repeats; changes it in place.
+    """Climb from the mapping in `rows`, in place; its rows are sorted by mask without repeats.
 
     For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
     once, then up while the mapping becomes strictly fitter. With `keep_last` the last µop of a scheme stays;
-    no scheme gets more than `most_uops`. `schemes` int32 and `everything` int64: the numbers of all schemes
-    and of all experiments; scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`. Errors
+    no scheme gets more than `most_uops`. `schemes` int32 and `all_experiments` int64: the numbers of all
+    schemes and of
+    all experiments; scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`. Errors
     count `unit` each in the mean, which `error_slope` weighs against `volume_slope` per port of a µop.
     Scratch: `masks` as long as any row; `cycles`, `trial` and `errors`, one per experiment. Returns the sum
     of errors of the final mapping.
     """
     prepare(arrays, rows, np.int64(0), schemes)
-    n = len(everything)
-    total = refresh(arrays, rows, mixes, everything, measured, loss, largest, cycles, errors)
+    n = len(all_experiments)
+    total = refresh(arrays, rows, mixes, all_experiments, measured, loss, largest, cycles, errors)
     for s in range(len(schemes)):
         which = members[starts[s] : starts[s + 1]]
         n_kinds = rows.ends[s] - rows.starts[s]
@@ -79,7 +80,7 @@ def climb(
                             errors[which[j]] = trial[j]
                         continue
                     _undo(rows, s, at, masks[k], change)
-                    prepare_one(arrays, rows, np.int64(0), np.int64(s))
+                    prepare_place(arrays, rows, np.int64(0), np.int64(s))
                 if moved or change > 0:
                     break
                 change = np.int64(1)
@@ -100,8 +101,8 @@ def _try(
     trial: Integers,
     errors: Integers,
 ) -> Number:
-    """Into `trial` the errors of the experiments with a scheme that has changed; how much their sum rises."""
-    prepare_one(arrays, rows, np.int64(0), scheme)
+    """Write the errors of a changed scheme's experiments into `trial`; returns the change of their sum."""
+    prepare_place(arrays, rows, np.int64(0), scheme)
     more = refresh(arrays, rows, mixes, which, measured, loss, largest, cycles, trial)
     for j in range(len(which)):
         more -= errors[which[j]]
@@ -134,7 +135,7 @@ def _allowed(
 
 @compiled_in_place
 def _change(rows: Rows, scheme: Number, at: Number, change: Number) -> None:
-    """Add to a count; a µop that is left without one goes."""
+    """Add `change` to a count; a µop with count 0 is removed."""
     rows.counts[at] += change
     if rows.counts[at] == 0:
         rows.ends[scheme] -= 1
@@ -145,7 +146,6 @@ def _change(rows: Rows, scheme: Number, at: Number, change: Number) -> None:
 
 @compiled_in_place
 def _undo(rows: Rows, scheme: Number, at: Number, mask: Number, change: Number) -> None:
-    """Take back what `_change` did to a µop."""
     if at < rows.ends[scheme] and rows.masks[at] == mask:
         rows.counts[at] -= change
         return

@@ -1,8 +1,9 @@
-"""The inverse throughput of one experiment: the densest set of ports (thesis Thm 5.2), by the quickest way.
+"""The inverse throughput of one experiment: the densest set of ports (thesis Thm 5.2), by the quickest
+method.
 
-All ways are exact and end in one division of whole numbers:
+All methods are exact and end in one division of integers:
 
-- one scheme: what was listed for it;
+- one scheme: the prepared value;
 - two schemes: every union of the one with every union of the other, where both have few;
 - few ports: tables of the µops bound to each set of ports add up over the mix, since being bound is linear;
 - many ports: branch and bound over unions of occurring port sets; where it holds too many, maximum flow
@@ -15,8 +16,8 @@ import numpy as np
 
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.layout import (
-    HELD,
     LISTED,
+    MOST_CANDIDATES,
     MOST_CROSSED,
     MOST_IN_ROW,
     MOST_IN_SUM,
@@ -35,7 +36,7 @@ _BOUNDING_COST = 60  # per kind of µop in `densest_union`
 
 @inlined
 def size_of(ports: Number) -> Number:
-    """The number of ports in a set; the compiler knows this as one instruction."""
+    """The number of ports in a set; the compiler emits one instruction for this."""
     bits = np.uint64(ports)
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
     bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -45,7 +46,7 @@ def size_of(ports: Number) -> Number:
 
 @inlined
 def cycles_alone(arrays: EvaluationArrays, place: Number, repeats: Number) -> Number:
-    """Cycles of some repeats of one scheme."""
+    """Cycles of `repeats` executions of one scheme."""
     return (repeats * arrays.alone_mass[place]) / arrays.alone_width[place]
 
 
@@ -115,14 +116,20 @@ def _tables_pay(arrays: EvaluationArrays, n_terms: Number, kinds: Number, mass: 
 def _densest(arrays: EvaluationArrays, n: Number) -> Number:
     """Cycles of the first n kinds of `arrays.kinds`."""
     mass, width = densest_union(
-        arrays.kinds, arrays.amounts, n, arrays.held, arrays.held_mass, arrays.placed, arrays.ports
+        arrays.kinds,
+        arrays.amounts,
+        n,
+        arrays.candidates,
+        arrays.candidate_masses,
+        arrays.placed,
+        arrays.ports,
     )
     return mass / width
 
 
 @inlined
 def _crossed(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number) -> Number:
-    """All unions of place a with all unions of place b, which has one execution.
+    """Cycles from all unions of place a with all unions of place b, which has one execution.
 
     Mass by ports is compared as mass times a whole number, `weights[ports]` = `scale` / ports: a division
     takes longer than everything else here. Whole numbers below 2^53 are exact as floats, whose maximum is one
@@ -179,47 +186,51 @@ def densest_union(
     kinds: Integers,
     amounts: Integers,
     n: Number,
-    held: Integers,
-    held_mass: Integers,
+    candidates: Integers,
+    candidate_masses: Integers,
     placed: Integers,
     ports: Integers,
 ) -> Number:
-    """µops by ports of the densest union of the first n kinds, as two numbers, by branch and bound.
+    """The densest union of the first n kinds, as (µops, ports), by branch and bound.
 
-    A union with mass m that may gain at most r more loses for good once (m + r) / size is no denser than the
-    best: its size can only grow. Widest kinds come first: what is left by then is narrow, and fits inside.
+    A union with mass m that can gain at most r more is discarded once (m + r) / size is no denser than the
+    best: its size
+    can only grow. The widest kinds come first, so that the remaining narrow ones fit inside.
     The other arguments are the scratch room of an `EvaluationArrays`.
     """
     _sort_by_width(kinds, amounts, n)
-    rest, best, width = _first_guess(kinds, amounts, n)
+    remaining, best, width = _first_guess(kinds, amounts, n)
     count = 1
-    held[0], held_mass[0] = 0, 0
+    candidates[0], candidate_masses[0] = 0, 0
     for k in range(n):
         kind, amount = kinds[np.uint64(k)], amounts[np.uint64(k)]
-        rest -= amount
-        kept, end = 0, count
+        remaining -= amount
+        n_survivors, end = 0, count
         for i in range(count):
-            union, mass = held[np.uint64(i)], held_mass[np.uint64(i)]
+            union, mass = candidates[np.uint64(i)], candidate_masses[np.uint64(i)]
             grown, more = union | kind, mass + amount
             size = size_of(grown)
             if more * width > best * size:
                 best, width = more, size
             if grown == union:
-                held[np.uint64(kept)], held_mass[np.uint64(kept)] = union, more
-                kept += 1
+                candidates[np.uint64(n_survivors)], candidate_masses[np.uint64(n_survivors)] = union, more
+                n_survivors += 1
                 continue
-            if (more + rest) * width > best * size:
-                if end == HELD:
+            if (more + remaining) * width > best * size:
+                if end == MOST_CANDIDATES:
                     return densest_by_flow(kinds, amounts, n, best, width, placed, ports)
-                held[np.uint64(end)], held_mass[np.uint64(end)] = grown, more
+                candidates[np.uint64(end)], candidate_masses[np.uint64(end)] = grown, more
                 end += 1
-            if (mass + rest) * width > best * size_of(union):
-                held[np.uint64(kept)], held_mass[np.uint64(kept)] = union, mass
-                kept += 1
+            if (mass + remaining) * width > best * size_of(union):
+                candidates[np.uint64(n_survivors)], candidate_masses[np.uint64(n_survivors)] = union, mass
+                n_survivors += 1
         for i in range(count, end):
-            held[np.uint64(kept)], held_mass[np.uint64(kept)] = held[np.uint64(i)], held_mass[np.uint64(i)]
-            kept += 1
-        count = kept
+            candidates[np.uint64(n_survivors)], candidate_masses[np.uint64(n_survivors)] = (
+                candidates[np.uint64(i)],
+                candidate_masses[np.uint64(i)],
+            )
+            n_survivors += 1
+        count = n_survivors
     return best, width
 
 
@@ -237,7 +248,7 @@ def _sort_by_width(kinds: Integers, amounts: Integers, n: Number) -> None:
 
 @inlined
 def _first_guess(kinds: Integers, amounts: Integers, n: Number) -> tuple[Number, Number, Number]:
-    """All µops, and mass and width of the densest among all ports and the port sets of the kinds."""
+    """(number of µops, µops, ports): the last two of the densest among all ports and the kinds' port sets."""
     total, everywhere = np.int64(0), np.uint64(0)
     for k in range(n):
         total += amounts[np.uint64(k)]
@@ -265,11 +276,11 @@ def densest_by_flow(
     placed: Integers,
     ports: Integers,
 ) -> tuple[Number, Number]:
-    """µops by ports of the densest set of the first n kinds; `mass` µops on `width` ports is a first guess.
+    """The densest set of the first n kinds as (µops, ports); `mass` µops on `width` ports is a first guess.
 
-    Dinkelbach's iteration: with ports that hold `mass` each and µops of size `width`, what does not fit is
-    confined to ports that are denser than the guess. Scratch: `placed` int64[≥ n, PORTS], `ports`
-    int64[4, PORTS].
+    Dinkelbach's iteration: with ports of capacity `mass` and µops of size `width`, µops that do not fit are
+    confined to ports that are denser than the guess. Scratch: `placed` int64[≥ n, PORTS], `ports` int64[4,
+    PORTS].
     """
     while True:
         overfull = _pack(kinds, amounts, n, mass, width, placed, ports)
@@ -293,7 +304,7 @@ def _pack(
     placed: Integers,
     ports: Integers,
 ) -> Number:
-    """Put `size` units of each µop on ports that hold `capacity` units; returns the ports that overflow."""
+    """Put `size` units of each µop on ports of `capacity` units; returns the mask of overfull ports."""
     load = ports[0]
     through = ports[1]  # the kind that would push its units onto a port
     source = ports[2]  # the port that they would leave, -1 for units not placed yet
@@ -336,19 +347,19 @@ def _path_to_room(
     source: Integers,
     queue: Integers,
 ) -> tuple[Number, Number]:
-    """Breadth first from the ports of one kind to one with room, -1 if there is none; and all ports seen."""
-    seen = np.uint64(0)
+    """Breadth-first search for a port with room, -1 for none; and the mask of reached ports."""
+    reached = np.uint64(0)
     head, tail = 0, 0
     pusher, origin = start, -1
     while True:
         for port in range(PORTS):
             bit = np.uint64(1) << np.uint64(port)
-            if kinds[pusher] & bit and not seen & bit:
-                seen |= bit
+            if kinds[pusher] & bit and not reached & bit:
+                reached |= bit
                 through[port] = pusher
                 source[port] = origin
                 if load[port] < capacity:
-                    return port, seen
+                    return port, reached
                 queue[tail] = port
                 tail += 1
         # The next kind that has units on a port in the queue and could move them elsewhere.
@@ -356,11 +367,11 @@ def _path_to_room(
         while head < tail:
             origin = queue[head]
             for other in range(n):
-                if placed[other, origin] and kinds[other] & ~seen:
+                if placed[other, origin] and kinds[other] & ~reached:
                     pusher = other
                     break
             if pusher >= 0:
                 break
             head += 1
         if pusher < 0:
-            return -1, seen
+            return -1, reached

@@ -19,21 +19,21 @@ from inference.core.tables import Floats, Integers
 Number = Any
 """A number in a compiled loop: of whatever width numba finds, which no type checker follows.
 
-Where functions are called, whole numbers are cast to int64, lest numba compile them for every width there is.
+At calls, integers are cast to int64, so that numba does not compile a variant for every width.
 """
 
 
 LISTED = 32
-"""Port-set unions listed per row at most; a scheme with more of them is evaluated otherwise."""
+"""Port-set unions listed per row at most; schemes with more are evaluated by another method."""
 
-HELD = 256
-"""Candidate unions that branch and bound holds at once before it gives way to the flow."""
+MOST_CANDIDATES = 256
+"""Candidate unions that branch and bound holds at once; with more, maximum flow is used."""
 
 PORTS = 64
 """Bits of a port set."""
 
 MAX_TABLE_PORTS = 13
-"""Up to here a table over all port sets per scheme fits the cache: 2^13 bytes."""
+"""Ports up to which a scheme's table over all port sets fits the cache: 2^13 bytes."""
 
 MAX_SCALED_PORTS = 24
 MOST_CROSSED = 1 << 20
@@ -46,7 +46,7 @@ MOST_IN_SUM = (1 << 16) - 1
 _CROSSED = 500
 _CROSSED_LEAST = 4
 _CROSSED_PER_COLUMN = 1 / 48
-"""Pairs of unions that are looked at at most: as many as take as long as the columns of two tables."""
+"""Pairs of unions per experiment at most: as many as take as long as the columns of two tables."""
 
 LANES = 64
 """Columns of a block of a table: a few vectors."""
@@ -74,21 +74,21 @@ class Mixes(NamedTuple):
 
 
 class EvaluationArrays(NamedTuple):
-    """Room for what is known of each place, and scratch room for one experiment at a time; one per thread.
+    """Prepared values of each place, and scratch room for one experiment at a time; one per thread.
 
     `n_kinds`, `mass` int64[places]: kinds and number of the µops of each place.
     `unions` uint64[places · LISTED], `masses` float64[places · LISTED]: the unions of the place's port sets,
-    and the µops bound to each; `listed` int64[places]: how many, -1 for too many to list.
+    and the µops confined to each; `listed` int64[places]: their number, -1 for too many to list.
     `alone_mass`, `alone_width` int64[places]: the densest set of ports of one execution of the scheme alone.
     `weights` float64[PORTS + 1], `scale`: `scale / ports` as whole numbers. Two places are crossed if they
     have at most `cross_limit` pairs of unions; -1 where there are too many ports for that.
-    `tables` uint8[places, columns]: µops bound to each set of ports, filled where `filled` is 1. `columns`:
-    these sets in blocks of `LANES`; none for more ports than tables are good for. `table_weights`
+    `tables` uint8[places, columns]: µops confined to each set of ports, filled where `filled` is 1.
+    `columns`: the sets, in blocks of `LANES`; empty for too many ports. `table_weights`
     int32[LANES]: `table_scale` / size of the sets of a lane. `filling` int16[columns]: scratch.
     `scaled` int64[2]: the last row of `tables`, which belongs to no place, is the table of place `scaled[0]`
     (-1: of none) times `scaled[1]`.
-    `kinds`, `amounts` [most kinds of an experiment], `places` [most terms],
-    `held`, `held_mass` [HELD], `placed` [kinds, PORTS], `ports` [4, PORTS]: scratch.
+    `kinds`, `amounts` [most kinds of an experiment], `places` [most terms], `candidates`, `candidate_masses`
+    [MOST_CANDIDATES], `placed` [kinds, PORTS], `ports` [4, PORTS]: scratch.
     """
 
     n_kinds: Integers
@@ -111,8 +111,8 @@ class EvaluationArrays(NamedTuple):
     kinds: Integers
     amounts: Integers
     places: Integers
-    held: Integers
-    held_mass: Integers
+    candidates: Integers
+    candidate_masses: Integers
     placed: Integers
     ports: Integers
 
@@ -120,9 +120,9 @@ class EvaluationArrays(NamedTuple):
 def make_arrays(
     n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, tables: bool
 ) -> EvaluationArrays:
-    """An empty arrays for `n_ports` ports; `tables`: with room for tables, where these are any good.
+    """Empty arrays for `n_ports` ports; `tables`: with room for tables, if the ports are few enough.
 
-    Room that is filled before it is looked at is not cleared.
+    Arrays that are always written before they are read are not cleared.
     """
     columns, weights, table_scale = np.zeros(0, np.int16), np.zeros(LANES, np.int64), 1
     if tables and n_ports <= MAX_TABLE_PORTS:
@@ -149,8 +149,8 @@ def make_arrays(
         kinds=np.zeros(max(1, most_kinds), dtype=np.uint64),
         amounts=np.zeros(max(1, most_kinds), dtype=np.int64),
         places=np.zeros(max(1, most_terms), dtype=np.int32),
-        held=np.zeros(HELD, dtype=np.uint64),
-        held_mass=np.zeros(HELD, dtype=np.int64),
+        candidates=np.zeros(MOST_CANDIDATES, dtype=np.uint64),
+        candidate_masses=np.zeros(MOST_CANDIDATES, dtype=np.int64),
         placed=np.empty((max(1, most_kinds), PORTS), dtype=np.int64),
         ports=np.zeros((4, PORTS), dtype=np.int64),
     )
@@ -164,7 +164,7 @@ def _most_crossed(n_columns: int) -> int:
 
 @cache
 def _in_lanes(n_ports: int) -> tuple[Integers, Integers, int]:
-    """All port sets but the empty one in as few blocks of `LANES` as give every lane sets of one size.
+    """All non-empty port sets, in as few blocks of `LANES` as possible with sets of one size in every lane.
 
     int16[columns], filled up with empty sets, to which no µop is bound; int64[LANES], weights scale / size;
     and the scale. 2^8 µops times the scale of `MAX_TABLE_PORTS` ports fit 32 bits.

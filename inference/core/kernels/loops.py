@@ -1,6 +1,6 @@
-"""Many experiments under many mappings.
+"""Evaluation of many experiments under many mappings.
 
-What is listed once per row of µops (`prepare`) is then used by all experiments with that scheme.
+Each row of µops is prepared once (`prepare`), for all experiments with its scheme.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from inference.core.metrics import ERROR_UNIT, Loss
 from inference.core.tables import Floats, Integers
 
 _FEW_KINDS = 6
-"""More kinds of µops than this rarely have as few unions as are listed; then it is not tried."""
+"""Kinds of µops at most for which unions are listed: more kinds rarely have few enough unions."""
 
 
 @compiled_in_place
 def prepare(arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers) -> None:
-    """Bring the listed places of the arrays in line with their rows."""
+    """Update these places of the arrays from their rows."""
     for place in places:
-        prepare_one(arrays, rows, base, np.int64(place))
+        prepare_place(arrays, rows, base, np.int64(place))
 
 
 @compiled_in_place
-def prepare_one(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
-    """The unions of the port sets in row `base + place`, each with the most µops that it holds.
+def prepare_place(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
+    """List the unions of the port sets in row `base + place`, each with the number of µops inside it.
 
-    A union that arises in several ways is listed once, with the way that has the most µops: all those inside.
+    A union that arises in several ways is listed once, with the largest number.
     """
     arrays.filled[place] = 0
     if arrays.scaled[0] == place:
@@ -55,7 +55,13 @@ def prepare_one(arrays: EvaluationArrays, rows: Rows, base: Number, place: Numbe
     if count < 0:
         n = gather_row(arrays, rows, base + place, np.int64(1), np.int64(0))
         best, width = densest_union(
-            arrays.kinds, arrays.amounts, n, arrays.held, arrays.held_mass, arrays.placed, arrays.ports
+            arrays.kinds,
+            arrays.amounts,
+            n,
+            arrays.candidates,
+            arrays.candidate_masses,
+            arrays.placed,
+            arrays.ports,
         )
     for k in range(count):
         mass, size = np.int64(masses[k]), size_of(unions[k])
@@ -66,7 +72,7 @@ def prepare_one(arrays: EvaluationArrays, rows: Rows, base: Number, place: Numbe
 
 @compiled_in_place
 def _grow(unions: Integers, masses: Integers, count: Number, kind: Number, amount: Number) -> Number:
-    """Add one kind of µop to a list of unions; returns how many there are then, -1 for too many."""
+    """Add one kind of µop to a list of unions; returns the new length, -1 for too many."""
     alone = True
     end = count
     for i in range(count):
@@ -128,7 +134,7 @@ def cycles_at(
 
 @inlined
 def loss_of(cycles: Number, measured: Number, loss: Loss) -> Number:
-    """What a prediction counts, as `Loss` has it."""
+    """The loss of a prediction by `Loss`; both times in cycles."""
     error = (cycles - measured) / measured
     if loss.spread == 0:
         return abs(error)
@@ -145,7 +151,7 @@ def loss_of(cycles: Number, measured: Number, loss: Loss) -> Number:
 
 @inlined
 def units_of(cycles: Number, measured: Number, loss: Loss, largest: Number) -> Number:
-    """What a prediction counts in multiples of `ERROR_UNIT`; a loss is `largest` at most."""
+    """The loss of a prediction, at most `largest`, in multiples of `ERROR_UNIT`, rounded."""
     return np.int64(min(loss_of(cycles, measured, loss), largest) / ERROR_UNIT + 0.5)
 
 
@@ -153,7 +159,7 @@ def units_of(cycles: Number, measured: Number, loss: Loss, largest: Number) -> N
 def evaluate(
     arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, which: Integers, out: Floats
 ) -> None:
-    """Cycles of the experiments `which`, in order, under the mapping that the arrays was prepared for."""
+    """Cycles of the experiments `which`, in order, under the mapping that the arrays were prepared for."""
     for k in range(len(which)):
         out[k] = cycles_of(arrays, rows, base, mixes, which[k])
 
@@ -216,7 +222,7 @@ def refresh(
     cycles: Floats,
     errors: Integers,
 ) -> Number:
-    """Cycles and losses of the experiments `which`, in order, under the mapping on the arrays.
+    """Cycles and losses of the experiments `which`, in order, under the mapping of the arrays.
 
     Returns the sum of losses.
     """

@@ -1,4 +1,4 @@
-"""Tables of the µops bound to each set of ports: being bound is linear, so they add up over a mix.
+"""Tables of the µops confined to each set of ports, which add up over a mix, as confinement is linear.
 
 The sets are laid out in blocks of `LANES` columns, such that a lane, the columns at one place of all blocks,
 holds sets of one size. Then the largest sum of every size is found by folding blocks onto each other, and a
@@ -53,7 +53,7 @@ def narrow_two(typing: Any, tables: Any, a: Any, b: Any, weights: Any) -> Any:
 
 @in_llvm
 def wide_two(typing: Any, tables: Any, a: Any, times_a: Any, b: Any, times_b: Any, weights: Any) -> Any:
-    """The same for `times_a` times table a and `times_b` times table b. No sum may exceed 16 bits."""
+    """`narrow_two` for `times_a` times table a and `times_b` times table b. No sum may exceed 16 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
         table, weight = (_array(context, builder, signature, arguments, k) for k in (0, 5))
@@ -62,8 +62,8 @@ def wide_two(typing: Any, tables: Any, a: Any, times_a: Any, b: Any, times_b: An
 
         def total(offset: Value) -> Value:
             first, second = (
-                builder.mul(_widened(builder, _block(builder, row, offset), _WORD), each)
-                for row, each in zip(rows, times, strict=True)
+                builder.mul(_widened(builder, _block(builder, row, offset), _WORD), factor)
+                for row, factor in zip(rows, times, strict=True)
             )
             return builder.add(first, second)
 
@@ -74,7 +74,7 @@ def wide_two(typing: Any, tables: Any, a: Any, times_a: Any, b: Any, times_b: An
 
 @in_llvm
 def narrow_many(typing: Any, tables: Any, places: Any, at: Any, n: Any, weights: Any) -> Any:
-    """The same for the tables `places[at:at + n]`, int32, once each. No sum may exceed a byte."""
+    """`narrow_two` for the tables `places[at:at + n]`, int32, once each. No sum may exceed a byte."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
         table, place, weight = (_array(context, builder, signature, arguments, k) for k in (0, 1, 4))
@@ -95,7 +95,7 @@ def narrow_many(typing: Any, tables: Any, places: Any, at: Any, n: Any, weights:
 def wide_many(
     typing: Any, tables: Any, places: Any, at: Any, repeats: Any, first: Any, n: Any, weights: Any
 ) -> Any:
-    """The same for the tables `places[at:at + n]`, `repeats[first:]` times each, all int32. Up to 16 bits."""
+    """`narrow_many` with table k `repeats[first + k]` times, all int32. No sum may exceed 16 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
         table, place, times, weight = (
@@ -105,9 +105,9 @@ def wide_many(
         def total(offset: Value) -> Value:
             def add(so_far: Value, k: Value) -> Value:
                 row = _row(builder, table, _number(builder, place, builder.add(arguments[2], k)))
-                each = _number(builder, times, builder.add(arguments[4], k))
+                repeat = _number(builder, times, builder.add(arguments[4], k))
                 block = _widened(builder, _block(builder, row, offset), _WORD)
-                return builder.add(so_far, builder.mul(block, _all_lanes(builder, each)))
+                return builder.add(so_far, builder.mul(block, _all_lanes(builder, repeat)))
 
             return _sum(builder, _WORD, arguments[5], add)
 
@@ -126,9 +126,9 @@ def _heaviest(
     columns = cgutils.unpack_tuple(builder, table.shape)[1]
     blocks = builder.udiv(columns, ir.Constant(_LONG, LANES))
     with cgutils.for_range(builder, blocks, intp=_LONG) as loop:
-        found = total(builder.mul(loop.index, ir.Constant(_LONG, LANES)))
+        sums = total(builder.mul(loop.index, ir.Constant(_LONG, LANES)))
         before = builder.load(largest)
-        builder.store(builder.select(builder.icmp_unsigned(">", found, before), found, before), largest)
+        builder.store(builder.select(builder.icmp_unsigned(">", sums, before), sums, before), largest)
     weights = builder.load(
         builder.bitcast(weight.data, ir.VectorType(_INT, LANES).as_pointer()), align=_INT.width // 8
     )
@@ -156,7 +156,7 @@ def _array(context: Any, builder: Any, signature: Any, arguments: Any, k: int) -
 
 
 def _row(builder: Any, table: Any, place: Value) -> Value:
-    """Where the table of a place begins."""
+    """Pointer to the table of a place."""
     columns = cgutils.unpack_tuple(builder, table.shape)[1]
     return builder.gep(table.data, [builder.mul(place, columns)])
 
@@ -177,16 +177,16 @@ def _widened(builder: Any, vector: Value, lane: Any) -> Value:
 def _all_lanes(builder: Any, number: Value) -> Value:
     """A vector with the number, which fits 16 bits, in all lanes."""
     vector = ir.VectorType(_WORD, LANES)
-    one = builder.insert_element(
+    single_lane = builder.insert_element(
         ir.Constant(vector, ir.Undefined), builder.trunc(number, _WORD), ir.Constant(_INT, 0)
     )
     nowhere = ir.Constant(ir.VectorType(_INT, LANES), [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), nowhere)
+    return builder.shuffle_vector(single_lane, ir.Constant(vector, ir.Undefined), nowhere)
 
 
 @inlined
 def see_to_table(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
-    """Fill the table of a place, unless that was done since it got its row."""
+    """Fill the table of a place, unless it is filled for its present row."""
     if not arrays.filled[place]:
         arrays.filled[place] = 1
         first, last = rows.starts[base + place], rows.ends[base + place]
@@ -244,7 +244,7 @@ def _wide_many(
 
 @inlined
 def _scaled(arrays: EvaluationArrays, place: Number, times: Number) -> Number:
-    """Where the table of a place times a number is; kept for the next experiment with the same."""
+    """Place of the table of `place` multiplied by `times`; cached until another one is needed."""
     last = np.int64(len(arrays.tables) - 1)
     if arrays.scaled[0] != place or arrays.scaled[1] != times:
         arrays.scaled[0], arrays.scaled[1] = place, times
@@ -278,7 +278,7 @@ def repeated_tables(
 def _fill_table(
     table: Integers, total: Integers, columns: Integers, masks: Integers, counts: Integers
 ) -> None:
-    """Count the µops of a row that are bound to each set of ports; `total` is scratch."""
+    """Count the µops of a row that are confined to each set of ports; `total` is scratch."""
     integer, narrow = total.dtype.type, table.dtype.type
     total[:] = 0
     for u in range(len(masks)):

@@ -1,4 +1,4 @@
-"""Populations whose mappings have much in common: each distinct combination of rows is evaluated once.
+"""Evaluation of populations of similar mappings: each distinct combination of rows is evaluated once.
 
 After some generations of an evolution the mappings of a population share most of their rows: a scheme then
 has few *variants*, and a pair of schemes few combinations of variants, however many mappings there are. The
@@ -26,13 +26,13 @@ def number_variants(
     slots: Integers,
     variant: Integers,
     first_row: Integers,
-    found: Integers,
+    n_variants: Integers,
 ) -> None:
-    """Give equal rows of a scheme one number, from 0, as long as there is room.
+    """Number the distinct rows of each scheme from 0, as long as there is room.
 
-    Into `variant` int32[n_schemes, n_mappings] the number of each row, into `first_row`
-    int64[n_schemes, most] the first row with each number, into `found` int64[n_schemes] how many numbers
-    there are; 0 where there are more than `most`. `slots` is int32 scratch of a power of two > 2 · most.
+    Into `variant` int32[n_schemes, n_mappings] the number of each row, into `first_row` int64[n_schemes,
+    most] the first row with each number, into `n_variants` int64[n_schemes] the number of distinct rows; 0
+    where these are more than `most`. `slots` is int32 scratch of a power of two > 2 · most.
     """
     last_slot = np.uint64(len(slots) - 1)
     most = first_row.shape[1]
@@ -52,7 +52,7 @@ def number_variants(
                 first_row[s, count] = row
                 count += 1
             variant[s, m] = slots[slot]
-        found[s] = count
+        n_variants[s] = count
 
 
 @compiled_in_place
@@ -92,7 +92,7 @@ def add_shared_errors(
     loss: Loss,
     largest: Number,
     table: Integers,
-    seen: Integers,
+    combination_of: Integers,
     fresh: Integers,
     most: Number,
     left: Integers,
@@ -100,22 +100,21 @@ def add_shared_errors(
 ) -> None:
     """Add the errors of the experiments in `groups` to `errors` int64[mappings], each combination once.
 
-    A group of which the mappings have more than `most` combinations is left out, and marked in `left`
-    bool[all groups].
+    A group with more than `most` combinations is skipped, and marked in `left` bool[all groups].
 
-    The arrays has a place for each variant, prepared; `rows` are the variants' rows; those of scheme s are at
+    The arrays have a prepared place for each variant; `rows` are the variants' rows; those of scheme s are at
     the places from `begin[s]` to `begin[s + 1]`. `variant` is as from `number_variants`. Group g has the
     experiments `members[starts[g]:starts[g + 1]]`, all with the same schemes. `table` int64 is scratch for as
-    many combinations as any group has, `seen`, `fresh` int32[mappings] for those that occur.
+    many combinations as any group has, `combination_of`, `fresh` int32[mappings] for those that occur.
     """
     for g in groups:
         e = members[starts[g]]
-        _find_combinations(mixes, variant, begin, np.int64(e), table, seen)
+        _find_combinations(mixes, variant, begin, np.int64(e), table, combination_of)
         n_fresh = 0
         for m in range(len(errors)):
-            if table[np.uint64(seen[m])] < 0:
-                table[np.uint64(seen[m])] = 0
-                fresh[n_fresh] = seen[m]
+            if table[np.uint64(combination_of[m])] < 0:
+                table[np.uint64(combination_of[m])] = 0
+                fresh[n_fresh] = combination_of[m]
                 n_fresh += 1
         if n_fresh > most:
             left[g] = True
@@ -127,24 +126,24 @@ def add_shared_errors(
                 cycles = _combination(arrays, rows, mixes, begin, e, c)
                 table[np.uint64(c)] += units_of(cycles, measured[e], loss, largest)
         for m in range(len(errors)):
-            errors[m] += table[np.uint64(seen[m])]
+            errors[m] += table[np.uint64(combination_of[m])]
 
 
 @compiled_in_place
 def _find_combinations(
-    mixes: Mixes, variant: Integers, begin: Integers, e: Number, table: Integers, seen: Integers
+    mixes: Mixes, variant: Integers, begin: Integers, e: Number, table: Integers, combination_of: Integers
 ) -> None:
-    """Into `seen` the number of each mapping's combination; -1 into `table` for all that there could be."""
+    """Write each mapping's combination into `combination_of`, and -1 into `table` for all possible ones."""
     combinations = 1
-    seen[:] = 0
-    integer = seen.dtype.type
+    combination_of[:] = 0
+    integer = combination_of.dtype.type
     for t in range(mixes.offsets[e], mixes.offsets[e + 1]):
         s = mixes.scheme[t]
         width = integer(begin[s + 1] - begin[s])
         combinations *= begin[s + 1] - begin[s]
         own = variant[s]
-        for m in range(len(seen)):
-            seen[m] = integer(integer(seen[m] * width) + own[m])
+        for m in range(len(combination_of)):
+            combination_of[m] = integer(integer(combination_of[m] * width) + own[m])
     table[:combinations] = -1
 
 

@@ -1,16 +1,18 @@
 """PMEvo: port mappings by evolution (thesis ch. 5; Ritter and Hack, PLDI 2020).
 
-`infer` (`algorithm`) runs it: `plan` says what is measured, `population` begins, `variation` and `breeding`
-make children, `fitness` judges, `islands` evolve, `climb`, `refit` and `finishing` improve the best;
-`generations` tells of each. `estimate` tells beforehand what that takes. Numba is loaded as a search starts.
+`infer` (in `algorithm`) runs it. `plan` lists the experiments; `population` makes random mappings,
+`variation` and `breeding` children; `fitness` evaluates them; `islands` evolve populations apart; `climb`,
+`refit` and `finishing` improve the best; `generations` reports progress. `estimate` predicts how long this
+takes. Numba is loaded when a search starts.
 
-Where the paper is silent or another choice is better on measured data, this is what happens here:
+Choices where the paper is silent, or where another choice is better on measured data:
 
 - Times are smoothed before n = ⌈tp⁻¹(a) / tp⁻¹(b)⌉ is computed, and whole numbers missed by less than the
   congruence ε count as met (`plan.py`), also in the bound of the initialisation (`population.py`).
-- Congruence needs at least half of the counterparts measured (`congruence_evidence`): on sparse recorded data
-  absence of evidence keeps schemes apart (`congruence.py`). A scheme without a singleton gets the tightest
-  bound of the experiments that have it.
+- Congruence needs measurements of at least half of the counterparts (`congruence_evidence`): on sparse
+recorded
+  data, absence of evidence keeps schemes apart (`congruence.py`). A scheme without a singleton gets the
+  tightest bound from the experiments that contain it.
 - A µop that a child gets from both parents: the counts add up (`duplicates="add"`), or one stays ("drop", the
   default, as in the published program: its mappings were as accurate, and never costlier to evaluate).
 - Fitness is normalised from the smallest to the largest value of a generation, parents and children together

@@ -1,7 +1,7 @@
-"""Which experiments to measure when schemes are compared with representatives of classes, not in all pairs.
+"""The adaptive plan, which measures schemes with representatives of classes instead of in all pairs.
 
-The paper's plan (§5.1.1) measures every pair of schemes, and then finds that most of them behave alike. Here
-classes are found on the way, in rounds, each a list of experiments that may be measured in any order:
+The paper's plan (§5.1.1) measures every pair of schemes, although most schemes behave alike. Here classes are
+found on the way, in rounds, each a list of experiments that may be measured in any order:
 
 1. Every scheme is measured with a scheme of each time alone that there is. Those that differ from all
    representatives found classes; the others join the one that they agree with.
@@ -12,8 +12,8 @@ classes are found on the way, in rounds, each a list of experiments that may be 
    member leaves, is measured with all representatives, and joins or founds another class; and all members of
    its old class are measured with the representative that showed the difference.
 
-Rounds follow until nothing is open. Experiments: about n · (times alone) + classes² · (1 + checks) / 2, each
-with a 1:n experiment for two pairs in three.
+Rounds follow until no scheme is without a class. Experiments: about n · (times alone) +
+classes² · (1 + checks) / 2, each with a 1:n experiment for two pairs in three.
 """
 
 from __future__ import annotations
@@ -30,19 +30,22 @@ from inference.core.pmevo.ledger import Ledger, LedgerExperiment
 from inference.core.tables import Int64s
 
 CHECKS = 1
-"""Members of a class that are measured with each representative that came later. Eight of them, at twice the
-experiments, found no more of 150 classes of 2,000 simulated schemes with 1 % noise."""
+"""Members of a class that are measured with each representative that came later. Eight, at twice the
+experiments,
+found no more of 150 classes of 2,000 simulated schemes with 1 % noise."""
 
-EACH = 10
-"""Representatives with which each scheme is measured at least, as far as there are so many. Its own is always
-one of them: two schemes that take as long together as apart have no port in common."""
+LEAST_PARTNERS = 10
+"""Representatives with which each scheme is measured at least, if there are so many. Its own is always one of
+them:
+two schemes that take as long together as apart have no port in common."""
 
 DOUBTED = 0.03
 FEW = 2
-"""So many contradictions, or this share of what was compared, may be noise: they get a second opinion."""
+"""So many contradictions, or the share `DOUBTED` of the comparisons, may be noise: they get a second
+opinion."""
 
 LEAST = 2
-"""Experiments compared, below which nothing can be concluded."""
+"""Comparisons that are needed to call schemes congruent."""
 
 Plan = Generator[list[Experiment], Sequence[float], "CongruenceClasses"]
 """Yields what to measure next, is sent the cycles (NaN for none), returns the classes."""
@@ -50,7 +53,7 @@ Plan = Generator[list[Experiment], Sequence[float], "CongruenceClasses"]
 
 @dataclass(frozen=True)
 class CongruenceClasses:
-    """The classes, the representative first, and why each other member is where it is."""
+    """The classes, each with its representative first, and how each other member compares with it."""
 
     classes: Classes
     likeness: Mapping[str, Likeness]
@@ -65,13 +68,20 @@ def adaptive(
     most: int | None = None,
     domains: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
-    """The plan for schemes with their times alone, in cycles; the same answers make the same plan.
+    """The plan for schemes with these times alone, in cycles; the same results make the same plan.
 
-    A scheme is congruent to a representative when no experiment with a representative changes by epsilon or
-    more where one is exchanged for the other, and at least the share `evidence` of those asked of it could be
-    compared; schemes of different `domains`, or with and without one, never are. With `most` experiments the
-    plan ends where it is: pairs of representatives come first in each round, and schemes that are still
-    without a class become classes of their own.
+    A scheme is congruent to a representative if exchanging them changes no experiment with a representative
+    by epsilon or more, and at least the share `evidence` of its experiments could be compared. Schemes of
+    different `domains`, or with and without one, never are.
+
+    Args:
+        alone: {scheme: cycles alone}.
+        epsilon: Relative difference within which times count as equal.
+        evidence: Share of a scheme's experiments that must be comparable.
+        checks: Members of a class to measure with each later representative.
+        most: Experiments after which the plan ends; None for no limit. Pairs of representatives come first in
+            each round; schemes without a class then become classes of their own.
+        domains: {scheme: the part of the core that it is for}.
     """
     if not alone:
         return CongruenceClasses((), {}, 0)
@@ -80,7 +90,7 @@ def adaptive(
 
 @dataclass(frozen=True)
 class _Verdict:
-    """The class that a scheme belongs to, None for no known one; whether second opinions may change that."""
+    """The class of a scheme, None for none so far; `open`: second opinions may change that."""
 
     home: int | None
     open: bool
@@ -106,14 +116,14 @@ class _Partition:
         """The classes: slots of the ledger whose scheme still stands for one."""
         self._suspected: set[tuple[int, int]] = set()
         """(class, slot): all members of the class are to be measured with the representative in the slot."""
-        self._doubts: list[tuple[int, int]] = []  # cells that shall get a second opinion
+        self._doubts: list[tuple[int, int]] = []  # cells that get a second opinion in the next round
         self._second_opinions = 0
         self._horizon = 0
-        """Representatives that there were when the last experiments were asked."""
+        """Number of representatives when the last experiments were requested."""
 
     def rounds(self) -> Plan:
         for row in self._ledger.medians():
-            self._found(row)
+            self._add_class(row)
         while questions := self._affordable(self._questions()):
             self._horizon = self._ledger.n_slots
             answers = yield [question.experiment for question in questions]
@@ -122,7 +132,7 @@ class _Partition:
             self._expel()
             self._place()
         for row in np.flatnonzero(self._class < 0).tolist():
-            self._found(row)  # only where experiments ran out
+            self._add_class(row)  # only where experiments ran out
         return self._result()
 
     def _affordable(self, questions: list[LedgerExperiment]) -> list[LedgerExperiment]:
@@ -132,24 +142,24 @@ class _Partition:
         self._left -= len(chosen)
         return chosen
 
-    def _found(self, row: int) -> None:
+    def _add_class(self, row: int) -> None:
         self._class[row] = self._ledger.n_slots
         self._slots.append(self._ledger.n_slots)
-        self._ledger.found(row)
+        self._ledger.add_representative(row)
 
     # What to ask
 
     def _questions(self) -> list[LedgerExperiment]:
         pairs: list[tuple[int, int]] = []
-        asked = self._ledger.asked
+        requested = self._ledger.requested
         representatives = self._representatives().tolist()
         for row in [*representatives, *np.flatnonzero(self._class < 0).tolist()]:
-            pairs += [(row, slot) for slot in self._slots if not asked[row, slot]]
+            pairs += [(row, slot) for slot in self._slots if not requested[row, slot]]
         for which in self._slots:
             pairs += self._checked(which)
         questions: list[LedgerExperiment] = []
         for row, slot in pairs:
-            if not asked[row, slot]:  # not yet from the side of the other representative
+            if not requested[row, slot]:  # not yet from the side of the other representative
                 questions += self._ledger.pair(row, slot)
         for cell in self._doubts:
             if self._left is not None and len(questions) >= self._left:
@@ -162,28 +172,28 @@ class _Partition:
         return questions
 
     def _checked(self, which: int) -> list[tuple[int, int]]:
-        """The members of a class that are to be measured next, and with which representatives."""
+        """Pairs (member of the class, slot of a representative) to measure next."""
         members = np.flatnonzero(self._class == which)
         members = members[members != self._ledger.representatives[which]]
         if not len(members):
             return []
-        asked = self._ledger.asked[members]
-        wanted = np.zeros(asked.shape[1], dtype=np.int64)
-        wanted[self._slots] = min(self._checks, len(members))
-        wanted[[slot for k, slot in self._suspected if k == which]] = len(members)
-        wanted[which] = len(members)
-        load = asked.sum(axis=1)
+        requested = self._ledger.requested[members]
+        targets = np.zeros(requested.shape[1], dtype=np.int64)
+        targets[self._slots] = min(self._checks, len(members))
+        targets[[slot for k, slot in self._suspected if k == which]] = len(members)
+        targets[which] = len(members)
+        load = requested.sum(axis=1)
         pairs = []
-        missing = wanted - asked.sum(axis=0)
+        missing = targets - requested.sum(axis=0)
         for slot in np.flatnonzero(missing > 0).tolist():
-            free = np.flatnonzero(~asked[:, slot])
+            free = np.flatnonzero(~requested[:, slot])
             turn = free[np.argsort(load[free], kind="stable")][: missing[slot]]
             load[turn] += 1
             pairs += [(int(members[k]), slot) for k in turn]
-        for k in np.flatnonzero(load < EACH).tolist():
-            others = [slot for slot in self._slots if not asked[k, slot] and missing[slot] <= 0]
-            start = int(members[k]) % max(1, len(others))
-            turns = (others[start:] + others[:start])[: EACH - int(load[k])]
+        for k in np.flatnonzero(load < LEAST_PARTNERS).tolist():
+            unchecked = [slot for slot in self._slots if not requested[k, slot] and missing[slot] <= 0]
+            start = int(members[k]) % max(1, len(unchecked))
+            turns = (unchecked[start:] + unchecked[:start])[: LEAST_PARTNERS - int(load[k])]
             pairs += [(int(members[k]), slot) for slot in turns]
         return pairs
 
@@ -193,17 +203,17 @@ class _Partition:
     # What the answers mean
 
     def _merge(self) -> None:
-        """Of two representatives that agree, the later one stands for nothing any more."""
+        """Dissolve the later of two classes whose representatives agree."""
         for slot in list(self._slots):
             row = self._ledger.representatives[slot]
-            verdict = self._judged(row, [other for other in self._slots if other < slot])
+            verdict = self._judge(row, [other for other in self._slots if other < slot])
             if verdict.home is not None:
                 self._slots.remove(slot)
                 self._class[self._class == slot] = -1
                 self._class[row] = verdict.home
 
     def _expel(self) -> None:
-        """Members that differ from their representative leave it, unless there is doubt."""
+        """Remove members that differ from their representative, once second opinions confirm that."""
         rows = np.flatnonzero(self._class >= 0)
         theirs = np.array(self._ledger.representatives)[self._class[rows]]
         differs = self._ledger.differences(rows, theirs) >= self._ledger.epsilon
@@ -216,17 +226,17 @@ class _Partition:
             self._class[row] = -1
 
     def _place(self) -> None:
-        """Schemes without a class join one, found one, or wait for what they have been asked."""
+        """Put schemes without a class into one, or make them one, once their experiments are measured."""
         for row in np.flatnonzero(self._class < 0).tolist():
-            verdict = self._judged(row, self._slots)
-            asked = self._ledger.asked[row, [slot for slot in self._slots if slot < self._horizon]]
+            verdict = self._judge(row, self._slots)
+            requested = self._ledger.requested[row, [slot for slot in self._slots if slot < self._horizon]]
             if verdict.home is not None:
                 self._class[row] = verdict.home
-            elif not verdict.open and asked.all():
-                self._found(row)
+            elif not verdict.open and requested.all():
+                self._add_class(row)
 
-    def _judged(self, row: int, slots: Sequence[int]) -> _Verdict:
-        """Compare a scheme with the classes of its domain; doubtful differences get a second opinion."""
+    def _judge(self, row: int, slots: Sequence[int]) -> _Verdict:
+        """Compare a scheme with the classes of its domain; request second opinions on few differences."""
         of = self._ledger.representatives
         slots = [slot for slot in slots if self._domains[of[slot]] == self._domains[row]]
         if not slots:
@@ -236,7 +246,7 @@ class _Partition:
         compared = np.count_nonzero(~np.isnan(differences), axis=1)
         differs = differences >= self._ledger.epsilon
         contradictions = np.count_nonzero(differs, axis=1)
-        known = compared >= max(LEAST, self._evidence * self._ledger.asked_of(row))
+        known = compared >= max(LEAST, self._evidence * self._ledger.count_requested(row))
         agreeing = np.flatnonzero(known & (contradictions == 0))
         if len(agreeing):
             nearest = np.argmin(np.nanmean(differences[agreeing], axis=1))
@@ -249,7 +259,7 @@ class _Partition:
         return _Verdict(None, any(doubts))
 
     def _doubt(self, row: int, other: int, columns: Int64s) -> bool:
-        """Whether second opinions on these differences are still to come; they are asked."""
+        """Request second opinions on these differences; whether any were not requested before."""
         cells = [(r, int(column)) for column in columns for r in (row, other)]
         open_ = [cell for cell in cells if not self._ledger.is_twice(*cell)]
         self._doubts += open_
@@ -261,11 +271,11 @@ class _Partition:
         for which in self._slots:
             representative = self._ledger.representatives[which]
             members = np.flatnonzero(self._class == which)
-            others = members[members != representative]
-            differences = self._ledger.differences(others, np.full(len(others), representative))
-            for row, found in zip(others.tolist(), differences, strict=True):
-                known = found[~np.isnan(found)]
+            followers = members[members != representative]
+            differences = self._ledger.differences(followers, np.full(len(followers), representative))
+            for row, row_differences in zip(followers.tolist(), differences, strict=True):
+                known = row_differences[~np.isnan(row_differences)]
                 different = int(np.count_nonzero(known >= self._ledger.epsilon))
                 likeness[schemes[row]] = Likeness(len(known), different, float(known.max()))
-            classes.append((schemes[representative], *sorted(schemes[row] for row in others)))
+            classes.append((schemes[representative], *sorted(schemes[row] for row in followers)))
         return CongruenceClasses(tuple(sorted(classes)), likeness, self._second_opinions)

@@ -1,4 +1,4 @@
-"""PMEvo from end to end (§5.1, Figure 5.1): measure, filter, evolve, climb; beyond it, re-fit."""
+"""The stages of PMEvo (§5.1, Figure 5.1): measure, filter, evolve, climb; and, beyond the paper, re-fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inference.core.errors import InterruptedRunError
 from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import Executor, PacedReporter
-from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.climb import Climb, without_repeats
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.events import Congruence, phases
@@ -41,12 +41,14 @@ from inference.core.pmevo.search_state import (
     to_checkpoint,
 )
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.viewing import Viewer
+from inference.core.pmevo.viewing import SnapshotReporter
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.tables import Floats, Int64s, Population
 
 _BEFORE_CORRECTION = 0.5
-"""Share of the time limit after which times are corrected at the latest: busy computers left none."""
+"""Share of the time limit after which correcting times begins at the latest; without it, none was left on
+busy
+computers."""
 
 
 def infer(
@@ -57,13 +59,24 @@ def infer(
     resume: Checkpoint | None = None,
     executor: Executor | None = None,
 ) -> PMEvoResult:
-    """The port mapping that PMEvo finds for the measurer's processor; `executor` breeds islands.
+    """Search for the port mapping of the measurer's processor.
 
-    The answer depends on the problem, the measurer's answers and the seed alone: not on threads, nor on
-    where a search was interrupted and taken up again. Raises `InsufficientDataError` where nothing usable
-    was measured, `InvalidInputError` for a checkpoint of another search, and lets `InterruptedRunError`
-    from the reporter through; but the wish to keep what there is ends the search, once all is measured, with
-    the best mapping so far.
+    The result depends only on the problem, the measurer's answers and the seed: not on threads, nor on
+    interruptions. If the run shall finish early, the search ends with the best mapping so far, once all
+    experiments are measured.
+
+    Args:
+        problem: Schemes, settings, and what is known of the schemes beforehand.
+        measurer: Measures experiments, or offers recorded ones.
+        reporter: Receives events and checkpoints, and may interrupt the search.
+        seed: Of all random streams.
+        resume: A checkpoint of the same search; None to start one.
+        executor: Breeds islands; None for threads of this process.
+
+    Raises:
+        InsufficientDataError: There is no usable measurement.
+        InvalidInputError: The checkpoint belongs to another search.
+        InterruptedRunError: From the reporter.
     """
     return _Search(problem, measurer, reporter, seed, resume, executor).run()
 
@@ -84,11 +97,11 @@ class _Search:
         self.measurer = measurer
         self.seed = seed
         self.pace = PacedReporter(reporter)
-        self.whose = identity(problem, seed, measurer.offers())
+        self.identity = identity(problem, seed, measurer.offers())
         self.state = (
             SearchState(np.empty(0))
             if resume is None
-            else from_checkpoint(self.whose, resume, self.settings.ports or MAX_PORTS)
+            else from_checkpoint(self.identity, resume, self.settings.ports or MAX_PORTS)
         )
         self._current: Callable[[], SearchState] = lambda: self.state
         self.pace.may_finish = self.state.evolved is not None or self.state.refit is not None
@@ -101,22 +114,22 @@ class _Search:
             raise
 
     def _run(self) -> PMEvoResult:
-        seen = self._observe()
-        classes = self._filter(seen)
-        self.settings = self._with_limits(seen)
-        self.pace.may_finish = True  # from here on, each stage has something by the time that it may end
+        observations = self._observe()
+        classes = self._filter(observations)
+        self.settings = self._with_limits(observations)
+        self.pace.may_finish = True  # from here on, each stage has a mapping before it can be ended
         if self.settings.seconds is not None:
             self.pace.limit(self.settings.seconds)
         representatives = tuple(members[0] for members in classes)
-        data = self._data(seen, classes)
+        data = self._data(observations, classes)
         judge = FitnessGate(
-            *learnable(seen.times, classes, self.settings),
+            *learnable(observations.times, classes, self.settings),
             representatives,
             self.settings,
             self.pace,
-            data.least_of(seen.times, self.settings) if data.least else None,
+            data.least_of(observations.times, self.settings) if data.least else None,
         )
-        viewer = Viewer(classes, judge, self.problem.held_out)
+        viewer = SnapshotReporter(classes, judge, self.problem.held_out)
         times = data.alone
         finished: Finished | None = None
         front: tuple[FrontPoint, ...] = ()
@@ -134,29 +147,31 @@ class _Search:
             congruence_classes=classes,
             generations=0 if evolved is None else evolved.generation,
             final_error=error,
-            experiments=len(seen.times),
+            experiments=len(observations.times),
             front=front,
-            exhaustive=seen.exhaustive,
+            exhaustive=observations.exhaustive,
             excess=int(np.count_nonzero(judge.measured > (1 + EXCESS) * judge.cycles_of(mapping))),
             simulated=None if finished is None else finished.simulated,
             scheduled_error=None if finished is None else finished.error,
             unscheduled_error=None if finished is None else finished.error_of_ports,
         )
 
-    def _data(self, seen: Observations, classes: Sequence[Sequence[str]]) -> LearntData:
+    def _data(self, observations: Observations, classes: Sequence[Sequence[str]]) -> LearntData:
         core = self.problem.core
         beat = heartbeat(self.pace, "loop bodies looked through for what takes time beside ports")
         return LearntData(
-            seen.times,
-            core.least_cycles(seen.times, pulse=beat) if core is not None and self.settings.waste else {},
+            observations.times,
+            core.least_cycles(observations.times, pulse=beat)
+            if core is not None and self.settings.waste
+            else {},
             classes,
-            np.array([seen.scheme_times[members[0]] for members in classes]),
+            np.array([observations.scheme_times[members[0]] for members in classes]),
             self._domains(classes),
             self._forms([members[0] for members in classes]),
         )
 
-    def _finished(self, data: LearntData, point: RefitPoint, viewer: Viewer) -> Finished:
-        """The mapping on as many ports as the data ask for, without the waste that a scheduler explains."""
+    def _finished(self, data: LearntData, point: RefitPoint, viewer: SnapshotReporter) -> Finished:
+        """The mapping with as many ports as the data require, and without waste that a scheduler explains."""
         finished = Finished(point, self.settings.n_ports)
         if self.settings.objective != "bounded" or self.pace.finishing:
             return finished
@@ -174,52 +189,56 @@ class _Search:
             finished = finishing.with_more_ports(finished, self.settings.most_ports)
         return finished
 
-    def _mapping_of(self, viewer: Viewer, point: RefitPoint, n_ports: int) -> PortMapping:
+    def _mapping_of(self, viewer: SnapshotReporter, point: RefitPoint, n_ports: int) -> PortMapping:
         slots = point.usage.slots.tolist() if point.issue_width is not None else ()
         return viewer.mapping(point.usage.population(n_ports), 0, point.issue_width, slots)
 
     def _observe(self) -> Observations:
-        self._enter("measuring")
+        self._enter_phase("measuring")
         observer = Observer(
             self.measurer, self.pace, self.seed, self.state.answers, self.state.unusable, self._save
         )
         self._current = lambda: replace(self.state, answers=observer.answers, unusable=observer.unusable)
-        seen = observer.observe(self.problem)
-        self._keep(self._current(), now=self.state.evolved is None and self.state.refit is None)
-        return seen
+        observations = observer.observe(self.problem)
+        self._set_state(self._current(), now=self.state.evolved is None and self.state.refit is None)
+        return observations
 
-    def _filter(self, seen: Observations) -> tuple[tuple[str, ...], ...]:
-        self._enter("congruence")
-        classes, why = seen.classes, seen.likeness
+    def _filter(self, observations: Observations) -> tuple[tuple[str, ...], ...]:
+        self._enter_phase("congruence")
+        classes, why = observations.classes, observations.likeness
         if classes is None:
             classes, why = congruent_schemes(
-                sorted(seen.scheme_times), seen.times, self.settings, self.pace.pulse, self.problem.apart
+                sorted(observations.scheme_times),
+                observations.times,
+                self.settings,
+                self.pace.pulse,
+                self.problem.apart,
             )
-        self.pace.emit(Congruence(len(seen.scheme_times), len(classes), classes, why))
+        self.pace.emit(Congruence(len(observations.scheme_times), len(classes), classes, why))
         return classes
 
-    def _with_limits(self, seen: Observations) -> PMEvoSettings:
-        """The settings with what the core and the data say: ports to begin with, slots, R_max."""
+    def _with_limits(self, observations: Observations) -> PMEvoSettings:
+        """The settings with the number of ports to begin with, the issue width and R_max filled in."""
         settings = replace(self.settings, issue_width=self.problem.width)
         if settings.ports is None:
-            ports = first_ports(seen.scheme_times, self.problem.domains, settings.most_ports)
+            ports = first_ports(observations.scheme_times, self.problem.domains, settings.most_ports)
             settings = replace(settings, ports=ports)
-        if seen.ceiling is None:
+        if observations.ceiling is None:
             return settings
-        searched = seen.exhaustive is not None and settings.plan == "adaptive"
+        searched = observations.exhaustive is not None and settings.plan == "adaptive"
         how = "a search for more found none" if searched else "quicker mixes may not have been measured"
-        text = f"R_max = {seen.ceiling:.3f}: many experiments reach this rate, and {how}"
+        text = f"R_max = {observations.ceiling:.3f}: many experiments reach this rate, and {how}"
         self.pace.emit(Log("info", text))
-        return replace(settings, r_max=seen.ceiling)
+        return replace(settings, r_max=observations.ceiling)
 
-    def _evolve(self, judge: FitnessGate, times: Floats, viewer: Viewer) -> Evolved:
-        self._enter("evolution")
+    def _evolve(self, judge: FitnessGate, times: Floats, viewer: SnapshotReporter) -> EvolutionState:
+        self._enter_phase("evolution")
         state = self.state.evolved
         if state is not None and (self.state.climbed is not None or self.state.refit is not None):
             return state
 
-        def listen(generation: Evolved) -> None:
-            self._keep(replace(self.state, evolved=generation))
+        def listen(generation: EvolutionState) -> None:
+            self._set_state(replace(self.state, evolved=generation))
             viewer.show(lambda: viewer.mapping(generation.population, 0))
 
         evolved = evolve(judge, times.tolist(), self.seed, state, listen, self.executor)
@@ -230,10 +249,15 @@ class _Search:
         return evolved
 
     def _refit(
-        self, judge: FitnessGate, times: Floats, members: Int64s, evolved: Evolved | None, viewer: Viewer
+        self,
+        judge: FitnessGate,
+        times: Floats,
+        members: Int64s,
+        evolved: EvolutionState | None,
+        viewer: SnapshotReporter,
     ) -> tuple[RefitPoint, tuple[FrontPoint, ...]]:
-        """From what evolved, or from nothing: the point chosen, and the whole front."""
-        self._enter("refit")
+        """Re-fit from the evolved mappings, or from random ones; returns the chosen point and the front."""
+        self._enter_phase("refit")
         stream = partial(_stream, self.seed)
         refit = Refit(judge, times, members, self._starts(times, evolved), stream, self.state.refit)
         self._current = lambda: replace(self.state, refit=refit.states())
@@ -247,7 +271,7 @@ class _Search:
                 viewer.show(lambda: as_mapping(best))
 
         front = refit.run(listen)
-        self._keep(replace(self.state, refit=refit.states()))
+        self._set_state(replace(self.state, refit=refit.states()))
         best = cheapest(front)
         if self.settings.objective == "bounded" and not (self.pace.finishing and self.state.bounded is None):
             best = self._bounded(
@@ -271,8 +295,8 @@ class _Search:
         domains: list[str | None],
         show: Callable[[RefitPoint], None],
     ) -> RefitPoint:
-        """The mapping with the fewest µops and slots that no measurement contradicts."""
-        self._enter("bounded")
+        """Search for the mapping with the fewest µops and slots that no measurement contradicts."""
+        self._enter_phase("bounded")
         arrays = SearchArrays(judge.evaluator, judge.measured, times, members)
         beat = heartbeat(self.pace, "schemes re-fitted in local searches")
         search = BoundedSearch(
@@ -287,7 +311,7 @@ class _Search:
         began, already = self.pace.clock(), search.state.done
         while not (search.ended or (self._must_go_on() and search.state.done)):
             search.advance()
-            self._keep(replace(self.state, bounded=search.state))
+            self._set_state(replace(self.state, bounded=search.state))
             show(search.point)
             if self.pace.due("bounded") or search.ended:
                 done = search.state.done
@@ -297,17 +321,18 @@ class _Search:
         return search.preferring(self._forms(judge.table.schemes), domains)
 
     def _must_go_on(self) -> bool:
-        """Whether a stage that times with waste are only the start of shall end with what there is."""
+        """Whether the bounded search shall end early: the run shall finish, or correcting times has to
+        begin."""
         corrects = self.problem.core is not None and self.settings.waste
         return self.pace.finishing or (corrects and self.pace.elapsed > _BEFORE_CORRECTION)
 
     def _domains(self, classes: Sequence[Sequence[str]]) -> list[str | None]:
         """The domain of each class; None where its members have several or none."""
-        told = [{self.problem.domains.get(scheme) for scheme in members} for members in classes]
-        return [domains.pop() if len(domains) == 1 else None for domains in told]
+        domain_sets = [{self.problem.domains.get(scheme) for scheme in members} for members in classes]
+        return [domains.pop() if len(domains) == 1 else None for domains in domain_sets]
 
     def _forms(self, representatives: Sequence[str]) -> list[FormPair]:
-        """The memory forms among the representatives whose register form is one too."""
+        """The memory forms among the representatives whose register form is a representative, too."""
         index = {scheme: k for k, scheme in enumerate(representatives)}
         return [
             FormPair(index[scheme], index[register], access)
@@ -315,55 +340,55 @@ class _Search:
             if scheme in index and register in index
         ]
 
-    def _starts(self, times: Floats, evolved: Evolved | None) -> list[Usage]:
-        wanted = self.settings.starts
+    def _starts(self, times: Floats, evolved: EvolutionState | None) -> list[Usage]:
+        n_starts = self.settings.starts
         if evolved is None:
             return [
                 Usage.random(times, self.settings.n_ports, _stream(self.seed, "start", index))
-                for index in range(wanted)
+                for index in range(n_starts)
             ]
-        fittest = without_repeats(evolved, wanted).population
-        return [Usage.of(fittest, index % fittest.n_mappings) for index in range(wanted)]
+        fittest = without_repeats(evolved, n_starts).population
+        return [Usage.of(fittest, index % fittest.n_mappings) for index in range(n_starts)]
 
-    def _climb(self, judge: FitnessGate, evolved: Evolved) -> tuple[Population, float]:
-        """Climb from the fittest mappings; equal ones only once."""
-        self._enter("climb")
+    def _climb(self, judge: FitnessGate, evolved: EvolutionState) -> tuple[Population, float]:
+        """Climb from the fittest mappings, equal ones once; returns the best and its D_avg."""
+        self._enter_phase("climb")
         starts, done = evolved, self.state.climbed
         if done is None:
-            wanted = max(1, math.ceil(self.settings.climb_share * evolved.population.n_mappings))
-            starts, done = without_repeats(evolved, wanted), 0
-            self._keep(replace(self.state, evolved=starts, climbed=0), now=True)
+            n_starts = max(1, math.ceil(self.settings.climb_share * evolved.population.n_mappings))
+            starts, done = without_repeats(evolved, n_starts), 0
+            self._set_state(replace(self.state, evolved=starts, climbed=0), now=True)
         begin, already = self.pace.clock(), done
         climb = Climb(judge, starts, done)
         self._current = lambda: replace(self.state, evolved=climb.state(), climbed=climb.done)
         while climb.done < climb.total and not self.pace.finishing:
             climb.go_on()
             self._save()
-            self._tell_climb(climb.done, climb.total, climb.done - already, begin)
+            self._report_climb(climb.done, climb.total, climb.done - already, begin)
         ended = climb.state()
-        self._keep(replace(self.state, evolved=ended, climbed=climb.done))
+        self._set_state(replace(self.state, evolved=ended, climbed=climb.done))
         best = int(np.argmin(ended.slopes.fitness(ended.errors, ended.volumes)))
         fittest = chosen(ended.population, np.array([best]))
         return fittest, float(judge.evaluator.mean_relative_error(fittest, judge.measured)[0])
 
-    def _tell_climb(self, done: int, total: int, fresh: int, begin: float) -> None:
+    def _report_climb(self, done: int, total: int, fresh: int, begin: float) -> None:
         if self.pace.due("climb") or done == total:
             rate = fresh / max(self.pace.clock() - begin, 1e-9)
             self.pace.emit(Progress("climb", done, total, rate, "mappings", (total - done) / rate))
 
-    def _enter(self, phase: str) -> None:
+    def _enter_phase(self, phase: str) -> None:
         labels = phases(self.settings)
         self.pace.emit(PhaseStarted(phase, list(labels).index(phase) + 1, tuple(labels.values())))
         self.pace.pulse()
 
-    def _keep(self, state: SearchState, *, now: bool = False) -> None:
+    def _set_state(self, state: SearchState, *, now: bool = False) -> None:
         self.state = state
         self._current = lambda: state
         self._save(now=now)
 
     def _save(self, *, now: bool = False) -> None:
         self.pace.save(
-            lambda: to_checkpoint(self.whose, self._current(), self.settings.ports or MAX_PORTS), now=now
+            lambda: to_checkpoint(self.identity, self._current(), self.settings.ports or MAX_PORTS), now=now
         )
 
 
@@ -371,5 +396,5 @@ _STREAMS = {"chain": 3, "start": 4, "bounded": 5, "known": 6, "finish": 7}  # 0 
 
 
 def _stream(seed: int, name: str, *number: int) -> np.random.Generator:
-    """A random stream of the re-fit."""
+    """The random stream of this name and number, independent of all others."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS[name], *number)))

@@ -1,7 +1,7 @@
-"""Generation after generation of one population (§5.1.3, Algorithm 5.1): recombine, evaluate, select.
+"""The generations of one population (§5.1.3, Algorithm 5.1): recombine, evaluate, select.
 
-What goes beyond the paper is a setting each: `inheritance`, `mutation`, `parents`, `repeats`, and with the
-search "both" `refits`. None of them changes what is drawn at random without it.
+Extensions to the paper are a setting each: `inheritance`, `mutation`, `parents`, `repeats`, and with the
+search "both" `refits`. None of them changes the random numbers of the others.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from inference.core.tables import Floats, Int64s, Population
 
 
 class Improver:
-    """Re-fits a few schemes of a mapping. `times`: cycles float64[n_schemes] of every scheme alone."""
+    """Re-fits `refits` random schemes of a mapping. `times`: cycles of every scheme alone,
+    float64[n_schemes]."""
 
     def __init__(self, judge: FitnessGate, times: Floats) -> None:
         settings = judge.settings
         self._arrays = SearchArrays(
             judge.evaluator, judge.measured, times, np.ones(len(times), dtype=np.int64)
         )
-        self._wanted = min(settings.refits, len(times))
+        self._n_schemes = min(settings.refits, len(times))
         self._sets = PortSets.of(settings.n_ports, self._arrays.widest)
         self._prices = Prices(
             settings.kind_price * self._arrays.experiments_per_scheme,
@@ -49,9 +50,9 @@ class Improver:
         self._ports = settings.n_ports
 
     def improved(self, population: Population, random: np.random.Generator) -> Population:
-        """The first of a population with some schemes re-fitted, as a population of one."""
+        """The first mapping of a population with some schemes re-fitted, as a population of one."""
         usage = Usage.of(population, 0)
-        for scheme in random.choice(len(usage.sizes), size=self._wanted, replace=False).tolist():
+        for scheme in random.choice(len(usage.sizes), size=self._n_schemes, replace=False).tolist():
             lists = lists_of(usage, self._sets, np.empty(0, dtype=np.int64))
             self._arrays.refit(usage, scheme, lists, self._prices, self._objective, keep=True)
         return usage.population(self._ports)
@@ -59,16 +60,16 @@ class Improver:
 
 PHASE = "evolution"
 _SEEDS_END = 1 << 64
-_IMPROVING = 5  # of the random numbers
+_IMPROVING = 5  # stage of the random stream
 
 Seeds = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Evolved:
-    """The kept mappings of a generation, fittest first, their objectives, and the scale that judged them.
+class EvolutionState:
+    """The mappings of a generation, fittest first, their objectives, and the scale of their fitness.
 
-    `islands`: the populations that evolve apart, of which this is all together; none where one evolves alone.
+    `islands`: the separate populations that this is the union of; empty for a single population.
     """
 
     generation: int
@@ -76,10 +77,10 @@ class Evolved:
     errors: Floats
     volumes: Int64s
     slopes: Slopes
-    islands: tuple[Evolved, ...] = ()
+    islands: tuple[EvolutionState, ...] = ()
 
     def converged(self, tolerance: float) -> bool:
-        """Whether both objectives have come down to a single value, give or take a share of the smallest."""
+        """Whether the range of both objectives is at most this share of their smallest values."""
         return _spread(self.errors) <= tolerance and _spread(self.volumes.astype(np.float64)) <= tolerance
 
 
@@ -91,8 +92,8 @@ def _spread(values: Floats) -> float:
 class Breeder:
     """Breeds one population of `size` mappings.
 
-    `scheme_times`: cycles of each scheme alone, in the order of the judge's table. `stage` tells populations
-    of one search apart: each draws random numbers of its own.
+    `scheme_times`: cycles of each scheme alone, in the order of the judge's table. `stage`: key of the
+    population's random stream.
     """
 
     def __init__(
@@ -109,21 +110,21 @@ class Breeder:
         if settings.search == "both" and settings.refits:
             self._improver = Improver(judge, np.array(scheme_times))
 
-    def first(self) -> Evolved:
+    def first(self) -> EvolutionState:
         seeds = self._stream(0).integers(0, _SEEDS_END, size=self._size, dtype=np.uint64)
         start = self._judge.pace.clock()
 
         def breed(span: slice) -> Population:
-            _tell_first(self._judge, span.start, len(seeds), start)
+            _report_first(self._judge, span.start, len(seeds), start)
             return random_population(seeds[span], self._limits)
 
-        population, errors = self._bred(breed, lambda: self._judge.chunk)
+        population, errors = self._breed(breed, lambda: self._judge.chunk)
         volumes = population.volumes()
         slopes = Slopes.of(errors, volumes, self._settings, None)
         return self._fittest(0, [population], errors, volumes, slopes)
 
-    def next(self, state: Evolved) -> Evolved:
-        """The fittest of a generation and its children."""
+    def next(self, state: EvolutionState) -> EvolutionState:
+        """The next generation: the fittest of this one and its children."""
         random = self._stream(1, state.generation + 1)
         parents = self._parents(random)
         seeds = random.integers(0, _SEEDS_END, size=len(parents), dtype=np.uint64)
@@ -135,8 +136,8 @@ class Breeder:
             if changes is not None:
                 born = mutated(born, changes[2 * pairs.start : 2 * pairs.stop], self._rate, self._limits)
             # An odd population has no room for the very last child.
-            wanted = span.stop - span.start
-            return born if born.n_mappings == wanted else chosen(born, np.arange(wanted))
+            n_children = span.stop - span.start
+            return born if born.n_mappings == n_children else chosen(born, np.arange(n_children))
 
         born = joined([breed(span) for span in _spans(self._size)])
         if self._improver is not None:
@@ -149,8 +150,8 @@ class Breeder:
         slopes = Slopes.of(errors, volumes, self._settings, state.slopes)
         return self._fittest(state.generation + 1, [state.population, born], errors, volumes, slopes)
 
-    def receive(self, state: Evolved, newcomers: Evolved) -> Evolved:
-        """The fittest of a population and some mappings of another one, by the former's scale."""
+    def receive(self, state: EvolutionState, newcomers: EvolutionState) -> EvolutionState:
+        """The fittest of a population and of migrants, by the population's scale."""
         return self._fittest(
             state.generation,
             [state.population, newcomers.population],
@@ -160,7 +161,7 @@ class Breeder:
         )
 
     def _stream(self, *stage: int) -> np.random.Generator:
-        """The random numbers of one generation, whatever was drawn in those before."""
+        """The random stream of one generation, independent of those before."""
         spawned = np.random.SeedSequence(self._seed, spawn_key=(*self._stage, *stage))
         return np.random.Generator(np.random.PCG64(spawned))
 
@@ -177,10 +178,10 @@ class Breeder:
             steps = random.integers(1, n, size=pairs)
         return np.stack([mothers, (mothers + steps) % n], axis=1)
 
-    def _changes(self, random: np.random.Generator, wanted: int) -> Seeds | None:
+    def _changes(self, random: np.random.Generator, count: int) -> Seeds | None:
         if self._settings.mutation == 0:
             return None
-        return random.integers(0, _SEEDS_END, size=wanted, dtype=np.uint64)
+        return random.integers(0, _SEEDS_END, size=count, dtype=np.uint64)
 
     @property
     def _rate(self) -> float:
@@ -191,7 +192,7 @@ class Breeder:
             return inherited(population, parents, seeds)
         return children(population, parents, seeds, drop=self._settings.duplicates == "drop")
 
-    def _bred(
+    def _breed(
         self, breed: Callable[[slice], Population], chunk: Callable[[], int]
     ) -> tuple[Population, Floats]:
         parts: list[Population] = []
@@ -211,30 +212,30 @@ class Breeder:
         errors: Floats,
         volumes: Int64s,
         slopes: Slopes,
-    ) -> Evolved:
+    ) -> EvolutionState:
         order = np.argsort(slopes.fitness(errors, volumes), kind="stable")  # on a tie, the elder stays
         if self._settings.repeats == "replace":
             order = _repeats_last(parts, order)
         picks = order[: self._size]
-        return Evolved(generation, chosen_among(parts, picks), errors[picks], volumes[picks], slopes)
+        return EvolutionState(generation, chosen_among(parts, picks), errors[picks], volumes[picks], slopes)
 
 
 def _spans(size: int) -> Iterator[slice]:
-    """`size` children in pieces of whole pairs."""
+    """Ranges of `size` children, in chunks of whole pairs."""
     for first in range(0, size, LARGEST_CHUNK):
         yield slice(first, min(first + LARGEST_CHUNK, size))
 
 
 def _repeats_last(parts: Sequence[Population], order: Int64s) -> Int64s:
-    """The same order, but whatever equals an earlier one comes after all that differ."""
+    """The order with mappings that equal an earlier one moved to the end."""
     content = np.concatenate([fingerprints(part) for part in parts])
     first = np.zeros(len(order), dtype=np.bool_)
     first[np.unique(content[order], return_index=True)[1]] = True
     return np.concatenate([order[first], order[~first]])
 
 
-def _tell_first(judge: FitnessGate, done: int, total: int, start: float) -> None:
-    """Until there is a generation to count, the mappings of the first one are what moves."""
+def _report_first(judge: FitnessGate, done: int, total: int, start: float) -> None:
+    """Report the progress of the first generation in mappings."""
     if judge.pace.due("first generation"):
         rate = done / max(judge.pace.clock() - start, 1e-9)
         judge.pace.emit(Progress(PHASE, done, total, rate, "mappings of the first generation", None))

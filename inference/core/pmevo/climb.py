@@ -8,25 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from inference.core.metrics import ERROR_UNIT
-from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import canonical, chosen, chosen_among
 from inference.core.pmevo.variation import fingerprints
-from inference.core.tables import MOST_COUNTED, Floats, Int64s, Population, row_types
+from inference.core.tables import MAX_COUNT, Floats, Int64s, Population, row_types
 from inference.core.throughput import EXACT_LIMIT
 
 MOST_AT_ONCE = 256
-"""Mappings whose climbs are one step of the search: what an interruption may cost, a second at most."""
+"""Mappings per step of the climb: an interruption loses at most one step, about a second."""
 
 
 class Climb:
-    """The climbs from all mappings of a population, some at a time.
+    """Climbs from all mappings of a population, `MOST_AT_ONCE` at a time.
 
-    `done` of the first of `starts` are local optima already, their errors and volumes with them. They are
-    judged by the scale of their generation.
+    The first `done` of `starts` are local optima already, with their errors and volumes. Fitness has the
+    scale of their generation.
     """
 
-    def __init__(self, judge: FitnessGate, starts: Evolved, done: int) -> None:
+    def __init__(self, judge: FitnessGate, starts: EvolutionState, done: int) -> None:
         self._judge = judge
         self._starts = starts
         self._better: list[tuple[Population, Floats]] = []
@@ -34,17 +34,16 @@ class Climb:
 
     @property
     def total(self) -> int:
-        """How many mappings there are."""
         return self._starts.population.n_mappings
 
     def go_on(self) -> None:
-        """Climb from the next mappings."""
+        """Climb from the next `MOST_AT_ONCE` mappings."""
         picks = np.arange(self.done, min(self.done + MOST_AT_ONCE, self.total))
-        self._better.append(climbed(self._judge, self._starts.population, picks, self._starts.slopes))
+        self._better.append(local_optima(self._judge, self._starts.population, picks, self._starts.slopes))
         self.done += len(picks)
 
-    def state(self) -> Evolved:
-        """The mappings with those climbed so far in the place of where they started."""
+    def state(self) -> EvolutionState:
+        """The mappings, with local optima in the places of those climbed from so far."""
         if self._better:
             fresh = sum(population.n_mappings for population, _ in self._better)
             picks = np.arange(self.total)
@@ -62,24 +61,23 @@ class Climb:
         return self._starts
 
 
-def climbed(
+def local_optima(
     judge: FitnessGate, population: Population, picks: Int64s, slopes: Slopes
 ) -> tuple[Population, Floats]:
-    """The local optima next to some mappings, and what the judge says of each.
+    """The local optima next to some mappings, and the mean loss of each.
 
     For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
-    once, then up while the mapping becomes strictly fitter. A count may reach 0, which removes the µop; only
-    the last µop of a scheme stays unless there is an R_max, because without either the scheme would take no
-    time, and it was measured to take some.
+    once, then up while the mapping becomes strictly fitter. A count of 0 removes the µop. The last µop of a
+    scheme is kept unless there is an R_max, as the scheme would take no time without either.
     """
     from inference.core.kernels.climbing import climb  # loads numba
     from inference.core.kernels.layout import EvaluationArrays, Rows  # loads numba
     from inference.core.populations import (  # loads numba
-        arrays_maker,
         mixes_of,
-        picked_rows,
         rows_of,
-        work_off,
+        run_pieces,
+        scratch_maker,
+        select_rows,
     )
 
     evaluator, table = judge.evaluator, judge.table
@@ -91,9 +89,9 @@ def climbed(
     mixes = mixes_of(table, evaluator.floor)
     starts, members = table.by_scheme
     n, n_schemes = len(table), table.n_schemes
-    schemes, everything = np.arange(n_schemes, dtype=np.int32), np.arange(n, dtype=np.int64)
+    schemes, all_experiments = np.arange(n_schemes, dtype=np.int32), np.arange(n, dtype=np.int64)
     longest = int(np.diff(begun.offsets).max(initial=0))
-    most_uops = min(MOST_COUNTED, (EXACT_LIMIT - 1) // int(table.lengths.max(initial=1)))
+    most_uops = min(MAX_COUNT, (EXACT_LIMIT - 1) // int(table.lengths.max(initial=1)))
     totals = np.zeros(len(picks), dtype=np.int64)
 
     def piece(m: int) -> Callable[[EvaluationArrays], None]:
@@ -105,14 +103,14 @@ def climbed(
                 Rows(rows.starts[own], rows.ends[own], rows.masks, rows.counts),
                 mixes,
                 schemes,
-                everything,
+                all_experiments,
                 starts,
                 members,
                 judge.measured,
                 judge.loss,
                 evaluator.largest_error,
                 ERROR_UNIT,
-                float(slopes.error),  # whole numbers would be compiled for, too
+                float(slopes.error),  # an int would compile another variant
                 float(slopes.volume),
                 judge.settings.r_max is None,
                 most_uops,
@@ -124,10 +122,10 @@ def climbed(
 
         return work
 
-    make_arrays = arrays_maker(evaluator, begun, n_schemes, tables=True)
-    work_off([piece(m) for m in range(len(picks))], make_arrays, judge.threads, judge.pace.pulse)
+    make_arrays = scratch_maker(evaluator, begun, n_schemes, tables=True)
+    run_pieces([piece(m) for m in range(len(picks))], make_arrays, judge.threads, judge.pace.pulse)
     judge.evaluations += len(picks)
-    ended = picked_rows(rows, np.arange(len(rows.starts)))
+    ended = select_rows(rows, np.arange(len(rows.starts)))
     mask_type, count_type = row_types(begun.n_ports, int(ended.counts.max(initial=0)))
     better = Population(
         np.concatenate(([0], ended.ends)),
@@ -140,10 +138,10 @@ def climbed(
     return better, evaluator.mean_of(totals)
 
 
-def without_repeats(evolved: Evolved, wanted: int) -> Evolved:
+def without_repeats(evolved: EvolutionState, most: int) -> EvolutionState:
     """The first mappings that differ from all before them, at most `wanted`; the input is fittest first."""
     _, first = np.unique(fingerprints(evolved.population), return_index=True)
-    picks = np.sort(first)[:wanted]
+    picks = np.sort(first)[:most]
     return replace(
         evolved,
         population=chosen(evolved.population, picks),

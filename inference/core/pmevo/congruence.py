@@ -1,4 +1,4 @@
-"""Congruence filtering (§5.1.2): schemes that the measured experiments cannot tell apart."""
+"""Congruence filtering (§5.1.2): classes of schemes that the measured experiments cannot distinguish."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Classes = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Likeness:
-    """Why a scheme is in its class: experiments compared with those of the class's representative.
+    """Comparison of a scheme with the representative of its class.
 
-    `different` of the `compared` ones were found to differ by epsilon or more all the same; `largest` is the
-    largest symmetric relative difference.
+    `compared`: number of experiments compared, `different`: those that nevertheless differ by epsilon or
+    more; `largest`: the largest symmetric relative difference.
     """
 
     compared: int
@@ -73,9 +73,9 @@ def congruent_schemes(
         )
     )
     likeness = {}
-    for representative, *others in classes:
+    for representative, *members_ in classes:
         pulse()
-        for scheme in others:
+        for scheme in members_:
             compared, different, largest = exchange_kernels.exchanged(
                 table.numbers[scheme], table.numbers[representative], epsilon, np.inf, table.arrays
             )
@@ -84,11 +84,11 @@ def congruent_schemes(
 
 
 def _by_domain(schemes: Iterable[str], domains: Mapping[str, str]) -> Iterable[list[str]]:
-    """The schemes of each domain, and those without one."""
-    found: dict[str | None, list[str]] = defaultdict(list)
+    """Lists of the schemes of each domain, and of those without one."""
+    schemes_by_domain: dict[str | None, list[str]] = defaultdict(list)
     for scheme in sorted(schemes):
-        found[domains.get(scheme)].append(scheme)
-    return found.values()
+        schemes_by_domain[domains.get(scheme)].append(scheme)
+    return schemes_by_domain.values()
 
 
 def _partition(
@@ -134,8 +134,8 @@ class _Table:
     def of(cls, schemes: Sequence[str], times: Mapping[Experiment, float]) -> _Table:
         from inference.core.pmevo import exchange_kernels  # loads numba
 
-        others = {scheme for experiment in times for scheme, _ in experiment.terms} - set(schemes)
-        listed = [*sorted(schemes), *sorted(others)]
+        other_schemes = {scheme for experiment in times for scheme, _ in experiment.terms} - set(schemes)
+        listed = [*sorted(schemes), *sorted(other_schemes)]
         table = ExperimentTable.from_experiments(times, listed)
         terms = np.column_stack([table.scheme, table.count]).astype(np.int64)
         sums = np.empty(len(table), dtype=np.uint64)

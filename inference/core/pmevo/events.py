@@ -1,4 +1,4 @@
-"""The events of PMEvo beside those of every search (`inference.core.events`)."""
+"""Events of PMEvo, in addition to those of every search (`inference.core.events`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import model_validator
 
-from inference.core.events import Amount, Count, Event, one_of, stored_as
+from inference.core.events import Amount, Count, Event, choice_validator, stored_as
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.congruence import Likeness
 from inference.core.pmevo.settings import PMEvoSettings
@@ -31,9 +31,9 @@ _BOUNDED = {"bounded": "Find the fewest µops and slots that explain the measure
 
 
 def phases(settings: PMEvoSettings) -> dict[str, str]:
-    """The stages of a search as runs and pages name them: {stage: label}, in order."""
-    found = _ALWAYS | _SEARCHES[settings.search]
-    return found | _BOUNDED if refits(settings) and settings.objective == "bounded" else found
+    """The stages of a search with these settings: {stage: label}, in order."""
+    labels = _ALWAYS | _SEARCHES[settings.search]
+    return labels | _BOUNDED if refits(settings) and settings.objective == "bounded" else labels
 
 
 def refits(settings: PMEvoSettings) -> bool:
@@ -42,14 +42,14 @@ def refits(settings: PMEvoSettings) -> bool:
 
 
 MOST_IN_CLOUD = 300
-"""Points of a population that are told: a picture needs no more, and the journal keeps them all."""
+"""Points of a population in an event: a picture needs no more, and the journal keeps all of them."""
 
 
 @dataclass(frozen=True)
 class Saved(Event):
-    """What measuring against representatives came to, beside the paper's plan.
+    """Experiments of the adaptive plan in comparison with the paper's.
 
-    `asked` experiments, singletons and `second_opinions` included, where the paper's plan has `exhaustive`.
+    `asked`: experiments, singletons and `second_opinions` included; `exhaustive`: those of the paper's plan.
     """
 
     kind = "saved"
@@ -79,9 +79,9 @@ StoredLikeness = Annotated[
 
 @dataclass(frozen=True)
 class Congruence(Event):
-    """What congruence filtering left; `members` of each class, its representative first.
+    """The classes from congruence filtering; `members` of each, its representative first.
 
-    `likeness`: of each other scheme how it compares with its representative.
+    `likeness`: {other member: how it compares with its representative}.
     """
 
     kind = "congruence"
@@ -97,7 +97,7 @@ class Congruence(Event):
 
 @dataclass(frozen=True)
 class Generation(Event):
-    """The kept mappings of a generation: errors as D_avg fractions, volume in µops × ports (§5.1.3).
+    """The mappings of a generation: errors as D_avg fractions, volume in µops × ports (§5.1.3).
 
     "best" is the fittest mapping, not the extreme of each objective. Where a "loss" is `minimised` instead of
     the "error", the errors are mean losses.
@@ -112,19 +112,18 @@ class Generation(Event):
     best_volume: Count
     mean_volume: Amount
     evaluations_per_second: Amount = 0.0
-    minimised: Annotated[str, one_of(["error", "loss"])] = "error"
+    minimised: Annotated[str, choice_validator(["error", "loss"])] = "error"
 
     def line(self) -> str:
-        """The best error or loss."""
         return f"  generation {self.generation}: {self.minimised} {self.best_error:.4f}"
 
 
 @dataclass(frozen=True)
 class Snapshot(Event):
-    """The fittest mapping so far with its predictions, everything that a heat map needs; it is not stored.
+    """The fittest mapping so far with its predictions, for a heat map; it is not stored.
 
-    `measured` and `predicted`: cycles, one per experiment of `table`; these are the ones of `on` ("held-out"
-    or "training").
+    `measured` and `predicted`: cycles of each experiment of `table`, float64[n]. `on`: whether these
+    experiments are "held-out" or "training".
     """
 
     mapping: PortMapping
@@ -136,7 +135,7 @@ class Snapshot(Event):
 
 @dataclass(frozen=True)
 class Cloud(Event):
-    """A population in the plane of its objectives: what is minimised, and volume, per mapping."""
+    """The error or loss, and the volume, of mappings of a population; `population` is its size."""
 
     kind = "cloud"
     counted_by = "generation"
@@ -153,7 +152,7 @@ class Cloud(Event):
 
     @classmethod
     def of(cls, generation: int, errors: npt.NDArray[np.float64], volumes: npt.NDArray[np.int64]) -> Cloud:
-        """Up to `MOST_IN_CLOUD` mappings, evenly spread over the population, which is fittest first."""
+        """A cloud of up to `MOST_IN_CLOUD` mappings, evenly spread over the population, fittest first."""
         size = len(errors)
         picks = np.unique(np.linspace(0, size - 1, min(size, MOST_IN_CLOUD)).astype(np.int64))
         rounded = [round(error, 6) for error in errors[picks].tolist()]
@@ -162,10 +161,10 @@ class Cloud(Event):
 
 @dataclass(frozen=True)
 class Sweep(Event):
-    """One pass of the exact re-fit over all schemes: how many changed, and what came of it.
+    """One pass of the exact re-fit over all schemes; `changed`: schemes that got other µops.
 
-    `start`: which of the independent re-fits, from 0.
-    `error`: D_avg (a fraction) on the experiments learnt from; `kinds`: different µops in use.
+    `start`: number of the independent re-fit, from 0. `error`: D_avg (a fraction) on the experiments learnt
+    from; `kinds`: different µops in use.
     """
 
     kind = "sweep"
@@ -179,7 +178,6 @@ class Sweep(Event):
     kinds: Count
 
     def line(self) -> str:
-        """What has changed, and how good it is now."""
         error = f"error {self.error:.4f}, {self.kinds} distinct µops"
         which = f"start {self.start + 1}, sweep {self.sweep}"
         return f"  {which}: {self.changed} schemes changed, {error}"
@@ -187,7 +185,7 @@ class Sweep(Event):
 
 @dataclass(frozen=True)
 class FrontObjectives:
-    """A mapping of the front: D_avg, volume, and distinct µops."""
+    """Objectives of a mapping on the front: D_avg (a fraction), volume, and number of distinct µops."""
 
     error: Amount
     volume: Count
@@ -204,7 +202,6 @@ class FrontImproved(Event):
 
     @classmethod
     def of(cls, objectives: Iterable[tuple[float, int, int]]) -> FrontImproved:
-        """From (D_avg, volume, kinds) of its points."""
         return cls([FrontObjectives(round(error, 6), *sizes) for error, *sizes in objectives])
 
     def line(self) -> str:

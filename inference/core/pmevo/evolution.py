@@ -6,25 +6,30 @@ from collections.abc import Callable
 
 from inference.core.events import Log
 from inference.core.pacing import Executor, LocalExecutor
-from inference.core.pmevo.breeding import Breeder, Evolved
+from inference.core.pmevo.breeding import Breeder, EvolutionState
 from inference.core.pmevo.fitness import FitnessGate
-from inference.core.pmevo.generations import GenerationTeller
-from inference.core.pmevo.islands import evolve_apart, goes_on
+from inference.core.pmevo.generations import GenerationReporter
+from inference.core.pmevo.islands import evolve_apart, should_continue
 
 
 def evolve(
     judge: FitnessGate,
     scheme_times: list[float],
     seed: int,
-    state: Evolved | None,
-    listen: Callable[[Evolved], None],
+    state: EvolutionState | None,
+    listen: Callable[[EvolutionState], None],
     executor: Executor | None = None,
-) -> Evolved:
-    """From `state` (None: from a random population) to convergence or the limit.
+) -> EvolutionState:
+    """Evolve a population until it converges or reaches the limit of generations.
 
-    `listen` hears of every generation, the first included; of several islands, of all together after every
-    epoch, in a state from which they can be taken up again. `executor` breeds islands (default: the threads
-    of this process); a population that evolves alone needs none.
+    Args:
+        judge: Evaluates mappings, and holds the settings.
+        scheme_times: Cycles of each scheme alone, in the order of the judge's table.
+        seed: Of the random streams.
+        state: The generation to resume from; None for a random population.
+        listen: Called with every generation, the first included; with several islands, with all of them
+            together after every epoch. The state can be resumed from.
+        executor: Breeds islands; None for threads of this process. Not used without islands.
     """
     settings = judge.settings
     judge.pace.emit(Log("info", "preparing the compiled evaluation; its very first use compiles it"))
@@ -32,14 +37,14 @@ def evolve(
         shop = executor or LocalExecutor(settings.threads)
         return evolve_apart(judge, scheme_times, seed, state, listen, shop)
     breeder = Breeder(judge, scheme_times, seed, settings.population)
-    teller = GenerationTeller(judge, state.generation if state is not None else 0)
+    reporter = GenerationReporter(judge, state.generation if state is not None else 0)
     if state is None:
         state = breeder.first()
-        teller.tell(state)
+        reporter.report(state)
         listen(state)
-    while goes_on(state, judge):
+    while should_continue(state, judge):
         state = breeder.next(state)
-        teller.tell(state)
+        reporter.report(state)
         listen(state)
-    teller.show(state, now=True)
+    reporter.report_population(state, now=True)
     return state

@@ -1,9 +1,9 @@
-"""The compiled loops of congruence filtering: what becomes of experiments when two schemes are exchanged.
+"""Compiled loops of congruence filtering, which compare experiments after exchanging two schemes.
 
-Importing this module loads numba. An experiment is known by a 64-bit sum over its terms, and what surrounds
-a scheme in it, its *context*, by the same sum with the scheme's own term replaced by its multiplicity. Among
-ten million contexts, two that differ have the same sum with a chance of about 3e-6, and then two unrelated
-times are compared.
+Importing this module loads numba. An experiment is identified by a 64-bit sum over its terms, and the
+*context* of a scheme in it by the same sum with the scheme's term replaced by its multiplicity. Among ten
+million contexts, two different ones collide with a probability of about 3e-6; then two unrelated times are
+compared.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Arrays(NamedTuple):
 
 @compiled
 def term_value(scheme: Any, count: Any) -> Any:
-    """What a term adds to a sum: well-mixed bits of both numbers, below 2³² each."""
+    """The summand of a term: a hash of both numbers, which are below 2³²."""
     return mixed(((np.uint64(scheme) + np.uint64(1)) << _S32) | np.uint64(count))
 
 
@@ -89,17 +89,17 @@ def exchanged(
         beside = _multiplicity(b, experiment, of.starts, of.terms)
         if beside:
             own = of.counts[k]
-            wanted = of.sums[experiment] - term_value(a, own) - term_value(b, beside)
-            wanted += term_value(a, beside) + term_value(b, own)
-            found = np.searchsorted(of.sorted_sums, wanted)
-            if found == len(of.sorted_sums) or of.sorted_sums[found] != wanted:
+            target_sum = of.sums[experiment] - term_value(a, own) - term_value(b, beside)
+            target_sum += term_value(a, beside) + term_value(b, own)
+            place = np.searchsorted(of.sorted_sums, target_sum)
+            if place == len(of.sorted_sums) or of.sorted_sums[place] != target_sum:
                 continue
-            other = of.order[found]
+            other = of.order[place]
         else:
             while at < of.offsets[b + 1] and of.contexts[at] < of.contexts[k]:
                 at += 1
             if at == of.offsets[b + 1]:
-                at -= 1  # what follows in the row of a may still be experiments with both
+                at -= 1  # later entries in the row of a may still be experiments with both
             if of.offsets[b] == of.offsets[b + 1] or of.contexts[at] != of.contexts[k]:
                 continue
             other = of.owners[at]
@@ -134,8 +134,8 @@ def home(
         member = first[k]
         while member >= 0:
             theirs = of.offsets[member + 1] - of.offsets[member]
-            wanted = evidence * (own + theirs) / 2
-            if min(own, theirs) < wanted:
+            least_compared = evidence * (own + theirs) / 2
+            if min(own, theirs) < least_compared:
                 break
             compared, different, _ = exchanged(
                 scheme,
@@ -144,7 +144,7 @@ def home(
                 outliers * min(own, theirs),
                 of,
             )
-            if compared == 0 or compared < wanted or different > outliers * compared:
+            if compared == 0 or compared < least_compared or different > outliers * compared:
                 break
             member = following[member]
         if member < 0:

@@ -1,6 +1,6 @@
-"""What follows the search for the fewest µops: as many ports as the data ask for, and times without waste.
+"""Stages after the search for the fewest µops: further ports, and times without a scheduler's waste.
 
-All of it goes on from the smaller solution by a few local searches. Schedulers are simulated between them,
+Each starts from the mapping before it, and runs a few local searches. Schedulers are simulated between these,
 never within (`inference.core.waste`).
 """
 
@@ -31,28 +31,30 @@ from inference.core.tables import Int64s
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10
-"""Local searches from a solution that only needs to be adapted."""
+"""Local searches from a mapping that only needs to be adapted."""
 _STARTS = 8
 _FORGIVEN = (0.2, 0.1, 0.3)
-"""Shares of measured times that may be wasted, by which mappings are searched that a scheduler may explain.
+"""Shares of measured times that may be waste, in searches for mappings that a scheduler may explain.
 
-What a core wastes is known with its ports and its scheduler, which are looked for, so some are tried. On a
+What a core wastes follows from its ports and its scheduler, which are not known yet, so several shares are
+tried. On a
 recorded Zen 5, 0.2 and 0.25 tell second µops, which explain more, from what is wasted, which is less: the
 eleven documented operations get their ports. With 0.05, 0.1, 0.15 or 0.3 `imul` does not. Nine of ten
 experiments take up to 19 % longer than the right ports allow, and up to 16 to 27 % longer than the others
 do: no quantile of what the mapping at hand leaves unexplained tells these shares apart.
 """
 _SURE = 8.0
-"""Times the price of a µop where waste is possible: it explains three experiments that waste cannot."""
+"""Factor on the price of a µop where times may be waste: it must explain three experiments that waste
+cannot."""
 _ROUNDS = 3
 _JUDGING = 0.1
-"""Share of the experiments that rounds do not learn from, which judge them."""
+"""Share of the experiments that rounds do not learn from, but are compared by."""
 _LEAST_GAIN = 0.1
-"""Share of the cost that rounds have to lower."""
+"""Share by which rounds must lower the cost."""
 _MOST_DOUBTING = 100
-"""Experiments that are simulated to judge second µops."""
+"""Experiments that are simulated to decide about second µops."""
 _MOST_DISJOINT = 3
-"""Mappings with two units apart for which a scheduler is inferred beside the one that was found."""
+"""Further mappings, with two units on disjoint ports, for which a scheduler is inferred."""
 
 Stream = Callable[..., np.random.Generator]
 
@@ -72,10 +74,10 @@ class _Times:
 
 @dataclass(frozen=True)
 class Finished:
-    """A mapping on `n_ports` ports; `simulated` makes its waste, where that explains more than ports do.
+    """A mapping on `n_ports` ports, with a scheduler's simulator where that explains more than ports do.
 
-    `error`, `error_of_ports`: mean relative errors with the scheduler and without, on experiments that judge;
-    None where nothing was compared.
+    `error`, `error_of_ports`: mean relative errors with the scheduler and without, on experiments not learnt
+    from; None before they were compared.
     """
 
     point: RefitPoint
@@ -86,10 +88,10 @@ class Finished:
 
     @property
     def cost(self) -> float:
-        """What a choice minimises: the error, times the µops that it takes.
+        """What a choice minimises: the error times the number of µops.
 
-        µops that stand for waste predict mixes like those that they were learnt from as well as a scheduler
-        does, and others worse: on a Zen 5, pairs 4 % off and mixes of five 12 %.
+        µops that stand for waste predict mixes like those learnt from as well as a scheduler does, and others
+        worse: on a Zen 5, the error was 4 % on pairs and 12 % on mixes of five.
         """
         assert self.error is not None, "only what was judged is compared"
         return self.error * self.point.usage.uops
@@ -104,7 +106,7 @@ class Finished:
 
 
 class Finishing:
-    """Goes on from a mapping."""
+    """Improves a mapping after the main search."""
 
     def __init__(
         self,
@@ -127,9 +129,10 @@ class Finishing:
         self._learnt = {mix: cycles for mix, cycles in data.times.items() if mix not in judging}
 
     def with_more_ports(self, before: Finished, most_ports: int) -> Finished:
-        """Ports are added while one more explains as much as a kind of µop costs; parts get their own.
+        """Add ports while one more explains as much as a kind of µop costs, and separate parts of the core.
 
-        By corrected times where there is a scheduler: what it wastes asks for ports that do not exist.
+        With a scheduler, times are corrected by its waste, which would otherwise require ports that do not
+        exist.
         """
         times = self._measured if before.simulated is None else self._corrected_by(before)
         apart = before.simulated is not None and self._settings.apart
@@ -143,30 +146,30 @@ class Finishing:
             best, value, n_ports = wider, its_value, n_ports + 1
             self._pace.emit(Log("info", f"{n_ports} ports explain more than {n_ports - 1}"))
         point, n_ports = self._apart(best, n_ports, times)
-        found = replace(before, point=point, n_ports=n_ports)
-        if found.simulated is not None:
-            found = self._judged(self._doubted(found))
-            self._pace.emit(Log("info", f"with more ports {found.text}"))
-            found = found if found.cost <= before.cost else before
-        return self._tidied(found, times)
+        after = replace(before, point=point, n_ports=n_ports)
+        if after.simulated is not None:
+            after = self._judged(self._doubted(after))
+            self._pace.emit(Log("info", f"with more ports {after.text}"))
+            after = after if after.cost <= before.cost else before
+        return self._tidied(after, times)
 
-    def _tidied(self, found: Finished, times: _Times) -> Finished:
-        """With regular forms, where these are preferred, and without ports that nothing uses."""
-        usage = found.point.usage
+    def _tidied(self, finished: Finished, times: _Times) -> Finished:
+        """The mapping with regular forms, where the settings prefer them, and without unused ports."""
+        usage = finished.point.usage
         if self._settings.regular_forms:
-            value = self._value(found.point, found.n_ports, times)
+            value = self._value(finished.point, finished.n_ports, times)
             usage = prefer_forms(usage, self._data.forms, value, self._preference)
         usage, n_ports = without_unused_ports(usage)
-        point = self._arrays(n_ports).point(usage, found.point.issue_width)
-        found = replace(found, point=point, n_ports=n_ports)
-        return found if found.simulated is None else self._judged(found)
+        point = self._arrays(n_ports).point(usage, finished.point.issue_width)
+        finished = replace(finished, point=point, n_ports=n_ports)
+        return finished if finished.simulated is None else self._judged(finished)
 
     def without_waste(self, before: Finished, source: WasteSource) -> Finished:
-        """A mapping that a scheduler explains, where one does; else the one that there is.
+        """A mapping whose times a scheduler explains better, or else the mapping before.
 
-        Mappings are searched by which a share of every time may be wasted. Under each a scheduler is
-        inferred, and rounds of correcting times and searching again follow. The best by experiments that
-        judge is the result of the first share with which they explain enough.
+        For each share of times that may be waste, a mapping is searched and a scheduler inferred under it;
+        then rounds correct the times by the scheduler's waste and search again. The first share whose rounds
+        lower the cost by `_LEAST_GAIN` gives the result.
         """
         of_ports = self._judged(before)
         self._pace.emit(Log("info", f"without a scheduler {of_ports.text}"))
@@ -186,7 +189,7 @@ class Finishing:
         return before
 
     def _corrected(self, start: Finished) -> Finished:
-        """What corrected times lead to, round after round, as long as one leads to something better."""
+        """The mapping after rounds of corrected times, as long as each lowers the cost."""
         best = start
         self._pace.emit(Log("info", f"before any round {best.text}"))
         for number in range(1, _ROUNDS + 1):
@@ -203,9 +206,10 @@ class Finishing:
         return best
 
     def _scheduled(self, start: Finished, source: WasteSource) -> Finished | None:
-        """A mapping, or the same with two of its units apart: the one that a scheduler explains best."""
+        """The mapping, or one with two units on disjoint ports: the one that a scheduler explains best; None
+        for none."""
         usages = [start.point.usage, *islice(with_disjoint_units(start.point.usage), _MOST_DISJOINT)]
-        found: list[Finished] = []
+        candidates: list[Finished] = []
         for usage in usages:
             if self._pace.finishing:
                 break
@@ -213,14 +217,14 @@ class Finishing:
             mapping = self._as_mapping(point, start.n_ports)
             simulated = source.simulator(mapping, self._learnt, self._patience())
             if simulated is not None:
-                found.append(self._judged(replace(start, point=point, simulated=simulated)))
-                self._pace.emit(Log("info", f"with a scheduler of its own {found[-1].text}"))
-        return min(found, key=lambda each: each.cost, default=None)
+                candidates.append(self._judged(replace(start, point=point, simulated=simulated)))
+                self._pace.emit(Log("info", f"with a scheduler of its own {candidates[-1].text}"))
+        return min(candidates, key=lambda candidate: candidate.cost, default=None)
 
     def _forgiving(self, before: Sequence[Finished], forgiven: float) -> Finished:
-        """The best mapping if a share of each time may be waste.
+        """The best mapping if a share of each time may be waste, from `before`.
 
-        From `before`, and from nothing where none of these forgives another share.
+        Random mappings are added as starts where `before` has none for another share.
         """
         n_ports, width = max(start.n_ports for start in before), before[0].point.issue_width
         times = _Times(self._learnt, forgiven)
@@ -235,7 +239,7 @@ class Finishing:
         return Finished(self._arrays(n_ports).point(usage, width), n_ports)
 
     def _doubted(self, finished: Finished) -> Finished:
-        """Without second µops that simulated times are no nearer to measured ones with."""
+        """The mapping without second µops that do not lower the simulation's error."""
         domains, point = self._data.domains, finished.point
         schemes = {
             member for scheme in doubted(point.usage, domains) for member in self._data.classes[scheme]
@@ -253,13 +257,15 @@ class Finishing:
         return replace(finished, point=self._arrays(finished.n_ports).point(usage, point.issue_width))
 
     def _corrected_by(self, finished: Finished) -> _Times:
-        """Times without what the scheduler wastes under a mapping; as far as it is off, they may be waste."""
+        """Times without the scheduler's waste; the simulation's error is the share that may still be
+        waste."""
         assert finished.error is not None, "it was judged"
         off = max(self._settings.spread, finished.error)
         return _Times(self._times(finished, self._learnt).corrected, off)
 
     def _apart(self, point: RefitPoint, n_ports: int, times: _Times) -> tuple[RefitPoint, int]:
-        """The mapping in which parts that nothing shows to share ports have their own, on how many."""
+        """The mapping with separate ports for parts that no time shows to share them, and its number of
+        ports."""
         if not (self._settings.apart and any(self._data.domains)):
             return point, n_ports
         # Of a part that nothing shows to share ports, each scheme may cost what a preference may.
@@ -277,12 +283,12 @@ class Finishing:
         return self._arrays(number).point(usage, point.issue_width), number
 
     def _value(self, point: RefitPoint, n_ports: int, times: _Times) -> Callable[[Usage], float]:
-        """The objective of mappings on so many ports."""
+        """The objective, as a function, of mappings on so many ports."""
         return self._bounded([], n_ports, point.issue_width, times).value
 
     @property
     def _preference(self) -> float:
-        """By how much the objective may grow for what measurements hardly tell."""
+        """By how much the objective may grow for a preference that measurements hardly decide."""
         return COST * self._arrays(self._settings.n_ports).experiments_per_scheme
 
     @property
@@ -292,9 +298,9 @@ class Finishing:
     def _search(
         self, times: _Times, starts: Sequence[RefitPoint], n_ports: int, *, apart: bool = False
     ) -> tuple[RefitPoint, float]:
-        """The best mapping that a few local searches find, and the objective.
+        """The best mapping of a few local searches, and its objective.
 
-        `apart`: schemes keep off the ports that the first start has for other parts of the core alone.
+        `apart`: schemes may not use ports that only other parts of the core use in the first start.
         """
         first = starts[0]
         allowed = own_ports(first.usage, n_ports, self._data.domains) if apart else None
@@ -340,7 +346,7 @@ class Finishing:
         return self._data.arrays(self._data.times, replace(self._settings, ports=n_ports))
 
     def _judged(self, finished: Finished) -> Finished:
-        """With its errors on the experiments that judge."""
+        """The mapping with its errors on the experiments that are not learnt from."""
         times = self._times(finished, self._judging)
         return replace(finished, error=times.error, error_of_ports=times.error_of_bounds)
 

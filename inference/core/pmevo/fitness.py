@@ -1,4 +1,4 @@
-"""How fit a port mapping is (§5.1.3), and the one gate through which every candidate is evaluated."""
+"""The fitness of port mappings (§5.1.3), and their evaluation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.metrics import RELATIVE, bounded
+from inference.core.metrics import RELATIVE_LOSS, bounded_loss
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Floats, Int64s, Population
 
 SCALE = 1000.0
-CHUNK_SECONDS = 0.1
+CHUNK_SECONDS = 0.1  # of an evaluation between two calls of the pulse
 LARGEST_CHUNK = 4096
 
 
@@ -32,8 +32,8 @@ class Slopes:
     def of(cls, errors: Floats, volumes: Int64s, settings: PMEvoSettings, previous: Slopes | None) -> Slopes:
         """The affine normalisation of a generation.
 
-        An objective in which all mappings agree has no range to normalise; then the slope of the generation
-        before stays, or at the very start that of the scale from zero.
+        An objective in which all mappings agree has no range to normalise: it keeps the slope of the
+        generation before, or at first that of the scale from zero.
         """
         sizes = volumes.astype(np.float64)
         if settings.scaling == "zero":
@@ -47,7 +47,7 @@ class Slopes:
         )
 
     def fitness(self, errors: Floats, volumes: Int64s) -> Floats:
-        """F up to a constant; smaller is fitter."""
+        """F up to a constant, float64[n]; smaller is fitter."""
         return errors * self.error + volumes * self.volume
 
 
@@ -57,7 +57,10 @@ def _from_zero(values: Floats) -> float:
 
 
 class FitnessGate:
-    """Evaluates mappings on the experiments learnt from, counting them and keeping the pulse."""
+    """Evaluates mappings on the experiments learnt from; counts evaluations, and calls the pulse.
+
+    `measured`: cycles of the experiments; `least`: cycles that each takes on any ports, None for 0.
+    """
 
     def __init__(
         self,
@@ -75,7 +78,7 @@ class FitnessGate:
     def over(
         cls, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: PacedReporter
     ) -> FitnessGate:
-        """One whose experiments are laid out already."""
+        """A gate for experiments that are in a table already."""
         judge = cls.__new__(cls)
         judge._set_up(table, measured, settings, pace)
         return judge
@@ -94,23 +97,25 @@ class FitnessGate:
         self.evaluations = 0
         self.pace = pace
         self.evaluator = Evaluator(table, settings.n_ports, r_max=settings.r_max, least=least)
-        self.loss = bounded(settings.spread) if settings.objective == "bounded" else RELATIVE
+        self.loss = bounded_loss(settings.spread) if settings.objective == "bounded" else RELATIVE_LOSS
         self.threads = settings.threads or len(os.sched_getaffinity(0))
         self._chunk = 2
 
     @property
     def chunk(self) -> int:
-        """How many random mappings to hand over at once so that their progress can be told; always even."""
+        """Number of random mappings for one call of `errors`, from the duration of earlier calls; always
+        even."""
         return self._chunk
 
     def cycles_of(self, mapping: PortMapping) -> Floats:
-        """What a mapping predicts, within its own limits, for the experiments learnt from: float64[n]."""
-        return Evaluator(self.table, len(mapping.ports)).cycles_one(mapping)
+        """The mapping's predictions in cycles, by its own R_max, for the experiments learnt from:
+        float64[n]."""
+        return Evaluator(self.table, len(mapping.ports)).mapping_cycles(mapping)
 
     def errors(self, population: Population) -> Floats:
-        """The mean loss of every mapping: D_avg, or the bounded one where that is the objective.
+        """The mean loss of every mapping: D_avg, or the bounded loss where that is the objective.
 
-        Mappings with much in common are cheaper handed over together.
+        Evaluating similar mappings in one call is cheaper.
         """
         start = self.pace.clock()
         errors = self.evaluator.mean_loss(population, self.measured, self.loss, self.threads, self.pace.pulse)

@@ -1,4 +1,4 @@
-"""What the evolution tells of its generations while it goes on."""
+"""Reports of an evolution on its generations."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.events import Progress
-from inference.core.pacing import SHOW_EVERY
-from inference.core.pmevo.breeding import PHASE, Evolved
+from inference.core.pacing import PROGRESS_INTERVAL
+from inference.core.pmevo.breeding import PHASE, EvolutionState
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.pmevo.fitness import FitnessGate
 
-Stories = npt.NDArray[np.float64]
+GenerationStatistics = npt.NDArray[np.float64]
 _ERRORS, _VOLUMES = slice(0, 4), slice(4, 8)
 
 
-def story(state: Evolved) -> list[float]:
-    """What is told of a generation: error of the fittest, mean, smallest and largest; the same of volumes."""
+def generation_statistics(state: EvolutionState) -> list[float]:
+    """Eight numbers: error of the fittest, mean, smallest and largest error; the same of volumes."""
     return [
         float(value)
         for values in (state.errors, state.volumes)
@@ -24,44 +24,46 @@ def story(state: Evolved) -> list[float]:
     ]
 
 
-class GenerationTeller:
-    """Tells of generations, counting from the one where the search was taken up."""
+class GenerationReporter:
+    """Reports generations; rates count from generation `first`, where the search was resumed."""
 
     def __init__(self, judge: FitnessGate, first: int) -> None:
         self._judge = judge
         self._first = first
         self._start = judge.pace.clock()
         self._counted = judge.evaluations
-        self._shown = -1
+        self._last_reported = -1
 
-    def tell(self, state: Evolved) -> None:
-        """Of a population that evolves alone."""
-        self._tell(state.generation, story(state))
-        self.show(state)
+    def report(self, state: EvolutionState) -> None:
+        """Report a generation of a single population."""
+        self._emit(state.generation, generation_statistics(state))
+        self.report_population(state)
 
-    def tell_together(self, first: int, stories: Stories, sizes: npt.NDArray[np.int64]) -> None:
-        """Of several populations: `stories` float64[n_islands, n_generations, 8], the first being `first`."""
+    def report_islands(self, first: int, stories: GenerationStatistics, sizes: npt.NDArray[np.int64]) -> None:
+        """Report generations from `first` on of islands: `stories` float64[n_islands, n_generations, 8]."""
         for k in range(stories.shape[1]):
-            self._tell(first + k, _together(stories[:, k], sizes, self._judge.settings.volume_weight))
+            self._emit(
+                first + k, _combined_statistics(stories[:, k], sizes, self._judge.settings.volume_weight)
+            )
 
-    def show(self, state: Evolved, *, now: bool = False) -> None:
-        """The whole population, at most every two seconds unless `now`."""
+    def report_population(self, state: EvolutionState, *, now: bool = False) -> None:
+        """Report a sample of the population, at most every two seconds unless `now`."""
         pace = self._judge.pace
-        if state.generation != self._shown and (pace.due(Cloud.kind, SHOW_EVERY) or now):
-            self._shown = state.generation
+        if state.generation != self._last_reported and (pace.due(Cloud.kind, PROGRESS_INTERVAL) or now):
+            self._last_reported = state.generation
             pace.emit(Cloud.of(state.generation, state.errors, state.volumes))
 
-    def _tell(self, generation: int, told: list[float]) -> None:
+    def _emit(self, generation: int, statistics: list[float]) -> None:
         pace = self._judge.pace
         seconds = max(pace.clock() - self._start, 1e-9)
         rate = (generation - self._first) / seconds
         pace.emit(
             Generation(
                 generation=generation,
-                best_error=told[0],
-                mean_error=told[1],
-                best_volume=int(told[4]),
-                mean_volume=told[5],
+                best_error=statistics[0],
+                mean_error=statistics[1],
+                best_volume=int(statistics[4]),
+                mean_volume=statistics[5],
                 evaluations_per_second=(self._judge.evaluations - self._counted) / seconds,
                 minimised=self._judge.settings.minimises,
             )
@@ -73,14 +75,16 @@ class GenerationTeller:
             pace.emit(Progress(PHASE, generation, limit, rate, "generations", eta))
 
 
-def _together(stories: Stories, sizes: npt.NDArray[np.int64], volume_weight: float) -> list[float]:
-    """The story of all islands: the fittest of their fittest, means of all mappings, extremes of all."""
+def _combined_statistics(
+    stories: GenerationStatistics, sizes: npt.NDArray[np.int64], volume_weight: float
+) -> list[float]:
+    """The statistics of all islands together: the fittest of all, means over all mappings, extremes."""
     fitness = np.zeros(len(stories))
-    told = []
+    summaries = []
     for part, weight in ((_ERRORS, 1.0), (_VOLUMES, volume_weight)):
         best, mean, low, high = stories[:, part].T
         span = high.max() - low.min()
         fitness += weight * best / span if span > 0 else 0.0
-        told.append([mean @ sizes / sizes.sum(), low.min(), high.max()])
+        summaries.append([mean @ sizes / sizes.sum(), low.min(), high.max()])
     fittest = stories[int(np.argmin(fitness))]
-    return [fittest[0], *told[0], fittest[4], *told[1]]
+    return [fittest[0], *summaries[0], fittest[4], *summaries[1]]

@@ -1,7 +1,7 @@
-"""Islands: populations that evolve apart for a while, and then send their best on to the next in a ring.
+"""Islands: populations that evolve separately, and regularly send their best mappings to the next in a ring.
 
-Each island is bred from random numbers of its own, so it does not matter who breeds it, when, and beside
-what: the number of islands decides what is found, the number of workers how soon.
+Each island has random streams of its own, so that the result does not depend on which worker breeds it, or
+when: it depends on the number of islands, and only the duration depends on the number of workers.
 """
 
 from __future__ import annotations
@@ -13,49 +13,52 @@ import numpy as np
 
 from inference.core.checkpoint import decode, encode
 from inference.core.pacing import Executor, PacedReporter, SilentReporter, TaskContext
-from inference.core.pmevo.breeding import Breeder, Evolved
+from inference.core.pmevo.breeding import Breeder, EvolutionState
 from inference.core.pmevo.fitness import FitnessGate, Slopes
-from inference.core.pmevo.generations import GenerationTeller, Stories, story
-from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
+from inference.core.pmevo.generations import GenerationReporter, GenerationStatistics, generation_statistics
+from inference.core.pmevo.packing import merge_islands, packed_evolved, unpacked_evolved
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
 
 
-def goes_on(state: Evolved, judge: FitnessGate) -> bool:
-    """Whether an evolution has neither converged nor come to a limit."""
+def should_continue(state: EvolutionState, judge: FitnessGate) -> bool:
+    """Whether an evolution has neither converged nor reached a limit."""
     settings = judge.settings
     within = state.generation < settings.max_generations and not state.converged(settings.convergence)
     return within and not judge.pace.finishing
 
 
 _TABLE = ("offsets", "scheme", "count", "lengths")
-_STAGE = 2  # of the random numbers; a population that evolves alone has 0 and 1
+_STAGE = 2  # of the random streams; a single population has 0 and 1
 
 
 def evolve_apart(
     judge: FitnessGate,
     scheme_times: list[float],
     seed: int,
-    state: Evolved | None,
-    listen: Callable[[Evolved], None],
+    state: EvolutionState | None,
+    listen: Callable[[EvolutionState], None],
     executor: Executor,
-) -> Evolved:
-    """As `evolution.evolve`, on several islands; `listen` hears of all of them after each epoch.
+) -> EvolutionState:
+    """`evolution.evolve` on several islands; `listen` gets the state of all of them after each epoch.
 
-    An epoch ends where `migrate_every` divides the number of the generation. An island that converged by
-    itself rests until newcomers arrive. What comes back is the islands together, as one population.
+    An epoch ends where `migrate_every` divides the number of the generation. An island that has converged
+    rests until migrants arrive.
+
+    Returns:
+        All islands as one population.
     """
     archipelago = _Archipelago(judge, scheme_times, seed, executor)
-    teller = GenerationTeller(judge, state.generation if state is not None else 0)
+    reporter = GenerationReporter(judge, state.generation if state is not None else 0)
     if state is None:
-        state = archipelago.settle(teller)
+        state = archipelago.settle(reporter)
         listen(state)
-    while goes_on(state, judge):
-        state = archipelago.epoch(state, teller)
+    while should_continue(state, judge):
+        state = archipelago.epoch(state, reporter)
         listen(state)
-    teller.show(state, now=True)
+    reporter.report_population(state, now=True)
     return replace(state, islands=())
 
 
@@ -69,18 +72,18 @@ class _Archipelago:
         share, more = divmod(self._settings.population, self._settings.islands)
         self._sizes: Int64s = np.array([share + (k < more) for k in range(self._settings.islands)])
 
-    def settle(self, teller: GenerationTeller) -> Evolved:
-        """Random mappings on all islands."""
-        return self._carried_out([None] * len(self._sizes), 0, None, teller)
+    def settle(self, reporter: GenerationReporter) -> EvolutionState:
+        """Start with random mappings on all islands."""
+        return self._run_epoch([None] * len(self._sizes), 0, None, reporter)
 
-    def epoch(self, state: Evolved, teller: GenerationTeller) -> Evolved:
-        """Migration, and the generations up to the next one."""
+    def epoch(self, state: EvolutionState, reporter: GenerationReporter) -> EvolutionState:
+        """Migrate, and evolve until the next migration."""
         every = self._settings.migrate_every
         until = min((state.generation // every + 1) * every, self._settings.max_generations)
-        return self._carried_out(self._migrated(state.islands), until, state, teller)
+        return self._run_epoch(self._migrate(state.islands), until, state, reporter)
 
-    def _migrated(self, islands: Sequence[Evolved]) -> list[Evolved]:
-        """Each island with the best of the one before it, as far as they are fit enough to stay."""
+    def _migrate(self, islands: Sequence[EvolutionState]) -> list[EvolutionState]:
+        """The islands, each with the best of the one before it, if these are fit enough to stay."""
         after = []
         for k, island in enumerate(islands):
             before = islands[k - 1]
@@ -94,13 +97,13 @@ class _Archipelago:
             after.append(self._common.breeder(self._judge, k, int(self._sizes[k])).receive(island, newcomers))
         return after
 
-    def _carried_out(
+    def _run_epoch(
         self,
-        islands: Sequence[Evolved | None],
+        islands: Sequence[EvolutionState | None],
         until: int,
-        previous: Evolved | None,
-        teller: GenerationTeller,
-    ) -> Evolved:
+        previous: EvolutionState | None,
+        reporter: GenerationReporter,
+    ) -> EvolutionState:
         pieces = [
             _piece(k, int(size), until, island)
             for k, (size, island) in enumerate(zip(self._sizes, islands, strict=True))
@@ -109,13 +112,15 @@ class _Archipelago:
         read = [decode(answer) for answer in answers]
         after = tuple(_evolved(answer, self._settings.n_ports) for answer in read)
         self._judge.evaluations += sum(answer.meta["evaluations"] for answer in read)
-        stories: Stories = np.stack([answer.arrays["story"].astype(np.float64) for answer in read])
-        teller.tell_together(until + 1 - stories.shape[1], stories, self._sizes)
+        stories: GenerationStatistics = np.stack(
+            [answer.arrays["story"].astype(np.float64) for answer in read]
+        )
+        reporter.report_islands(until + 1 - stories.shape[1], stories, self._sizes)
         errors = np.concatenate([island.errors for island in after])
         volumes = np.concatenate([island.volumes for island in after])
         slopes = Slopes.of(errors, volumes, self._settings, previous.slopes if previous is not None else None)
-        state = together(until, after, slopes)
-        teller.show(state)
+        state = merge_islands(until, after, slopes)
+        reporter.report_population(state)
         return state
 
 
@@ -124,29 +129,29 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     facts = decode(piece)
     known = _Common.from_bytes(common)
     settings = replace(known.settings, threads=context.threads)
-    pace = PacedReporter(SilentReporter(context.pulse))  # what there is to tell goes back with the answer
+    pace = PacedReporter(SilentReporter(context.pulse))  # statistics go back with the answer
     judge = FitnessGate.over(known.table, known.measured, settings, pace)
     breeder = known.breeder(judge, facts.meta["island"], facts.meta["size"])
-    told: list[list[float]] = []
+    statistics: list[list[float]] = []
     if facts.meta["evolved"] is None:
         state = breeder.first()
-        told.append(story(state))
+        statistics.append(generation_statistics(state))
     else:
         state = _evolved(facts, settings.n_ports)
     until = facts.meta["until"]
     while state.generation < until and not state.converged(settings.convergence):
         state = breeder.next(state)
-        told.append(story(state))
-    told += [story(state)] * (until - state.generation)
+        statistics.append(generation_statistics(state))
+    statistics += [generation_statistics(state)] * (until - state.generation)
     state = replace(state, generation=until)
     evolved, arrays = packed_evolved(state)
     meta: Json = {"evolved": evolved, "evaluations": judge.evaluations}
-    return encode(Checkpoint(meta, {**arrays, "story": np.array(told)}))
+    return encode(Checkpoint(meta, {**arrays, "story": np.array(statistics)}))
 
 
 @dataclass(frozen=True)
 class _Common:
-    """What all islands are bred and judged by."""
+    """The data that all islands share, as workers get them."""
 
     table: ExperimentTable
     measured: Floats
@@ -166,8 +171,8 @@ class _Common:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> _Common:
-        found = decode(data)
-        meta, arrays = found.meta, {name: np.asarray(array) for name, array in found.arrays.items()}
+        checkpoint = decode(data)
+        meta, arrays = checkpoint.meta, {name: np.asarray(array) for name, array in checkpoint.arrays.items()}
         return cls(
             ExperimentTable(tuple(meta["schemes"]), **{name: arrays[name] for name in _TABLE}),
             arrays["measured"],
@@ -177,7 +182,7 @@ class _Common:
         )
 
 
-def _piece(island: int, size: int, until: int, evolved: Evolved | None) -> bytes:
+def _piece(island: int, size: int, until: int, evolved: EvolutionState | None) -> bytes:
     meta: Json = {"island": island, "size": size, "until": until, "evolved": None}
     if evolved is None:
         return encode(Checkpoint(meta))
@@ -185,6 +190,6 @@ def _piece(island: int, size: int, until: int, evolved: Evolved | None) -> bytes
     return encode(Checkpoint(meta, arrays))
 
 
-def _evolved(answer: Checkpoint, n_ports: int) -> Evolved:
+def _evolved(answer: Checkpoint, n_ports: int) -> EvolutionState:
     arrays = {name: np.asarray(array) for name, array in answer.arrays.items()}
     return unpacked_evolved(answer.meta["evolved"], arrays, n_ports)

@@ -1,7 +1,7 @@
-"""The compiled loops that make port mappings: random ones, and children of two parents.
+"""Compiled loops that make port mappings: random ones, and children of two parents.
 
 Importing this module loads numba. Every mapping or pair of parents has a random stream of its own, seeded by
-the caller (`random_bits`), so that neither chunks nor threads change what comes out.
+the caller (`random_bits`), so that the result does not depend on chunks or threads.
 
 Arrays are those of `inference.core.tables.Population`: `offsets` has one row per (mapping, scheme).
 """
@@ -29,8 +29,9 @@ def sample(
     """Random mappings (§5.1.3, initialisation), one per seed.
 
     `limits` int64[n_schemes, n_ports]: the largest count of a µop as wide as the column number + 1. Each
-    scheme gets 1 to |P| different µops, port sets drawn uniformly from the non-empty ones, counts uniformly
-    from 1 to the limit. The output arrays need room for |P| entries per row; returns the entries written.
+    scheme gets 1 to |P| different µops: port sets are uniformly random non-empty ones, counts uniformly
+    random from 1 to the limit. The output arrays need room for |P| entries per row; returns the entries
+    written.
     """
     n_schemes = limits.shape[0]
     full = (np.int64(1) << np.int64(n_ports)) - np.int64(1)
@@ -42,17 +43,17 @@ def sample(
         state[0] = seeds[m]
         for s in range(n_schemes):
             first = at
-            wanted = 1 + below(state, most)
-            while at - first < wanted:
+            n_kinds = 1 + below(state, most)
+            while at - first < n_kinds:
                 mask = np.int64(next_bits(state) & np.uint64(full))
                 fresh = mask != 0
                 for k in range(first, at):
                     fresh = fresh and masks[k] != mask
                 if fresh:
                     width = 0
-                    rest = mask
-                    while rest:
-                        rest &= rest - np.int64(1)
+                    remaining = mask
+                    while remaining:
+                        remaining &= remaining - np.int64(1)
                         width += 1
                     masks[at] = mask
                     counts[at] = 1 + below(state, limits[s, width - 1])
@@ -194,7 +195,7 @@ def copy_entries(
     target_offsets: Integers,
     target: Integers,
 ) -> None:
-    """Copy the entries of the picked mappings to where `target_offsets` has room for them at `places`."""
+    """Copy the entries of the picked mappings to the rows of `target_offsets` at `places`."""
     for k in range(len(picks)):
         first, last = offsets[picks[k] * n_schemes], offsets[(picks[k] + 1) * n_schemes]
         start = target_offsets[places[k] * n_schemes]
@@ -223,38 +224,38 @@ def sort_rows(
 @compiled
 def pack(values: Integers, bits: int, target: Integers) -> None:
     """Write numbers ≥ 0 of so many bits into bytes, one after another, low bits first."""
-    held, width, at = np.uint64(0), 0, 0
+    buffer, width, at = np.uint64(0), 0, 0
     for k in range(len(values)):
         value, left = np.uint64(values[k]), bits
         while left > 0:
-            part = min(left, 32)  # with what is held, no more than 64 bits
-            held |= (value & ((np.uint64(1) << np.uint64(part)) - np.uint64(1))) << np.uint64(width)
+            part = min(left, 32)  # with the buffer's up to 7 bits, no more than 64
+            buffer |= (value & ((np.uint64(1) << np.uint64(part)) - np.uint64(1))) << np.uint64(width)
             value >>= np.uint64(part)
             left -= part
             width += part
             while width >= 8:
-                target[at] = np.uint8(held & np.uint64(255))
-                held >>= np.uint64(8)
+                target[at] = np.uint8(buffer & np.uint64(255))
+                buffer >>= np.uint64(8)
                 width -= 8
                 at += 1
     if width > 0:
-        target[at] = np.uint8(held & np.uint64(255))
+        target[at] = np.uint8(buffer & np.uint64(255))
 
 
 @compiled
 def unpack(source: Integers, bits: int, values: Integers) -> None:
-    """Read what `pack` has written."""
-    held, width, at = np.uint64(0), 0, 0
+    """Read numbers that `pack` has written."""
+    buffer, width, at = np.uint64(0), 0, 0
     for k in range(len(values)):
         value, done = np.uint64(0), 0
         while done < bits:
             part = min(bits - done, 32)
             while width < part:
-                held |= np.uint64(source[at]) << np.uint64(width)
+                buffer |= np.uint64(source[at]) << np.uint64(width)
                 width += 8
                 at += 1
-            value |= (held & ((np.uint64(1) << np.uint64(part)) - np.uint64(1))) << np.uint64(done)
-            held >>= np.uint64(part)
+            value |= (buffer & ((np.uint64(1) << np.uint64(part)) - np.uint64(1))) << np.uint64(done)
+            buffer >>= np.uint64(part)
             width -= part
             done += part
         values[k] = np.int64(value)

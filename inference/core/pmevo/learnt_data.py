@@ -1,4 +1,4 @@
-"""What a search for the fewest µops learns from: measured times of representatives, with their bounds."""
+"""The data of a search for the fewest µops: measured times of representatives, with lower bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inference.core.tables import ExperimentTable, Floats, Int64s
 
 @dataclass(frozen=True)
 class LearntData:
-    """What a search learns from.
+    """Measurements, and what is known of the schemes.
 
     Args:
         times: {experiment: cycles} of all schemes.
@@ -38,7 +38,7 @@ class LearntData:
 
     @property
     def members(self) -> Int64s:
-        """How many schemes each representative stands for."""
+        """int64[n_classes]: number of schemes in each class."""
         return np.array([len(members) for members in self.classes])
 
     def arrays(
@@ -56,6 +56,6 @@ class LearntData:
         return SearchArrays(evaluator, np.array(cycles), self.alone, self.members)
 
     def least_of(self, times: Mapping[Experiment, float], settings: PMEvoSettings) -> Floats:
-        """Bounds of the experiments that are learnt from, in the order of `learnable`."""
+        """Lower bounds in cycles of the experiments learnt from, in the order of `learnable`: float64[n]."""
         bounds = {experiment: self.least.get(experiment, 0.0) for experiment in times}
         return np.array(learnable(bounds, self.classes, settings)[1])

@@ -1,10 +1,12 @@
-"""What the adaptive plan has measured so far, as a table: schemes × experiments with representatives.
+"""The measurements of the adaptive plan as a table: schemes × experiments with representatives.
 
 Column 0 is the scheme alone, columns 1 + 2k and 2 + 2k are the two pair experiments (§5.1.1) with the
 representative in slot k. In the representative's own row, its first column with itself is twice its time
-alone: no experiment is needed for that, and a scheme of the class must take as long beside it. An answer that
-looks odd gets a second opinion, the experiment with all its multiplicities doubled: in a loop that takes the
-same time per instance, but is another piece of code and another sample. The mean of both counts then.
+alone: that needs no experiment, and a scheme of the class must take as long beside it. A doubtful result gets
+a
+second opinion, the experiment with all multiplicities doubled: its loop takes the same time per instance, but
+is
+different code and another sample. The mean of both then counts.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _ROOM = 32  # slots added at a time
 
 @dataclass(frozen=True)
 class LedgerExperiment:
-    """An experiment with the cells of the table that its answer goes to."""
+    """An experiment, and the cells (row, column) of the table that its result belongs to."""
 
     experiment: Experiment
     cells: tuple[tuple[int, int], ...]
@@ -31,7 +33,10 @@ class LedgerExperiment:
 
 
 class Ledger:
-    """The table; rows are the schemes with a usable time alone, from the quickest to the slowest."""
+    """The table; rows are the schemes with a usable time alone, the quickest first.
+
+    `alone`: {scheme: cycles alone}; `epsilon`: relative difference within which times count as equal.
+    """
 
     def __init__(self, alone: Mapping[str, float], epsilon: float) -> None:
         self.schemes = sorted(alone, key=lambda scheme: (alone[scheme], scheme))
@@ -45,7 +50,7 @@ class Ledger:
         self._cycles: Floats = np.full((n, 1 + 2 * _ROOM), np.nan)
         self._cycles[:, 0] = [alone[scheme] for scheme in self.schemes]
         self._twice: Bools = np.zeros((n, 1 + 2 * _ROOM), dtype=bool)
-        self._asked: Bools = np.zeros((n, _ROOM), dtype=bool)
+        self._requested: Bools = np.zeros((n, _ROOM), dtype=bool)
         self._multiple: Int64s = np.zeros((n, _ROOM), dtype=np.int64)
         """The n of the 1:n experiment, negative where the representative is the slower one, or 0 for none."""
 
@@ -54,30 +59,30 @@ class Ledger:
         return len(self.representatives)
 
     @property
-    def asked(self) -> Bools:
-        """Schemes × slots: what has been asked, usable or not."""
-        return self._asked[:, : self.n_slots]
+    def requested(self) -> Bools:
+        """bool[schemes, slots]: pairs that were requested, with or without a usable result."""
+        return self._requested[:, : self.n_slots]
 
     def medians(self) -> Iterator[int]:
-        """Of each group of equal times alone the scheme in its middle, quickest first."""
+        """The row in the middle of each group of equal times alone, the quickest group first."""
         for level in range(len(self._times)):
             rows = np.flatnonzero(self._level == level)
             yield int(rows[(len(rows) - 1) // 2])
 
-    def found(self, row: int) -> None:
-        """Make a scheme the representative of a new class; what it was measured with stays known."""
+    def add_representative(self, row: int) -> None:
+        """Make a scheme the representative of a new class; its measurements with others are kept."""
         slot = self.n_slots
-        if slot == self._asked.shape[1]:
+        if slot == self._requested.shape[1]:
             self._grow()
         self.representatives.append(row)
         self.slot_of[row] = slot
         own = np.array([self._ratio(level, int(self._level[row])) for level in range(len(self._times))])
         self._multiple[:, slot] = own[self._level]
-        self._asked[row, slot] = True
+        self._requested[row, slot] = True
         self._cycles[row, 1 + 2 * slot] = 2 * self._cycles[row, 0]
         for other, theirs in self.slot_of.items():
             if other != row:
-                self._asked[other, slot] = self._asked[row, theirs]
+                self._requested[other, slot] = self._requested[row, theirs]
                 for k in (1, 2):
                     self._cycles[other, 2 * slot + k] = self._cycles[row, 2 * theirs + k]
                     self._twice[other, 2 * slot + k] = self._twice[row, 2 * theirs + k]
@@ -86,23 +91,24 @@ class Ledger:
         n = len(self.schemes)
         self._cycles = np.hstack([self._cycles, np.full((n, 2 * _ROOM), np.nan)])
         self._twice = np.hstack([self._twice, np.zeros((n, 2 * _ROOM), dtype=bool)])
-        self._asked = np.hstack([self._asked, np.zeros((n, _ROOM), dtype=bool)])
+        self._requested = np.hstack([self._requested, np.zeros((n, _ROOM), dtype=bool)])
         self._multiple = np.hstack([self._multiple, np.zeros((n, _ROOM), dtype=np.int64)])
 
     def _ratio(self, level: int, other: int) -> int:
-        """n of the 1:n experiment of schemes of two smoothed times, see `_multiple`."""
+        """n of the 1:n experiment of schemes with two smoothed times, see `_multiple`."""
         mine, theirs = self._times[level], self._times[other]
         n = plan.ceiling(max(mine, theirs) / min(mine, theirs), self.epsilon)
         return 0 if n == 1 else n if mine > theirs else -n
 
     def pair(self, row: int, slot: int) -> list[LedgerExperiment]:
-        """The experiments of a scheme with the representative of a slot, which are asked with this."""
+        """The experiments of a scheme with the representative of a slot, which count as requested from now
+        on."""
         other = self.representatives[slot]
         cells = [(row, slot)]
         if row in self.slot_of:
             cells.append((other, self.slot_of[row]))
         for cell in cells:
-            self._asked[cell] = True
+            self._requested[cell] = True
         return [
             LedgerExperiment(experiment, tuple((r, 2 * s + k) for r, s in cells))
             for k, experiment in self._experiments(row, slot)
@@ -117,7 +123,8 @@ class Ledger:
             yield 2, Experiment.of({a: 1, b: multiple} if multiple > 0 else {a: -multiple, b: 1})
 
     def second_opinion(self, row: int, column: int) -> LedgerExperiment | None:
-        """The doubled experiment of a cell; None where it has been asked."""
+        """The doubled experiment of a cell, which counts as requested from now on; None where it was
+        before."""
         slot = (column - 1) // 2
         if column and self.representatives[slot] == row:
             return self.second_opinion(row, 0)
@@ -137,7 +144,7 @@ class Ledger:
         return LedgerExperiment(double, tuple(cells), second=True)
 
     def answer(self, questions: Iterable[LedgerExperiment], answers: Iterable[float]) -> None:
-        """Enter cycles, NaN for those without a usable one."""
+        """Enter the cycles of experiments, NaN for those without a usable result."""
         for question, cycles in zip(questions, answers, strict=True):
             if np.isnan(cycles):
                 continue
@@ -148,25 +155,27 @@ class Ledger:
                 if column == 0 and row in self.slot_of:
                     self._cycles[row, 1 + 2 * self.slot_of[row]] = 2 * self._cycles[row, 0]
 
-    def differences(self, rows: Int64s, others: Int64s) -> Floats:
+    def differences(self, rows: Int64s, partners: Int64s) -> Floats:
         """Symmetric relative difference (§5.1.2) per row and column, NaN where either is unknown.
 
         Rows broadcast: one against many, or as many pairs.
         """
         width, slots = 1 + 2 * self.n_slots, self.n_slots
-        first, second = self._cycles[rows, :width], self._cycles[others, :width]
+        first, second = self._cycles[rows, :width], self._cycles[partners, :width]
         result = np.abs(first - second) / ((first + second) / 2)
-        unlike = self._multiple[rows, :slots] != self._multiple[others, :slots]
+        unlike = self._multiple[rows, :slots] != self._multiple[partners, :slots]
         result[:, 2::2][unlike] = np.nan
         return np.asarray(result)
 
-    def asked_of(self, row: int) -> int:
-        """How many experiments with representatives, and alone, have been asked of a scheme."""
-        asked = self._asked[row, : self.n_slots]
-        return 1 + int(asked.sum()) + int(np.count_nonzero(self._multiple[row, : self.n_slots][asked]))
+    def count_requested(self, row: int) -> int:
+        """Number of experiments of a scheme that were requested: with representatives, and alone."""
+        requested = self._requested[row, : self.n_slots]
+        return (
+            1 + int(requested.sum()) + int(np.count_nonzero(self._multiple[row, : self.n_slots][requested]))
+        )
 
     def is_twice(self, row: int, column: int) -> bool:
-        """Whether a second opinion on a cell has been asked."""
+        """Whether a second opinion on a cell was requested."""
         slot = (column - 1) // 2
         own = column and self.representatives[slot] == row
         return bool(self._twice[row, 0 if own else column])

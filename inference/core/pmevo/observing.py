@@ -1,4 +1,4 @@
-"""The measuring stage: the plan is asked, the usable answers are kept, and R_max is seen in them (§3.2.2)."""
+"""The measuring stage: it measures the plan's experiments, and infers R_max from them (§3.2.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.bottleneck import Bottleneck, measure_bottleneck, whole_rate
+from inference.core.bottleneck import Bottleneck, measure_bottleneck, rounded_rate
 from inference.core.errors import InsufficientDataError, InvalidInputError
 from inference.core.events import ExperimentsCounted, Log, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -22,27 +22,27 @@ from inference.core.pmevo.problem import PMEvoProblem
 from inference.core.protocols import Measurer
 
 _QUANTILE = 0.99
-"""Of the instructions per cycle: beyond it may be measurements that went wrong."""
+"""Quantile of the rates that is taken as the highest: beyond it are faulty measurements."""
 
-_NEAR = 0.03  # within this share of it, an experiment is at the ceiling
-_LEAST_SHARE = 0.02  # of the experiments must be there,
-_LEAST_NUMBER = 20  # and so many in all,
-_LEAST_SCHEMES = 0.2  # with this share of the schemes
-_STRAY = 3  # readings, or one in a thousand, may be quicker than anything is
+_NEAR = 0.03  # an experiment within this share of the highest rate is at the ceiling
+_LEAST_SHARE = 0.02  # of the experiments must be at the ceiling
+_LEAST_NUMBER = 20  # experiments must be there at least
+_LEAST_SCHEMES = 0.2  # of the schemes must occur in them
+_STRAY = 3  # measurements, or one in a thousand, may be quicker
 
 
 def ceiling_of(times: Mapping[Experiment, float], searched: Bottleneck | None = None) -> float | None:
-    """Instructions per cycle that nothing exceeds, where many different experiments reach it; else None.
+    """The highest rate in instructions per cycle, where many different experiments reach it; else None.
 
-    A processor's ports alone let different mixes through at different rates; that many of them crowd at the
-    same highest rate is the mark of a bottleneck that all instructions share. Pairs crowd there without one
-    where any two of three units have as many ports: what was `searched` for a higher rate contradicts.
+    With ports alone, different mixes have different rates; many mixes at the same highest rate show a
+    bottleneck that all instructions share. Pairs can also have equal rates without one, where any two of
+    three units have equally many ports. Then mixes `searched` for a higher rate exceed it.
     """
     crowded = _crowded_rate(times)
     if searched is None or (crowded is not None and searched.highest < (1 - _NEAR) * crowded):
         return crowded
     if crowded is not None and searched.highest <= (1 + _NEAR) * crowded:
-        return whole_rate(searched.highest)  # of the crowd, only what noise makes quickest was seen
+        return rounded_rate(searched.highest)  # of the crowd, only what noise makes quickest was seen
     return searched.r_max
 
 
@@ -74,13 +74,13 @@ UNUSABLE = tuple(state for state in MeasurementState if state is not Measurement
 
 @dataclass(frozen=True)
 class Observations:
-    """What the search knows: usable cycles per experiment, and a time per scheme that has any evidence.
+    """The usable measurements, and a time for each scheme with any of them.
 
-    `scheme_times`: cycles of the singleton, or where there is none the tightest upper bound that the
-    experiments with the scheme give (an experiment never takes less time than a part of it). `exhaustive`:
-    how many experiments the paper's plan has for these schemes, None for recorded data. `classes` of
-    congruent schemes, and `likeness`, why, where they were found while measuring; None where they still have
-    to be. `ceiling`: instructions per cycle of a bottleneck beside the ports, None where nothing shows one.
+    `scheme_times`: cycles of the singleton, or without one the tightest upper bound from experiments with the
+    scheme (an experiment never takes less time than a part of it). `exhaustive`: number of experiments of the
+    paper's plan for these schemes, None for recorded data. `classes` of congruent schemes, with the
+    `likeness` of their members, if the plan finds them; else None. `ceiling`: R_max in instructions per
+    cycle, None where the data show none.
     """
 
     times: dict[Experiment, float]
@@ -92,10 +92,11 @@ class Observations:
 
 
 class Observer:
-    """Asks a measurer and keeps count; `answered` are the plan's first answers, known from a checkpoint.
+    """Measures the plan's experiments, and counts results.
 
-    `unusable`: how many of these are none, by state; those that an older checkpoint has forgotten lack.
-    What is asked depends on the answers so far: a plan that goes on repeats its decisions with those known.
+    `answered`: results of the plan's first experiments from a checkpoint, in cycles, NaN for unusable ones.
+    `unusable`: {state: number of these}; older checkpoints lack some. The plan depends on results so far, so
+    that a resumed one repeats its decisions with those in the checkpoint.
     """
 
     def __init__(
@@ -124,36 +125,41 @@ class Observer:
 
     @property
     def answers(self) -> Cycles:
-        """Cycles so far in the order of the plan, NaN where there was no usable answer."""
+        """Cycles so far in the order of the plan, NaN for unusable results."""
         return np.array(self._answers)
 
     @property
     def unusable(self) -> dict[str, int]:
-        """How many of them are none, by state."""
+        """{state: number of unusable results}."""
         return {state.value: count for state, count in self._unusable.items()}
 
     def observe(self, problem: PMEvoProblem) -> Observations:
-        """Run the plan: everything on offer, or singletons, then pairs (§5.1.1), then mixes."""
-        wanted = set(problem.schemes)
+        """Run the plan: all recorded experiments, or else singletons, then pairs (§5.1.1), then mixes.
+
+        Raises:
+            InsufficientDataError: No recorded experiment has only these schemes, or no result is usable.
+            InvalidInputError: The checkpoint has more results than the plan has experiments.
+        """
+        schemes = set(problem.schemes)
         self._judging = frozenset(result.experiment for result in problem.held_out)
         offers = self._measurer.offers()
         if offers is not None:
-            asked = [e for e in dict.fromkeys(offers) if wanted.issuperset(e.schemes)]
-            if not asked:
+            experiments = [e for e in dict.fromkeys(offers) if schemes.issuperset(e.schemes)]
+            if not experiments:
                 raise InsufficientDataError(
-                    f"none of the {len(offers)} recorded experiments consists of the {len(wanted)} "
+                    f"none of the {len(offers)} recorded experiments consists of the {len(schemes)} "
                     "schemes asked for alone"
                 )
-            self._ask(asked, len(asked))
+            self._ask(experiments, len(experiments))
             if problem.asks_for_ceiling:
                 self._ceiling = ceiling_of(self._usable())
         else:
-            self._measure(sorted(wanted), problem)
+            self._measure(sorted(schemes), problem)
         if len(self._answers) > len(self._experiments):
             raise InvalidInputError(
                 f"the checkpoint has {len(self._answers)} answers for {len(self._experiments)} experiments"
             )
-        return self._conclude(problem.schemes)
+        return self._build_observations(problem.schemes)
 
     def _measure(self, schemes: Sequence[str], problem: PMEvoProblem) -> None:
         settings = problem.settings
@@ -171,7 +177,7 @@ class Observer:
             self._ceiling = ceiling_of(self._usable(), self._searched(alone, problem))
 
     def _searched(self, alone: Mapping[str, float], problem: PMEvoProblem) -> Bottleneck | None:
-        """What a search for the highest rate comes to; None where the plan is the paper's."""
+        """The result of a search for the highest rate; None for the paper's plan."""
         if problem.settings.plan != "adaptive":
             return None
         heads = [members[0] for members in self._classes or () if members[0] in alone]
@@ -179,18 +185,20 @@ class Observer:
         return measure_bottleneck(executed or heads, self, self._pace)
 
     def measure(self, experiments: Iterable[Experiment]) -> list[Measured]:
-        """Results of experiments: those that were asked before, and of others but those that judge."""
+        """Results of experiments, without measuring held-out ones; those fail."""
         experiments, known = list(experiments), self._judging.union(self._experiments)
-        fresh = [each for each in experiments if each not in known]
+        fresh = [experiment for experiment in experiments if experiment not in known]
         self._ask(fresh, len(self._experiments) + len(fresh))
         times = self._usable()
         return [
-            Measured(each, times[each]) if each in times else Measured(each, None, MeasurementState.FAILED)
-            for each in experiments
+            Measured(experiment, times[experiment])
+            if experiment in times
+            else Measured(experiment, None, MeasurementState.FAILED)
+            for experiment in experiments
         ]
 
     def _adapt(self, alone: Mapping[str, float], problem: PMEvoProblem) -> None:
-        """Measure in rounds, each of which depends on the answers to those before it."""
+        """Measure in rounds, each of which depends on the results of those before it."""
         settings = problem.settings
         rounds = adaptive(
             alone,
@@ -201,21 +209,23 @@ class Observer:
         )
         answers: Sequence[float] = ()
         try:
-            asked = next(rounds)
+            experiments = next(rounds)
             while True:
                 self._pace.pulse()
-                answers = self._ask(asked, len(self._experiments) + len(asked))
-                asked = rounds.send(answers)
+                answers = self._ask(experiments, len(self._experiments) + len(experiments))
+                experiments = rounds.send(answers)
         except StopIteration as end:
-            found = end.value
-        self._classes, self._likeness = found.classes, found.likeness
+            congruence = end.value
+        self._classes, self._likeness = congruence.classes, congruence.likeness
         assert self._exhaustive is not None, "counted with the times alone"
-        saved = Saved(len(self._experiments), self._exhaustive, len(found.classes), found.second_opinions)
+        saved = Saved(
+            len(self._experiments), self._exhaustive, len(congruence.classes), congruence.second_opinions
+        )
         self._pace.emit(saved)
         self._pace.emit(Log("info", saved.text()))
 
     def _mix(self, alone: Mapping[str, float], problem: PMEvoProblem) -> None:
-        """Measure mixes of representatives, for which their classes have to be known."""
+        """Measure random mixes of representatives; finds the classes where the plan did not."""
         settings = problem.settings
         if self._classes is None:
             self._classes, self._likeness = congruent_schemes(
@@ -223,43 +233,44 @@ class Observer:
             )
         representatives = [members[0] for members in self._classes]
         known = self._judging.union(self._experiments)
-        wanted = round(settings.learnt_mixes * len(representatives))
-        mixes = plan.mixes(representatives, wanted, self._seed, known)
+        n_mixes = round(settings.learnt_mixes * len(representatives))
+        mixes = plan.mixes(representatives, n_mixes, self._seed, known)
         self._ask(mixes, len(self._experiments) + len(mixes))
 
     def _ask(self, experiments: Sequence[Experiment], total: int) -> list[float]:
-        """Cycles of the experiments, NaN for those without a usable answer."""
+        """Cycles of the experiments, NaN for unusable results."""
         begin = len(self._experiments)
         known = max(0, len(self._answers) - begin)
         self._experiments.extend(experiments)
         for result in self._measurer.measure(experiments[known:]):
-            self._take(result)
+            self._record(result)
             self._pace.pulse()
             if self._pace.due(PHASE):
-                self._tell(total)
+                self._report_progress(total)
             self._save()
-        self._tell(total)
+        self._report_progress(total)
         return self._answers[begin : len(self._experiments)]
 
-    def _take(self, result: Measured) -> None:
+    def _record(self, result: Measured) -> None:
         usable = result.usable and result.cycles is not None
         self._answers.append(result.cycles if usable and result.cycles is not None else np.nan)
         if not usable:
             self._unusable[result.state] += 1
         self._fresh += 1
 
-    def _tell(self, total: int) -> None:
-        asked = len(self._answers)
-        done = min(asked, total)  # answers that a checkpoint has to later questions are no part of this
+    def _report_progress(self, total: int) -> None:
+        n_answers = len(self._answers)
+        done = min(n_answers, total)  # a checkpoint may have results of later experiments, too
         settled = int(np.count_nonzero(~np.isnan(self._answers)))
         seconds = self._pace.clock() - self._start
         rate = self._fresh / seconds if seconds > 0 else 0.0
         eta = (total - done) / rate if rate > 0 else None
-        self._pace.emit(ExperimentsCounted(asked, settled, **self._others(asked - settled)))
+        self._pace.emit(ExperimentsCounted(n_answers, settled, **self._unusable_counts(n_answers - settled)))
         self._pace.emit(Progress(PHASE, done, total, rate, "experiments", eta))
 
-    def _others(self, unusable: int) -> dict[str, int]:
-        """The answers without use by state; all are "failed" where some of them are from a checkpoint."""
+    def _unusable_counts(self, unusable: int) -> dict[str, int]:
+        """{state: number of unusable results}; all as "failed" where an older checkpoint lacks their
+        states."""
         if self._unusable.total() < unusable:
             return {MeasurementState.FAILED.value: unusable}
         return {state.value: self._unusable[state] for state in UNUSABLE}
@@ -271,7 +282,7 @@ class Observer:
             if not np.isnan(cycles)
         }
 
-    def _conclude(self, schemes: Sequence[str]) -> Observations:
+    def _build_observations(self, schemes: Sequence[str]) -> Observations:
         times = self._usable()
         bounds: dict[str, float] = {}
         alone: dict[str, float] = {}
@@ -284,22 +295,22 @@ class Observer:
             raise InsufficientDataError(f"none of {len(self._answers)} experiments has a usable measurement")
         missing = sorted(set(schemes) - set(bounds))
         if missing:
-            shown = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
+            names = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
             self._pace.emit(
-                Log("warning", f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}")
+                Log("warning", f"{len(missing)} scheme(s) without a usable measurement are left out: {names}")
             )
         return Observations(
             times,
             bounds | alone,
             self._exhaustive,
-            self._completed(schemes, bounds),
+            self._complete_classes(schemes, bounds),
             self._likeness,
             self._ceiling,
         )
 
-    def _completed(self, schemes: Sequence[str], seen: Collection[str]) -> Classes | None:
-        """The classes with all schemes that were seen: one without a time alone is like no other."""
+    def _complete_classes(self, schemes: Sequence[str], measured: Collection[str]) -> Classes | None:
+        """The classes with a class of its own for each measured scheme without a time alone."""
         if self._classes is None:
             return None
         known = {scheme for members in self._classes for scheme in members}
-        return tuple(sorted([*self._classes, *((s,) for s in schemes if s in seen and s not in known)]))
+        return tuple(sorted([*self._classes, *((s,) for s in schemes if s in measured and s not in known)]))

@@ -1,4 +1,4 @@
-"""Evolved populations as JSON facts and arrays: what checkpoints hold, and what workers are sent."""
+"""Evolved populations as JSON and arrays, for checkpoints and for workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.fitness import Slopes
 from inference.core.pmevo.population import chosen, joined, packed, unpacked
 from inference.core.protocols import Json
@@ -16,17 +16,17 @@ from inference.core.protocols import Json
 _POPULATION = ("sizes", "lengths", "masks", "counts")
 
 
-def together(generation: int, islands: tuple[Evolved, ...], slopes: Slopes) -> Evolved:
-    """All islands as one population, fittest first by these slopes, with the islands themselves in it."""
+def merge_islands(generation: int, islands: tuple[EvolutionState, ...], slopes: Slopes) -> EvolutionState:
+    """All islands as one population, fittest first by these slopes, with the islands in `islands`."""
     errors = np.concatenate([island.errors for island in islands])
     volumes = np.concatenate([island.volumes for island in islands])
     order = np.argsort(slopes.fitness(errors, volumes), kind="stable")
     population = chosen(joined([island.population for island in islands]), order)
-    return Evolved(generation, population, errors[order], volumes[order], slopes, islands)
+    return EvolutionState(generation, population, errors[order], volumes[order], slopes, islands)
 
 
-def packed_evolved(evolved: Evolved) -> tuple[Json, dict[str, npt.NDArray[Any]]]:
-    """Facts and arrays; of islands only what they consist of."""
+def packed_evolved(evolved: EvolutionState) -> tuple[Json, dict[str, npt.NDArray[Any]]]:
+    """JSON and arrays; those of islands, if there are any, instead of their union's."""
     parts = evolved.islands or (evolved,)
     facts: Json = {
         "generation": evolved.generation,
@@ -45,17 +45,17 @@ def packed_evolved(evolved: Evolved) -> tuple[Json, dict[str, npt.NDArray[Any]]]
     return facts, arrays
 
 
-def unpacked_evolved(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: int) -> Evolved:
-    """What `packed_evolved` made these of; other arrays may be among them."""
+def unpacked_evolved(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: int) -> EvolutionState:
+    """The state in JSON and arrays from `packed_evolved`; `arrays` may contain others."""
     population = unpacked({name: arrays[name] for name in _POPULATION}, facts["n_schemes"], n_ports)
     errors, volumes = arrays["errors"], arrays["volumes"]
     slopes = Slopes(*facts["slopes"])
-    whole = Evolved(facts["generation"], population, errors, volumes, slopes)
+    merged = EvolutionState(facts["generation"], population, errors, volumes, slopes)
     islands = []
     first = 0
     for size, *own in facts.get("islands", ()):
         picks = np.arange(first, first + size)
-        island = replace(whole, population=chosen(population, picks), slopes=Slopes(*own))
+        island = replace(merged, population=chosen(population, picks), slopes=Slopes(*own))
         islands.append(replace(island, errors=errors[picks], volumes=volumes[picks]))
         first += size
-    return together(whole.generation, tuple(islands), slopes) if islands else whole
+    return merge_islands(merged.generation, tuple(islands), slopes) if islands else merged

@@ -1,6 +1,6 @@
-"""Which experiments PMEvo asks for (§5.1.1), and the smoothing of singleton times that it needs.
+"""The experiments of PMEvo's plan (§5.1.1), and the smoothing of singleton times that it needs.
 
-Mixes are beyond the paper: they show what pairs cannot, how three and more schemes share ports.
+Mixes are beyond the paper: unlike pairs, they show how three and more schemes share ports.
 """
 
 from __future__ import annotations
@@ -17,14 +17,19 @@ from inference.core.throughput import natural_width
 
 
 def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: int) -> int:
-    """Ports to begin with where their number is not given, at most so many.
+    """Number of ports to begin with where it is not given.
 
     Each part of a core has as many as its quickest scheme shows; schemes for several parts add one, such as
-    that of stores. Without parts, as many as the quickest scheme shows.
+    that of stores. Without parts, the quickest scheme decides.
 
     Args:
         alone: {scheme: cycles alone}.
-        domains: {scheme: the part that it is for}.
+        domains: {scheme: the part of the core that it is for}.
+            most: Largest number to return.
+
+        Example:
+            >>> first_ports({"add": 0.25, "load": 0.5}, {"add": "integer", "load": "memory"}, most=24)
+            6
     """
     widest: dict[str | None, int] = {}
     for scheme, cycles in alone.items():
@@ -37,7 +42,7 @@ def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: in
 
 MIX_LENGTHS = (3, 4, 5)
 _LEARNT = 1
-"""The random stream of the mixes to learn from; those to judge by come from another."""
+"""Random stream of the mixes to learn from; held-out mixes come from another."""
 
 
 def relative_difference(first: float, second: float) -> float:
@@ -66,7 +71,7 @@ def pairs(times: Mapping[str, float], epsilon: float) -> Iterator[Experiment]:
 
 
 def exhaustive(times: Mapping[str, float], epsilon: float) -> int:
-    """How many experiments the paper's plan has for schemes of these times alone, singletons included."""
+    """Number of experiments of the paper's plan for schemes with these times alone, singletons included."""
     sizes = Counter(smoothed(times, epsilon).values())
     total = len(times) + math.comb(len(times), 2)
     for (first, m), (second, n) in itertools.combinations(sizes.items(), 2):
@@ -79,18 +84,18 @@ def mixes(
     schemes: Sequence[str], n: int, seed: int, without: Collection[Experiment] = ()
 ) -> list[Experiment]:
     """Up to n distinct random mixes of three to five instructions, a third each, none of `without`."""
-    found: list[Experiment] = []
+    experiments: list[Experiment] = []
     for k, length in enumerate(MIX_LENGTHS):
         share = (n + k) // len(MIX_LENGTHS)
-        found += random_mixes(schemes, share, seed, length, stream=_LEARNT, without=without)
-    return found
+        experiments += random_mixes(schemes, share, seed, length, stream=_LEARNT, without=without)
+    return experiments
 
 
 def smoothed(times: Mapping[str, float], epsilon: float) -> dict[str, float]:
-    """Every time replaced by the median of its group.
+    """Replace every time by the median of its group.
 
-    Groups are grown from the smallest time upwards, each as long as the difference to its first member stays
-    below epsilon, so no group is wider than epsilon.
+    Groups grow from the smallest time upwards, while the relative difference to their first member is below
+    epsilon.
     """
     result: dict[str, float] = {}
     group: list[str] = []

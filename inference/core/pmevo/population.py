@@ -1,4 +1,4 @@
-"""Populations of port mappings: random ones, children, and the choice of some out of many."""
+"""Populations of port mappings: random ones, children, selections, and their packed form."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MAX_COUNT = 1_000_000  # no instruction executes more µops of one kind; keeps 
 def count_limits(times: Sequence[float], n_ports: int, epsilon: float) -> Int64s:
     """⌈tp⁻¹(i) · |u|⌉ for every scheme and µop width: int64[n_schemes, n_ports], column = width − 1.
 
-    More µops of that width would by themselves take longer than the scheme was measured to take. The
-    measured product is rounded up with a tolerance of epsilon, see `plan.ceiling`.
+    More µops of that width would take longer than the scheme's measured time. The product is rounded up with
+    a tolerance of epsilon, see `plan.ceiling`.
     """
     return np.array(
         [
@@ -98,7 +98,7 @@ def chosen(population: Population, picks: Int64s) -> Population:
 
 
 def chosen_among(parts: Sequence[Population], picks: Int64s) -> Population:
-    """The same, numbered through all parts, without a copy of what is not chosen."""
+    """`chosen`, with numbers that count through all parts; mappings that are not chosen are not copied."""
     from inference.core.pmevo import kernels  # loads numba
 
     n_schemes = parts[0].n_schemes
@@ -151,10 +151,10 @@ def _from_lengths(
 
 
 def packed(population: Population) -> dict[str, npt.NDArray[np.generic]]:
-    """The arrays of a checkpoint: numbers of as few bits as the largest needs, one after another.
+    """The arrays of a checkpoint: numbers with as few bits as the largest needs, one after another.
 
-    Random mappings have next to nothing that a compressor could find, and looking for it would take seconds.
-    `sizes`: how many numbers each array has, in the order of `_PACKED`, then their bits.
+    A compressor would find next to nothing in random mappings, and take seconds. `sizes`: the length of each
+    array in the order of `_PACKED`, then their bits per number.
     """
     from inference.core.pmevo import kernels  # loads numba
 
@@ -171,7 +171,11 @@ def packed(population: Population) -> dict[str, npt.NDArray[np.generic]]:
 
 
 def unpacked(arrays: Mapping[str, npt.NDArray[np.generic]], n_schemes: int, n_ports: int) -> Population:
-    """The population that `packed` made these arrays of; `InvalidInputError` where they do not fit."""
+    """The population in arrays from `packed`.
+
+    Raises:
+        InvalidInputError: The sizes of the arrays contradict each other.
+    """
     from inference.core.pmevo import kernels  # loads numba
 
     sizes, bits = arrays["sizes"][: len(_PACKED)].tolist(), arrays["sizes"][len(_PACKED) :].tolist()

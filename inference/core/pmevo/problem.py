@@ -1,4 +1,4 @@
-"""What PMEvo is asked, and what it answers."""
+"""Problems and results of PMEvo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from inference.core.waste import Simulated, WasteSource
 
 @dataclass(frozen=True)
 class PMEvoProblem:
-    """The schemes to characterise, how, and results to look at on the way but never to learn from.
+    """The schemes to characterise, and what is known of them.
+
+    `held_out`: results for heat maps on the way, which the search does not learn from.
 
     `forms`: {scheme with memory: (the one with a register in its place, access)}, access being r, w or rw.
     `domains`: {scheme: the part of the core that all its µops are for}, such as integer, vector or memory.
@@ -36,33 +38,33 @@ class PMEvoProblem:
 
     @property
     def apart(self) -> Mapping[str, str]:
-        """The domains, where the search goes by them."""
+        """{scheme: domain} where the search keeps domains on separate ports, else empty."""
         return self.domains if self.settings.apart and _prefers(self.settings) else {}
 
     @property
     def width(self) -> float | None:
-        """Slots per cycle, where they are given or were measured.
+        """Issue slots per cycle from the settings or the core; None where unknown.
 
-        Where schedulers waste, the highest rate in the data is below what the core dispatches.
+        The highest rate in the data is below it where a scheduler wastes time.
         """
         measured = None if self.core is None else self.core.width
         return self.settings.issue_width or (None if measured is None else float(measured))
 
     @property
     def asks_for_ceiling(self) -> bool:
-        """Whether the data shall show a bottleneck beside the ports."""
+        """Whether to infer R_max from the data."""
         settings = self.settings
         known = settings.r_max is not None or (settings.issue_width is None and self.width is not None)
         return settings.ceiling == "data" and not known
 
 
 EXCESS = 0.05
-"""By what share a measurement must exceed its prediction to count as not explained."""
+"""Share by which a measurement exceeds its prediction to count as unexplained."""
 
 
 @dataclass(frozen=True)
 class FrontPoint:
-    """A mapping that no other one found beats in D_avg, µop volume and number of µop kinds at once.
+    """A mapping of the Pareto front of D_avg, µop volume and number of µop kinds.
 
     `error`: D_avg (a fraction) on the experiments learnt from; the other two are those of `mapping`.
     """
@@ -75,7 +77,7 @@ class FrontPoint:
 
 @dataclass(frozen=True)
 class PMEvoResult:
-    """The fittest port mapping with the facts about how it was found.
+    """The fittest port mapping, with statistics of the search.
 
     `congruence_classes`: classes of schemes that share a port usage, the representative first. `final_error`:
     D_avg (a fraction) on the experiments learnt from. `experiments`: how many had a usable measurement.
@@ -101,7 +103,7 @@ class PMEvoResult:
 
 
 def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:
-    """What a search goes by where measurements cannot tell, in words."""
+    """Assumptions of a search where measurements cannot decide, as phrases for a list."""
     if not _prefers(settings):
         return ()
     return (
@@ -127,5 +129,5 @@ def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:
 
 
 def _prefers(settings: PMEvoSettings) -> bool:
-    """Whether a search ends by what is likely where measurements cannot tell: the paper's does not."""
+    """Whether a search prefers likely µops where measurements cannot decide; the paper's does not."""
     return settings.search != "evolution" and settings.objective == "bounded"

@@ -21,7 +21,7 @@ _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(
 
 @compiled
 def mixed(bits: Any) -> Any:
-    """64 bits each of which depends on all of those given: one to one, as a number is to a random one."""
+    """A bijective hash: 64 bits, each of which depends on all bits of the argument."""
     bits = (bits ^ (bits >> _S30)) * _MIX_1
     bits = (bits ^ (bits >> _S27)) * _MIX_2
     return bits ^ (bits >> _S31)

@@ -1,4 +1,4 @@
-"""What the search learns from: the measured experiments, told of the representatives of classes."""
+"""The experiments that a search learns from: the measured ones, rewritten to representatives of classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inference.core.pmevo.settings import PMEvoSettings
 def learnable(
     times: Mapping[Experiment, float], classes: Sequence[Sequence[str]], settings: PMEvoSettings
 ) -> tuple[list[Experiment], list[float]]:
-    """Experiments over the representatives, the first of each class, and their cycles."""
+    """Experiments of representatives, the first member of each class, and their cycles."""
     choose = of_classes if settings.learn_from == "classes" else of_representatives
     learnt = choose(times, classes)
     return list(learnt), list(learnt.values())
@@ -23,7 +23,7 @@ def learnable(
 def of_representatives(
     times: Mapping[Experiment, float], classes: Sequence[Sequence[str]]
 ) -> dict[Experiment, float]:
-    """The paper's choice: the experiments that consist of representatives alone."""
+    """{experiment: cycles} of those that consist of representatives alone, as in the paper."""
     representatives = {members[0] for members in classes}
     return {e: cycles for e, cycles in times.items() if representatives.issuperset(e.schemes)}
 
@@ -31,13 +31,13 @@ def of_representatives(
 def of_classes(
     times: Mapping[Experiment, float], classes: Sequence[Sequence[str]]
 ) -> dict[Experiment, float]:
-    """All experiments with every scheme replaced by its representative, each once, with the median time.
+    """{experiment: median cycles} of all experiments, with every scheme replaced by its representative.
 
-    Schemes of a class are taken to be the same instruction, so one experiment gets as many independent
-    answers as there are ways to write it with members. In the throughput model k copies of an experiment
+    Schemes of a class count as the same instruction, so that an experiment has as many independent
+    measurements as there are ways to write it with members. In the throughput model k copies of an experiment
     take k times as long (§3.1), so multiplicities are divided by their greatest common divisor: second
-    opinions and members of one class side by side count as well. Schemes of no class leave their experiments
-    out.
+    opinions and members of one class side by side count, too. Experiments with a scheme of no class are
+    skipped.
     """
     home = {scheme: members[0] for members in classes for scheme in members}
     answers: defaultdict[tuple[tuple[str, int], ...], list[float]] = defaultdict(list)
@@ -50,4 +50,4 @@ def of_classes(
         copies = math.gcd(*counts.values())
         terms = tuple(sorted((scheme, count // copies) for scheme, count in counts.items()))
         answers[terms].append(cycles / copies)
-    return {Experiment(terms): statistics.median(found) for terms, found in answers.items()}
+    return {Experiment(terms): statistics.median(samples) for terms, samples in answers.items()}

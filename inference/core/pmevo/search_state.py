@@ -1,4 +1,4 @@
-"""What a checkpoint of PMEvo holds, and whether one belongs to the search that wants to go on from it."""
+"""Checkpoints of PMEvo, and the check that one belongs to a search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.experiment import Experiment
-from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.observing import Cycles
 from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
 from inference.core.pmevo.problem import PMEvoProblem
@@ -30,17 +30,17 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class SearchState:
-    """Everything that cannot be computed again from the problem and the seed at no cost.
+    """The state of a search that is costly to compute again.
 
-    `answers`: cycles in the order of the plan so far; `unusable`: how many of them are none, by their
-    `MeasurementState`. `evolved`: the last generation, None before the first.
-    `climbed`: how many of the first mappings of `evolved` are local optima already, their errors with them;
-    None while the evolution goes on. `refit`: the chains of the re-fit, None before it begins; `bounded`: the
-    search for fewest µops and slots that follows it.
+    `answers`: cycles in the order of the plan so far, NaN for unusable ones; `unusable`: {`MeasurementState`:
+    number of these}. `evolved`: the last generation, None before the first. `climbed`: how many of the first
+    mappings of `evolved` are local optima already, their errors with them; None while the evolution goes on.
+    `refit`: the chains of the re-fit, None before it begins; `bounded`: the search for fewest µops and slots
+    that follows it.
     """
 
     answers: Cycles
-    evolved: Evolved | None = None
+    evolved: EvolutionState | None = None
     climbed: int | None = None
     refit: tuple[ChainState, ...] | None = None
     bounded: BoundedState | None = None
@@ -48,7 +48,7 @@ class SearchState:
 
 
 def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | None) -> Json:
-    """What a checkpoint must agree on: with any of it changed, going on would give another answer."""
+    """What a checkpoint must agree on: with any of it changed, the search would have another result."""
     settings = problem.settings.as_json()
     del settings["threads"]
     return {
@@ -59,7 +59,7 @@ def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | No
         "schemes": _digest(sorted(problem.schemes)),
         "offers": None if offers is None else _digest(offers),
         # Mixes to learn from are drawn around those that judge, in whatever order these come.
-        "held_out": _digest(sorted((each.experiment for each in problem.held_out), key=str))
+        "held_out": _digest(sorted((measured.experiment for measured in problem.held_out), key=str))
         if settings["learnt_mixes"]
         else "",
     }
@@ -72,10 +72,10 @@ def _digest(items: Sequence[object]) -> str:
     return digest.hexdigest()
 
 
-def to_checkpoint(whose: Json, state: SearchState, n_ports: int) -> Checkpoint:
-    """As JSON facts and arrays."""
+def to_checkpoint(identity: Json, state: SearchState, n_ports: int) -> Checkpoint:
+    """The state as a checkpoint, with its mappings on `n_ports` ports."""
     arrays: dict[str, Any] = {"answers": state.answers}
-    meta: Json = {"search": whose, "climbed": state.climbed, "evolved": None}
+    meta: Json = {"search": identity, "climbed": state.climbed, "evolved": None}
     meta["unusable"] = dict(state.unusable)
     meta["ports"] = n_ports
     if state.evolved is not None:
@@ -90,16 +90,16 @@ def to_checkpoint(whose: Json, state: SearchState, n_ports: int) -> Checkpoint:
     return Checkpoint(meta, arrays)
 
 
-def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> SearchState:
+def from_checkpoint(identity: Json, checkpoint: Checkpoint, n_ports: int) -> SearchState:
     """The state saved, on `n_ports` ports where it does not say how many.
 
     Raises `InvalidInputError` where the checkpoint belongs to another search.
     """
     n_ports = checkpoint.meta.get("ports", n_ports)
-    saved = saved_search(checkpoint, whose, "PMEvo")
+    saved = saved_search(checkpoint, identity, "PMEvo")
     # Settings that came later: the search goes on with what they are now.
-    saved = {**saved, "settings": whose["settings"] | saved.get("settings", {})}
-    check_same_search(saved, whose, "PMEvo search")
+    saved = {**saved, "settings": identity["settings"] | saved.get("settings", {})}
+    check_same_search(saved, identity, "PMEvo search")
     arrays = {name: np.asarray(array) for name, array in checkpoint.arrays.items()}
     facts, chains = checkpoint.meta["evolved"], checkpoint.meta.get("refit")
     bounded = checkpoint.meta.get("bounded")

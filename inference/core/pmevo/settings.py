@@ -1,4 +1,4 @@
-"""The tunables of PMEvo, each with the paper's value and a one-line help that forms show."""
+"""The settings of PMEvo, each with the paper's value and a one-line help for forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inference.core.mapping import MAX_PORTS, R_MAX_RANGE
-from inference.core.tunables import AlgorithmSettings, check_choice, check_number, check_whole, setting
+from inference.core.tunables import AlgorithmSettings, check_choice, check_integer, check_number, setting
 
 SEARCHES = ("evolution", "refit", "both")
 CEILINGS = ("none", "data")
@@ -48,7 +48,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class PMEvoSettings(AlgorithmSettings):
-    """How PMEvo searches. `metadata["paper"]` of a field is what the publication used."""
+    """Settings of a search; `metadata["paper"]` of each is the value that the publication used."""
 
     NAME = "PMEvo"
 
@@ -224,13 +224,13 @@ class PMEvoSettings(AlgorithmSettings):
 
     def __post_init__(self) -> None:
         if self.ports is not None:
-            check_whole("ports", self.ports, 1, MAX_PORTS)
-        check_whole("most_ports", self.most_ports, 1, MAX_PORTS)
+            check_integer("ports", self.ports, 1, MAX_PORTS)
+        check_integer("most_ports", self.most_ports, 1, MAX_PORTS)
         if self.seconds is not None:
             check_number("seconds", self.seconds, 1, 1e7)
-        check_whole("population", self.population, 2, 10_000_000)
-        check_whole("max_generations", self.max_generations, 0, 1_000_000)
-        check_whole("threads", self.threads, 0, 1024)
+        check_integer("population", self.population, 2, 10_000_000)
+        check_integer("max_generations", self.max_generations, 0, 1_000_000)
+        check_integer("threads", self.threads, 0, 1024)
         check_number("convergence", self.convergence, 0, 1)
         check_number("congruence_epsilon", self.congruence_epsilon, 0, 1)
         check_number("congruence_evidence", self.congruence_evidence, 0, 1)
@@ -242,20 +242,20 @@ class PMEvoSettings(AlgorithmSettings):
             check_number("r_max", self.r_max, *R_MAX_RANGE)
         check_number("learnt_mixes", self.learnt_mixes, 0, 1000)
         if self.most_experiments is not None:
-            check_whole("most_experiments", self.most_experiments, 0, 1_000_000_000)
+            check_integer("most_experiments", self.most_experiments, 0, 1_000_000_000)
         check_number("mutation", self.mutation, 0, 1e6)
-        check_whole("islands", self.islands, 1, min(1024, self.population // 2))
-        check_whole("migrate_every", self.migrate_every, 1, 1_000_000)
-        check_whole("migrants", self.migrants, 0, 10_000_000)
+        check_integer("islands", self.islands, 1, min(1024, self.population // 2))
+        check_integer("migrate_every", self.migrate_every, 1, 1_000_000)
+        check_integer("migrants", self.migrants, 0, 10_000_000)
         check_choice("inheritance", self.inheritance, INHERITANCES)
         check_choice("parents", self.parents, PARENTS)
         check_choice("repeats", self.repeats, REPEATS)
         check_choice("search", self.search, SEARCHES)
-        check_whole("refits", self.refits, 0, 1_000_000)
-        check_whole("starts", self.starts, 1, 1024)
-        check_whole("sweeps", self.sweeps, 1, 1000)
-        check_whole("rounds", self.rounds, 1, 1000)
-        check_whole("patience", self.patience, 0, 1000)
+        check_integer("refits", self.refits, 0, 1_000_000)
+        check_integer("starts", self.starts, 1, 1024)
+        check_integer("sweeps", self.sweeps, 1, 1000)
+        check_integer("rounds", self.rounds, 1, 1000)
+        check_integer("patience", self.patience, 0, 1000)
         check_number("kind_price", self.kind_price, 0, 1000)
         check_number("volume_price", self.volume_price, 0, 1000)
         check_choice("objective", self.objective, OBJECTIVES)
@@ -265,8 +265,8 @@ class PMEvoSettings(AlgorithmSettings):
         check_number("uop_price", self.uop_price, 0, 1000)
         check_number("slot_price", self.slot_price, 0, 1000)
         check_number("new_kind_price", self.new_kind_price, 0, 1000)
-        check_whole("perturbations", self.perturbations, 0, 1_000_000)
-        check_whole("perturbation_patience", self.perturbation_patience, 0, 1_000_000)
+        check_integer("perturbations", self.perturbations, 0, 1_000_000)
+        check_integer("perturbation_patience", self.perturbation_patience, 0, 1_000_000)
         check_choice("ceiling", self.ceiling, CEILINGS)
         check_choice("plan", self.plan, PLANS)
         check_choice("duplicates", self.duplicates, DUPLICATES)
@@ -274,11 +274,11 @@ class PMEvoSettings(AlgorithmSettings):
 
     @property
     def n_ports(self) -> int:
-        """The number of ports, where it is known by now."""
+        """The number of ports; a search sets it before it evaluates mappings."""
         assert self.ports is not None, "a search begins with a number of ports"
         return self.ports
 
     @property
     def minimises(self) -> str:
-        """What an evolution and the climb after it minimise beside the volume: the mean "error" or "loss"."""
+        """What evolution and hill climb minimise besides the volume: the mean "error" or "loss"."""
         return "loss" if self.objective == "bounded" else "error"

@@ -1,4 +1,4 @@
-"""Children, and changes to them, beyond the paper; and which mappings are the same."""
+"""Inheritance and mutation beyond the paper, and fingerprints of mappings."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy.typing as npt
 
 from inference.core.tables import Int64s, Population, row_types
 
-_WHOLE = 1 << 32
+_CHANCE_SCALE = 1 << 32
 
 
 def inherited(population: Population, parents: Int64s, seeds: npt.NDArray[np.uint64]) -> Population:
-    """Two children for each pair of parents, int64[n_pairs, 2]: what schemes do is inherited whole.
+    """Two children for each pair of parents, int64[n_pairs, 2]: rows are inherited as a unit.
 
-    For each scheme one child gets all µops of the one parent, its sibling those of the other. A pair has one
+    For each scheme, one child gets all µops of one parent, and its sibling those of the other. A pair has one
     seed.
     """
     from inference.core.pmevo import variation_kernels  # loads numba
@@ -39,9 +39,9 @@ def inherited(population: Population, parents: Int64s, seeds: npt.NDArray[np.uin
 
 
 def mutated(population: Population, seeds: npt.NDArray[np.uint64], rate: float, limits: Int64s) -> Population:
-    """The mappings with each scheme changed with a chance of `rate`; one seed per mapping.
+    """The mappings with each scheme changed with probability `rate`; one seed per mapping.
 
-    `limits` as from `count_limits`. In which ways a scheme changes, `variation_kernels.mutate` tells.
+    `limits` as from `count_limits`. For the kinds of changes see `variation_kernels.mutate`.
     """
     from inference.core.pmevo import variation_kernels  # loads numba
 
@@ -53,7 +53,7 @@ def mutated(population: Population, seeds: npt.NDArray[np.uint64], rate: float, 
     counts = np.empty(room, dtype=count_type)
     used = variation_kernels.mutate(
         seeds,
-        round(rate * _WHOLE),
+        round(rate * _CHANCE_SCALE),
         limits,
         population.n_ports,
         population.offsets,
@@ -74,7 +74,7 @@ def mutated(population: Population, seeds: npt.NDArray[np.uint64], rate: float, 
 
 
 def fingerprints(population: Population) -> npt.NDArray[np.uint64]:
-    """A number for each mapping: equal for equal mappings, and for others once in 2⁶⁴ pairs of them."""
+    """A hash of each mapping, uint64[n_mappings]; different mappings collide once in 2⁶⁴ pairs."""
     from inference.core.pmevo import variation_kernels  # loads numba
 
     out = np.empty(population.n_mappings, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The compiled loops of `variation`: rows inherited whole, mutations, and which mappings are equal.
+"""Compiled loops of `variation`: inheritance of rows, mutations, and fingerprints.
 
 Importing this module loads numba. Random streams are those of `random_bits`, arrays those of
 `inference.core.pmevo.kernels`.
@@ -29,7 +29,8 @@ def inherit(
     child_masks: Integers,
     child_counts: Integers,
 ) -> int:
-    """Two children per pair of parents: each scheme's whole row from one parent, the other's to the sibling.
+    """Two children per pair of parents: each scheme's row from one parent, the other parent's for the
+    sibling.
 
     Arrays as in `kernels.recombine`. Returns the entries written.
     """
@@ -65,14 +66,14 @@ def mutate(
     new_masks: Integers,
     new_counts: Integers,
 ) -> int:
-    """Each mapping with each scheme changed in one way with a chance of `chance` in 2³².
+    """Copy each mapping, changing each scheme in one way with probability `chance` / 2³².
 
     The ways are equally likely: one more of a µop, one less, a kind of µop less, a port more or less for one,
-    a kind more, another usage altogether: of one kind, and about as long as the scheme was measured to take.
-    New port sets are drawn from all of them, or every other time from those that the mapping uses. `limits`
-    int64[n_schemes, n_ports] bounds counts by width as in `kernels.sample`. No port set comes twice in a
-    row, and at least one µop stays. The new arrays need room for one entry more per row. Returns the
-    entries written.
+    a kind more, or a new usage of one kind that takes about as long as the scheme's measured time. New port
+    sets are drawn from all of them, or every other time from those that the mapping uses. `limits`
+    int64[n_schemes, n_ports] bounds counts by width as in `kernels.sample`. No port set comes twice in a row,
+    and at least one µop stays. The new arrays need room for one entry more per row. Returns the entries
+    written.
     """
     n_schemes = limits.shape[0]
     state = np.zeros(1, dtype=np.uint64)
@@ -106,7 +107,8 @@ def _change(
     start: int,
     end: int,
 ) -> Any:
-    """One change of the row from `start` to `end`, of which `other` may be the port set; the new end."""
+    """Change the row from `start` to `end` in one way; `other`: a port set for new kinds. Returns the new
+    end."""
     way = below(state, 6)
     k = start + below(state, end - start)
     mask, count = np.int64(masks[k]), np.int64(counts[k])
@@ -138,7 +140,7 @@ def _renew(
     start: int,
     end: int,
 ) -> Any:
-    """A new kind for the row, beside those that it has or instead of them; the new end."""
+    """Add a kind to the row, or with `keep` False replace all its kinds; returns the new end."""
     mask = np.int64(other)
     if below(state, 2) == 0:
         mask = _any_ports(state, n_ports)
@@ -152,7 +154,7 @@ def _renew(
 
 @compiled
 def _any_ports(state: Integers, n_ports: int) -> Any:
-    """A random set of ports that is not empty; `below` knows no bounds beyond 2³²."""
+    """A random non-empty port set; above 32 ports without `below`, whose bound is at most 2³²."""
     full = (np.int64(1) << np.int64(n_ports)) - 1
     if n_ports <= 32:
         return 1 + below(state, full)
@@ -173,10 +175,10 @@ def _width(mask: Any) -> Any:
 
 @compiled
 def _has(masks: Integers, start: int, end: int, mask: Any) -> bool:
-    found = False
+    is_present = False
     for k in range(start, end):
-        found = found or masks[k] == mask
-    return found
+        is_present = is_present or masks[k] == mask
+    return is_present
 
 
 @compiled
@@ -201,7 +203,7 @@ def _with(masks: Integers, counts: Integers, start: int, end: int, mask: Any, co
 
 @compiled
 def fingerprint(n_schemes: int, offsets: Integers, masks: Integers, counts: Integers, out: Integers) -> None:
-    """A number for each mapping, uint64[n_mappings], by its µops alone: rows need not be sorted."""
+    """A hash of each mapping into `out` uint64[n_mappings]; it does not depend on the order within rows."""
     for m in range(len(out)):
         total = np.uint64(0)
         for s in range(n_schemes):

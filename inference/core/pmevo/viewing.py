@@ -1,4 +1,4 @@
-"""What a search shows of itself on the way: its best mapping against measurements it does not learn from."""
+"""Snapshots of a search: its best mapping, compared with measurements that it does not learn from."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
-from inference.core.pacing import SHOW_EVERY, PacedReporter
+from inference.core.pacing import PROGRESS_INTERVAL, PacedReporter
 from inference.core.pmevo.events import Snapshot
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.tables import ExperimentTable, Population
 
 
-class Viewer:
-    """Shows the fittest mapping: on held-out results, or where there are none on those learnt from."""
+class SnapshotReporter:
+    """Emits snapshots of the fittest mapping, on held-out results or, without any, on those learnt from."""
 
     def __init__(
-        self, classes: Sequence[Sequence[str]], judge: FitnessGate, held_out_results: Sequence[Measured]
+        self, classes: Sequence[Sequence[str]], judge: FitnessGate, test_results: Sequence[Measured]
     ) -> None:
         self.classes = classes
         self._settings = judge.settings
         self._pace: PacedReporter = judge.pace
         known = {scheme for members in classes for scheme in members}
-        held_out: dict[Experiment, float] = {
+        test_cycles: dict[Experiment, float] = {
             result.experiment: result.cycles
-            for result in held_out_results
+            for result in test_results
             if result.usable and result.cycles is not None and known.issuperset(result.experiment.schemes)
         }
-        self._on = "held-out" if held_out else "training"
-        table = ExperimentTable.from_experiments(held_out, sorted(known)) if held_out else judge.table
-        self._measured = np.array(list(held_out.values())) if held_out else judge.measured
+        self._on = "held-out" if test_cycles else "training"
+        table = ExperimentTable.from_experiments(test_cycles, sorted(known)) if test_cycles else judge.table
+        self._measured = np.array(list(test_cycles.values())) if test_cycles else judge.measured
         self._table = table
 
     def mapping(
@@ -42,20 +42,20 @@ class Viewer:
         issue_width: float | None = None,
         slots: Sequence[int] = (),
     ) -> PortMapping:
-        """One of a population over the representatives as a mapping of all schemes.
+        """One mapping of a population over the representatives, as a mapping of all schemes.
 
-        `slots`: of each representative, where there is an issue width.
+        `slots`: issue slots of each representative; empty without an issue width.
         """
-        members = [(scheme, k) for k, each in enumerate(self.classes) for scheme in each]
+        members = [(scheme, k) for k, scheme_class in enumerate(self.classes) for scheme in scheme_class]
         usage = {scheme: population.row(index, k) for scheme, k in sorted(members)}
         ports = tuple(str(k) for k in range(population.n_ports))
-        taken = {scheme: slots[k] for scheme, k in members} if slots else {}
-        return PortMapping(ports, usage, self._settings.r_max, issue_width, taken)
+        slots_by_scheme = {scheme: slots[k] for scheme, k in members} if slots else {}
+        return PortMapping(ports, usage, self._settings.r_max, issue_width, slots_by_scheme)
 
     def show(self, mapping: Callable[[], PortMapping], *, now: bool = False) -> None:
         """Emit a snapshot of a mapping, at most every two seconds unless `now`."""
-        if not (self._pace.due("snapshot", SHOW_EVERY) or now):
+        if not (self._pace.due("snapshot", PROGRESS_INTERVAL) or now):
             return
-        shown = mapping()
-        cycles = Evaluator(self._table, len(shown.ports)).cycles_one(shown)
-        self._pace.emit(Snapshot(shown, self._measured, cycles, self._table, self._on))
+        current = mapping()
+        cycles = Evaluator(self._table, len(current.ports)).mapping_cycles(current)
+        self._pace.emit(Snapshot(current, self._measured, cycles, self._table, self._on))

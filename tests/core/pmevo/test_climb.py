@@ -9,8 +9,8 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.breeding import Evolved
-from inference.core.pmevo.climb import Climb, climbed, without_repeats
+from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.climb import Climb, local_optima, without_repeats
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import count_limits, random_population
 from inference.core.tables import Population
@@ -32,7 +32,7 @@ def judge(
 
 
 def climb(times: dict[Experiment, float], rows: list[Uops], slopes: Slopes) -> tuple[list[Uops], float]:
-    population, errors = climbed(judge(times), Population.from_rows(rows, 1, 2), FIRST, slopes)
+    population, errors = local_optima(judge(times), Population.from_rows(rows, 1, 2), FIRST, slopes)
     return [population.row(0, scheme) for scheme in range(len(rows))], float(errors[0])
 
 
@@ -65,7 +65,7 @@ def test_a_scheme_that_was_measured_to_take_time_keeps_a_uop() -> None:
 
 def test_a_scheme_may_use_no_port_where_another_bottleneck_explains_its_time() -> None:
     behind = judge({A: 0.25}, r_max=4.0)
-    population, errors = climbed(behind, Population.from_rows([((3, 1),)], 1, 2), FIRST, Slopes(1, 0))
+    population, errors = local_optima(behind, Population.from_rows([((3, 1),)], 1, 2), FIRST, Slopes(1, 0))
     assert (population.row(0, 0), errors[0]) == ((), 0.0)
 
 
@@ -83,7 +83,7 @@ def test_the_hill_climb_never_makes_a_mapping_less_fit(seed: int, volume_slope: 
     population = random_population(np.array([seed], dtype=np.uint64), count_limits([1.4, 0.8], 2, 0.05))
     slopes, arbiter = Slopes(1000, volume_slope), judge(times)
     before = slopes.fitness(arbiter.errors(population), population.volumes())
-    better, errors = climbed(arbiter, population, FIRST, slopes)
+    better, errors = local_optima(arbiter, population, FIRST, slopes)
     after = slopes.fitness(errors, better.volumes())
     assert after[0] <= before[0] + 1e-9
 
@@ -135,19 +135,19 @@ def test_a_climb_takes_the_steps_of_the_paper(
     seeds = np.arange(seed, seed + 5, dtype=np.uint64)
     population = random_population(seeds, count_limits([1.4, 0.8], 2, 0.05))
     picks = np.array([3, 0, 4])
-    better, errors = climbed(arbiter, population, picks, slopes)
+    better, errors = local_optima(arbiter, population, picks, slopes)
     for k, pick in enumerate(picks.tolist()):
         rows, error = plainly_climbed(arbiter, population, pick, slopes)
         assert [better.row(k, s) for s in range(2)] == rows
         assert errors[k] == error
 
 
-def evolved(n: int) -> Evolved:
+def evolved(n: int) -> EvolutionState:
     arbiter = judge(MIXES)
     population = random_population(np.arange(n, dtype=np.uint64), count_limits([1.4, 0.8], 2, 0.05))
     errors, volumes = arbiter.errors(population), population.volumes()
     slopes = Slopes.of(errors, volumes, arbiter.settings, None)
-    return Evolved(4, population, errors, volumes, slopes)
+    return EvolutionState(4, population, errors, volumes, slopes)
 
 
 def test_equal_mappings_are_climbed_from_once_in_the_order_of_their_fitness() -> None:

@@ -5,7 +5,7 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoSettings, estimate
-from inference.core.pmevo.estimate import guessed_classes, planned
+from inference.core.pmevo.estimate import estimated_classes, planned_experiments
 from inference.core.pmevo.plan import pairs
 from tests.core.pmevo.test_adaptive import asking, run
 
@@ -51,20 +51,22 @@ def test_the_adaptive_plan_takes_about_what_it_is_said_to(n: int) -> None:
     mapping = PortMapping(tuple("0123456"), usage)
     _, known = run(mapping, asking(mapping, 0.005))
     settings = PMEvoSettings(plan="adaptive")
-    assert 0.5 < planned(n, settings) / len(known) < 2
-    assert estimate(n, settings).experiments == planned(n, settings)
+    assert 0.5 < planned_experiments(n, settings) / len(known) < 2
+    assert estimate(n, settings).experiments == planned_experiments(n, settings)
 
 
 def test_the_adaptive_plan_never_has_more_than_the_exhaustive_one_and_grows_more_slowly() -> None:
     for n in (2, 10, 40, 100, 1000):
-        adaptive, exhaustive = (planned(n, PMEvoSettings(plan=name)) for name in ("adaptive", "exhaustive"))
+        adaptive, exhaustive = (
+            planned_experiments(n, PMEvoSettings(plan=name)) for name in ("adaptive", "exhaustive")
+        )
         assert adaptive <= exhaustive
     assert adaptive < exhaustive / 8
 
 
 def test_mixes_to_learn_from_are_counted_per_class() -> None:
-    few, many = (planned(100, PMEvoSettings(learnt_mixes=mixes)) for mixes in (0.0, 4.0))
-    assert many - few == 4 * guessed_classes(100)
+    few, many = (planned_experiments(100, PMEvoSettings(learnt_mixes=mixes)) for mixes in (0.0, 4.0))
+    assert many - few == 4 * estimated_classes(100)
 
 
 def test_the_re_fit_is_estimated_by_its_rounds_and_starts() -> None:

@@ -19,7 +19,7 @@ from inference.core.pmevo.learnt_data import LearntData
 from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.usage import Usage
-from inference.core.waste import MOST_POLICIES, Simulated
+from inference.core.waste import MAX_POLICIES, Simulated
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import MAPPING, Listener
@@ -122,7 +122,7 @@ def test_what_waits_for_registers_alone_is_not_wasted(least: float, is_explained
     mix, forgiven = Experiment.of({"mul": 1}), 0.2
     data = LearntData({mix: 1 / 3}, {mix: least}, [("mul",)], np.array([1 / 3]), [None], [])
     usage = Usage.empty(1)
-    usage.put(0, [(0b111111, 1)])
+    usage.set_row(0, [(0b111111, 1)])
     error = data.arrays(data.times, replace(QUICK, ports=6), forgiven).point(usage).error
     assert (error <= forgiven + 1e-9) is is_explained
 
@@ -155,7 +155,7 @@ def test_policies_are_counted_however_long_they_take() -> None:
     settings = replace(QUICK, seconds=None)
     infer(PMEvoProblem(tuple(CORE.usage), settings, domains=PARTS, core=core), wasteful(), Listener(), seed=1)
     assert core.policies > 0
-    assert core.policies % MOST_POLICIES == 0
+    assert core.policies % MAX_POLICIES == 0
 
 
 def test_rounds_end_with_the_first_that_leads_to_nothing_better() -> None:

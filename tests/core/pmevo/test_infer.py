@@ -25,9 +25,9 @@ from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, problem, process
 @pytest.fixture
 def every_chance_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pulse and save whenever it is possible, not only when it is time."""
-    for limit in ("PULSE_EVERY", "SAVE_EVERY", "SHOW_EVERY", "TELL_EVERY"):
+    for limit in ("PULSE_INTERVAL", "SAVE_INTERVAL", "PROGRESS_INTERVAL", "EMIT_INTERVAL"):
         monkeypatch.setattr(pacing, limit, 0.0)
-    monkeypatch.setattr(pacing, "SAVE_SHARE", float("inf"))
+    monkeypatch.setattr(pacing, "MAX_SAVE_SHARE", float("inf"))
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_a_search_is_the_same_in_whatever_order_the_judging_mixes_come() -> None
 
 
 def test_a_stop_saves_where_the_search_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)  # else a quick search is over before the first pulse
+    monkeypatch.setattr(pacing, "PULSE_INTERVAL", 0.0)  # else a quick search is over before the first pulse
     heard = Listener(lambda listener: "generation" in listener.kinds())
     with pytest.raises(InterruptedRunError):
         infer(problem(dataclasses.replace(SETTINGS, max_generations=100_000)), processor(), heard, 3)
@@ -240,7 +240,7 @@ def test_whoever_wants_what_there_is_gets_the_best_mapping_so_far(
 
 
 def test_while_nothing_is_there_yet_the_wish_to_keep_it_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_INTERVAL", 0.0)
     with pytest.raises(InterruptedRunError):
         infer(problem(), processor(), Keeping("phase"), 3)
 

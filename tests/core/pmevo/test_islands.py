@@ -10,7 +10,7 @@ from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError, InvalidInputError
 from inference.core.pacing import LocalExecutor
 from inference.core.pmevo import PMEvoSettings, infer
-from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
@@ -21,15 +21,15 @@ from tests.core.pmevo.small import Listener, problem, processor
 
 
 @pytest.fixture(scope="module")
-def epochs() -> list[Evolved]:
+def epochs() -> list[EvolutionState]:
     """The states after each epoch."""
-    heard: list[Evolved] = []
+    heard: list[EvolutionState] = []
     evolved(LocalExecutor(1), listen=heard.append)
     return heard
 
 
 @pytest.mark.parametrize("threads", [2, 8])
-def test_the_number_of_workers_does_not_change_the_answer(epochs: list[Evolved], threads: int) -> None:
+def test_the_number_of_workers_does_not_change_the_answer(epochs: list[EvolutionState], threads: int) -> None:
     assert evolved(LocalExecutor(threads)) == facts(epochs[-1])
 
 
@@ -38,7 +38,7 @@ def test_the_number_of_islands_does() -> None:
     assert evolved(None, settings=fewer) != evolved(None)
 
 
-def test_islands_share_out_the_population(epochs: list[Evolved]) -> None:
+def test_islands_share_out_the_population(epochs: list[EvolutionState]) -> None:
     for state in epochs:
         assert [island.population.n_mappings for island in state.islands] == [13, 13, 12, 12]
         assert state.population.n_mappings == 50
@@ -48,23 +48,23 @@ def test_islands_share_out_the_population(epochs: list[Evolved]) -> None:
         assert np.all(np.diff(state.slopes.fitness(state.errors, state.volumes)) >= 0)
 
 
-def test_an_epoch_ends_where_its_length_divides_the_generation(epochs: list[Evolved]) -> None:
+def test_an_epoch_ends_where_its_length_divides_the_generation(epochs: list[EvolutionState]) -> None:
     assert [state.generation for state in epochs] == [0, 3, 6, 8]
 
 
-def test_islands_differ_until_their_best_migrate_in_a_ring(epochs: list[Evolved]) -> None:
+def test_islands_differ_until_their_best_migrate_in_a_ring(epochs: list[EvolutionState]) -> None:
     first = [set(fingerprints(island.population).tolist()) for island in epochs[0].islands]
     assert not set.intersection(*first)
     listener = Listener()
     alone = dataclasses.replace(ISLANDS, migrants=0)
-    kept: list[Evolved] = []
+    kept: list[EvolutionState] = []
     evolved(None, listener, alone, listen=kept.append)
     assert facts(kept[0]) == facts(epochs[0])
     assert facts(kept[1]) != facts(epochs[1])
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 2])
-def test_a_search_goes_on_from_any_epoch(epochs: list[Evolved], epoch: int) -> None:
+def test_a_search_goes_on_from_any_epoch(epochs: list[EvolutionState], epoch: int) -> None:
     told, arrays = packed_evolved(epochs[epoch])
     stored = decode(encode(Checkpoint(told, arrays)))
     again = unpacked_evolved(stored.meta, dict(stored.arrays), ISLANDS.ports)
@@ -73,7 +73,7 @@ def test_a_search_goes_on_from_any_epoch(epochs: list[Evolved], epoch: int) -> N
     assert evolved(None, state=again) == facts(epochs[-1])
 
 
-def test_what_comes_back_is_one_population(epochs: list[Evolved]) -> None:
+def test_what_comes_back_is_one_population(epochs: list[EvolutionState]) -> None:
     judge, times = judge_of(Listener(), ISLANDS)
     end = evolve(judge, times, 3, None, lambda state: None)
     assert facts(end) == facts(epochs[-1])
@@ -84,7 +84,7 @@ def test_what_comes_back_is_one_population(epochs: list[Evolved]) -> None:
 
 def test_every_generation_of_all_islands_is_told_once() -> None:
     listener = Listener()
-    kept: list[Evolved] = []
+    kept: list[EvolutionState] = []
     evolved(None, listener, listen=kept.append)
     told = [event for event in listener.events if isinstance(event, Generation)]
     assert [event.generation for event in told] == list(range(9))
@@ -99,7 +99,7 @@ def test_every_generation_of_all_islands_is_told_once() -> None:
 @pytest.mark.parametrize("islands", [1, 4])
 def test_the_whole_population_is_shown_at_the_end(islands: int) -> None:
     listener = Listener()
-    kept: list[Evolved] = []
+    kept: list[EvolutionState] = []
     evolved(None, listener, dataclasses.replace(ISLANDS, islands=islands), listen=kept.append)
     shown = [event for event in listener.events if isinstance(event, Cloud)]
     assert shown[-1].generation == kept[-1].generation
@@ -109,8 +109,8 @@ def test_the_whole_population_is_shown_at_the_end(islands: int) -> None:
 
 
 def test_an_inference_on_islands_goes_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "SAVE_EVERY", 0.0)
-    monkeypatch.setattr(pacing, "SAVE_SHARE", float("inf"))
+    monkeypatch.setattr(pacing, "SAVE_INTERVAL", 0.0)
+    monkeypatch.setattr(pacing, "MAX_SAVE_SHARE", float("inf"))
     asked = problem(dataclasses.replace(ISLANDS, climb_share=0.02))
     listener = Listener()
     answer = infer(asked, processor(), listener, 3)

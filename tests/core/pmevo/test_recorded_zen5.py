@@ -7,7 +7,7 @@ import pytest
 from benchmarks.starter_ports import DOCUMENTED, recorded
 from inference.core.experiment import Measured
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
-from inference.isa.domains import undivided
+from inference.isa.domains import single_domains
 from inference.measuring.recorded import RecordedMeasurer
 from tests.core.pmevo.small import Listener
 
@@ -33,7 +33,7 @@ def found() -> PMEvoResult:
         if set(experiment.schemes) <= set(SCHEMES)
     ]
     quick = PMEvoSettings(starts=1, sweeps=1, perturbations=10)
-    problem = PMEvoProblem(SCHEMES, quick, domains=undivided(SCHEMES), core=source)
+    problem = PMEvoProblem(SCHEMES, quick, domains=single_domains(SCHEMES), core=source)
     return infer(problem, RecordedMeasurer(measured), Listener(), seed=0)
 
 

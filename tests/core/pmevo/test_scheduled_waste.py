@@ -9,9 +9,9 @@ from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.simulation.program import SchedulerPolicy, SharedResultBus
-from inference.isa.domains import undivided
+from inference.isa.domains import single_domains
 from inference.isa.x86.bodies import body_accesses, loop_body
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 from tests.core.pmevo.small import Listener
 
@@ -54,7 +54,10 @@ def found(core: ScheduledTimes | None) -> PMEvoResult:
     schemes = tuple(PORTS.usage)
     measurer = SimulatedProcessor(PORTS, noise=0.005, core=CORE)
     return infer(
-        PMEvoProblem(schemes, SETTINGS, domains=undivided(schemes), core=core), measurer, Listener(), seed=1
+        PMEvoProblem(schemes, SETTINGS, domains=single_domains(schemes), core=core),
+        measurer,
+        Listener(),
+        seed=1,
     )
 
 
@@ -71,7 +74,7 @@ TRUTH = {scheme: [mask.bit_count()] for scheme, ((mask, _),) in PORTS.usage.item
 
 @pytest.fixture(scope="module")
 def schemes_of_core() -> ScheduledTimes:
-    schemes = [known[0] for text in PORTS.usage if (known := described(text)) is not None]
+    schemes = [known[0] for text in PORTS.usage if (known := scheme_and_form(text)) is not None]
     blank = CoreModel(None, LATENCIES, front_end=MODEL.front_end)
     return ScheduledTimes(blank, schemes, lambda mix: loop_body(mix.terms))
 

@@ -1,7 +1,8 @@
-"""Ports of different parts of a core, where measurements cannot tell whether they are the same.
+"""Separate ports for parts of a core, where measurements cannot decide whether these share ports.
 
-A core that dispatches eight instructions per cycle hides whether its loads have ports of their own beside six
-that compute: nine busy ports look like eight. So parts that nothing shows to share ports get their own.
+A core that dispatches eight instructions per cycle hides whether its loads have ports besides the six that
+compute: nine busy ports look like eight. So parts get separate ports unless a time shows that they share
+some.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def prefer_apart(
 
 
 def own_ports(usage: Usage, n_ports: int, domains: Sequence[str | None]) -> Int64s:
-    """For each scheme all ports but those that only schemes for other parts of the core use.
+    """For each scheme the mask of all ports except those that only other parts of the core use.
 
     Args:
         usage: Of schemes with `domains`, None for those of several or none, which may use any port.
@@ -78,7 +79,7 @@ def own_ports(usage: Usage, n_ports: int, domains: Sequence[str | None]) -> Int6
 
 
 def without_unused_ports(usage: Usage) -> tuple[Usage, int]:
-    """The mapping with its ports numbered anew, and their number: at least one."""
+    """The mapping with its used ports renumbered, and their number, at least 1."""
     used = 0
     for mask in usage.kinds():
         used |= mask
@@ -89,7 +90,7 @@ def without_unused_ports(usage: Usage) -> tuple[Usage, int]:
 
 
 def _parts(usage: Usage, domains: Sequence[str | None]) -> Mapping[int, str | None]:
-    """{kind of µop: the part of the core that most of its schemes for one part are for}; None without any."""
+    """{kind of µop: the commonest domain of its schemes}; None where no scheme has one."""
     counted: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for scheme, domain in enumerate(domains):
         for mask, _ in usage.row(scheme):
@@ -101,7 +102,7 @@ def _parts(usage: Usage, domains: Sequence[str | None]) -> Mapping[int, str | No
 
 
 def _split(usage: Usage, n_ports: int, own: Set[int]) -> Usage:
-    """Some kinds with other ports instead of those that they share with all others."""
+    """The mapping with new ports for the kinds `own`, in place of those that other kinds use, too."""
     foreign = 0
     for mask in usage.kinds():
         if mask not in own:
@@ -116,5 +117,5 @@ def _split(usage: Usage, n_ports: int, own: Set[int]) -> Usage:
 def _renamed(usage: Usage, renamed: Callable[[int], int]) -> Usage:
     changed = usage.copy()
     for scheme in range(len(usage.sizes)):
-        changed.put(scheme, sorted((renamed(mask), count) for mask, count in usage.row(scheme)))
+        changed.set_row(scheme, sorted((renamed(mask), count) for mask, count in usage.row(scheme)))
     return changed

@@ -1,7 +1,7 @@
-"""A start of the search from the schemes that most is known of.
+"""A start of the search from the schemes with the most experiments.
 
-Of many schemes, most occur in a few experiments each, and several µops explain these alike. Some occur in
-many, and among themselves: so their µops are found first, from what consists of them alone, which takes
+Among many schemes, most occur in a few experiments each, which several µops explain equally well. Some occur
+in many, also with one another: their µops are found first, from experiments of these alone, which takes
 seconds. All others begin with the best of these kinds of µops.
 """
 
@@ -19,12 +19,12 @@ from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 
 _KNOWN = 20  # schemes
-_MORE = 3  # times as many experiments as the median scheme: with less, none stands out
+_MORE = 3  # factor on the median number of experiments that these schemes must exceed
 
 _SEARCHES = 300
 _PATIENCE = 120
-_DEARER = 2.0  # kinds in little use than in the search that follows: what is begun with must be certain
-_STREAMS = 1000  # of the starts, beyond those of the searches
+_DEARER = 2.0  # price of rare kinds relative to the search that follows: the start must be reliable
+_STREAMS = 1000  # first number of the starts' random streams, above those of the searches
 
 
 def best_known_first(
@@ -33,9 +33,9 @@ def best_known_first(
     random: Callable[[int], np.random.Generator],
     pulse: Callable[[], None],
 ) -> RefitPoint | None:
-    """The mapping, with the issue width that was found on the way; None where there are too few schemes.
+    """A mapping to start from, with an issue width; None where no schemes stand out.
 
-    `random(k)`: the stream of the k-th local search; `pulse` beats between steps.
+    `random(k)`: the random stream of the k-th local search. `pulse` is called between steps.
     """
     order = np.argsort(-arrays.occurrences, kind="stable")
     if len(order) < 2 * _KNOWN or arrays.occurrences[order[_KNOWN - 1]] < _MORE * np.median(
@@ -51,15 +51,20 @@ def best_known_first(
     search = BoundedSearch(few, starts, longer, random, pulse, dearer=_DEARER)
     while not search.ended:
         search.advance()
-    found = search.point
-    whole = BoundedSearch(arrays, (), settings, random, pulse)
+    point = search.point
+    full_search = BoundedSearch(arrays, (), settings, random, pulse)
     usage = Usage.empty(len(order))
     for k, scheme in enumerate(known.tolist()):
-        usage.put(scheme, found.usage.row(k))
-        usage.slots[scheme] = found.usage.slots[k]
+        usage.set_row(scheme, point.usage.row(k))
+        usage.slots[scheme] = point.usage.slots[k]
     for scheme in order[_KNOWN:].tolist():
         arrays.refit(
-            usage, scheme, in_use(usage), whole.prices, whole.objective(found.issue_width), keep=False
+            usage,
+            scheme,
+            in_use(usage),
+            full_search.prices,
+            full_search.objective(point.issue_width),
+            keep=False,
         )
         pulse()
-    return arrays.point(usage, found.issue_width)
+    return arrays.point(usage, point.issue_width)

@@ -1,15 +1,14 @@
-"""From what a re-fit has found to what a processor can be: few µops, issue slots, and bounds that hold.
+"""The search for the mapping with the fewest µops and issue slots that the measurements do not contradict.
 
-A re-fit that minimises the mean error explains what a core wastes, and the slots that it issues through, by
-µops that do not exist. Here the objective is the bounded one (`objective.py`), every µop and every slot has
-its price, and µops that can use as many ports as the core issues slots are left out: the issue width hides
-them.
+A re-fit that minimises the mean error explains a core's waste, and its issue slots, by µops that do not
+exist. Here the loss is bounded (`objective.py`), every µop and slot has a price, and µops that can use as
+many ports as the core issues slots are excluded, as the issue width hides them.
 
 A local search gives one scheme after another its best µops and slots until hardly any changes. It starts from
-points of the front, then from changes to the best so far: a kind of µop is taken from all of its users, or
-exchanged for one with other ports, or a third of the schemes begin anew, or get a µop more of one kind. Each
-takes about a second where a re-fit takes minutes, and dozens of them lead from very different fronts to the
-same mapping, or one as good.
+points of the front, then from changes to the best mapping so far: a kind of µop is removed from all its
+users, or replaced by one with other ports, or a third of the schemes lose their µops, or get a further µop of
+one kind. Each takes about a second where a re-fit takes minutes, and dozens of them lead from very different
+fronts to the same mapping, or to one as good.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from inference.core.metrics import bounded
+from inference.core.metrics import bounded_loss
 from inference.core.pmevo.refit.chain import lists_of, most_used
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.objective import Objective, Prices
@@ -38,28 +37,28 @@ from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import Int64s
 
-RARE = 0.003  # of a kind, per experiment of a scheme and unit of log(schemes / users)
+RARE = 0.003  # price of a kind per experiment of a scheme and unit of log(schemes / users)
 
-_FEW = 40  # experiments per scheme that prices are reckoned with at least, lest one of a few make a µop
-_FEW_FOR_KINDS = 80  # the same for rarity: where there are few, more schemes have to agree
+_FEW = 40  # experiments per scheme at least in prices, so that a single one does not justify a µop
+_FEW_FOR_KINDS = 80  # the same for rarity: with few experiments, more schemes have to agree
 STARTS = 8
 _SWEEPS = 8
 _SETTLED = 0.01  # a local search ends when a smaller share of the schemes changes
 _WIDER = (1.2, 1.25, 1.5, 2.0)
-"""Issue widths that are tried, as multiples of the instructions per cycle: a core may issue more slots."""
+"""Issue widths to try, as multiples of R_max: a core may issue more slots than instructions."""
 
-_TAKEN, _EXCHANGED, _ANEW, _MORE = range(4)
-_WAYS = (_TAKEN, _TAKEN, _EXCHANGED, _EXCHANGED, _ANEW, _MORE)
+_REMOVED, _EXCHANGED, _ANEW, _MORE = range(4)
+_WAYS = (_REMOVED, _REMOVED, _EXCHANGED, _EXCHANGED, _ANEW, _MORE)
 _SOME = 1 / 3  # of the schemes
 _BETTER = 1e-9
 
 
 @dataclass(frozen=True)
 class BoundedState:
-    """Between two local searches: `done` of them, the last `barren` of which found nothing better.
+    """State between two local searches: `done` of them, the last `barren` of which found nothing better.
 
-    `usage` is the best mapping so far, None before the first, `value` its objective. `issue_width`: slots
-    per cycle that it was found with, None where none count.
+    `usage`: the best mapping so far, None before the first search; `value`: its objective. `issue_width`:
+    slots per cycle that it was found with, None where slots do not count.
     """
 
     issue_width: float | None
@@ -70,12 +69,19 @@ class BoundedState:
 
 
 class BoundedSearch:
-    """Local searches one after the other. `random(k)` is the stream of the k-th; `pulse` beats between steps.
+    """A sequence of local searches, which depends only on its arguments.
 
-    `first` gives the mapping to begin with, with its issue width, in place of the front's first; None for
-    that one. What few schemes use is `dearer` by this factor. `forgiven`: the share of each measured time
-    that may be waste. `allowed`: the ports of each scheme; None for all. What is found depends on all of
-    these, the settings and the streams alone.
+    Args:
+        arrays: The experiments.
+        front: Mappings to start from.
+        settings: Prices and limits.
+        random: `random(k)` is the random stream of the k-th search.
+        pulse: Called between steps.
+        saved: The state to resume from; None to start.
+        first: Gives a mapping with an issue width to start from in place of the front's first; None for that.
+        dearer: Factor on the price of rare kinds.
+        forgiven: Share of each measured time that may be waste.
+        allowed: int64[n_schemes], mask of the ports of each scheme; None for all.
     """
 
     def __init__(
@@ -92,7 +98,7 @@ class BoundedSearch:
         allowed: Int64s | None = None,
     ) -> None:
         self._allowed = allowed
-        self._loss = bounded(settings.spread, forgiven)
+        self._loss = bounded_loss(settings.spread, forgiven)
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
         self._arrays = arrays
         self._settings = settings
@@ -120,7 +126,7 @@ class BoundedSearch:
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether all local searches are done, or too many in a row found nothing better."""
         return self.state.done >= self.most or self.state.barren > self._settings.perturbation_patience
 
     def advance(self) -> None:
@@ -148,11 +154,11 @@ class BoundedSearch:
 
     @property
     def point(self) -> RefitPoint:
-        """The best mapping so far; there is one after the first local search."""
+        """The best mapping so far; only after the first local search."""
         return self._arrays.point(self._best, self.state.issue_width)
 
     def preferring(self, forms: Sequence[FormPair], domains: Sequence[str | None]) -> RefitPoint:
-        """The best mapping with what the settings prefer where measurements hardly tell."""
+        """The best mapping with the settings' preferences where measurements hardly decide."""
         width = self.state.issue_width
         objective = self.objective(width)
 
@@ -178,7 +184,8 @@ class BoundedSearch:
     def _settle(
         self, usage: Usage, width: float | None, random: np.random.Generator, *, openly: bool
     ) -> float:
-        """Sweep over the schemes until hardly any changes; the objective then. `openly`: any port set."""
+        """Sweep over the schemes until hardly any changes; returns the objective. `openly`: with new
+        kinds."""
         objective = self.objective(width)
         sets = self._sets(width)
         for _ in range(_SWEEPS):
@@ -196,29 +203,29 @@ class BoundedSearch:
         return self._arrays.value(usage, objective, self.prices)
 
     def value(self, usage: Usage) -> float:
-        """What is minimised, with the slots per cycle of the best mapping so far."""
+        """The objective of a mapping, with the issue width of the best one so far."""
         self._pulse()
         return self._arrays.value(usage, self.objective(self.state.issue_width), self.prices)
 
     def objective(self, width: float | None) -> Objective:
-        """What is minimised with so many slots per cycle, without the prices."""
+        """The loss for an issue width in slots per cycle, None for none; without prices."""
         return Objective(self._loss, 0.0 if width is None else 1 / width)
 
     def _sets(self, width: float | None) -> PortSets:
-        """Port sets that measurements can tell from others: narrower than the issue width."""
+        """Port sets that measurements can distinguish: narrower than the issue width."""
         widest = self._arrays.widest
         if width is not None:
             widest = min(widest, max(1, math.ceil(width) - 1))
         return PortSets.of(self._settings.n_ports, widest)
 
     def _without_wide(self, usage: Usage, width: float | None) -> Usage:
-        """Without what the issue width hides; every µop that is left takes a slot."""
+        """The mapping without µops that the issue width hides; every other µop takes a slot."""
         left = usage.copy()
         if width is None:
             return left
         for scheme in range(len(left.sizes)):
             row = [uop for uop in left.row(scheme) if uop[0].bit_count() < math.ceil(width)]
-            left.put(scheme, row)
+            left.set_row(scheme, row)
             left.slots[scheme] = max(1, sum(count for _, count in row))
         return left
 
@@ -233,7 +240,7 @@ class BoundedSearch:
                 row = dict(usage.row(scheme)) if way == _MORE else {}
                 if way == _MORE and len(row) < MOST_KINDS and not more & ~self._ports_of(scheme):
                     row.setdefault(more, 1)
-                usage.put(scheme, sorted(row.items()))
+                usage.set_row(scheme, sorted(row.items()))
             return usage
         mask = kinds[int(random.integers(len(kinds)))]
         other = 0
@@ -249,23 +256,23 @@ class BoundedSearch:
             count = row.pop(mask)
             if other and not other & ~self._ports_of(scheme):
                 row[other] = row.get(other, 0) + count
-            usage.put(scheme, sorted(row.items())[:MOST_KINDS])
+            usage.set_row(scheme, sorted(row.items())[:MOST_KINDS])
         return usage
 
     def _ports_of(self, scheme: int) -> int:
-        """The ports that a scheme may use."""
+        """Mask of the ports that a scheme may use; -1 for all."""
         return -1 if self._allowed is None else int(self._allowed[scheme])
 
 
 def in_use(usage: Usage) -> Lists:
-    """The kinds of µops that there are, as all that a re-fit may use."""
+    """Lists of only the kinds of µops in use."""
     kinds = usage.kinds()
     used = np.array(list(kinds), dtype=np.int64)
     return Lists(used, most_used(kinds), used)
 
 
 def _spread(front: Sequence[RefitPoint], most: int) -> list[RefitPoint]:
-    """At most so many points, evenly over the front, its ends included."""
+    """At most `most` points, evenly spread over the front, its ends included."""
     if len(front) <= most:
         return list(front)
     return [front[round(k * (len(front) - 1) / (most - 1))] for k in range(most)]

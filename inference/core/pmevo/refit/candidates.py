@@ -1,9 +1,9 @@
-"""A candidate for the µops of a scheme, judged by compiled code.
+"""Compiled evaluation of candidates for the µops of a scheme.
 
-Importing this module loads numba. The inverse throughput with candidate µops is the densest of the unions
-beside it, each alone and together with each union of the candidate's own port sets (thesis Thm 5.2 over
-µops): exact, for any number of ports. A candidate is given up as soon as its errors exceed those of the best
-so far.
+Importing this module loads numba. The inverse throughput with candidate µops is that of the densest union:
+each union of the surroundings, alone and with each union of the candidate's own port sets (thesis Thm 5.2
+over µops). It is exact for any number of ports. The evaluation of a candidate ends once its errors exceed
+those of the best so far.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from inference.core.pmevo.refit.kernel_arrays import Number, RefitSurroundings, 
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.tables import Floats, Integers
 
-_SMALLER = 1e-12  # what rounding can make of equal objectives
+_SMALLER = 1e-12  # differences of equal objectives by rounding
 
 
 @compiled_in_place
 def losses(cycles: Floats, measured: Floats, loss: Loss) -> Number:
-    """The sum of what all predictions cost."""
+    """The sum of the losses of all predictions."""
     total = 0.0
     for i in range(len(cycles)):
         total += loss_of(cycles[i], measured[i], loss)
@@ -34,7 +34,7 @@ def losses(cycles: Floats, measured: Floats, loss: Loss) -> Number:
 def errors_of(
     around: RefitSurroundings, n: int, n_kinds: int, slots: Number, objective: Objective, limit: Number
 ) -> Number:
-    """Sum of the losses with the µops in `tried`; anything from `limit` on where it exceeds that."""
+    """Sum of the losses with the µops in `tried`; where it reaches `limit`, some value from `limit` on."""
     joint, joint_counts = around.joint, around.joint_counts
     n_joint = (1 << n_kinds) - 1
     for chosen in range(n_joint):
@@ -63,7 +63,7 @@ def errors_of(
 
 @compiled_in_place
 def price_of(around: RefitSurroundings, n_kinds: int, slots: Number, used: Used, prices: Prices) -> Number:
-    """What the µops in `tried` and the slots cost; `used`: what other schemes use."""
+    """Price of the µops in `tried` and of the slots; `used`: kinds that other schemes use."""
     total = prices.slot * slots
     if n_kinds == 0:
         total += prices.none
@@ -79,15 +79,15 @@ def price_of(around: RefitSurroundings, n_kinds: int, slots: Number, used: Used,
 
 
 @compiled_in_place
-def _place_of(ascending: Integers, wanted: Number) -> Number:
+def _place_of(ascending: Integers, target: Number) -> Number:
     low, high = 0, len(ascending)
     while low < high:
         middle = (low + high) // 2
-        if ascending[middle] < wanted:
+        if ascending[middle] < target:
             low = middle + 1
         else:
             high = middle
-    return low if low < len(ascending) and ascending[low] == wanted else -1
+    return low if low < len(ascending) and ascending[low] == target else -1
 
 
 @compiled_in_place
@@ -102,7 +102,7 @@ def consider(
     best: Number,
     n_best: Number,
 ) -> tuple[Number, Number]:
-    """Compare what is in `tried` with the best so far, and keep the better; (objective, kinds) of that."""
+    """Compare the µops in `tried` with the best so far, and keep the better; its (objective, kinds)."""
     price = price_of(around, n_kinds, slots, used, prices)
     if price >= best:
         return best, n_best

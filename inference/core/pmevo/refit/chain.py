@@ -1,12 +1,12 @@
 """One re-fit from start to end: open sweeps, in which any port set may be used, then fewer and fewer kinds.
 
-A mapping with few kinds of µops is a better one: on measured Skylake data the error on unseen mixes
-falls while kinds are left out, until the processor's own are left. So a chain goes through rounds. Each opens
-with sweeps in which a new kind has its price, and goes on leaving out the kind that can best be done without,
-until that costs much. The next round starts from the best mapping so far.
+Mappings with few kinds of µops are better: on measured Skylake data the error on unseen mixes falls while
+kinds are removed, until only the processor's own are left. So a chain runs in rounds. Each begins with sweeps
+in which new kinds have a price, and then removes the least useful kind, one after another, until that costs
+much. The next round starts from the best mapping so far.
 
-A chain advances in pieces of some milliseconds; between any two it can be stopped, saved and taken up again.
-What it does next depends on its state and its random streams alone.
+A chain advances in steps of some milliseconds, between which it can be stopped, saved and resumed. Its next
+step depends only on its state and its random streams.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ from inference.core.tables import Int64s
 
 OPEN, FEWER, LAST, NARROW, DONE = "open", "fewer", "last", "narrow", "done"
 
-_POOL = 40  # kinds most in use that are combined in pairs
-_RANDOM = 6  # other port sets that an open sweep combines them with
+_POOL = 40  # most used kinds that are combined in pairs
+_RANDOM = 6  # random port sets that an open sweep combines with these
 _SETTLED = 0.02  # open sweeps end when a smaller share of the schemes changes
-_MANY_KINDS = 48  # with more, the kind that fewest schemes use is left out without a look at the others
-_FEW_KINDS = 24  # with more, not every kind left out is worth a sweep
-_SWEEP_AFTER = 0.9  # but when no more than this share is left since the last sweep
+_MANY_KINDS = 48  # with more, the kind with the fewest users is removed without trying others
+_FEW_KINDS = 24  # with more, not every removed kind is followed by a sweep
+_SWEEP_AFTER = 0.9  # but one follows when only this share of kinds since the last sweep is left
 _LEAST_KINDS = 2
-_ENOUGH = 1.2  # a round ends when the error is so many times the smallest
-_TOO_MUCH = 4.0  # the last one
-_SMALL = 0.005  # added to the error where multiples of it are taken: it may be nothing
-_GUESS = 0.25  # of the price of a kind and per user: what leaving out a kind costs before it was tried
+_ENOUGH = 1.2  # a round ends when the error exceeds the smallest by this factor
+_TOO_MUCH = 4.0  # the same for the last round
+_SMALL = 0.005  # added to errors that are multiplied, as they may be 0
+_GUESS = 0.25  # estimated cost of removing a kind per user, as a share of the price of a kind
 _BETTER = 0.998  # a round that lowers the cost by less is barren
 _NARROWING = (10.0, 100.0, 1000.0)  # factors on the price of the volume
-_NARROWED = 1.5  # every so many times as many kinds
+_NARROWED = 1.5  # factor between the numbers of kinds that are narrowed
 
 
 @dataclass(frozen=True)
 class ChainPlace:
-    """Where a chain is; plain numbers and texts, as a checkpoint keeps them.
+    """The progress of a chain, in numbers and texts that a checkpoint can hold.
 
-    `stage`: OPEN and FEWER by turns in every round, then LAST, which leaves out kinds to the end, NARROW,
-    which trades accuracy for volume, DONE. `position`: schemes done in the sweep, of which `changed` got
-    other µops; None between two sweeps. `sweep`: how many there were; `opened`: of them, in this stage.
-    `barren`: rounds without success in a row; `cost`: the lowest before the last. `left`: kinds after the
-    last sweep, `error` D_avg then. `narrowed`: sweeps of NARROW done, over `levels`, numbers of kinds.
+    `stage`: OPEN and FEWER in every round, then LAST, which removes kinds to the end, NARROW, which trades
+    accuracy for volume, and DONE. `position`: schemes done in the sweep, `changed` of which got other µops;
+    None between two sweeps. `sweep`: number of sweeps so far; `opened`: of these in this stage. `barren`:
+    unsuccessful rounds in a row; `cost`: the lowest before the last round. `left`: kinds after the last
+    sweep, `error`: D_avg then. `narrowed`: finished sweeps of NARROW, over `levels`, which are numbers of
+    kinds.
     """
 
     stage: str = OPEN
@@ -70,7 +71,7 @@ class ChainPlace:
 
 @dataclass(frozen=True)
 class Swept:
-    """A sweep that ended, the `sweep`-th: what it came to, and how many schemes got other µops."""
+    """A finished sweep: its number from 1, the number of changed schemes, and the mapping."""
 
     sweep: int
     changed: int
@@ -78,9 +79,10 @@ class Swept:
 
 
 class Chain:
-    """A mapping on its way: `usage` as it is, `front` the best that it came past.
+    """A re-fit: `usage` is its current mapping, `front` the Pareto front of those so far.
 
-    `random(sweep)` gives the stream of one sweep. `losses`: what leaving out a kind was last found to cost.
+    `random(sweep)`: the random stream of a sweep. `losses`: {kind: cost of removing it when that was last
+    tried}.
     """
 
     def __init__(
@@ -105,15 +107,15 @@ class Chain:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the chain has ended."""
         return self.place.stage == DONE
 
     def advance(self) -> Swept | None:
-        """Do a piece of work; what a sweep came to, where one ended with it."""
+        """Do one step; returns the sweep if one ended with it, else None."""
         if self.place.position is None:
             self._leave_out()
             return None
-        if not self._one_scheme(self.place.position):
+        if not self._refit_scheme(self.place.position):
             return None
         point = self._arrays.point(self.usage)
         self.front = with_point(self.front, point)
@@ -124,8 +126,8 @@ class Chain:
         self._after_sweep()
         return swept
 
-    def _one_scheme(self, position: int) -> bool:
-        """Re-fit the next scheme of a sweep; whether it was the last."""
+    def _refit_scheme(self, position: int) -> bool:
+        """Re-fit the next scheme of a sweep; whether it was the last one."""
         order, extra = self._schedule()
         scheme = int(order[position])
         before = self.usage.row(scheme)
@@ -135,7 +137,7 @@ class Chain:
         return position + 1 == len(order)
 
     def _schedule(self) -> tuple[Int64s, Int64s]:
-        """The order of the schemes in this sweep, and the port sets that it draws."""
+        """The random order of the schemes in this sweep, and its random port sets."""
         sweep = self.place.sweep
         if self._order is None or self._order[0] != sweep:
             random = self._random(sweep)
@@ -151,7 +153,7 @@ class Chain:
         volume = self._volume_price
         if self.place.stage == NARROW:
             volume *= _NARROWING[self.place.narrowed % len(_NARROWING)]
-        dear = self.place.stage == OPEN and self.place.sweep > 0  # at first, any kind is as good as another
+        dear = self.place.stage == OPEN and self.place.sweep > 0  # in the first sweep, kinds are free
         return Prices(self._kind_price if dear else 0.0, volume)
 
     def _lists(self, extra: Int64s) -> Lists:
@@ -186,7 +188,7 @@ class Chain:
         self.place = replace(self.place, stage=stage, position=None, changed=0)
 
     def _leave_out(self) -> None:
-        """Do without one more kind, or find out what doing without one would cost."""
+        """Remove one more kind, or find out what removing one costs."""
         kinds = self.usage.kinds()
         limit = _TOO_MUCH if self.place.stage == LAST else _ENOUGH
         smallest = min(point.error for point in self.front) + _SMALL
@@ -208,7 +210,7 @@ class Chain:
         self.losses[mask] = self._trials[mask][0]
 
     def _settle(self, usage: Usage) -> None:
-        """Go on with fewer kinds, at times by a sweep."""
+        """Continue with fewer kinds; at times a sweep follows."""
         self.usage = usage
         self._trials.clear()
         kinds = usage.kinds()
@@ -218,18 +220,18 @@ class Chain:
             self.place = replace(self.place, position=0)
 
     def _without(self, mask: int) -> tuple[float, Usage]:
-        """What doing without a kind costs, and the mapping then: its users are re-fitted one by one."""
+        """(cost, mapping) of removing a kind: its users are re-fitted one by one."""
         usage = self.usage.copy()
         kinds = usage.kinds()
         del kinds[mask]
-        rest = np.array(list(kinds), dtype=np.int64)
-        lists = Lists(rest, most_used(kinds), rest)
+        remaining = np.array(list(kinds), dtype=np.int64)
+        lists = Lists(remaining, most_used(kinds), remaining)
         prices = Prices(0.0, self._volume_price)
         loss = sum(self._arrays.refit(usage, user, lists, prices, keep=False) for user in usage.users(mask))
         return loss, usage
 
     def _end_of_descent(self) -> None:
-        """Another round from the best mapping so far, or the last descent from it, or the end of that."""
+        """Start another round or the last descent from the best mapping so far, or end the last descent."""
         place, best = self.place, cheapest(self.front)
         if place.stage == LAST:
             self.place = replace(place, stage=NARROW, levels=_levels(self.front))
@@ -252,7 +254,7 @@ class Chain:
             self.place = replace(self.place, stage=OPEN, opened=0, position=0, changed=0)
 
     def _narrow(self) -> None:
-        """Begin the next sweep of NARROW: for some numbers of kinds, ever dearer volume."""
+        """Begin the next sweep of NARROW: for each level of kinds, with rising prices of volume."""
         place = self.place
         level, step = divmod(place.narrowed, len(_NARROWING))
         if level == len(place.levels):
@@ -265,9 +267,9 @@ class Chain:
 
 
 def lists_of(usage: Usage, sets: PortSets, extra: Int64s, allowed: int = -1) -> Lists:
-    """What a scheme may get where new kinds are welcome; pairs are of those most in use and of `extra`.
+    """The port sets for a scheme that may get new kinds; pairs are of the most used ones and of `extra`.
 
-    `allowed`: the ports that it may use.
+    `allowed`: mask of the ports that it may use; -1 for all.
     """
     kinds = usage.kinds()
     tried = sets.around(np.array(list(kinds), dtype=np.int64), allowed)

@@ -9,19 +9,17 @@ from functools import cached_property
 from inference.core.pmevo.refit.usage import Usage
 
 WORTH = 0.01
-"""Share of the error that one kind of µop less is worth, where one mapping has to be chosen.
+"""Share of the error that one kind of µop less is worth in the choice of a mapping.
 
 Fewer kinds predict unseen mixes better at the same error on those learnt from, as long as there are enough.
 """
 
-_NARROWER = (
-    0.97  # of two mappings with as many kinds, one with more error stays for a volume below this share
-)
+_NARROWER = 0.97  # of mappings with equally many kinds, a less accurate one needs a volume below this share
 
 
 @dataclass(frozen=True, eq=False)
 class RefitPoint:
-    """A mapping that a re-fit came past; `usage` does not change any more.
+    """A mapping of a re-fit; `usage` is a copy that does not change.
 
     `error`: D_avg, a fraction. `volume`: µop volume of all schemes, not of the representatives alone.
     `issue_width`: slots per cycle, None where the slots in `usage` do not count.
@@ -34,7 +32,7 @@ class RefitPoint:
 
     @cached_property
     def kinds(self) -> int:
-        """How many different port sets it uses."""
+        """Number of different port sets."""
         return len(self.usage.kinds())
 
     @property
@@ -43,12 +41,12 @@ class RefitPoint:
 
     @property
     def cost(self) -> float:
-        """What a choice minimises: the error, with `WORTH` on every kind."""
+        """What the choice of a mapping minimises: the error, raised by `WORTH` for every kind."""
         return self.error * (1 + WORTH * self.kinds)
 
 
 def with_point(front: Sequence[RefitPoint], point: RefitPoint) -> tuple[RefitPoint, ...]:
-    """The front with one more point, unless it has one as good in everything; without what that beats."""
+    """The front with one more point, unless one dominates it; without the points that it dominates."""
     if any(_no_worse(other, point) for other in front):
         return tuple(front)
     return (*(other for other in front if not _no_worse(point, other)), point)
@@ -59,26 +57,26 @@ def _no_worse(first: RefitPoint, second: RefitPoint) -> bool:
 
 
 def thinned(points: Iterable[RefitPoint]) -> tuple[RefitPoint, ...]:
-    """The front of all points, most accurate first, without what hardly differs from its neighbour."""
+    """The front of all points, most accurate first, without points that hardly differ from another."""
     front: tuple[RefitPoint, ...] = ()
     for point in sorted(points, key=lambda point: point.objectives):
         front = with_point(front, point)
-    kept: dict[int, int] = {}
+    volume_by_kinds: dict[int, int] = {}
     result = []
     for point in sorted(front, key=lambda point: point.objectives):
-        if point.kinds in kept and point.volume > _NARROWER * kept[point.kinds]:
+        if point.kinds in volume_by_kinds and point.volume > _NARROWER * volume_by_kinds[point.kinds]:
             continue
-        kept[point.kinds] = point.volume
+        volume_by_kinds[point.kinds] = point.volume
         result.append(point)
     return tuple(result)
 
 
 def with_true(front: Sequence[RefitPoint], true: RefitPoint) -> tuple[RefitPoint, ...]:
-    """The front with a point that stays on it whatever others have, without what that beats."""
-    rest = (point for point in front if not _no_worse(true, point))
-    return tuple(sorted((*rest, true), key=lambda point: point.objectives))
+    """The front with a point that stays on it even if dominated, without the points that it dominates."""
+    unbeaten = (point for point in front if not _no_worse(true, point))
+    return tuple(sorted((*unbeaten, true), key=lambda point: point.objectives))
 
 
 def cheapest(front: Iterable[RefitPoint]) -> RefitPoint:
-    """The point that a result is made of."""
+    """The point with the lowest cost, which becomes the result."""
     return min(front, key=lambda point: (point.cost, point.objectives))

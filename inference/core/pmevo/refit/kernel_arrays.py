@@ -1,4 +1,4 @@
-"""The arrays that the compiled loops of a re-fit work in, by name. Numba is not loaded."""
+"""Named tuples of the arrays that the compiled loops of a re-fit work on. Numba is not loaded."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Used(NamedTuple):
 
 
 class RefitSurroundings(NamedTuple):
-    """What the experiments of one scheme hold beside it: unions of port sets with the µops inside each.
+    """The other schemes in the experiments of one scheme: unions of port sets, with the µops inside each.
 
-    `ends[i]`: where the unions of the i-th experiment end; the empty union comes first. `alone`: cycles
-    without the scheme; `beside`: issue slots without it; `repeats`, `measured`: of the scheme, of the
-    experiment. The rest is scratch; `best_slots` has one number, the slots that go with `best`.
+    `ends[i]`: end of the unions of the i-th experiment; the empty union comes first. `alone`: cycles without
+    the scheme; `beside`: issue slots without it; `repeats`: of the scheme; `measured`: cycles of the
+    experiment. The other arrays are scratch; `best_slots` has one number, the slots that belong to `best`.
     """
 
     unions: Integers
@@ -69,5 +69,5 @@ class RefitSurroundings(NamedTuple):
     best: Integers
     best_counts: Floats
     best_slots: Integers
-    held: Integers
-    held_counts: Floats
+    start_masks: Integers
+    start_counts: Floats

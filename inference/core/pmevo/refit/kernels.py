@@ -1,4 +1,4 @@
-"""The compiled search of a re-fit: every plausible set of µops of one scheme, everything else fixed.
+"""The compiled search of a re-fit: every plausible set of µops of one scheme, with all others fixed.
 
 Importing this module loads numba. Where issue slots count, a candidate is a set of µops with a number of
 slots.
@@ -15,10 +15,10 @@ from inference.core.pmevo.refit.kernel_arrays import Number, RefitRows, RefitSur
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.tables import Integers
 
-_MOST_ROUNDS = 3  # of improving the best candidate by neighbours
-_MOST_PAIRED = 6  # executions of a µop in pairs, beside those that fill the scheme's own time
-_NEARBY_SLOTS = 3  # by which a number of slots changes at once
-_SLACK = 1.1  # a scheme may take this much longer than measured, in whole µops besides
+_MOST_ROUNDS = 3  # rounds of improving the best candidate by neighbours
+_MOST_PAIRED = 6  # counts tried for each µop of a pair, besides the two that fill the scheme's time
+_NEARBY_SLOTS = 3  # largest change of a number of slots in one step
+_SLACK = 1.1  # factor on a scheme's measured time that its µops may fill, rounded up by a µop
 
 
 @compiled_in_place
@@ -36,12 +36,17 @@ def refit(
     prices: Prices,
     keep: bool,
 ) -> tuple[float, float]:
-    """Give a scheme the best µops that are found; (objective before, objective after).
+    """Give a scheme the best µops found; returns (objective before, objective after).
 
-    `n` and `around` as `gather` left them. `time`: cycles of the scheme alone. Tried are one µop kind out of
-    `alone`, two out of `pool`, and then what becomes of the best by dropping one kind, by putting one of
-    `moves` in its place, by adding one, or by more or fewer slots, as long as that helps. `keep`: the µops
-    that it has are a candidate too. The row stays as it is where nothing was found.
+    Candidates are one µop kind out of `alone`, two out of `pool`, and then changes to the best, as long as
+    one lowers the objective: dropping a kind, replacing it by one of `moves`, adding one, or more or fewer
+    slots. The row is unchanged where no candidate was found.
+
+    Args:
+        around: Surroundings of the scheme from `gather`.
+        n: Number of its experiments, from `gather`.
+        time: Cycles of the scheme alone.
+        keep: Whether its present µops are a candidate, too.
     """
     slots = rows.slots[scheme]
     for k in range(rows.sizes[scheme]):
@@ -54,8 +59,8 @@ def refit(
         best, n_best = before, rows.sizes[scheme]
         for k in range(n_best):
             around.best[k], around.best_counts[k] = around.tried[k], around.tried_counts[k]
-    best, n_best = _one_kind(around, n, slots, time, alone, used, objective, prices, best, n_best)
-    best, n_best = _two_kinds(around, n, slots, time, pool, used, objective, prices, best, n_best)
+    best, n_best = _single_kind(around, n, slots, time, alone, used, objective, prices, best, n_best)
+    best, n_best = _kind_pairs(around, n, slots, time, pool, used, objective, prices, best, n_best)
     if objective.per_slot > 0:
         best, n_best = _other_slots(around, n, time, used, objective, prices, best, n_best)
     for nearby in range(_MOST_ROUNDS):
@@ -81,7 +86,7 @@ def refit(
 
 
 @compiled_in_place
-def _one_kind(
+def _single_kind(
     around: RefitSurroundings,
     n: int,
     slots: Number,
@@ -103,7 +108,7 @@ def _one_kind(
 
 
 @compiled_in_place
-def _two_kinds(
+def _kind_pairs(
     around: RefitSurroundings,
     n: int,
     slots: Number,
@@ -133,7 +138,7 @@ def _two_kinds(
 
 @compiled_in_place
 def _most(time: Number, mask: Number) -> Number:
-    """How many µops a scheme of this time can have on these ports, with some slack."""
+    """Largest number of µops on these ports for a scheme of this time, with some slack."""
     return np.int64(time * size_of(mask) * _SLACK) + 1
 
 
@@ -180,45 +185,45 @@ def _neighbours(  # noqa: PLR0912 one loop nest, which compiled code does not sp
     n_best: Number,
     nearby: bool,
 ) -> tuple[Number, Number]:
-    """Improve the best by one kind; with `nearby`, a kind in another's place differs in one port only.
+    """Improve the best by one kind; with `nearby`, a kind is replaced only by one that differs in one port.
 
-    Where slots count, a kind that is dropped may leave its number of slots behind, and one that is added may
-    take some away: wide µops are what slots look like to a search that knows none.
+    Where slots count, a dropped kind may leave slots behind, and an added one may take some: a search without
+    slots explains them by wide µops.
     """
-    start, counts, n_start = around.held, around.held_counts, max(0, n_best)
+    start, counts, n_start = around.start_masks, around.start_counts, max(0, n_best)
     slots = around.best_slots[0]
     for k in range(n_start):
         start[k], counts[k] = around.best[k], around.best_counts[k]
     for left_out in range(n_start + 1):
-        kept = 0
+        size = 0
         for k in range(n_start):
             if k != left_out:
-                around.tried[kept], around.tried_counts[kept] = start[k], counts[k]
-                kept += 1
+                around.tried[size], around.tried_counts[size] = start[k], counts[k]
+                size += 1
         adding = left_out == n_start
-        if kept == len(around.tried):
+        if size == len(around.tried):
             continue
         if not adding and objective.per_slot > 0:
             for more in range(min(int(counts[left_out]), _NEARBY_SLOTS) + 1):
-                best, n_best = consider(around, n, kept, slots + more, used, objective, prices, best, n_best)
-        elif kept and not adding:
-            best, n_best = consider(around, n, kept, slots, used, objective, prices, best, n_best)
+                best, n_best = consider(around, n, size, slots + more, used, objective, prices, best, n_best)
+        elif size and not adding:
+            best, n_best = consider(around, n, size, slots, used, objective, prices, best, n_best)
         for mask in moves:
             if nearby and not adding and size_of(mask ^ start[left_out]) > 1:
                 continue
             repeated = False
-            for k in range(kept):
+            for k in range(size):
                 repeated |= around.tried[k] == mask
             if repeated:
                 continue
             centre = np.int64(2) if adding else np.int64(counts[left_out])
-            around.tried[kept] = mask
+            around.tried[size] = mask
             most = np.int64(min(_most(time, mask), centre + 1))
             for count in range(max(1, int(centre) - 1), int(most) + 1):
-                around.tried_counts[kept] = count
-                best, n_best = consider(around, n, kept + 1, slots, used, objective, prices, best, n_best)
+                around.tried_counts[size] = count
+                best, n_best = consider(around, n, size + 1, slots, used, objective, prices, best, n_best)
                 if adding and objective.per_slot > 0 and slots > count:
                     best, n_best = consider(
-                        around, n, kept + 1, slots - count, used, objective, prices, best, n_best
+                        around, n, size + 1, slots - count, used, objective, prices, best, n_best
                     )
     return best, n_best

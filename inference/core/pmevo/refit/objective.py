@@ -1,24 +1,24 @@
-"""What a re-fit minimises: how far predictions are off, and what µops and slots cost beside that."""
+"""The objective of a re-fit: losses of predictions, and prices of µops and slots."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from inference.core.metrics import RELATIVE, Loss
+from inference.core.metrics import RELATIVE_LOSS, Loss
 
 
 class Objective(NamedTuple):
-    """What each prediction counts, and the cycles per issue slot, 0 where none count."""
+    """The loss of a prediction, and cycles per issue slot, 0 where slots do not count."""
 
     loss: Loss
     per_slot: float
 
 
-MEAN = Objective(RELATIVE, per_slot=0.0)
+MEAN = Objective(RELATIVE_LOSS, per_slot=0.0)
 
 
 class Prices(NamedTuple):
-    """What µops cost beside the errors, all in units of the objective's sum.
+    """Prices of µops and slots, in units of the objective's sum of losses.
 
     `kind`: for each kind of µop that no other scheme uses. `volume`: for each µop and port that it can use.
     `uop` and `slot`: for each of these, whatever it can use. `rare`: for each kind that others use, times the

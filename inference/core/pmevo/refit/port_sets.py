@@ -1,4 +1,4 @@
-"""The port sets that a search tries for every scheme: all of them, or where they are many, the nearest."""
+"""The port sets that a search tries for every scheme: all, or where these are many, the nearest."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST_ANSWERS = 64
 class PortSets:
     """Sets of up to `widest` of `n_ports` ports.
 
-    `listed`: ascending; without the widest where they are too many to try all. Then `is_partial`, and the
-    `neighbours` of the sets in use are worth a try beside them.
+    `listed`: ascending; without the widest where all are too many to try. Then `is_partial` is set, and the
+    `neighbours` of the sets in use are tried, too.
     """
 
     n_ports: int
@@ -28,11 +28,10 @@ class PortSets:
     listed: Int64s
     is_partial: bool
     _answers: dict[tuple[int, ...], Int64s] = field(default_factory=dict, repr=False, compare=False)
-    """By what they were for: the kinds in use hardly change from one scheme of a sweep to the next."""
+    """Cache by arguments: the kinds in use hardly change from one scheme of a sweep to the next."""
 
     @classmethod
     def of(cls, n_ports: int, widest: int) -> PortSets:
-        """Those of so many ports."""
         masks: list[int] = []
         most = min(n_ports, widest)
         for width in range(1, most + 1):
@@ -53,10 +52,10 @@ class PortSets:
         return np.unique(near[(widths >= 1) & (widths <= self.widest)])
 
     def around(self, used: Int64s, allowed: int = -1) -> Int64s:
-        """What is tried beside `used`, and these, ascending; of `allowed` ports alone.
+        """The sets in use and those to try in addition, of `allowed` ports, ascending.
 
-        Of many sets that differ in the names of ports alone, the first: ports of the same sets in use are one
-        as good as the other.
+        Ports that are in the same used sets are interchangeable: of sets that differ only in these, the first
+        is tried.
         """
         masks = (*used.tolist(), allowed)
         if masks not in self._answers:
@@ -75,7 +74,7 @@ class PortSets:
         return within
 
     def _interchangeable(self, masks: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Each port that is in the same masks as one before it, with the last of these."""
+        """Pairs of ports that are in the same masks: each port with the last one before it."""
         last: dict[tuple[int, ...], int] = {}
         for port in range(self.n_ports):
             membership = tuple(mask >> port & 1 for mask in masks)

@@ -1,14 +1,14 @@
-"""What is preferred where measurements hardly tell, once a search has ended.
+"""Preferences that are applied after a search, where measurements hardly decide.
 
-Mixes tell the port of a load from its neighbour by a few experiments, and no search weighs these against what
-all other schemes say. So two things may be changed afterwards, as long as each costs no more than a few
-experiments do: a memory form takes the µops of its register form with those that most others have beside
-theirs, and a scheme for one part of the core, integer, vector or memory, has no µops on ports that those for
-another part use nearly alone.
+Only a few experiments distinguish the port of a load from another port, and a search does not weigh these
+against similar schemes. So two changes are made afterwards, if each costs no more than a few experiments do:
+a memory form gets the µops of its register form with those that most memory forms have in addition, and a
+scheme for one part of the core (integer, vector or memory) loses µops on ports that another part uses nearly
+alone.
 
-A third follows from how cores work: a scheduler assigns µops to ports before it knows what else will come.
-Beside a µop with one port only, those that could go elsewhere take that port too often, and what this costs
-looks like a second µop. Where spreading µops evenly would take as long, it is not believed.
+A third change follows from schedulers, which assign µops to ports before they know what comes next. Beside a
+µop with a single port, µops that could use others take that port too often, and this delay looks like a
+second µop. It is removed where spreading µops evenly over their ports would take as long.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 COST = 0.05
 """Share of a scheme's experiments by which the objective may grow."""
 
-_FOREIGN = 0.2  # of what uses a port: a domain with no larger share is no part of the core that it is for
-_TRIED = 3  # commonest accesses
+_FOREIGN = 0.2  # share of a port's schemes up to which the port does not belong to their domain
+_TRIED = 3  # commonest µops per access that are tried
 _SWEEPS = 2
 
 
 class FormPair(NamedTuple):
-    """Scheme `memory` is scheme `register` with memory in place of a register, accessed as `access` says."""
+    """Scheme `memory` is scheme `register` with memory in place of a register; `access`: r, w or rw."""
 
     memory: int
     register: int
@@ -40,9 +40,13 @@ class FormPair(NamedTuple):
 def prefer_forms(
     usage: Usage, forms: Sequence[FormPair], value: Callable[[Usage], float], most: float
 ) -> Usage:
-    """The mapping with regular memory forms; `most`: what one may cost.
+    """The mapping with regular memory forms.
 
-    `value`: the objective of a mapping, smaller being better.
+    Args:
+        usage: The mapping, which stays unchanged.
+        forms: Pairs of its schemes.
+        value: The objective of a mapping; smaller is better.
+        most: By how much one form may raise the objective.
     """
     usage = usage.copy()
     current = value(usage)
@@ -50,12 +54,12 @@ def prefer_forms(
         accesses = _commonest(usage, forms)
         for form in forms:
             for uops in accesses.get(form.access, ()):
-                wanted = _sum(usage.row(form.register), uops)
-                if wanted == usage.row(form.memory):
+                regular = _sum(usage.row(form.register), uops)
+                if regular == usage.row(form.memory):
                     break
-                found = _with(usage, form.memory, wanted, value) if len(wanted) <= MOST_KINDS else None
-                if found is not None and found[0] <= current + most:
-                    current, usage = found
+                trial = _with(usage, form.memory, regular, value) if len(regular) <= MOST_KINDS else None
+                if trial is not None and trial[0] <= current + most:
+                    current, usage = trial
                     break
     return usage
 
@@ -63,11 +67,16 @@ def prefer_forms(
 def prefer_own_ports(
     usage: Usage, domains: Sequence[str | None], value: Callable[[Usage], float], most: float
 ) -> Usage:
-    """The mapping without µops on ports of another part of the core, as far as one costs no more than `most`.
+    """The mapping without µops on ports of another part of the core.
 
-    A µop there goes, or becomes whatever most schemes of its own part consist of, where that explains more.
-    `domains`: that of each scheme, None where it is of several, as those are that compute with memory. What a
-    port is for, the schemes that use it say.
+    Such a µop is removed, or replaced by what most schemes of its part consist of, where that explains more.
+    The part of a port follows from the schemes that use it.
+
+    Args:
+        usage: The mapping, which stays unchanged.
+        domains: Of each scheme; None for several parts, as with memory operands.
+        value: The objective of a mapping; smaller is better.
+        most: By how much one change may raise the objective.
     """
     usage = usage.copy()
     current = value(usage)
@@ -88,16 +97,16 @@ def prefer_own_ports(
 
 
 def prefer_fewer(usage: Usage, domains: Sequence[str | None], value: Callable[[Usage], float]) -> Usage:
-    """The mapping without µops that `value`, which forgives waste, is no worse without.
+    """The mapping without single µops whose removal does not raise `value`, which forgives waste.
 
-    Only of schemes for one part of the core, which nothing but their µops there keeps busy.
+    Only schemes for one part of the core are changed.
     """
     usage = usage.copy()
     current = value(usage)
     for scheme, domain in enumerate(domains):
         for uop in usage.row(scheme) if domain else ():
             left = _without(usage.row(scheme), uop)
-            if left and uop[1] == 1:  # several alike tell how long a unit is busy, a divider for example
+            if left and uop[1] == 1:  # several equal µops stand for the time of a unit such as a divider
                 cost, changed = _with(usage, scheme, left, value)
                 if cost <= current:
                     current, usage = cost, changed
@@ -105,7 +114,7 @@ def prefer_fewer(usage: Usage, domains: Sequence[str | None], value: Callable[[U
 
 
 def _foreign(usage: Usage, domains: Sequence[str | None]) -> Callable[[int, str], bool]:
-    """Whether a µop is on ports that a domain has hardly a share of, while others use them."""
+    """A predicate: whether all ports of a µop belong to domains other than its scheme's."""
     shares = _shares(usage, domains)
     return lambda mask, domain: all(
         shares[port, None] > 0 and shares[port, domain] <= _FOREIGN * shares[port, None]
@@ -126,9 +135,9 @@ def _own(
 
 
 def _shares(usage: Usage, domains: Sequence[str | None]) -> Mapping[tuple[int, str | None], float]:
-    """How many schemes of each domain use a port, {(port, domain): …}, and with None for it, of all domains.
+    """{(port, domain): number of schemes}, with None as the domain for all of them.
 
-    Schemes with one kind of µop tell; on several ports, each of these has its part.
+    Schemes with one kind of µop count; n ports get 1/n each.
     """
     shares: dict[tuple[int, str | None], float] = defaultdict(float)
     for scheme, domain in enumerate(domains):
@@ -141,28 +150,29 @@ def _shares(usage: Usage, domains: Sequence[str | None]) -> Mapping[tuple[int, s
 
 
 def _with(usage: Usage, scheme: int, uops: Uops, value: Callable[[Usage], float]) -> tuple[float, Usage]:
-    """The mapping with these µops for a scheme, and the number of slots that suits them."""
+    """(objective, mapping) with these µops for a scheme, and the best number of slots within one of the
+    old."""
     tried = []
     for slots in sorted({max(1, int(usage.slots[scheme]) + more) for more in (-1, 0, 1)}):
         changed = usage.copy()
-        changed.put(scheme, uops)
+        changed.set_row(scheme, uops)
         changed.slots[scheme] = slots
         tried.append((value(changed), slots, changed))
-    least, _, best = min(tried, key=lambda each: each[:2])
+    least, _, best = min(tried, key=itemgetter(0, 1))
     return least, best
 
 
 def _commonest(usage: Usage, forms: Sequence[FormPair]) -> Mapping[str, list[Uops]]:
-    """{access: what most memory forms have beside the µops of their register forms}.
+    """{access: µops that memory forms have in addition to their register forms, the commonest first}.
 
-    What reads and writes memory has the µops of a load too: those that contain them come first.
+    Forms that read and write memory also have the µops of a load: µops that contain these come first.
     """
     counted: dict[str, Counter[Uops]] = {}
     for form in forms:
         own, beside = dict(usage.row(form.register)), dict(usage.row(form.memory))
         if all(beside.get(mask, 0) >= count for mask, count in own.items()):
-            rest = {mask: count - own.get(mask, 0) for mask, count in beside.items()}
-            uops = tuple(sorted((mask, count) for mask, count in rest.items() if count))
+            extra = {mask: count - own.get(mask, 0) for mask, count in beside.items()}
+            uops = tuple(sorted((mask, count) for mask, count in extra.items() if count))
             if uops:
                 counted.setdefault(form.access, Counter())[uops] += 1
     loads = [uops for uops, _ in counted.get("r", Counter()).most_common(1)]
@@ -174,7 +184,7 @@ def _commonest(usage: Usage, forms: Sequence[FormPair]) -> Mapping[str, list[Uop
 
 
 def _without(uops: Uops, uop: tuple[int, int]) -> Uops:
-    return tuple(each for each in uops if each != uop)
+    return tuple(other for other in uops if other != uop)
 
 
 def _sum(first: Uops, second: Uops) -> Uops:

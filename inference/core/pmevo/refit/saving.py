@@ -1,4 +1,4 @@
-"""Chains as JSON facts and arrays, and back: what a checkpoint holds of a re-fit."""
+"""The part of a checkpoint that belongs to a re-fit: chains as JSON and arrays, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BOUNDED = "bounded_"
 
 @dataclass(frozen=True)
 class ChainState:
-    """All that a chain needs to go on: its mapping, where it is, and what it has found."""
+    """The state from which a chain can be resumed: its mapping, its place, its losses and its front."""
 
     usage: Usage
     place: ChainPlace
@@ -32,11 +32,11 @@ class ChainState:
 
     @classmethod
     def of(cls, chain: Chain) -> ChainState:
-        """The chain as it stands between two pieces of work."""
+        """A copy of the chain's state between two steps."""
         return cls(chain.usage.copy(), chain.place, dict(chain.losses), chain.front)
 
     def restore(self, chain: Chain) -> None:
-        """Let a chain go on from here."""
+        """Set a chain to this state."""
         chain.usage, chain.place = self.usage.copy(), self.place
         chain.losses, chain.front = dict(self.losses), self.front
 
@@ -62,23 +62,23 @@ def packed_chains(
 def unpacked_chains(
     facts: Sequence[Json], arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int
 ) -> tuple[ChainState, ...]:
-    """The chains that `packed_chains` made these of."""
+    """The chains in JSON and arrays from `packed_chains`."""
     own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
     population = unpacked(own, facts[0]["n_schemes"], n_ports)
     usages = iter([Usage.of(population, k) for k in range(population.n_mappings)])
     return tuple(
         ChainState(
             usage=next(usages),
-            place=_place(one["place"]),
-            losses={int(mask): float(loss) for mask, loss in one["losses"]},
-            front=tuple(RefitPoint(error, volume, next(usages)) for error, volume in one["front"]),
+            place=_place(chain["place"]),
+            losses={int(mask): float(loss) for mask, loss in chain["losses"]},
+            front=tuple(RefitPoint(error, volume, next(usages)) for error, volume in chain["front"]),
         )
-        for one in facts
+        for chain in facts
     )
 
 
 def packed_bounded(state: BoundedState, n_ports: int) -> tuple[Json, dict[str, npt.NDArray[np.generic]]]:
-    """The search for fewest µops and slots, in the same way."""
+    """The state of the bounded search as JSON and arrays."""
     facts: Json = {
         "issue_width": state.issue_width,
         "done": state.done,
@@ -95,7 +95,7 @@ def packed_bounded(state: BoundedState, n_ports: int) -> tuple[Json, dict[str, n
 def unpacked_bounded(
     facts: Json, arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int
 ) -> BoundedState:
-    """The state that `packed_bounded` made these of."""
+    """The state in JSON and arrays from `packed_bounded`."""
     usage = None
     if facts["n_schemes"]:
         own = {

@@ -1,8 +1,8 @@
-"""Mappings beside the one of a search, under which schedulers are looked for.
+"""Variants of a mapping under which schedulers are inferred.
 
-A second µop may stand for what a scheduler wastes, and operations of one µop alone show schedulers. So second
-µops are doubted before one is looked for. A search by times without waste may find them again: then they stay
-only where simulated times are nearer to measured ones with them. Units that share some ports may share none
+A second µop may stand for a scheduler's waste, which operations of one µop reveal. So second µops are removed
+before a scheduler is inferred. A search with times without waste may add them again: they are kept only where
+they lower the simulation's error. Units that share some ports may in fact share none
 (`inference.core.waste`).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.waste import disjoint_units
@@ -29,7 +30,7 @@ def doubted(usage: Usage, domains: Sequence[str | None]) -> list[int]:
 def without_second_uops(
     usage: Usage, domains: Sequence[str | None], value: Callable[[Usage], float], *, keep: bool
 ) -> Usage:
-    """The mapping with the best single µop, of a kind in use, for the doubted schemes.
+    """The mapping with a single µop, the best of the kinds in use, for schemes with two.
 
     Args:
         usage: Of schemes with `domains`, None for those of several or none.
@@ -43,15 +44,15 @@ def without_second_uops(
         tried = [(value(usage), 0, usage)] if keep else []
         for mask in sorted(kinds[domains[scheme]]):
             changed = usage.copy()
-            changed.put(scheme, [(mask, 1)])
+            changed.set_row(scheme, [(mask, 1)])
             changed.slots[scheme] = 1
             tried.append((value(changed), mask, changed))
-        _, _, usage = min(tried, key=lambda each: each[:2])
+        _, _, usage = min(tried, key=itemgetter(0, 1))
     return usage
 
 
 def with_disjoint_units(usage: Usage) -> Iterator[Usage]:
-    """Mappings in which two units that share some ports share none; those stay of which most schemes are."""
+    """Mappings with two overlapping units on disjoint ports; the unit with more schemes keeps its ports."""
     ranked = sorted(usage.kinds(), key=lambda mask: (-len(usage.users(mask)), mask))
     for moved, instead in disjoint_units(ranked):
         yield _exchanged(usage, moved, instead)
@@ -62,5 +63,5 @@ def _exchanged(usage: Usage, mask: int, instead: int) -> Usage:
     for scheme in usage.users(mask):
         row = dict(usage.row(scheme))
         row[instead] = row.get(instead, 0) + row.pop(mask)
-        changed.put(scheme, sorted(row.items()))
+        changed.set_row(scheme, sorted(row.items()))
     return changed

@@ -1,4 +1,4 @@
-"""All chains of a re-fit side by side, with the events and the pulse of the search that they belong to."""
+"""All chains of a re-fit in parallel, with events and pulse of their search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from inference.core.events import Log, Progress
 from inference.core.pmevo.events import FrontImproved, Sweep
 from inference.core.pmevo.fitness import FitnessGate
-from inference.core.pmevo.heartbeat import TELL_EVERY
+from inference.core.pmevo.heartbeat import EMIT_INTERVAL
 from inference.core.pmevo.refit.chain import Chain, Swept
 from inference.core.pmevo.refit.front import RefitPoint, cheapest, thinned
 from inference.core.pmevo.refit.saving import ChainState
@@ -23,17 +23,17 @@ from inference.core.tables import Floats, Int64s
 
 PHASE = "refit"
 _NEWS = "refit pieces"
-_BEAT = 0.05  # seconds between two looks at what the chains have done
+_BEAT = 0.05  # seconds to wait for results of the chains
 
 Stream = Callable[..., np.random.Generator]
 
 
 class Refit:
-    """Chains from `starts`, or as `saved` has them, on threads of their own; the answer depends on neither.
+    """Chains on threads of their own, from `starts` or from `saved` states.
 
-    `times`: cycles float64[n_schemes] of every scheme alone. `members`: how many schemes each stands for.
-    `stream("chain", chain, sweep)` is a random
-    stream of the search.
+    The result does not depend on threads. `times`: cycles of every scheme alone, float64[n_schemes];
+    `members`: number of schemes that each stands for. `stream("chain", chain, sweep)`: a random stream of the
+    search.
     """
 
     def __init__(
@@ -67,19 +67,19 @@ class Refit:
         self._pieces = 0
 
     def states(self) -> tuple[ChainState, ...]:
-        """All chains as far as they have been heard of: a checkpoint holds nothing that was not told."""
+        """The states that were reported: a checkpoint holds nothing whose events are still to come."""
         return tuple(self._states)
 
     @property
     def front(self) -> tuple[RefitPoint, ...]:
-        """What all chains have found, most accurate first."""
+        """The Pareto front of all chains, most accurate first."""
         return thinned(point for state in self.states() for point in state.front)
 
     def run(self, listen: Callable[[RefitPoint | None], None]) -> tuple[RefitPoint, ...]:
-        """To the end of all chains; the front. `listen` hears the best mapping several times a second.
+        """Run all chains to their ends; returns the front.
 
-        What the reporter's pulse raises ends it, with the chains between two pieces of work; so does the wish
-        for the best that there is.
+        `listen` gets the best mapping several times a second, None before the first. An exception of the
+        reporter's pulse ends the chains between two steps; so does the request to finish early.
         """
         try:
             with self._working() as workers:
@@ -88,7 +88,7 @@ class Refit:
                     self._pace.pulse()
                     if self._pace.finishing and self.front:
                         break
-        finally:  # of the pieces that were under way
+        finally:  # results of the last steps
             self._hear(listen, now=True)
         return self.front
 
@@ -102,14 +102,14 @@ class Refit:
                 self._stop.set()
 
     def _work(self, index: int) -> None:
-        """Go on with a chain until it is done, or all shall stop."""
+        """Advance a chain until it ends, or all shall stop."""
         chain = self._chains[index]
         while not (chain.done or self._stop.is_set()):
             swept = chain.advance()
             self._news.put((index, ChainState.of(chain), swept))
 
     def _hear(self, listen: Callable[[RefitPoint | None], None], *, now: bool = False) -> None:
-        """Wait a moment, and pass on what the chains have done meanwhile."""
+        """Wait up to `_BEAT` for results of the chains, unless `now`, and report them."""
         wait = 0.0 if now else _BEAT
         while True:
             try:
@@ -125,7 +125,7 @@ class Refit:
         if front and (self._pace.due(PHASE) or now):
             self._pace.emit(FrontImproved.of(point.objectives for point in front))
             self._pace.emit(self._progress())
-        if front and self._pace.due(_NEWS, TELL_EVERY):
+        if front and self._pace.due(_NEWS, EMIT_INTERVAL):
             best = cheapest(front)
             text = f"{self._pieces:,} pieces of work; {best.error:.2%} off with {best.kinds} kinds of µops"
             self._pace.emit(Log("info", text))
@@ -136,7 +136,7 @@ class Refit:
         self._pace.emit(Sweep(start, swept.sweep, swept.changed, point.error, point.volume, point.kinds))
 
     def _progress(self) -> Progress:
-        """In rounds: most chains end before the last one that they may go."""
+        """Progress in rounds; most chains end before their last round."""
         done = sum(state.place.round for state in self.states())
         most = len(self._chains) * self._judge.settings.rounds
         rate = (done - self._before) / max(self._pace.clock() - self._began, 1e-9)

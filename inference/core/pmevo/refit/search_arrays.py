@@ -17,28 +17,28 @@ from inference.core.throughput import natural_width
 
 _LEAST_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
 _FIRST_ROOM = 1 << 14  # unions; grows where that is too few
-_WITHOUT_UOPS = 3  # spreads by which a scheme without µops may be slower alone than its slot
+_WITHOUT_UOPS = 3  # spreads by which a scheme without µops may take longer alone than its slot
 _LARGEST_JOINT = 1 << MOST_KINDS
 
 
 @dataclass(frozen=True)
 class Lists:
-    """The port sets that a re-fit may use: one kind alone, two together, and in moves to neighbours."""
+    """The port sets that a re-fit tries: for one kind alone, for two together, and in changes to the best."""
 
     alone: Int64s
     pool: Int64s
     moves: Int64s
 
     def within(self, ports: int) -> Lists:
-        """Those of no other ports than these."""
+        """The port sets that have no other ports than these."""
         return Lists(*(masks[(masks & ~ports) == 0] for masks in (self.alone, self.pool, self.moves)))
 
 
 class SearchArrays:
-    """The experiments, and the room that re-fitting one scheme at a time needs. One thread works on them.
+    """The experiments, and scratch arrays for re-fitting one scheme at a time, for one thread.
 
-    `times`: cycles float64[n_schemes] of every scheme alone, as measured. `members`: int64[n_schemes], how
-    many schemes each stands for. Creating one loads numba.
+    `times`: measured cycles of every scheme alone, float64[n_schemes]. `members`: number of schemes that each
+    stands for, int64[n_schemes]. Creating one loads numba.
     """
 
     def __init__(self, evaluator: Evaluator, measured: Floats, times: Floats, members: Int64s) -> None:
@@ -69,7 +69,7 @@ class SearchArrays:
         self._around = self._surroundings(_FIRST_ROOM)
 
     def among(self, schemes: Int64s) -> SearchArrays:
-        """The experiments that consist of some schemes alone; these are numbered anew, in the order given."""
+        """The experiments that consist of these schemes only, which are renumbered in the given order."""
         table = self._evaluator.table
         alone = np.isin(table.scheme, schemes)
         inside = np.flatnonzero(np.logical_and.reduceat(alone, table.offsets[:-1]))
@@ -82,7 +82,7 @@ class SearchArrays:
         )
 
     def point(self, usage: Usage, issue_width: float | None = None) -> RefitPoint:
-        """The mapping as it is, with what it comes to; its slots count where there is an issue width."""
+        """A copy of the mapping with its error and volume; slots count where there is an issue width."""
         if issue_width is None:
             population = usage.population(self._evaluator.n_ports)
             error = float(self._evaluator.mean_relative_error(population, self._measured)[0])
@@ -94,10 +94,10 @@ class SearchArrays:
     def value(
         self, usage: Usage, objective: Objective, prices: Prices, *, forgive_waste: bool = False
     ) -> float:
-        """What a mapping as a whole comes to: the losses of all experiments, and all prices.
+        """The objective of a mapping: the losses of all experiments, and all prices.
 
-        With `forgive_waste` an experiment is explained too if it takes longer than the best distribution of
-        its µops over the ports, but no longer than the even one: a scheduler does not know what comes.
+        With `forgive_waste`, a time up to that of an even distribution of µops over their ports has no loss:
+        a scheduler does not know what comes next.
         """
         from inference.core.pmevo.refit.candidates import losses  # loads numba
 
@@ -120,7 +120,7 @@ class SearchArrays:
         )
 
     def _is_slow(self, objective: Objective) -> Bools:
-        """Which schemes take longer alone than the width and R_max say; all, where waste is forgiven."""
+        """bool[n_schemes]: schemes slower alone than issue width and R_max; all, where waste is forgiven."""
         r_max = self._evaluator.r_max
         least = max(objective.per_slot, 1 / r_max if r_max else 0.0)
         noisy = least * (1 + _WITHOUT_UOPS * objective.loss.spread)
@@ -148,9 +148,9 @@ class SearchArrays:
         *,
         keep: bool,
     ) -> float:
-        """Give a scheme the best µops found; what that changed in the objective, as a sum over experiments.
+        """Give a scheme the best µops found; returns the change of the objective, a sum over experiments.
 
-        `keep`: it may stay as it is; otherwise it gets µops out of `lists`, whatever that costs.
+        `keep`: its present µops are a candidate, too; otherwise it gets µops out of `lists` at any cost.
         """
         from inference.core.pmevo.refit.kernels import refit  # loads numba
         from inference.core.pmevo.refit.surroundings import gather  # loads numba
@@ -200,6 +200,6 @@ class SearchArrays:
             best=np.empty(MOST_KINDS, np.int64),
             best_counts=np.empty(MOST_KINDS),
             best_slots=np.empty(1, np.int64),
-            held=np.empty(MOST_KINDS, np.int64),
-            held_counts=np.empty(MOST_KINDS),
+            start_masks=np.empty(MOST_KINDS, np.int64),
+            start_counts=np.empty(MOST_KINDS),
         )

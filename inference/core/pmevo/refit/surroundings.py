@@ -1,7 +1,7 @@
-"""What the experiments of a scheme hold beside it, as compiled code lays it out.
+"""The surroundings of a scheme in its experiments, to which candidates for its µops are added.
 
-Importing this module loads numba. The other schemes of an experiment are the unions of their port sets, each
-with the µops inside it: what a candidate is added to.
+Importing this module loads numba. The other schemes of an experiment are laid out as the unions of their port
+sets, each with the µops inside it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from inference.core.pmevo.refit.kernel_arrays import Number, RefitMixes, RefitRo
 from inference.core.tables import Floats, Integers
 
 MOST_UNIONS = 1024
-"""Unions of one experiment's port sets that are looked at; on nine ports there are at most half as many."""
+"""Unions of one experiment's port sets at most; on nine ports there are at most half as many."""
 
 
 @compiled_in_place
 def gather(mixes: RefitMixes, rows: RefitRows, scheme: int, around: RefitSurroundings) -> Number:
-    """Lay out the surroundings of one scheme; the number of its experiments, or −1 for too little room.
+    """Lay out the surroundings of one scheme; returns the number of its experiments, −1 for too little room.
 
-    Long experiments of many kinds, with more unions than `MOST_UNIONS`, are not among them: they would take
-    longer than all others, and say less.
+    Long experiments of many kinds, with more than `MOST_UNIONS` unions, are skipped: they would take longer
+    than all others, and show less about a scheme.
     """
     at = n = 0
     for i in range(mixes.starts[scheme], mixes.starts[scheme + 1]):
         e = mixes.of_scheme[i]
-        n_kinds = _others(mixes, rows, scheme, e, n, around)
+        n_kinds = _gather_other_kinds(mixes, rows, scheme, e, n, around)
         start = at
         room = min(len(around.unions), start + MOST_UNIONS)
         if start == room:
@@ -52,10 +52,10 @@ def gather(mixes: RefitMixes, rows: RefitRows, scheme: int, around: RefitSurroun
 
 
 @compiled_in_place
-def _others(
+def _gather_other_kinds(
     mixes: RefitMixes, rows: RefitRows, scheme: int, e: int, i: int, around: RefitSurroundings
 ) -> Number:
-    """The kinds of µops of experiment e without one scheme, whose repeats are noted; returns how many."""
+    """Collect the kinds of µops of experiment e without one scheme; returns their number."""
     n = 0
     around.beside[i] = 0
     for t in range(mixes.offsets[e], mixes.offsets[e + 1]):
@@ -91,7 +91,7 @@ def _grow(
         while place < fresh and unions[place] != grown:
             place += 1
         if place < end:
-            continue  # it was there before, and holds what arises here
+            continue  # it was there before, and contains these µops
         if place < fresh:
             masses[place] = max(masses[place], masses[i] + amount)
             continue

@@ -1,4 +1,4 @@
-"""A mapping that changes: the µops of every scheme as arrays."""
+"""A mutable mapping: the µops of every scheme as arrays."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from inference.core.tables import Floats, Int64s, Population
 from inference.core.throughput import natural_width
 
 MOST_KINDS = 4
-"""Kinds of µops that a scheme has here at most."""
+"""Kinds of µops per scheme at most."""
 
 
 @dataclass
 class Usage:
     """`masks` and `counts` int64[n_schemes, MOST_KINDS]; the first `sizes[s]` entries of row s are in use.
 
-    They are sorted by mask: in which order kinds stand decides between equally good ones. `slots`
+    Rows are sorted by mask, as the order of kinds decides between equally good ones. `slots`
     int64[n_schemes]: issue slots.
     """
 
@@ -43,11 +43,11 @@ class Usage:
 
     @classmethod
     def of(cls, population: Population, index: int) -> Usage:
-        """One of a population. Where a scheme has too many kinds, those that take most time stay."""
+        """One mapping of a population. Of too many kinds, those that take most time are kept."""
         usage = cls.empty(population.n_schemes)
         for scheme in range(population.n_schemes):
             row = sorted(population.row(index, scheme), key=lambda uop: -uop[1] / uop[0].bit_count())
-            usage.put(scheme, sorted(row[:MOST_KINDS]))
+            usage.set_row(scheme, sorted(row[:MOST_KINDS]))
         return usage
 
     @classmethod
@@ -60,11 +60,11 @@ class Usage:
         for scheme, time in enumerate(times.tolist()):
             width = min(n_ports, natural_width(time))
             ports = random.choice(n_ports, size=width, replace=False).tolist()
-            usage.put(scheme, [(sum(1 << port for port in ports), max(1, round(time * width)))])
+            usage.set_row(scheme, [(sum(1 << port for port in ports), max(1, round(time * width)))])
         return usage
 
-    def put(self, scheme: int, uops: Iterable[tuple[int, int]]) -> None:
-        """Give a scheme these µops, at most `MOST_KINDS`."""
+    def set_row(self, scheme: int, uops: Iterable[tuple[int, int]]) -> None:
+        """Set the µops of a scheme: (mask, count) pairs in ascending order, at most `MOST_KINDS`."""
         size = 0
         for size, (mask, count) in enumerate(uops, start=1):
             self.masks[scheme, size - 1], self.counts[scheme, size - 1] = mask, count
@@ -77,7 +77,6 @@ class Usage:
         return tuple(sorted(zip(masks, counts, strict=True)))
 
     def copy(self) -> Usage:
-        """One that changes by itself."""
         return Usage(self.masks.copy(), self.counts.copy(), self.sizes.copy(), self.slots.copy())
 
     def population(self, n_ports: int) -> Population:
@@ -85,27 +84,28 @@ class Usage:
 
     def users(self, mask: int) -> list[int]:
         """The schemes that have µops of this kind, ascending."""
-        found: list[int] = np.flatnonzero(((self.masks == mask) & self._in_use).any(axis=1)).tolist()
-        return found
+        schemes: list[int] = np.flatnonzero(((self.masks == mask) & self._in_use).any(axis=1)).tolist()
+        return schemes
 
     def kinds(self) -> dict[int, int]:
         """{port set: number of schemes that use it}, ascending."""
         return dict(sorted(Counter(self.masks[self._in_use].tolist()).items()))
 
     def used_beside(self, scheme: int) -> tuple[Int64s, Floats, float]:
-        """The port sets that others use, ascending; log(schemes / users) of each, and that of one user."""
-        others = self._in_use
-        others[scheme] = False
-        kinds, users = np.unique(self.masks[others], return_counts=True)
+        """The port sets that other schemes use, ascending; log(schemes / users) of each; and that of one
+        user."""
+        in_use = self._in_use
+        in_use[scheme] = False
+        kinds, users = np.unique(self.masks[in_use], return_counts=True)
         return kinds, np.log(len(self.sizes) / users), float(np.log(len(self.sizes)))
 
     def pressure(self, n_ports: int) -> Floats:
-        """float64[n_schemes, n_ports]: the µops on each port if each is spread evenly over its ports."""
-        found = np.zeros((len(self.sizes), n_ports))
+        """float64[n_schemes, n_ports]: µops on each port if each µop is spread evenly over its ports."""
+        loads = np.zeros((len(self.sizes), n_ports))
         counts = np.where(self._in_use, self.counts, 0) / np.maximum(1, np.bitwise_count(self.masks))
         for port in range(n_ports):
-            found[:, port] = (counts * (self.masks >> port & 1)).sum(axis=1)
-        return found
+            loads[:, port] = (counts * (self.masks >> port & 1)).sum(axis=1)
+        return loads
 
     def volume(self, weights: Int64s) -> int:
         """µop volume (§5.1.3), each scheme counted `weights[s]` times."""

@@ -14,7 +14,7 @@ DOMAINS = ["integer", "integer", "memory", None]
 def usage(add: int, mul: int, load: int, store: int) -> Usage:
     made = Usage.empty(len(DOMAINS))
     for scheme, mask in enumerate((add, mul, load, store)):
-        made.put(scheme, [(mask, 1)])
+        made.set_row(scheme, [(mask, 1)])
     return made
 
 

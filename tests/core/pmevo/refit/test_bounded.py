@@ -16,7 +16,7 @@ from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.identity.comparison import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
-from inference.core.metrics import Loss, bounded
+from inference.core.metrics import Loss, bounded_loss
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
@@ -188,7 +188,11 @@ def loss(cycles: float, measured: float, objective: Objective) -> float:
 
 SLOTS = st.lists(st.integers(1, 4), min_size=len(SCHEMES), max_size=len(SCHEMES))
 OBJECTIVES = st.sampled_from(
-    [MEAN, Objective(bounded(0.02), 0.0), Objective(Loss(0.03, over=1.5, waste=1.0, distance=0.1), 1 / 3)]
+    [
+        MEAN,
+        Objective(bounded_loss(0.02), 0.0),
+        Objective(Loss(0.03, over=1.5, waste=1.0, distance=0.1), 1 / 3),
+    ]
 )
 
 
@@ -228,7 +232,7 @@ def test_kinds_wider_than_any_set_that_is_tried_can_be_exchanged_too() -> None:
     on = arrays()
     wide = Usage.empty(len(SCHEMES))
     for scheme in range(len(SCHEMES)):
-        wide.put(scheme, [(0b11111, 5)])
+        wide.set_row(scheme, [(0b11111, 5)])
     found = search(on, BoundedState(2.0, done=3, usage=wide, value=1e9))
     for _ in range(12):
         found.state = replace(found.state, usage=wide.copy(), value=1e9)

@@ -13,7 +13,7 @@ from inference.core.pmevo.refit.usage import Usage
 def point(error: float, kinds: int, count: int) -> RefitPoint:
     usage = Usage.empty(kinds)
     for scheme in range(kinds):
-        usage.put(scheme, [(1 << scheme, count)])
+        usage.set_row(scheme, [(1 << scheme, count)])
     return RefitPoint(error, usage.volume(np.ones(kinds, dtype=np.int64)), usage)
 
 

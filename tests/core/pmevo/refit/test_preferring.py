@@ -19,12 +19,12 @@ def usage() -> Usage:
     """All regular but one load, which has one port too few, and one that modifies memory with half a load."""
     found = Usage.empty(8)
     for scheme in REGISTERS:
-        found.put(scheme, [(ALU, 1)])
+        found.set_row(scheme, [(ALU, 1)])
     for scheme in LOADS[:2]:
-        found.put(scheme, [(ALU, 1), (LOAD, 1)])
-    found.put(LOADS[2], [(ALU, 1), (LEFT, 1)])
-    found.put(MODIFIED[0], [(ALU, 1), (LOAD, 1), (DATA, 1)])
-    found.put(MODIFIED[1], [(ALU, 1), (RIGHT, 1), (DATA, 1)])
+        found.set_row(scheme, [(ALU, 1), (LOAD, 1)])
+    found.set_row(LOADS[2], [(ALU, 1), (LEFT, 1)])
+    found.set_row(MODIFIED[0], [(ALU, 1), (LOAD, 1), (DATA, 1)])
+    found.set_row(MODIFIED[1], [(ALU, 1), (RIGHT, 1), (DATA, 1)])
     return found
 
 
@@ -58,7 +58,7 @@ DOMAINS = ["integer", "integer", "integer", None, None, None, None, None]
 def strayed() -> Usage:
     """Two integer schemes on the ALUs, one that has a µop on a load port too."""
     found = usage()
-    found.put(REGISTERS[2], [(ALU, 1), (LEFT, 1)])
+    found.set_row(REGISTERS[2], [(ALU, 1), (LEFT, 1)])
     return found
 
 
@@ -66,8 +66,8 @@ def test_uops_on_ports_of_another_domain_go_where_that_is_cheap() -> None:
     domains = [*DOMAINS, "memory"]
     before = Usage.empty(9)
     for scheme in range(8):
-        before.put(scheme, strayed().row(scheme))
-    before.put(8, [(LOAD, 1)])
+        before.set_row(scheme, strayed().row(scheme))
+    before.set_row(8, [(LOAD, 1)])
     found = prefer_own_ports(before, domains, lambda each: float(before.row(2) != each.row(2)), 1.0)
     assert found.row(REGISTERS[2]) == ((ALU, 1),)
     assert [found.row(scheme) for scheme in LOADS] == [before.row(scheme) for scheme in LOADS]
@@ -78,7 +78,7 @@ def test_uops_on_ports_of_another_domain_go_where_that_is_cheap() -> None:
 def test_a_scheme_on_ports_of_another_domain_alone_goes_to_the_ports_of_its_own() -> None:
     before = Usage.empty(12)
     for scheme in range(12):
-        before.put(scheme, [(ALU if scheme in REGISTERS[:2] else LOAD, 1)])
+        before.set_row(scheme, [(ALU if scheme in REGISTERS[:2] else LOAD, 1)])
     domains = ["integer" if scheme in REGISTERS else "memory" for scheme in range(12)]
     found = prefer_own_ports(before, domains, lambda each: float(before.row(2) != each.row(2)), 1.0)
     assert found.row(REGISTERS[2]) == ((ALU, 1),), "never left without any µop"

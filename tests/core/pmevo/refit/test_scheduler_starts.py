@@ -11,11 +11,11 @@ DOMAINS = ["integer", "integer", "integer", "memory", None]
 
 def usage() -> Usage:
     made = Usage.empty(len(DOMAINS))
-    made.put(0, [(0b00111, 1)])
-    made.put(1, [(0b00011, 1), (0b00111, 1)])
-    made.put(2, [(0b00001, 5)])
-    made.put(3, [(0b01000, 1)])
-    made.put(4, [(0b00111, 1), (0b10000, 1)])
+    made.set_row(0, [(0b00111, 1)])
+    made.set_row(1, [(0b00011, 1), (0b00111, 1)])
+    made.set_row(2, [(0b00001, 5)])
+    made.set_row(3, [(0b01000, 1)])
+    made.set_row(4, [(0b00111, 1), (0b10000, 1)])
     made.slots[1] = 2
     return made
 
@@ -39,7 +39,7 @@ def test_two_uops_stay_where_they_are_best() -> None:
 def shared_units(*masks: int) -> Usage:
     made = Usage.empty(len(masks))
     for scheme, mask in enumerate(masks):
-        made.put(scheme, [(mask, 1)])
+        made.set_row(scheme, [(mask, 1)])
     return made
 
 

@@ -57,7 +57,7 @@ def test_threads_do_not_change_the_answer(answer: PMEvoResult) -> None:
 
 @pytest.mark.parametrize("search", ["refit", "both"])
 def test_interrupted_anywhere_the_answer_is_the_same(monkeypatch, search: str) -> None:
-    for limit in ("PULSE_EVERY", "SAVE_EVERY", "SHOW_EVERY", "TELL_EVERY"):
+    for limit in ("PULSE_INTERVAL", "SAVE_INTERVAL", "PROGRESS_INTERVAL", "EMIT_INTERVAL"):
         monkeypatch.setattr(pacing, limit, 0.0)
     settings = dataclasses.replace(TWO, search=search, rounds=1, population=20, max_generations=3)
     quiet = Listener()

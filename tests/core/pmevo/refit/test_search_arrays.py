@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.metrics import bounded
+from inference.core.metrics import bounded_loss
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
@@ -32,7 +32,7 @@ usages = st.lists(uops, min_size=len(SCHEMES), max_size=len(SCHEMES))
 def usage_of(rows: list[dict[int, int]]) -> Usage:
     usage = Usage.empty(len(rows))
     for scheme, row in enumerate(rows):
-        usage.put(scheme, sorted(row.items()))
+        usage.set_row(scheme, sorted(row.items()))
     return usage
 
 
@@ -61,7 +61,7 @@ def test_no_single_kind_of_uop_is_better(
     on.refit(usage, scheme, ALL, FREE, keep=True)
     best = total_error(usage)
     time = measured()[scheme]
-    usage.put(scheme, [(mask, max(1, int(time * mask.bit_count()) - 2 + more))])
+    usage.set_row(scheme, [(mask, max(1, int(time * mask.bit_count()) - 2 + more))])
     assert total_error(usage) >= best - 1e-6
 
 
@@ -69,7 +69,7 @@ def test_no_single_kind_of_uop_is_better(
 def test_a_scheme_gets_its_uops_back_when_all_others_are_right(scheme: int) -> None:
     usage = truth()
     wanted = usage.row(scheme)
-    usage.put(scheme, [(0b1111, 7)])
+    usage.set_row(scheme, [(0b1111, 7)])
     arrays().refit(usage, scheme, ALL, Prices(0.0, 1e-6), keep=True)
     assert total_error(usage) == pytest.approx(0, abs=1e-6)
     assert sum(count for _, count in usage.row(scheme)) <= sum(count for _, count in wanted) + 1
@@ -85,15 +85,15 @@ def test_without_keeping_only_what_is_listed_is_used() -> None:
 
 def test_kinds_that_cost_too_much_are_not_used() -> None:
     usage = truth()
-    usage.put(0, [(0b0001, 2)])
+    usage.set_row(0, [(0b0001, 2)])
     beside = set(usage.used_beside(0)[0].tolist())
     arrays().refit(usage, 0, ALL, Prices(1e6, 0.0), keep=True)
     assert set(usage.kinds()) <= beside
 
 
 def test_having_no_uops_has_its_price() -> None:
-    usage, objective = truth(), Objective(bounded(0.025), 0.0)
-    usage.put(0, [])
+    usage, objective = truth(), Objective(bounded_loss(0.025), 0.0)
+    usage.set_row(0, [])
     free, dear = (arrays().value(usage, objective, Prices(0.0, 0.0, none=none)) for none in (0.0, 7.0))
     assert dear == pytest.approx(free + 7)
     found = usage.copy()
@@ -103,8 +103,8 @@ def test_having_no_uops_has_its_price() -> None:
 
 @pytest.mark.parametrize(("scheme", "price"), [("add", 0.0), ("mul", 7.0)])
 def test_what_takes_no_longer_than_a_slot_may_have_no_uops(scheme: str, price: float) -> None:
-    usage, objective = truth(), Objective(bounded(0.025), per_slot=0.5)
-    usage.put(SCHEMES.index(scheme), [])
+    usage, objective = truth(), Objective(bounded_loss(0.025), per_slot=0.5)
+    usage.set_row(SCHEMES.index(scheme), [])
     free, dear = (arrays().value(usage, objective, Prices(0.0, 0.0, none=none)) for none in (0.0, 7.0))
     assert dear == pytest.approx(free + price)
 
@@ -154,7 +154,7 @@ def test_mixes_of_many_kinds_get_the_room_that_they_need() -> None:
 def test_a_mix_of_more_kinds_than_can_be_looked_at_is_passed_over() -> None:
     """Sixteen kinds on ports of their own have 65,535 unions: what is alone decides."""
     on, usage = one_kind_per_port(16)
-    usage.put(0, [(1, 3)])
+    usage.set_row(0, [(1, 3)])
     singles = np.array([1 << k for k in range(16)], dtype=np.int64)
     on.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True)
     assert [count for _, count in usage.row(0)] == [1]
@@ -206,7 +206,7 @@ def test_waste_is_what_takes_no_longer_than_spreading_evenly(cycles: float, expl
     judge = Evaluator(ExperimentTable.from_experiments(times, schemes), 4)
     on = SearchArrays(judge, np.array([*times.values()]), np.array([0.25, 1.0]), np.ones(2, dtype=np.int64))
     usage = usage_of([{0b1111: 1}, {0b0001: 1}])
-    objective = Objective(bounded(0.025), per_slot=0.0)
+    objective = Objective(bounded_loss(0.025), per_slot=0.0)
     assert (on.value(usage, objective, FREE) < 0.01) == (cycles == 1.25)
     assert (on.value(usage, objective, FREE, forgive_waste=True) < 0.01) == explained
     too_slow = usage_of([{0b0011: 1}, {0b0001: 1}])
@@ -225,11 +225,11 @@ def test_every_pair_of_counts_within_the_scheme_s_time_is_tried() -> None:
     """Two kinds that only together explain: brute force over counts agrees."""
     usage = truth()
     scheme = SCHEMES.index("lookup")
-    usage.put(scheme, [(0b1111, 1)])
+    usage.set_row(scheme, [(0b1111, 1)])
     on = arrays()
     pool = np.array([0b0011, 0b1100], dtype=np.int64)
     on.refit(usage, scheme, Lists(NONE, pool, NONE), FREE, keep=False)
     found = total_error(usage)
     for a, b in itertools.product(range(1, 4), repeat=2):
-        usage.put(scheme, [(0b0011, a), (0b1100, b)])
+        usage.set_row(scheme, [(0b0011, a), (0b1100, b)])
         assert total_error(usage) >= found - 1e-6

@@ -1,5 +1,5 @@
-"""Other computers that compute: pieces of a search are worked on by the workers of a Dask cluster.
+"""Computing on other computers: the workers of a Dask cluster compute parts of a search.
 
-Dask is loaded when a cluster is used, not by importing this package. Nothing here is needed to get an answer:
-whatever a cluster does not do is done by this computer, with the same result.
+Dask is loaded when a cluster is used, not when this package is imported. A cluster is optional: parts that it
+does not compute are computed on this computer, with the same result.
 """

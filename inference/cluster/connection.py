@@ -1,7 +1,7 @@
-"""A connection to a Dask scheduler, and which of its workers can be relied on.
+"""A connection to a Dask scheduler, and the check of its workers.
 
-Whoever joins the cluster runs code as the site does: Dask unpickles what workers answer. So between computers
-each side has to show a certificate of an authority that the operator has chosen for this alone.
+Every member of the cluster can execute code as the site, as Dask unpickles results of workers. So connections
+between computers require certificates of an authority that the operator uses only for this.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from distributed.security import Security
 from inference.cluster.worker import name_of, perform, version_here
 
-_ASK_SECONDS = 2.0
+_ASK_SECONDS = 2.0  # to connect
 
 
 def condition(address: str) -> str:
-    """A sentence or two for whoever runs the site; asks the scheduler, and never fails.
+    """The state of the cluster in a sentence or two for the operator; does not raise.
 
-    `address`: what `PMWEB_DASK` says, empty where it is not set.
+    `address`: value of `PMWEB_DASK`, empty where it is not set. It waits
+    `_ASK_SECONDS` for a connection.
     """
     if not address:
         return "not configured: this computer alone computes (PMWEB_DASK=tls://host:8786 adds others)"
@@ -58,31 +59,39 @@ def condition(address: str) -> str:
 CONNECT_SECONDS = 5.0
 
 ANSWER_SECONDS = 30.0
-"""How long scheduler and workers may take to say what they know, or to hand over what they have computed."""
+"""Time limit for answers of scheduler and workers, results of tasks included."""
 
-_QUIET = ("distributed", "distributed.client", "distributed.gc", "distributed.comm", "distributed.core")
-_TROUBLE = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError, CancelledError)
-"""What Dask raises for addresses that make no sense, schedulers that are away or too slow, keys that do not
-fit, and answers that went away with their scheduler."""
+_SILENCED_LOGGERS = (
+    "distributed",
+    "distributed.client",
+    "distributed.gc",
+    "distributed.comm",
+    "distributed.core",
+)
+_DASK_ERRORS = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError, CancelledError)
+"""Exceptions of Dask for invalid addresses, unreachable or slow schedulers, keys that do not match
+certificates, and
+results lost with their scheduler."""
 Answer = TypeVar("Answer")
 
 
 class ClusterError(Exception):
-    """A cluster does not do what it should; says what would help."""
+    """A cluster cannot be used; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Crew:
-    """The workers of a cluster by address: those with this pmweb, and what keeps others from being used."""
+    """The workers of a cluster by address: `fit` ones, and {worker: why it is not used}."""
 
     fit: tuple[str, ...]
     refused: Mapping[str, str]
 
 
 class SchedulerConnection:
-    """To the scheduler at `address`, `tls://host:port`, or `tcp://127.0.0.1:port` on this computer.
+    """A connection to the scheduler at `tls://host:port`, or `tcp://127.0.0.1:port` on this computer.
 
-    Raises `ClusterError`.
+    Raises:
+        ClusterError: From the constructor and all methods but `withdraw`, `alive` and `close`.
     """
 
     def __init__(self, address: str, seconds: float = CONNECT_SECONDS) -> None:
@@ -91,66 +100,68 @@ class SchedulerConnection:
         self._silent = False
 
     def crew(self) -> Crew:
-        """Ask every worker for its version; one that is just dying is no worker."""
-        answers: dict[str, Any] = self._told(
+        """The workers, after asking each for its version; workers that are just ending are skipped."""
+        answers: dict[str, Any] = self._wait_for(
             lambda: self._client.run(version_here, on_error="return", asynchronous=True)
         )
-        answers = {worker: said for worker, said in answers.items() if not isinstance(said, OSError)}
-        fit = tuple(sorted(worker for worker, said in answers.items() if said == inference.__version__))
-        return Crew(fit, {worker: _lacks(said) for worker, said in answers.items() if worker not in fit})
+        answers = {worker: reply for worker, reply in answers.items() if not isinstance(reply, OSError)}
+        fit = tuple(sorted(worker for worker, reply in answers.items() if reply == inference.__version__))
+        return Crew(
+            fit, {worker: _reason_against(reply) for worker, reply in answers.items() if worker not in fit}
+        )
 
     def submit(self, task: Task, common: bytes, pieces: Sequence[bytes], crew: Crew) -> list[Future[bytes]]:
-        """Hand out the pieces to the fit workers of a crew; one that is lost, Dask hands out again."""
+        """Submit the pieces to the fit workers; Dask submits lost ones again."""
         name, workers = name_of(task), list(crew.fit)
 
         def hand_out(piece: bytes) -> Future[bytes]:
             return self._client.submit(perform, name, common, piece, workers=workers, pure=False)
 
-        return self._asked(lambda: [hand_out(piece) for piece in pieces])
+        return self._call(lambda: [hand_out(piece) for piece in pieces])
 
     def answer(self, future: Future[bytes]) -> bytes | None:
-        """Fetch what a worker has computed; none where it was lost and could not be computed again."""
-        answers: list[bytes] = self._told(
+        """Fetch a worker's result; None where it was lost and could not be computed again."""
+        answers: list[bytes] = self._wait_for(
             lambda: self._client.gather([future], errors="skip", asynchronous=True)
         )
         return answers[0] if answers else None
 
     def withdraw(self, futures: Sequence[Future[bytes]]) -> None:
-        """Nobody waits for these answers any more."""
+        """Cancel tasks whose results are no longer needed."""
         if self._client.status == "running":
-            with contextlib.suppress(*_TROUBLE):
+            with contextlib.suppress(*_DASK_ERRORS):
                 self._client.cancel(list(futures), force=True)
 
     def alive(self) -> bool:
-        """Whether the scheduler is there, and has answered in time so far."""
+        """Whether the scheduler is connected, and has answered in time so far."""
         return bool(self._client.status == "running") and not self._silent
 
     def present(self, crew: Crew) -> bool:
-        """Whether any fit worker of a crew is left, as far as the scheduler knows."""
+        """Whether the scheduler still knows a fit worker of the crew."""
         scheduler = self._client.scheduler
         if scheduler is None:
             return False
-        known: dict[str, Any] = self._told(lambda: scheduler.identity(n_workers=-1))
+        known: dict[str, Any] = self._wait_for(lambda: scheduler.identity(n_workers=-1))
         return not known["workers"].keys().isdisjoint(crew.fit)
 
     def close(self) -> None:
-        """Let go; work that is still going on is withdrawn."""
-        with contextlib.suppress(*_TROUBLE):
+        """Disconnect; running tasks are cancelled."""
+        with contextlib.suppress(*_DASK_ERRORS):
             self._client.close(timeout=CONNECT_SECONDS)
 
-    def _told(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """What comes back within `ANSWER_SECONDS`."""
+    def _wait_for(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The result of an asynchronous call within `ANSWER_SECONDS`."""
 
         def wait() -> Answer:
             answer: Answer = self._client.sync(ask, callback_timeout=ANSWER_SECONDS)
             return answer
 
-        return self._asked(wait)
+        return self._call(wait)
 
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+    def _call(self, ask: Callable[[], Answer]) -> Answer:
         try:
             return ask()
-        except _TROUBLE as error:
+        except _DASK_ERRORS as error:
             self._silent = self._silent or isinstance(error, TimeoutError)
             why = str(error) or "it takes too long"
             raise ClusterError(f"the Dask scheduler at {self.address} does not answer: {why}") from error
@@ -160,13 +171,13 @@ def _connect(address: str, seconds: float) -> Client:
     import dask.config  # loads Dask
 
     # Dask prints to the terminal what a run says in its log. It is told so before it is loaded.
-    dask.config.set({"distributed.logging": dict.fromkeys(_QUIET, "critical")})
+    dask.config.set({"distributed.logging": dict.fromkeys(_SILENCED_LOGGERS, "critical")})
     security = _security_of(address)
     try:
         from distributed import Client  # loads Dask
 
         return Client(address, timeout=seconds, set_as_default=False, name="pmweb", security=security)
-    except _TROUBLE as error:
+    except _DASK_ERRORS as error:
         raise ClusterError(f"no Dask scheduler can be reached at {address}: {error}") from error
 
 
@@ -175,19 +186,23 @@ _CERTIFICATES = {
     "tls_client_cert": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT",
     "tls_client_key": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY",
 }
-"""Fields of Dask's security, and the variables that it reads them from."""
+"""{field of Dask's `Security`: environment variable that sets it}."""
 
 
 def _security_of(address: str) -> Security | None:
-    """How both sides show who they are; None on this computer. Raises `ClusterError` where they would not."""
+    """Certificates for a connection; None for a scheduler on this computer.
+
+    Raises:
+        ClusterError: The address is of another computer without TLS, or certificates are not set.
+    """
     scheme, host = _parsed(address)
     if scheme == "tcp" and _is_loopback(host):
         return None
     if scheme != "tls":
         raise ClusterError(
-            f"{address} is not used: whoever joins a Dask cluster runs code as this site does, so another "
-            "computer has to show a certificate. Start scheduler and workers with --tls-ca-file, --tls-cert "
-            "and --tls-key, and begin PMWEB_DASK with tls://"
+            f"{address} is not used: every member of a Dask cluster can run code as this site, so another "
+            "computer needs a certificate. Start scheduler and workers with --tls-ca-file, --tls-cert "
+            "and --tls-key, and let PMWEB_DASK begin with tls://"
         )
     from distributed.security import Security  # loads Dask
 
@@ -199,7 +214,7 @@ def _security_of(address: str) -> Security | None:
 
 
 def _parsed(address: str) -> tuple[str, str]:
-    """Scheme and host; Dask takes an address without a scheme for one of TCP."""
+    """(scheme, host) of an address; without a scheme it is TCP, as for Dask. Both are "" if it is invalid."""
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
     except ValueError:
@@ -214,10 +229,10 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _lacks(said: object) -> str:
-    if isinstance(said, str):
-        return f"has pmweb {said}, and this is {inference.__version__}"
+def _reason_against(reply: object) -> str:
+    if isinstance(reply, str):
+        return f"has pmweb {reply}, and this is {inference.__version__}"
     return (
-        f"cannot load pmweb ({said}): start it as “python -m dask worker” "
+        f"cannot load pmweb ({reply}): start it as “python -m dask worker” "
         f"in the directory of pmweb {inference.__version__}"
     )

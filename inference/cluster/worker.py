@@ -1,4 +1,4 @@
-"""What a Dask worker calls. It finds these functions by name in its own pmweb."""
+"""The functions that a Dask worker calls, which it finds by name in its own pmweb."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from inference.core.pacing import PacedReporter, Task, TaskContext
 
 
 def version_here() -> str:
-    """The version of pmweb that a worker has."""
+    """The version of pmweb in this process, for a worker to report."""
     return inference.__version__
 
 
 def name_of(task: Task) -> str:
-    """By which `perform` finds a function of a module."""
+    """The name of a module's function for `perform`, `module:function`."""
     return f"{task.__module__}:{task.__qualname__}"
 
 
 def perform(name: str, common: bytes, piece: bytes) -> bytes:
-    """Carry out a `Task` with the one thread that Dask gives it, for as long as its answer is wanted."""
+    """Execute the `Task` with this name on one thread, until it ends or the scheduler cancels it.
+
+    Raises:
+        InterruptedRunError: The scheduler has cancelled it.
+    """
     module, _, function = name.partition(":")
     task = cast(Task, getattr(importlib.import_module(module), function))
-    return task(common, piece, TaskContext(1, PacedReporter(_Wanted()).pulse))
+    return task(common, piece, TaskContext(1, PacedReporter(_CancellationReporter()).pulse))
 
 
-class _Wanted:
-    """A reporter whose pulse raises when the scheduler has taken this piece back."""
+class _CancellationReporter:
+    """A reporter whose pulse raises `InterruptedRunError` once the scheduler has cancelled this task."""
 
     def __init__(self) -> None:
         from distributed import get_worker  # loads Dask
@@ -42,7 +46,7 @@ class _Wanted:
             raise InterruptedRunError("withdrawal")
 
     def emit(self, event: object) -> None:
-        """What there is to tell goes back with the answer."""
+        """Ignore events: a task returns all it has to report."""
 
     def save(self, checkpoint: object) -> None:
-        """The answer is all that is kept."""
+        """Ignore checkpoints: only the result of a task is kept."""

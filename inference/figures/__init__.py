@@ -1,4 +1,4 @@
-"""Values turned into pictures: plain JSON data, or plotly figures built and validated by the Python package.
+"""Figures of results: SVG, PNG, plain JSON data, or plotly figures validated by plotly's Python package.
 
-Nothing here knows a browser or a theme: backgrounds and text colours are the page's.
+Nothing here depends on a browser or a theme: the page sets backgrounds and text colours.
 """

@@ -1,6 +1,6 @@
-"""The picture card of a link: 1200 × 630 pixels with a title, a few numbers, and bars in the ports' colours.
+"""The preview image of a link: 1200 × 630 pixels with a title, a few numbers, and bars in the ports' colours.
 
-Chat programs and forums take no SVG, so this draws a PNG, with letters of its own: 5 × 7 dots each.
+Chat programs and forums do not show SVG, so this makes a PNG, with a font of its own of 5 × 7 dots.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Pixels = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class PictureCard:
-    """What a card says: a title, the kind of thing, (number, label) pairs, and (label, share of 1) bars."""
+    """Contents of a card: a title, the kind of object, (number, label) pairs, and (label, share) bars, 0 to
+    1."""
 
     title: str
     kind: str
@@ -34,7 +35,7 @@ class PictureCard:
     bars: tuple[tuple[str, float], ...] = ()
 
     def png(self) -> bytes:
-        """The picture. The same card gives the same bytes."""
+        """The PNG file; equal cards give equal bytes."""
         canvas = np.empty((HEIGHT, WIDTH, 3), np.uint8)
         canvas[:] = _rgb(_PAGE)
         canvas[:12] = _rgb(LIGHT[0])
@@ -49,22 +50,22 @@ class PictureCard:
         return _png(canvas)
 
     def _draw_facts(self, canvas: Pixels) -> None:
-        shown = self.facts[:4]
-        room = (WIDTH - 2 * _MARGIN) // max(len(shown), 1)
-        for place, (number, label) in enumerate(shown):
+        facts = self.facts[:4]
+        room = (WIDTH - 2 * _MARGIN) // max(len(facts), 1)
+        for place, (number, label) in enumerate(facts):
             x = _MARGIN + place * room
             _write(canvas, _cut(number, room // (ADVANCE * 6)), x, 280, 6, _INK)
             for row, line in enumerate(_wrapped(label, room // (ADVANCE * 3) - 1, 2)):
                 _write(canvas, line, x, 332 + 28 * row, 3, _MUTED)
 
     def _draw_bars(self, canvas: Pixels) -> None:
-        shown = self.bars[:16]
-        if not shown:
+        bars = self.bars[:16]
+        if not bars:
             return
         bottom, most = HEIGHT - 92, 130
-        room = (WIDTH - 2 * _MARGIN) // max(len(shown), 8)
+        room = (WIDTH - 2 * _MARGIN) // max(len(bars), 8)
         canvas[bottom : bottom + 2, _MARGIN : WIDTH - _MARGIN] = _rgb(_RULE)
-        for place, (label, share) in enumerate(shown):
+        for place, (label, share) in enumerate(bars):
             x, height = _MARGIN + place * room, round(most * max(0.0, min(1.0, share)))
             canvas[bottom - height : bottom, x : x + room - 12] = _rgb(LIGHT[place % len(LIGHT)])
             _write(canvas, _cut(label, room // (ADVANCE * 3)), x, bottom + 10, 3, _MUTED)
@@ -82,18 +83,18 @@ def _write(canvas: Pixels, text: str, x: int, y: int, scale: int, colour: str) -
 
 
 def _wrapped(text: str, most: int, lines: int) -> list[str]:
-    """The text in so many lines at most, at spaces where there are some."""
-    found: list[str] = []
-    rest = " ".join(_plain(text).split())
-    while rest and len(found) < lines:
-        if len(rest) <= most or len(found) == lines - 1:
-            found.append(_cut(rest, most))
+    """The text in at most `lines` lines of `most` letters, broken at spaces if possible, and cut."""
+    wrapped: list[str] = []
+    remaining = " ".join(_plain(text).split())
+    while remaining and len(wrapped) < lines:
+        if len(remaining) <= most or len(wrapped) == lines - 1:
+            wrapped.append(_cut(remaining, most))
             break
-        at = rest.rfind(" ", 0, most + 1)
+        at = remaining.rfind(" ", 0, most + 1)
         at = at if at > 0 else most
-        found.append(rest[:at])
-        rest = rest[at:].strip()
-    return found
+        wrapped.append(remaining[:at])
+        remaining = remaining[at:].strip()
+    return wrapped
 
 
 def _cut(text: str, most: int) -> str:
@@ -102,7 +103,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Letters that there are dots for: without accents, µ and τ spelt."""
+    """The text in letters of the font: without accents, µ as u, τ as tau."""
     spelt = (
         text.replace("µ", "u")
         .replace("μ", "u")
@@ -227,10 +228,10 @@ _LETTERS = {
     "&": ".##.. #..#. #.#.. .#... #.#.# #..#. .##.#",
     "@": ".###. #...# #.### #.#.# #.### #.... .####",
 }
-"""Seven lines each, a `#` for a dot of ink."""
+"""{character: its seven lines, a `#` for each dot}."""
 
 
 @cache
 def letter(sign: str) -> tuple[str, ...]:
-    """The lines of a sign; none for a space and for what there is no drawing of."""
+    """The seven lines of a character; empty for a space, and for characters not in the font."""
     return tuple(_LETTERS.get(sign, "").split())

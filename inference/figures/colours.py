@@ -1,8 +1,8 @@
-"""The colours of the ports: one port, one colour everywhere, safe for colour-blind eyes.
+"""The colours of the ports, distinguishable for colour-blind readers; a port has the same one everywhere.
 
-Okabe and Ito's seven, then five of Paul Tol's; each with a lighter twin for dark pages. The style sheet
-`static/css/tokens.css` says the same to the browser. A colour never stands alone: the port's number is
-printed with it.
+Okabe and Ito's seven, then five of Paul Tol's, each with a lighter version for dark pages. The style sheet
+`static/css/tokens.css` has the same colours. Figures also print the port's number, so that colour is not
+needed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The matrix of conflicts: schemes, or classes of them, against each other, at the end and as it grows.
+"""The conflict matrix, which shows for pairs of schemes how much of the quicker one's time is added.
 
-A heat map at the end; squares while pairs are measured: how much two schemes hinder each other.
+It is a heat map of a finished run, and squares while pairs are measured.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from inference.core.tables import Floats
 from inference.figures.plotly_json import Json, figure_json
 
 SCALE = ((0.0, "#e4e8ee"), (0.5, "#5aa0c8"), (1.0, "#08306b"))
-"""Of light pages; dark ones have their own."""
+"""Colours for light pages; dark pages have their own."""
 
 MOST = 64
-"""Schemes drawn: those of a longer list would be smaller than one can see."""
+"""Rows at most: squares of a larger matrix would be too small to see."""
 
 LEVELS = 4
 SQUARE = 9
@@ -27,7 +27,7 @@ SQUARE = 9
 def conflict_figure(labels: Sequence[str], shares: Floats) -> Json:
     """`shares`: float64[n, n] from 0 (side by side) to 1 (one waits for the other), NaN for a gap.
 
-    Cells are in per cent.
+    Cells are in per cent; a gap is None.
     """
     percent = np.where(np.isnan(shares), -1, np.rint(100 * np.nan_to_num(shares))).astype(np.int64)
     trace: Json = {
@@ -61,20 +61,20 @@ class MatrixSquare:
 
 @dataclass(frozen=True)
 class GrowingMatrix:
-    """What was measured so far; `size` of the square drawing in pixels, `squares` of both halves."""
+    """The pairs measured so far; `size` of the square drawing in pixels, `squares` of both halves."""
 
     schemes: int
     pairs: int
     competing: int
     quickest: float
     slowest: float
-    drawn: int
+    n_rows: int
     size: int
     squares: tuple[MatrixSquare, ...]
 
 
 def growing_matrix(conflicts: PairConflicts) -> GrowingMatrix | None:
-    """Of schemes that are in pairs, the quickest first; None before anything was measured."""
+    """The matrix of up to `MOST` schemes in pairs, the quickest first; None before any measurement."""
     if not len(conflicts.schemes):
         return None
     paired = conflicts.paired() if len(conflicts.pairs) else np.arange(len(conflicts.schemes))
@@ -94,7 +94,7 @@ def growing_matrix(conflicts: PairConflicts) -> GrowingMatrix | None:
         competing=conflicts.competing,
         quickest=float(conflicts.alone.min()),
         slowest=float(conflicts.alone.max()),
-        drawn=len(order),
+        n_rows=len(order),
         size=SQUARE * len(order),
         squares=tuple(squares),
     )

@@ -1,4 +1,4 @@
-"""The picture of a core: front end, issue, and a box per port with the kinds of instructions that it runs."""
+"""The diagram of a core: front end, issue, and a box per port with the kinds of instructions on it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from inference.figures.colours import LIGHT
 from inference.figures.svg import SvgDrawing
 
 _LETTER = 6.3
-"""Width of a letter of the usual text, on the safe side."""
+"""Width of a letter of the usual text, rounded up."""
 
 _MARGIN, _GAP, _HEAD, _LINE = 10, 10, 26, 17
 _MOST_ACROSS = 10
 _WIDE, _WIDEST_BOX, _NARROW_BOX = 1240, 190, 162
 _LEAST = 354
-"""Width of a drawing in which the sentences about the front end have room, also with a single port."""
+"""Least width of a drawing, with room for the sentences about the front end."""
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """So many boxes across, each so wide; `width` of the drawing."""
+    """Number of boxes per row, and their width, in SVG units."""
 
     across: int
     box: float
@@ -34,18 +34,18 @@ class _Shape:
 
 
 def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool = False) -> SvgDrawing:
-    """`names`: what the vendor calls ports, {port: name}. `narrow`: for pages two boxes wide."""
+    """The diagram. `names`: {port: vendor's name}. `narrow`: two boxes per row, for narrow pages."""
     shape = _Shape(2, _NARROW_BOX) if narrow else _wide(len(core.ports))
     parts: list[str] = []
     y = float(_MARGIN)
     for title, lines in _stages(core):
-        drawn, height = _stage(title, lines, y, shape)
-        parts.append(drawn)
+        shapes, height = _stage(title, lines, y, shape)
+        parts.append(shapes)
         y += height
     rows = [core.ports[at : at + shape.across] for at in range(0, len(core.ports), shape.across)]
     for row in rows:
-        drawn, height = _row(row, core.ports.index(row[0]), names, y, shape)
-        parts.append(drawn)
+        shapes, height = _row(row, core.ports.index(row[0]), names, y, shape)
+        parts.append(shapes)
         y += height
     for line in _wrapped(_legend(core), shape):
         y += _LINE
@@ -66,10 +66,10 @@ def _stages(core: CoreOverview) -> Iterator[tuple[str, list[str]]]:
     if core.front_end is not None and (lines := list(_front_end_lines(core.front_end))):
         yield "Front end", lines
     if core.ports:
-        told = [f"{core.slots:.3g} slots per cycle"] if core.slots is not None else []
+        limits = [f"{core.slots:.3g} slots per cycle"] if core.slots is not None else []
         if core.instructions is not None:
-            told.append(f"{core.instructions:.3g} instructions per cycle")
-        yield "Issue", told or ["no limit known beside the ports"]
+            limits.append(f"{core.instructions:.3g} instructions per cycle")
+        yield "Issue", limits or ["no limit known beside the ports"]
 
 
 def _front_end_lines(front: FrontEndLimits) -> Iterator[str]:
@@ -89,22 +89,22 @@ def _front_end_lines(front: FrontEndLimits) -> Iterator[str]:
 
 
 def _stage(title: str, lines: Sequence[str], y: float, shape: _Shape) -> tuple[str, float]:
-    text = _told(lines, shape)
+    text = _stage_lines(lines, shape)
     height = _HEAD + _LINE * len(text)
     width = shape.width - 2 * _MARGIN
-    drawn = [f'<rect class="plot" x="{_MARGIN}" y="{y:g}" width="{width:g}" height="{height}" rx="4"/>']
-    drawn.append(f'<text class="strong" x="{_MARGIN + 10}" y="{y + 18:g}">{title}</text>')
+    shapes = [f'<rect class="plot" x="{_MARGIN}" y="{y:g}" width="{width:g}" height="{height}" rx="4"/>']
+    shapes.append(f'<text class="strong" x="{_MARGIN + 10}" y="{y + 18:g}">{title}</text>')
     for place, line in enumerate(text):
         at = y + _HEAD + 12 + _LINE * place - 2
-        drawn.append(f'<text x="{_MARGIN + 10}" y="{at:g}">{escape(line)}</text>')
-    return "".join(drawn), height + 2 * _GAP
+        shapes.append(f'<text x="{_MARGIN + 10}" y="{at:g}">{escape(line)}</text>')
+    return "".join(shapes), height + 2 * _GAP
 
 
 def _ends_of_stages(core: CoreOverview, shape: _Shape) -> list[float]:
-    """Where each stage ends, from the top."""
+    """The y coordinate of each stage's end."""
     ends, y = [], float(_MARGIN)
     for _, lines in _stages(core):
-        height = _HEAD + _LINE * len(_told(lines, shape))
+        height = _HEAD + _LINE * len(_stage_lines(lines, shape))
         ends.append(y + height)
         y += height + 2 * _GAP
     return ends
@@ -142,34 +142,34 @@ def _port(
         f'<text class="on-port on-port-{tint} ink-{tint}" x="{x + shape.box / 2:g}" y="{y + 16:g}" '
         f'text-anchor="middle">{escape(_cut(title, shape.box - 8))}</text>',
     ]
-    for line, one in enumerate(port.kinds):
-        shapes.append(_kind_line(one, x, y + _HEAD + 12 + _LINE * line, shape))
+    for line, kind_on_port in enumerate(port.kinds):
+        shapes.append(_kind_line(kind_on_port, x, y + _HEAD + 12 + _LINE * line, shape))
     if not port.kinds:
         what = f"{port.schemes:,} scheme{'' if port.schemes == 1 else 's'}"
         shapes.append(f'<text class="quiet" x="{x + 8:g}" y="{y + _HEAD + 12:g}">{what}</text>')
     return "".join(shapes)
 
 
-def _kind_line(one: KindOnPort, x: float, y: float, shape: _Shape) -> str:
-    latency = "" if one.kind.latencies is None else latency_span(one.kind.latencies)
+def _kind_line(kind_on_port: KindOnPort, x: float, y: float, shape: _Shape) -> str:
+    latency = "" if kind_on_port.kind.latencies is None else latency_span(kind_on_port.kind.latencies)
     room = shape.box - 16 - _LETTER * (len(latency) + 1)
-    quiet = "" if one.most else ' class="quiet"'
-    title = f"{one.kind.name}: {one.schemes:,} of {one.kind.schemes:,} schemes"
-    shown = escape(_cut(_short(one.kind.name, room), room))
-    name = f'<text{quiet} x="{x + 8:g}" y="{y:g}">{shown}<title>{escape(title)}</title></text>'
+    quiet = "" if kind_on_port.most else ' class="quiet"'
+    title = f"{kind_on_port.kind.name}: {kind_on_port.schemes:,} of {kind_on_port.kind.schemes:,} schemes"
+    label = escape(_cut(_short(kind_on_port.kind.name, room), room))
+    name = f'<text{quiet} x="{x + 8:g}" y="{y:g}">{label}<title>{escape(title)}</title></text>'
     if not latency:
         return name
     return f'{name}<text{quiet} x="{x + shape.box - 8:g}" y="{y:g}" text-anchor="end">{latency}</text>'
 
 
 def latency_span(latencies: tuple[float, float]) -> str:
-    """`3`, or `3–5`: rounded to half a cycle, as latencies are whole numbers that were measured."""
-    low, high = (f"{round(2 * each) / 2:g}" for each in latencies)
+    """E.g. `3` or `3–5`, rounded to half a cycle, as measured latencies are close to whole numbers."""
+    low, high = (f"{round(2 * cycles) / 2:g}" for cycles in latencies)
     return low if low == high else f"{low}–{high}"
 
 
 def _rails(rows: Sequence[Sequence[PortOfCore]], ends: Sequence[float], shape: _Shape) -> str:
-    """From each stage to the next, and from the last one to every box; rows hang on a line at the left."""
+    """Lines from each stage to the next, and from the last one to every box; rows branch off at the left."""
     middle, aside = shape.width / 2, _MARGIN / 2
     lines = [f"M{middle:g} {end:g}v{2 * _GAP}" for end in ends[:-1]]
     lines.append(f"M{middle:g} {ends[-1]:g}v{_GAP}")
@@ -188,27 +188,30 @@ def _rails(rows: Sequence[Sequence[PortOfCore]], ends: Sequence[float], shape: _
 
 
 def _legend(core: CoreOverview) -> str:
-    told = []
+    sentences = []
     if any(kind.latencies is not None for kind in core.kinds):
-        told.append("Right of a kind: its latencies in cycles.")
-    if any(not one.most for port in core.ports for one in port.kinds):
-        told.append("Grey: less than half of its schemes run there.")
+        sentences.append("Right of a kind: its latencies in cycles.")
+    if any(not kind_on_port.most for port in core.ports for kind_on_port in port.kinds):
+        sentences.append("Grey: less than half of its schemes run there.")
     if idle := [kind.name for kind in core.kinds if not kind.ports]:
-        told.append(f"Without a port: {', '.join(idle)}.")
-    return " ".join(told)
+        sentences.append(f"Without a port: {', '.join(idle)}.")
+    return " ".join(sentences)
 
 
 def _label(core: CoreOverview, names: Mapping[str, str]) -> str:
     ports = "; ".join(
         f"port {port.name}{f' ({names[port.name]})' if port.name in names else ''}: "
-        + (", ".join(one.kind.name for one in port.kinds if one.most) or "no kind that has a name")
+        + (
+            ", ".join(kind_on_port.kind.name for kind_on_port in port.kinds if kind_on_port.most)
+            or "no kind that has a name"
+        )
         for port in core.ports
     )
     return f"Core with {len(core.ports)} ports; {ports}" if ports else "Core without known ports"
 
 
-def _told(lines: Sequence[str], shape: _Shape) -> list[str]:
-    """What a stage says: in one line where there is room, else each on lines of its own."""
+def _stage_lines(lines: Sequence[str], shape: _Shape) -> list[str]:
+    """The lines of a stage: joined in one where there is room, else each wrapped by itself."""
     together = _wrapped(" · ".join(lines), shape)
     return together if len(together) == 1 else [part for line in lines for part in _wrapped(line, shape)]
 
@@ -218,7 +221,7 @@ def _wrapped(text: str, shape: _Shape) -> list[str]:
 
 
 def _short(name: str, room: float) -> str:
-    """With "vec" for "vector" where there is too little room: a load and a store must not look alike."""
+    """The name, with "vec" for "vector" where room is short: cutting it would hide load or store."""
     return name if len(name) * _LETTER <= room else name.replace("vector", "vec")
 
 

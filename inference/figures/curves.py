@@ -1,4 +1,4 @@
-"""An evolution in pictures: curves over generations and sweeps, its population and the Pareto front."""
+"""Figures of an evolution: curves over generations and sweeps, its population and its Pareto front."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from inference.core.pmevo.events import MOST_IN_CLOUD
 from inference.figures.colours import LIGHT
-from inference.figures.plotly_json import Json, figure_json, whole_ticks
+from inference.figures.plotly_json import Json, figure_json, integer_ticks
 
 _BEST, _MEAN = LIGHT[0], LIGHT[1]
 
 LEAST_ERROR = 1e-3
-"""Per cent: errors below are drawn there, since a logarithmic axis has no zero."""
+"""Per cent: smaller errors are shown as this, as a logarithmic axis has no zero."""
 
-_SMALLEST, _LARGEST = 9, 24  # px, of a front's points
+_SMALLEST, _LARGEST = 9, 24  # diameters of a front's points in pixels
 
 
 def fitness_curve(generations: Iterable[Mapping[str, Any]], minimised: str = "error") -> Json:
     """A plotly figure: error above, µop volume below, best and mean of the population over generations.
 
     Each generation is {"generation", "best_error", "mean_error", "best_volume", "mean_volume"}; errors are
-    fractions and are drawn in per cent. `minimised`: what they are called.
+    fractions, shown in per cent. `minimised`: their name, "error" or "loss".
     """
     points = sorted(generations, key=lambda point: int(point["generation"]))
     traces = [
@@ -45,8 +45,8 @@ def fitness_curve(generations: Iterable[Mapping[str, Any]], minimised: str = "er
 def sweep_curve(sweeps: Iterable[Mapping[str, Any]]) -> Json:
     """A plotly figure over the sweeps of a re-fit: error above, distinct µops below, a colour per start.
 
-    Each sweep is {"start", "sweep", "changed", "error", "volume", "kinds"}; errors are fractions, drawn in
-    per cent. `start` tells independent re-fits apart.
+    Each sweep is {"start", "sweep", "changed", "error", "volume", "kinds"}; errors are fractions, shown in
+    per cent. `start`: number of the independent re-fit, from 0.
     """
     by_start: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for point in sorted(sweeps, key=lambda point: int(point["sweep"])):
@@ -60,7 +60,7 @@ def sweep_curve(sweeps: Iterable[Mapping[str, Any]]) -> Json:
             traces.append(trace | legend | {"mode": "lines+markers", "meta": {"colour": f"port-{tint}"}})
     numbers = sorted({int(point["sweep"]) for points in by_start.values() for point in points})
     layout = {
-        "xaxis": {"title": {"text": "sweep"}, "anchor": "y2", **whole_ticks(numbers)},
+        "xaxis": {"title": {"text": "sweep"}, "anchor": "y2", **integer_ticks(numbers)},
         "yaxis": {"title": {"text": "error (%)"}, "domain": [0.4, 1], "rangemode": "tozero"},
         "yaxis2": {"title": {"text": "kinds"}, "domain": [0, 0.3], "rangemode": "tozero"},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
@@ -96,20 +96,20 @@ def _line(
 
 
 def cloud_figure(frames: Sequence[Json], minimised: str = "error") -> Json:
-    """A plotly figure of the newest population, on axes that hold those of all frames, with the way there.
+    """A plotly figure of the newest population, with the path of the fittest mapping through all frames.
 
     Frames are payloads of `cloud` events: {"generation", "population", "errors", "volumes"}, fittest first,
-    errors as fractions, drawn in per cent; `minimised` is what they are called. Both axes are logarithmic.
+    errors as fractions, shown in per cent; `minimised`: their name. Both axes are logarithmic.
     """
     newest: Json = frames[-1] if frames else {"errors": [], "volumes": []}
-    told = [frame for frame in frames if frame["errors"]]
+    populated = [frame for frame in frames if frame["errors"]]
     traces = [
         {
             "type": "scatter",
             "mode": "lines",
             "name": "way of the fittest",
-            "x": [frame["volumes"][0] for frame in told],
-            "y": [shown_error(frame["errors"][0]) for frame in told],
+            "x": [frame["volumes"][0] for frame in populated],
+            "y": [error_percent(frame["errors"][0]) for frame in populated],
             "line": {"width": 1.5, "dash": "dot"},
             "hoverinfo": "skip",
             "meta": {"colour": "muted"},
@@ -144,18 +144,18 @@ def cloud_figure(frames: Sequence[Json], minimised: str = "error") -> Json:
 
 def cloud_points(frame: Json) -> Json:
     """{"x", "y"}: volumes and errors in per cent of a population, for the traces of `cloud_figure`."""
-    kept = slice(0, MOST_IN_CLOUD)
-    return {"x": frame["volumes"][kept], "y": [shown_error(error) for error in frame["errors"][kept]]}
+    limit = slice(0, MOST_IN_CLOUD)
+    return {"x": frame["volumes"][limit], "y": [error_percent(error) for error in frame["errors"][limit]]}
 
 
-def shown_error(error: float) -> float:
-    """A fraction in per cent, as far as a logarithmic axis can show it."""
+def error_percent(error: float) -> float:
+    """A fraction in per cent, at least `LEAST_ERROR`, for a logarithmic axis."""
     return max(LEAST_ERROR, round(100 * error, 4))
 
 
 @dataclass(frozen=True)
-class DrawnPoint:
-    """A point of a front: errors in per cent, `mape` on what was not learnt from where that is known."""
+class FrontPlotPoint:
+    """A point of a front: `error` in per cent; `mape` on held-out experiments, None where there are none."""
 
     kinds: int
     volume: int
@@ -163,22 +163,22 @@ class DrawnPoint:
     mape: float | None
 
 
-def front_figure(points: Iterable[DrawnPoint]) -> Json:
+def front_figure(points: Iterable[FrontPlotPoint]) -> Json:
     """A plotly figure: error over the number of µop kinds, the volume as the area and shade of a point.
 
-    The points of the first trace are those given, in their order; another has their errors on what was not
-    learnt from, and a line leads along the best for each number of kinds.
+    The first trace has the points in their order; another has their MAPE on held-out experiments, and a line
+    connects the best for each number of kinds.
     """
-    shown = list(points)
-    volumes = [point.volume for point in shown]
+    plotted = list(points)
+    volumes = [point.volume for point in plotted]
     low, high = min(volumes, default=0), max(volumes, default=1)
     traces: list[Json] = [
         {
             "type": "scatter",
             "mode": "markers",
             "name": "on experiments learnt from",
-            "x": [point.kinds for point in shown],
-            "y": [point.error for point in shown],
+            "x": [point.kinds for point in plotted],
+            "y": [point.error for point in plotted],
             "customdata": volumes,
             "marker": {
                 "size": [_size(volume, low, high) for volume in volumes],
@@ -193,7 +193,7 @@ def front_figure(points: Iterable[DrawnPoint]) -> Json:
             "meta": {"colour": "muted"},
         }
     ]
-    judged = [point for point in shown if point.mape is not None]
+    judged = [point for point in plotted if point.mape is not None]
     if judged:
         traces.append(
             {
@@ -207,7 +207,7 @@ def front_figure(points: Iterable[DrawnPoint]) -> Json:
                 "meta": {"colour": "port-3"},
             }
         )
-    traces.append(_envelope(shown))
+    traces.append(_envelope(plotted))
     layout = {
         "xaxis": {"title": {"text": "distinct µops"}},
         "yaxis": {"title": {"text": "error (%)"}, "rangemode": "tozero"},
@@ -218,9 +218,9 @@ def front_figure(points: Iterable[DrawnPoint]) -> Json:
     return figure_json(traces, layout)
 
 
-def _envelope(points: Sequence[DrawnPoint]) -> Json:
-    """A line through the points that are the most accurate of those with as many kinds or fewer."""
-    best: list[DrawnPoint] = []
+def _envelope(points: Sequence[FrontPlotPoint]) -> Json:
+    """A line through the points that are more accurate than all with fewer or equally many kinds."""
+    best: list[FrontPlotPoint] = []
     for point in sorted(points, key=lambda point: (point.kinds, point.error)):
         if not best or point.error < best[-1].error:
             best.append(point)
@@ -237,6 +237,6 @@ def _envelope(points: Sequence[DrawnPoint]) -> Json:
 
 
 def _size(volume: int, low: int, high: int) -> float:
-    """Points whose areas grow evenly with the volume."""
+    """Diameter in pixels of a point whose area grows linearly with the volume."""
     share = (volume - low) / (high - low) if high > low else 0.0
     return round(float((_SMALLEST**2 + share * (_LARGEST**2 - _SMALLEST**2)) ** 0.5), 1)

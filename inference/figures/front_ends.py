@@ -1,4 +1,4 @@
-"""What a core sustains: its front end by loops, by length of instruction, by place in a line; its stores."""
+"""Figures of a core's rates: front end by loop, instruction length and place in a line; stores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Points = Sequence[tuple[float, float]]
 LEGEND_ABOVE = {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}, "hovermode": "closest"}
 
 
-def marked_line(points: Points, name: str, tint: int, shown: str) -> Json:
-    """A named trace of points; `tint`: the number of its colour."""
+def marked_line(points: Points, name: str, tint: int, hover_text: str) -> Json:
+    """A plotly trace of points; `tint`: index of its colour; `hover_text`: a plotly template."""
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -21,7 +21,7 @@ def marked_line(points: Points, name: str, tint: int, shown: str) -> Json:
         "y": [y for _, y in points],
         "line": {"color": LIGHT[tint]},
         "meta": {"colour": f"port-{tint}"},
-        "hovertemplate": f"{shown}<extra>{name}</extra>",
+        "hovertemplate": f"{hover_text}<extra>{name}</extra>",
     }
 
 

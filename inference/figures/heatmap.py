@@ -1,11 +1,11 @@
 """Predicted against measured as a two-dimensional histogram (thesis §5.2): 35 × 35 equal bins.
 
-A million experiments become 1,225 numbers. The axes end where nearly everything is inside; what lies beyond
-is counted and said, never dropped in silence.
+A million experiments become 1,225 numbers. The axes end where nearly all experiments are inside; the number
+of those beyond is shown.
 
-Experiments may come in parts: a first look at all of them (`Reach`) says where the axes end, a second one
-(`BinCounts`) counts. Both hold a fixed number of integers, however many experiments there are, and give the
-same answer in whatever parts they come, and merged in whatever order. `heat_map` is both for whole lists.
+Experiments may come in parts: a first pass (`Reach`) finds the end of the axes, a second one (`BinCounts`)
+counts. Both hold a fixed number of integers, and their results do not depend on the parts or the order of
+merging. `heat_map` does both for complete lists.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from inference.core.tables import Floats
 from inference.figures.plotly_json import Json, figure_json
 
 PART = 1 << 16
-"""Points looked at at once: what is needed on the way fits the cache, however many there are."""
+"""Experiments per step: the temporary arrays of a step fit the cache."""
 
 COVERED = 0.995
 """Share of the experiments that the axes must reach."""
 
 _LIMITS = (1e-3, 1e300)
-"""Axes end between these, lest scaling to bins under- or overflows."""
+"""Axes end between these, so that scaling to bins does not under- or overflow."""
 
 _STEPS = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 _ENDS = np.array(sorted({step * 10.0**power for power in range(-3, 300) for step in _STEPS} | set(_LIMITS)))
@@ -38,27 +38,28 @@ _ENDS = np.array(sorted({step * 10.0**power for power in range(-3, 300) for step
 
 
 class Reach:
-    """How far experiments reach, as far as that decides where axes end: one count per possible end."""
+    """Counts of experiments by the smallest axis end that includes them."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(len(_ENDS), dtype=np.int64)
 
     def add(self, measured: npt.ArrayLike, predicted: npt.ArrayLike) -> None:
-        """Look at more experiments: see `heat_map` for what they may be."""
-        seen, said = checked_points(measured, predicted)
-        for start in range(0, len(seen), PART):
+        """Count more experiments; see `heat_map` for their values."""
+        xs, ys = checked_points(measured, predicted)
+        for start in range(0, len(xs), PART):
             part = slice(start, start + PART)
-            largest = np.maximum(seen[part], said[part])
+            largest = np.maximum(xs[part], ys[part])
             finite = np.clip(largest[np.isfinite(largest) & (largest > 0)], *_LIMITS)
             self._counts += np.bincount(np.searchsorted(_ENDS, finite), minlength=len(_ENDS))
 
     def merge(self, other: Reach) -> None:
-        """Look at what another has looked at."""
+        """Add the experiments of another one."""
         self._counts += other._counts
 
     @property
     def limit(self) -> float:
-        """The end that reaches all experiments or, where single ones lie far out, 99.5 % of them."""
+        """The axis end that includes all experiments or, with a few outliers, `COVERED` of them; 1 without
+        any."""
         n = int(self._counts.sum())
         if not n:
             return 1.0
@@ -69,14 +70,19 @@ class Reach:
 
 
 def checked_points(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Measured and predicted as arrays, or `InvalidInputError` where they cannot be drawn."""
-    seen = np.asarray(measured, dtype=np.float64)
-    said = np.asarray(predicted, dtype=np.float64)
-    if seen.ndim != 1 or seen.shape != said.shape:
-        raise InvalidInputError(f"a heat map needs two equally long lists, not {seen.shape} and {said.shape}")
-    if not (np.all(np.isfinite(seen) & (seen >= 0)) and np.all(said >= 0)):
+    """Measured and predicted times as arrays, float64[n] each.
+
+    Raises:
+        InvalidInputError: Their lengths differ, a measurement is negative or not finite, or a prediction is
+            negative.
+    """
+    xs = np.asarray(measured, dtype=np.float64)
+    ys = np.asarray(predicted, dtype=np.float64)
+    if xs.ndim != 1 or xs.shape != ys.shape:
+        raise InvalidInputError(f"a heat map needs two equally long lists, not {xs.shape} and {ys.shape}")
+    if not (np.all(np.isfinite(xs) & (xs >= 0)) and np.all(ys >= 0)):
         raise InvalidInputError("a heat map needs finite measurements ≥ 0 and predictions ≥ 0")
-    return seen, said
+    return xs, ys
 
 
 BINS = 35
@@ -84,7 +90,7 @@ BINS = 35
 _TICKS = tuple(digit * 10**power for power in range(9) for digit in (1, 3))
 
 _PLAIN = 1e6
-"""Axes that end beyond have their bounds written with an exponent."""
+"""Axis ends from which bounds are written with an exponent."""
 
 Indices = npt.NDArray[np.int64]
 
@@ -94,8 +100,8 @@ class HeatMap:
     """`counts[row][column]` experiments with a prediction in bin `row` and a measurement in bin `column`.
 
     Bin k covers `k · limit / bins ≤ value < (k + 1) · limit / bins` on both axes, the last one its upper end
-    too. `outside` experiments lie beyond `limit` on an axis; `n` counts all of them, so
-    `n == outside + sum of counts`.
+    too. `outside` experiments lie beyond `limit` on an axis; `n` counts all of them, so `n == outside + sum
+    of counts`.
     """
 
     bins: int
@@ -105,7 +111,7 @@ class HeatMap:
     counts: tuple[tuple[int, ...], ...]
 
     def as_json(self) -> Json:
-        """Plain data; `from_json` reads it back."""
+        """The map as JSON for `from_json`."""
         return {
             "bins": self.bins,
             "limit": self.limit,
@@ -138,7 +144,7 @@ class HeatMap:
         return index * self.limit / self.bins, (index + 1) * self.limit / self.bins
 
     def bounds(self, index: int) -> str:
-        """The ends of a row or column in words, "1.80 to 2.06", in enough digits to tell neighbours apart."""
+        """The ends of a row or column, e.g. "1.80 to 2.06", with enough digits to distinguish neighbours."""
         digits = max(2, -math.floor(math.log10(self.limit / self.bins)))
         form = f",.{digits}f" if self.limit < _PLAIN else ".4g"
         lower, upper = self.edges(index)
@@ -160,9 +166,9 @@ class HeatMap:
         """A plotly figure: colours by count, the diagonal, and a note where experiments lie outside.
 
         The scale of colours is logarithmic unless `linear`, and ends at `peak`: by default that of this map,
-        for several beside each other that of all. A click on it tells `pointNumber` = [row, column]; the
-        trace's `meta` are the bounds of rows and columns, the layout's their unit, and `customdata` the
-        counts, which the page puts into words. `axes`: what is told to the right, and upwards.
+        for several maps side by side that of all. A click has `pointNumber` = [row, column]; the trace's
+        `meta` are the bounds of rows and columns, the layout's their unit, and `customdata` the counts, of
+        which the page makes sentences. `axes`: labels of the horizontal and the vertical axis.
         """
         label = Unit(unit).label
         width = self.limit / self.bins
@@ -220,7 +226,7 @@ class HeatMap:
 
 
 class BinCounts:
-    """Counts experiments into the bins of a map whose axes are known: bins² integers."""
+    """Counts experiments in the bins of a map with known axes: bins² integers."""
 
     def __init__(self, limit: float, bins: int = BINS) -> None:
         if bins < 1:
@@ -231,18 +237,22 @@ class BinCounts:
         self._counts = np.zeros(bins * bins, dtype=np.int64)
 
     def add(self, measured: npt.ArrayLike, predicted: npt.ArrayLike) -> None:
-        """Count more experiments: see `heat_map` for what they may be."""
-        seen, said = checked_points(measured, predicted)
-        for start in range(0, len(seen), PART):
+        """Count more experiments; see `heat_map` for their values."""
+        xs, ys = checked_points(measured, predicted)
+        for start in range(0, len(xs), PART):
             part = slice(start, start + PART)
-            rows, columns = bins_of(seen[part], said[part], limit=self._limit, bins=self._bins)
+            rows, columns = bins_of(xs[part], ys[part], limit=self._limit, bins=self._bins)
             inside = rows >= 0
             flat = rows[inside] * self._bins + columns[inside]
             self._counts += np.bincount(flat, minlength=len(self._counts))
-        self._n += len(seen)
+        self._n += len(xs)
 
     def merge(self, other: BinCounts) -> None:
-        """Count what another has counted; its axes and bins must be the same."""
+        """Add the counts of another one.
+
+        Raises:
+            InvalidInputError: Its axes or bins differ.
+        """
         if (self._limit, self._bins) != (other._limit, other._bins):
             raise InvalidInputError(
                 f"heat maps of {self._bins} bins up to {self._limit:g} and of {other._bins} bins up to "
@@ -253,7 +263,7 @@ class BinCounts:
 
     @property
     def heat_map(self) -> HeatMap:
-        """The map of everything counted so far."""
+        """The map of all experiments so far."""
         return HeatMap(
             bins=self._bins,
             limit=self._limit,
@@ -266,10 +276,21 @@ class BinCounts:
 def heat_map(
     measured: npt.ArrayLike, predicted: npt.ArrayLike, *, limit: float | None = None, bins: int = BINS
 ) -> HeatMap:
-    """Count experiments into bins. Both lists in one unit, ≥ 0; predictions may be infinite.
+    """The heat map of experiments.
 
-    `limit` is where both axes end; by default a round number that reaches all experiments, or, where single
-    ones lie far out, 99.5 % of them. None in, none out: an empty map has limit 1.
+    Args:
+        measured: Finite times ≥ 0.
+        predicted: Times ≥ 0 in the same unit; may be infinite.
+        limit: End of both axes; None for a round number that includes all experiments or, with a few
+            outliers, 99.5 % of them. An empty map then ends at 1.
+        bins: Number of rows and columns.
+
+    Raises:
+        InvalidInputError: The values, the limit or the number of bins are invalid.
+
+    Example:
+        >>> heat_map([1.0, 2.0], [1.0, 1.0], limit=2.0, bins=2).counts
+        ((0, 0), (0, 2))
     """
     if limit is None:
         reach = Reach()
@@ -283,16 +304,16 @@ def heat_map(
 def bins_of(
     measured: npt.ArrayLike, predicted: npt.ArrayLike, *, limit: float, bins: int = BINS
 ) -> tuple[Indices, Indices]:
-    """(rows, columns) of experiments in a map with these axes, both -1 for one outside: int64[n] each."""
-    seen, said = checked_points(measured, predicted)
+    """(rows, columns) of experiments in a map with these axes, int64[n] each; -1 for those outside."""
+    xs, ys = checked_points(measured, predicted)
     limit = _checked_limit(limit)
-    inside = (seen <= limit) & (said <= limit)
+    inside = (xs <= limit) & (ys <= limit)
 
     def index(values: Floats) -> Indices:
         scaled = np.floor(np.where(inside, values, 0.0) * bins / limit).astype(np.int64)
         return np.where(inside, np.minimum(scaled, bins - 1), -1)
 
-    return index(said), index(seen)
+    return index(ys), index(xs)
 
 
 def _checked_limit(limit: float) -> float:

@@ -1,7 +1,7 @@
 """Predictions by the length of the experiments: their error, and heat maps (thesis Figure 3.7).
 
-A row of panels has axes of its own, since long experiments take fewer cycles per instruction, but all bins
-are equally wide, and the panels share one scale of colours.
+Each row of panels has axes of its own, as long experiments take fewer cycles per instruction. All bins have
+the same width, and all panels share one scale of colours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from inference.core.metrics import LengthError, Scores, score
 from inference.core.tables import Floats, Int64s
 from inference.figures.heatmap import BINS, BinCounts, HeatMap, Reach
-from inference.figures.plotly_json import Json, figure_json, whole_ticks
+from inference.figures.plotly_json import Json, figure_json, integer_ticks
 
 PER_ROW = 3
 MOST_PANELS = 18
@@ -32,41 +32,45 @@ class LengthMap:
     scores: Scores
 
     def as_json(self) -> Json:
-        """Plain data; `from_json` reads it back."""
+        """The map as JSON for `from_json`."""
         return {"length": self.length, "heat_map": self.heat_map.as_json(), "scores": asdict(self.scores)}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
-        return cls(told["length"], HeatMap.from_json(told["heat_map"]), Scores(**told["scores"]))
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["length"], HeatMap.from_json(data["heat_map"]), Scores(**data["scores"]))
 
 
 def length_maps(lengths: Int64s, measured: Floats, predicted: Floats) -> list[LengthMap]:
-    """A panel per length, the shortest first; of more than `MOST_PANELS` lengths those with most experiments.
+    """A panel per length, the shortest first; of more than `MOST_PANELS` lengths, those with most
+    experiments.
 
-    Three arrays of the same size; measurements > 0 and predictions ≥ 0 in one unit, both finite.
+    Args:
+        lengths: Instructions per experiment, int64[n].
+        measured: Finite and > 0, float64[n].
+        predicted: Finite and ≥ 0, in the unit of `measured`, float64[n].
     """
     known, counts = np.unique(lengths, return_counts=True)
-    shown = np.sort(known[np.argsort(-counts, kind="stable")[:MOST_PANELS]]).tolist()
-    where = {length: np.flatnonzero(lengths == length) for length in shown}
-    rows = [shown[start : start + PER_ROW] for start in range(0, len(shown), PER_ROW)]
+    chosen = np.sort(known[np.argsort(-counts, kind="stable")[:MOST_PANELS]]).tolist()
+    where = {length: np.flatnonzero(lengths == length) for length in chosen}
+    rows = [chosen[start : start + PER_ROW] for start in range(0, len(chosen), PER_ROW)]
     limits = [_limit([(measured[where[length]], predicted[where[length]]) for length in row]) for row in rows]
     width = _bin_width(limits)
     panels = []
     for row, limit in zip(rows, limits, strict=True):
         bins = max(1, math.ceil(limit / width - 1e-9))
         for length in row:
-            seen, said = measured[where[length]], predicted[where[length]]
+            xs, ys = measured[where[length]], predicted[where[length]]
             counted = BinCounts(bins * width, bins)
-            counted.add(seen, said)
-            panels.append(LengthMap(length, counted.heat_map, score(seen, said)))
+            counted.add(xs, ys)
+            panels.append(LengthMap(length, counted.heat_map, score(xs, ys)))
     return panels
 
 
 def _limit(parts: Sequence[tuple[Floats, Floats]]) -> float:
-    """Where the axes of a row of panels end."""
+    """The end of both axes of a row of panels."""
     reach = Reach()
-    for seen, said in parts:
-        reach.add(seen, said)
+    for xs, ys in parts:
+        reach.add(xs, ys)
     return reach.limit
 
 
@@ -80,14 +84,14 @@ def _bin_width(limits: Sequence[float]) -> float:
 
 def length_figure(errors: Sequence[LengthError]) -> Json:
     """A plotly figure: MAPE over the number of instructions, and below it the number of experiments."""
-    lengths = [each.length for each in errors]
+    lengths = [length_error.length for length_error in errors]
     traces = [
         {
             "type": "scatter",
             "mode": "lines+markers",
             "name": "MAPE",
             "x": lengths,
-            "y": [each.mape for each in errors],
+            "y": [length_error.mape for length_error in errors],
             "marker": {"size": 8},
             "hovertemplate": "%{y:.2f} %<extra>MAPE</extra>",
             "meta": {"colour": "port-0"},
@@ -96,7 +100,7 @@ def length_figure(errors: Sequence[LengthError]) -> Json:
             "type": "bar",
             "name": "experiments",
             "x": lengths,
-            "y": [each.n for each in errors],
+            "y": [length_error.n for length_error in errors],
             "yaxis": "y2",
             "marker": {"opacity": 0.6},
             "hovertemplate": "%{y:,}<extra>experiments</extra>",
@@ -104,7 +108,7 @@ def length_figure(errors: Sequence[LengthError]) -> Json:
         },
     ]
     layout = {
-        "xaxis": {"title": {"text": "instructions per experiment"}, "anchor": "y2", **whole_ticks(lengths)},
+        "xaxis": {"title": {"text": "instructions per experiment"}, "anchor": "y2", **integer_ticks(lengths)},
         "yaxis": {"title": {"text": "MAPE (%)"}, "domain": [0.4, 1], "rangemode": "tozero"},
         "yaxis2": {"title": {"text": "experiments"}, "domain": [0, 0.3], "rangemode": "tozero"},
         "showlegend": False,

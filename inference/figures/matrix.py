@@ -1,4 +1,4 @@
-"""Port mappings as matrices, scheme by port, two of them side by side with their differences marked."""
+"""Port mappings as matrices of schemes and ports, and two of them with differences marked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inference.core.mapping import PortMapping, Uops
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """Whether a µop can use the port with this index and name; `differs` from the other matrix."""
+    """Whether a µop can use a port; `differs`: not so in the other matrix."""
 
     port: int
     name: str
@@ -31,9 +31,9 @@ class MatrixLine:
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A scheme with a line per kind of µop; `times` it stands in the experiment that is looked at.
+    """A scheme with a line per kind of µop; `times` it occurs in the experiment, 0 without one.
 
-    `described` is False where the mapping says nothing of the scheme.
+    `described`: whether the mapping has the scheme.
     """
 
     scheme: str
@@ -54,7 +54,7 @@ class Matrix:
 def side_by_side(
     first: PortMapping, second: PortMapping, experiment: Experiment | None = None
 ) -> tuple[Matrix, Matrix]:
-    """Both mappings over the first one's schemes, the second under the port names of the first."""
+    """Matrices of both mappings for the first one's schemes; the second has the port names of the first."""
     renamed = best_renaming(first, second).apply(second)
     ports = max(first.ports, renamed.ports, key=len)
     times = {} if experiment is None else dict(experiment.terms)
@@ -62,20 +62,20 @@ def side_by_side(
 
 
 def alone(mapping: PortMapping) -> Matrix:
-    """A mapping without another one beside it."""
+    """The matrix of a single mapping."""
     return _matrix(mapping, mapping.usage, mapping.ports, {})
 
 
 def _matrix(
     mapping: PortMapping,
-    others: Mapping[str, Uops],
+    other_usage: Mapping[str, Uops],
     ports: tuple[str, ...],
     times: Mapping[str, int],
-    shown: PortMapping | None = None,
+    row_source: PortMapping | None = None,
 ) -> Matrix:
     rows = []
-    for scheme in sorted((shown or mapping).usage):
-        uops, other = mapping.usage.get(scheme), others.get(scheme)
+    for scheme in sorted((row_source or mapping).usage):
+        uops, other = mapping.usage.get(scheme), other_usage.get(scheme)
         known = uops is not None
         lines = tuple(_lines(uops or (), other or (), ports))
         rows.append(MatrixRow(scheme, times.get(scheme, 0), lines, uops != other, known))
@@ -83,13 +83,13 @@ def _matrix(
 
 
 def _lines(uops: Uops, other: Uops, ports: Sequence[str]) -> Iterator[MatrixLine]:
-    """µops that the other has too come first, then each of the rest beside one of the other's rest."""
+    """Lines of common µops first, then of the remaining ones, each compared with one of the other's."""
     own, theirs = Counter(dict(uops)), Counter(dict(other))
     common = own & theirs
     pairs = [(mask, mask) for mask in sorted(common.elements())]
-    rest, partners = sorted((own - common).elements()), sorted((theirs - common).elements())
-    partners += [0] * (len(rest) - len(partners))
-    pairs += zip(rest, partners, strict=False)
+    remaining, partners = sorted((own - common).elements()), sorted((theirs - common).elements())
+    partners += [0] * (len(remaining) - len(partners))
+    pairs += zip(remaining, partners, strict=False)
     for (mask, partner), count in Counter(pairs).items():
         cells = tuple(
             MatrixCell(port, name, bool(mask >> port & 1), bool((mask ^ partner) >> port & 1))

@@ -1,6 +1,6 @@
-"""How quiet a machine was over time, and how far it could be trusted: noise, clock, rate, and its states.
+"""Figures of a machine over time: its noise, clock, rate of measurements, and states.
 
-`noise_over_time` is a plotly figure; `trust_picture` has strips that the server draws.
+`noise_over_time` is a plotly figure; `trust_picture` has strips that the server draws as SVG.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from inference.figures.colours import LIGHT
 from inference.figures.plotly_json import Json, figure_json
 
 MOST_POINTS = 400
-"""A picture has no room for more; readings that fall together become one with the median of each number."""
+"""Points of a figure at most; more readings are merged to the medians of their numbers."""
 
 SHADED = {"contended": "disturbed", "unfit": "cannot measure", "measuring": "measuring"}
-"""States that get a shade, and what a reader calls them; the worst comes first."""
+"""{state: label} of states with a shade, the worst first."""
 
-_SILENT_STEPS = 5  # so many usual steps without a reading are a gap: nobody was there
+_SILENT_STEPS = 5  # usual steps without a reading that count as a gap: the agent was not connected
 _LEAST_GAP = timedelta(seconds=60)
 _NOISE, _CLOCK = LIGHT[0], LIGHT[1]
 
 _DOT = 5
-"""Pixels of a reading with a gap on both sides, which no line shows."""
+"""Pixels of the dot for a reading between two gaps, which has no line."""
 
 WIDTH, HEIGHT = 1000, 60
-"""Units of every strip's picture; the page stretches it."""
+"""Units of every strip's SVG; the page stretches it."""
 
 _POINTS = 300
 _HEADROOM = 1.1
@@ -36,8 +36,9 @@ _HEADROOM = 1.1
 
 @dataclass(frozen=True)
 class NoiseReading:
-    """A machine at a moment; `noise` is a fraction, `ghz` its clock, `rate` the settled experiments per
-    second; each None where nothing was told.
+    """A machine at one time; `noise` is a fraction, `ghz` its clock, `rate` settled experiments per second.
+
+    Each number is None where it was not reported.
     """
 
     at: datetime
@@ -50,7 +51,7 @@ class NoiseReading:
 def noise_over_time(readings: Sequence[NoiseReading]) -> Json:
     """A plotly figure of readings in order: noise in per cent above, the clock in GHz below, states shaded.
 
-    A shade is a shape whose `name` is the state, without a colour of its own: the page gives it one.
+    A shade is a shape whose `name` is the state; the page sets its colour.
     """
     points = thinned(readings, MOST_POINTS)
     times, noises, clocks, words = _columns(points)
@@ -70,7 +71,7 @@ def noise_over_time(readings: Sequence[NoiseReading]) -> Json:
 
 
 def thinned(readings: Sequence[NoiseReading], limit: int) -> list[NoiseReading]:
-    """At most `limit` readings: each run of neighbours becomes its median, in the worst of its states."""
+    """At most `limit` readings: successive ones are merged to their medians and their worst state."""
     if len(readings) <= limit:
         return list(readings)
     edges = [round(position * len(readings) / limit) for position in range(limit + 1)]
@@ -78,12 +79,12 @@ def thinned(readings: Sequence[NoiseReading], limit: int) -> list[NoiseReading]:
 
 
 def _merged(readings: Sequence[NoiseReading]) -> NoiseReading:
-    noises = [each.noise for each in readings if each.noise is not None]
-    clocks = [each.ghz for each in readings if each.ghz is not None]
-    rates = [each.rate for each in readings if each.rate is not None]
+    noises = [reading.noise for reading in readings if reading.noise is not None]
+    clocks = [reading.ghz for reading in readings if reading.ghz is not None]
+    rates = [reading.rate for reading in readings if reading.rate is not None]
     return NoiseReading(
         at=readings[len(readings) // 2].at,
-        state=min((each.state for each in readings), key=_goodness),
+        state=min((reading.state for reading in readings), key=_goodness),
         noise=statistics.median(noises) if noises else None,
         ghz=statistics.median(clocks) if clocks else None,
         rate=statistics.median(rates) if rates else None,
@@ -97,7 +98,7 @@ def _goodness(state: str) -> int:
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time in one state."""
+    """An interval of time in one state."""
 
     state: str
     start: datetime
@@ -105,8 +106,8 @@ class Span:
 
 
 def spans(readings: Sequence[NoiseReading]) -> list[Span]:
-    """The stretches in shaded states, each up to the next reading or the gap behind it."""
-    found: list[Span] = []
+    """The intervals in shaded states, each up to the next reading or gap."""
+    stretches: list[Span] = []
     longest = longest_step(readings)
     usual = longest / _SILENT_STEPS
     for here, after in zip(readings, [*readings[1:], None], strict=True):
@@ -114,11 +115,11 @@ def spans(readings: Sequence[NoiseReading]) -> list[Span]:
         end = after.at if near and after is not None else here.at + usual
         if here.state not in SHADED:
             continue
-        if found and found[-1].state == here.state and found[-1].end == here.at:
-            found[-1] = Span(here.state, found[-1].start, end)
+        if stretches and stretches[-1].state == here.state and stretches[-1].end == here.at:
+            stretches[-1] = Span(here.state, stretches[-1].start, end)
         else:
-            found.append(Span(here.state, here.at, end))
-    return found
+            stretches.append(Span(here.state, here.at, end))
+    return stretches
 
 
 def longest_step(readings: Sequence[NoiseReading]) -> timedelta:
@@ -132,24 +133,24 @@ Column = list[float | None]
 
 
 def _columns(readings: Sequence[NoiseReading]) -> tuple[list[str], Column, Column, list[str]]:
-    """Times, noises, clocks and words; an empty entry stands in every gap, so that no line crosses it."""
+    """(times, noises, clocks, labels) with an empty entry in every gap, so that no line crosses it."""
     times: list[str] = []
     noises: Column = []
     clocks: Column = []
     words: list[str] = []
     longest = longest_step(readings)
     previous: datetime | None = None
-    for each in readings:
-        if previous is not None and each.at - previous > longest:
+    for reading in readings:
+        if previous is not None and reading.at - previous > longest:
             times.append((previous + longest / 2).isoformat())
             noises.append(None)
             clocks.append(None)
             words.append("")
-        times.append(each.at.isoformat())
-        noises.append(each.noise)
-        clocks.append(each.ghz)
-        words.append(SHADED.get(each.state, each.state))
-        previous = each.at
+        times.append(reading.at.isoformat())
+        noises.append(reading.noise)
+        clocks.append(reading.ghz)
+        words.append(SHADED.get(reading.state, reading.state))
+        previous = reading.at
     return times, noises, clocks, words
 
 
@@ -162,7 +163,7 @@ def _dots(values: Column) -> list[int]:
 
 def _line(times: list[str], values: Column, words: list[str], axis: str) -> Json:
     noise = axis == "y"
-    told = "%{y:.2f} % noise" if noise else "%{y:.2f} GHz"
+    template = "%{y:.2f} % noise" if noise else "%{y:.2f} GHz"
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -173,7 +174,7 @@ def _line(times: list[str], values: Column, words: list[str], axis: str) -> Json
         "yaxis": axis,
         "line": {"color": _NOISE if noise else _CLOCK, "width": 1.5},
         "connectgaps": False,
-        "hovertemplate": f"{told}{', %{text}' if noise else ''}<extra></extra>",
+        "hovertemplate": f"{template}{', %{text}' if noise else ''}<extra></extra>",
     }
 
 
@@ -194,7 +195,7 @@ def _shade(span: Span) -> Json:
 
 @dataclass(frozen=True)
 class Shade:
-    """A stretch in a state that is shaded, in units of the picture."""
+    """An interval in a shaded state, in units of the strip."""
 
     state: str
     x: float
@@ -203,7 +204,8 @@ class Shade:
 
 @dataclass(frozen=True)
 class Strip:
-    """One number over time: `path` is SVG's, from 0 at the bottom up; `typical` its median."""
+    """One number over time: `path` is an SVG path with 0 at the bottom; `most`: maximum, `typical`:
+    median."""
 
     label: str
     unit: str
@@ -214,7 +216,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class TrustPicture:
-    """Strips over the same time, with what is shaded behind each."""
+    """Strips over the same interval, with the shades behind each."""
 
     start: datetime
     end: datetime
@@ -223,42 +225,43 @@ class TrustPicture:
 
 
 def trust_picture(readings: Sequence[NoiseReading]) -> TrustPicture | None:
-    """Strips of readings in order; None without any. A number that was never told has no strip."""
+    """Strips of readings in order; None without readings. A number that was never reported has no strip."""
     if not readings:
         return None
     points = thinned(readings, _POINTS)
     start, end = points[0].at, points[-1].at
-    drawn = (
+    strips = (
         _strip("Noise", "%", points, [None if p.noise is None else 100 * p.noise for p in points]),
         _strip("Clock", "GHz", points, [p.ghz for p in points]),
         _strip("Settled", "per second", points, [p.rate for p in points]),
     )
     shades = tuple(_shade_of(span, start, end) for span in spans(points) if span.state != "measuring")
-    return TrustPicture(start, end, tuple(strip for strip in drawn if strip is not None), shades)
+    return TrustPicture(start, end, tuple(strip for strip in strips if strip is not None), shades)
 
 
 def disturbed_spans(readings: Sequence[NoiseReading], limit: int) -> list[Span]:
-    """The last stretches in which the machine was disturbed, newest first."""
-    found = [span for span in spans(readings) if span.state == "contended"] if readings else []
-    return found[: -limit - 1 : -1]
+    """The last `limit` intervals in which the machine was disturbed, newest first."""
+    stretches = [span for span in spans(readings) if span.state == "contended"] if readings else []
+    return stretches[: -limit - 1 : -1]
 
 
 def disturbed_by_hour(readings: Sequence[NoiseReading]) -> list[tuple[int, int, float | None]]:
-    """(hour of the day, its readings, share that was disturbed) of all 24, None where there is no reading."""
+    """(hour of the day, number of readings, disturbed share) for 24 hours; the share is None without
+    readings."""
     count, bad = [0] * 24, [0] * 24
-    for each in readings:
-        count[each.at.hour] += 1
-        bad[each.at.hour] += each.state == "contended"
+    for reading in readings:
+        count[reading.at.hour] += 1
+        bad[reading.at.hour] += reading.state == "contended"
     return [(hour, n, bad[hour] / n if n else None) for hour, n in enumerate(count)]
 
 
 def _strip(
     label: str, unit: str, points: Sequence[NoiseReading], values: Sequence[float | None]
 ) -> Strip | None:
-    told = sorted(value for value in values if value is not None)
-    if not told:
+    numbers = sorted(value for value in values if value is not None)
+    if not numbers:
         return None
-    most = _HEADROOM * told[-1] or 1.0
+    most = _HEADROOM * numbers[-1] or 1.0
     gap = longest_step(points)
     parts: list[str] = []
     previous: datetime | None = None
@@ -270,7 +273,7 @@ def _strip(
         x, y = _x(point.at, points[0].at, points[-1].at), HEIGHT * (1 - value / most)
         parts.append(f"{'L' if joined else 'M'}{x:.1f},{y:.1f}{'' if joined else 'h0.1'}")
         previous = point.at
-    return Strip(label, unit, "".join(parts), told[-1], told[len(told) // 2])
+    return Strip(label, unit, "".join(parts), numbers[-1], numbers[len(numbers) // 2])
 
 
 def _shade_of(span: Span, start: datetime, end: datetime) -> Shade:
@@ -279,5 +282,5 @@ def _shade_of(span: Span, start: datetime, end: datetime) -> Shade:
 
 
 def _x(at: datetime, start: datetime, end: datetime) -> float:
-    whole = (end - start).total_seconds() or 1.0
-    return WIDTH * (at - start).total_seconds() / whole
+    duration = (end - start).total_seconds() or 1.0
+    return WIDTH * (at - start).total_seconds() / duration

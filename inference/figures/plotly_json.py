@@ -1,4 +1,4 @@
-"""Plotly figures as the plain JSON that the browser's plotly draws."""
+"""Plotly figures as JSON for plotly in the browser."""
 
 from __future__ import annotations
 
@@ -10,30 +10,33 @@ from typing import Any, cast
 Json = dict[str, Any]
 
 _FEW_TICKS = 16
-_KEPT = 32
-"""Figures that need no second check: pages are looked at again, while nothing in them changes."""
+_CACHE_SIZE = 32
+"""Validated figures to keep: pages are often opened again without changes."""
 
 
 def figure_json(traces: Sequence[Json], layout: Json) -> Json:
-    """Build a figure with plotly's Python package, which checks every attribute, and return it as JSON.
+    """Validate a figure with plotly's Python package, and return it as JSON.
 
-    ValueError where plotly does not know an attribute or cannot have its value. Plotly's default template
-    (backgrounds, grid and text colours) is left out: these belong to the page's theme.
+    Plotly's default template (backgrounds, grid and text colours) is removed: these belong to the page's
+    theme.
+
+    Raises:
+        ValueError: Plotly does not know an attribute, or does not allow its value.
     """
     return cast(Json, json.loads(_checked(json.dumps([list(traces), layout]))))
 
 
-@lru_cache(maxsize=_KEPT)
-def _checked(wanted: str) -> str:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _checked(figure_text: str) -> str:
     from plotly import graph_objects  # noqa: PLC0415 -- takes 0.3 s, and only pictures need it
 
-    traces, layout = json.loads(wanted)
+    traces, layout = json.loads(figure_text)
     figure = graph_objects.Figure(data=traces, layout={"template": {}, **layout})
     plain = json.loads(figure.to_json())
     plain["layout"].pop("template", None)
     return json.dumps(plain)
 
 
-def whole_ticks(values: Sequence[int]) -> Json:
-    """Of an axis with whole numbers only: a tick for each of a few."""
+def integer_ticks(values: Sequence[int]) -> Json:
+    """Tick settings of an axis of integers: a tick for each of up to `_FEW_TICKS` values, else a format."""
     return {"tickvals": list(values)} if 0 < len(values) <= _FEW_TICKS else {"tickformat": ",d"}

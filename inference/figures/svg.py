@@ -1,7 +1,7 @@
-"""Pictures as SVG, for pages without a server: a heat map, the ports of a mapping, its graph.
+"""SVG drawings for pages and files: a heat map, the ports of a mapping, its graph.
 
-Shapes have classes and no inline style, so that a strict Content-Security-Policy draws them and a page
-colours them in light and dark. A file of its own brings these few rules with it.
+Shapes have classes instead of inline styles, so that a strict Content-Security-Policy allows them, and the
+page colours them in light and dark. SVG files include these rules.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _VIRIDIS = (
     *("#28ae80", "#5ec962", "#addc30", "#fde725"),
 )
 _PALEST, _SHADES = 1, 24
-"""The first colour of the scale that is used: the very darkest cannot be told from a dark page."""
+"""The first colour of the scale to use: the darkest one is invisible on a dark page."""
 
 
 @dataclass(frozen=True)
 class SvgDrawing:
-    """An SVG of `width` × `height` units: its shapes, and in words what it shows."""
+    """An SVG of `width` × `height` units: its shapes, and a `label` for screen readers."""
 
     width: float
     height: float
@@ -37,11 +37,11 @@ class SvgDrawing:
     label: str
 
     def inline(self) -> str:
-        """For a page that has the rules."""
+        """The SVG element for a page, whose style sheet has the rules."""
         return self._svg("", f' role="img" aria-label="{escape(self.label)}"')
 
     def file(self) -> str:
-        """For a file of its own."""
+        """The SVG as a file with a style sheet."""
         return self._svg(f"<title>{escape(self.label)}</title><style>{_RULES}</style>", "")
 
     def _svg(self, head: str, more: str) -> str:
@@ -68,29 +68,29 @@ _MAP, _LEFT, _TOP, _BELOW = 350, 46, 8, 40
 
 
 def heat_map_drawing(
-    drawn: HeatMap, unit: str, across: str = "measured", upwards: str = "predicted"
+    heat_map: HeatMap, unit: str, across: str = "measured", upwards: str = "predicted"
 ) -> SvgDrawing:
-    """The bins coloured by the logarithm of their counts, with axes, named in a word, and the diagonal."""
-    size = _MAP / drawn.bins
+    """A heat map: bins coloured by the logarithm of their counts, axes with these names, the diagonal."""
+    size = _MAP / heat_map.bins
     cells: dict[str, list[str]] = defaultdict(list)
-    for row, counts in enumerate(drawn.counts):
+    for row, counts in enumerate(heat_map.counts):
         for column, count in enumerate(counts):
             if count:
-                share = math.log1p(count) / math.log1p(drawn.peak)
+                share = math.log1p(count) / math.log1p(heat_map.peak)
                 x, y = _LEFT + column * size, _TOP + _MAP - (row + 1) * size
                 cells[shade_of(share)].append(f"M{x:g} {y:g}h{size:g}v{size:g}h-{size:g}z")
     paths = "".join(f'<path fill="{colour}" d="{"".join(parts)}"/>' for colour, parts in cells.items())
     frame = f'<rect class="plot" x="{_LEFT}" y="{_TOP}" width="{_MAP}" height="{_MAP}"/>'
     diagonal = f'<path class="line" d="M{_LEFT} {_TOP + _MAP}L{_LEFT + _MAP} {_TOP}"/>'
-    ticks = "".join(_ticks(drawn.limit))
+    ticks = "".join(_ticks(heat_map.limit))
     middle = _LEFT + _MAP / 2
     axes = (
         f'<text x="{middle:g}" y="{_TOP + _MAP + 32}" text-anchor="middle">{across} {escape(unit)}</text>'
         f'<text x="12" y="{_TOP + _MAP / 2:g}" text-anchor="middle" '
         f'transform="rotate(-90 12 {_TOP + _MAP / 2:g})">{upwards} {escape(unit)}</text>'
     )
-    what = f"Heat map: {drawn.n:,} experiments, {upwards} against {across}"
-    beyond = f", {drawn.outside:,} beyond the axes" if drawn.outside else ""
+    what = f"Heat map: {heat_map.n:,} experiments, {upwards} against {across}"
+    beyond = f", {heat_map.outside:,} beyond the axes" if heat_map.outside else ""
     body = frame + paths + diagonal + ticks + axes
     return SvgDrawing(_LEFT + _MAP + 10, _TOP + _MAP + _BELOW, body, what + beyond)
 
@@ -106,7 +106,7 @@ _ROW, _BAR = 26, 420
 
 
 def port_usage_drawing(mapping: PortMapping) -> SvgDrawing:
-    """A bar per port: the schemes that can use it, and filled those that can use no other port."""
+    """A bar per port: schemes that can use it, and, filled, those with a µop that can use no other port."""
     can, only = [0] * len(mapping.ports), [0] * len(mapping.ports)
     for uops in mapping.usage.values():
         masks = {mask for mask, _ in uops}
@@ -135,22 +135,22 @@ _LINE, _GAP = 18, 14
 _AT_UOP, _AT_PORT = 540, 760
 _MOST_TEXT = 52
 _MOST_GROUPS = 300
-"""Beyond, a picture of them all is longer than anybody reads."""
+"""Groups in the drawing at most."""
 
 
 def graph_drawing(mapping: PortMapping) -> SvgDrawing:
-    """Groups of schemes with equal µops, their µops, and ports, with a line for each that uses another."""
+    """Groups of schemes with equal µops, their µops and the ports of these, with lines between them."""
     model = tripartite(mapping)
     groups = model["groups"][:_MOST_GROUPS]
-    drawn = sorted({used["uop"] for group in groups for used in group["uops"]})
-    uops = [model["uops"][place] for place in drawn]
+    uop_places = sorted({used["uop"] for group in groups for used in group["uops"]})
+    uops = [model["uops"][place] for place in uop_places]
     height = max(len(groups) * _LINE, len(uops) * 24, len(model["ports"]) * 30) + 2 * _GAP
     at_group, at_port = _spread(len(groups), height), _spread(len(model["ports"]), height)
-    at_uop = dict(zip(drawn, _spread(len(uops), height), strict=True))
+    at_uop = dict(zip(uop_places, _spread(len(uops), height), strict=True))
     used = "".join(
-        f"M430 {y:g}C490 {y:g} 490 {at_uop[each['uop']]:g} {_AT_UOP} {at_uop[each['uop']]:g}"
+        f"M430 {y:g}C490 {y:g} 490 {at_uop[edge['uop']]:g} {_AT_UOP} {at_uop[edge['uop']]:g}"
         for group, y in zip(groups, at_group, strict=True)
-        for each in group["uops"]
+        for edge in group["uops"]
     )
     shapes = [
         f'<path class="edge" d="{used}"/>',
@@ -174,7 +174,7 @@ def _spread(number: int, height: float) -> list[int]:
 
 
 def _port_lines(uops: Sequence[Json], places: Sequence[int], ports: Sequence[int]) -> Iterable[str]:
-    """Of each port, one path to all µops that it executes."""
+    """For each port, a path to all µops that it executes."""
     lines: dict[int, list[str]] = defaultdict(list)
     for uop, y in zip(uops, places, strict=True):
         for port in uop["ports"]:
@@ -186,8 +186,8 @@ def _port_lines(uops: Sequence[Json], places: Sequence[int], ports: Sequence[int
 def _group_text(group: Json, y: float) -> str:
     first, more = group["schemes"][0], len(group["schemes"]) - 1
     text = first if len(first) <= _MOST_TEXT else first[: _MOST_TEXT - 1] + "…"
-    shown = f"{text} + {more:,}" if more else text
-    return f'<text class="code" x="8" y="{y + 4:g}">{escape(shown)}</text>'
+    label = f"{text} + {more:,}" if more else text
+    return f'<text class="code" x="8" y="{y + 4:g}">{escape(label)}</text>'
 
 
 def _uop_text(uop: Json, y: float) -> str:
@@ -205,11 +205,11 @@ def _port_box(port: int, name: str, y: float) -> str:
 
 
 _DARK_TEXT = {1, 2, 3, 4, 5, 6, 8, 10}
-"""Ports on whose light colour dark text is read best."""
+"""Ports whose light colour needs dark text."""
 
 
 def _rules() -> str:
-    """What a page says of these classes, with the colours of light and dark in full."""
+    """The rules of the page's style sheet for these classes, with all colours for light and dark."""
 
     def ports(colours: Sequence[str], dark: bool) -> str:
         return "".join(

@@ -1,8 +1,9 @@
-"""A port mapping as a graph in three columns: schemes, µops, ports (thesis Fig. 3.3), or two in one.
+"""Data of a port mapping as a graph in three columns: schemes, µops, ports (thesis Fig. 3.3), or of two
+mappings.
 
-Schemes with equal µops are folded into one group, so that thousands of schemes become a few dozen nodes.
-Ports stay in their own order, where users look for them; µops and groups are placed at the barycentre of
-what they are connected to, which keeps edges short and crossings few.
+Schemes with equal µops form one group, so that thousands of schemes become a few dozen nodes. Ports keep
+their order; µops and groups are placed at the barycentre of their neighbours, which keeps edges short and
+crossings few.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ def uop_json(mask: int, ports: Sequence[str]) -> Json:
 
 
 FACETS = ("extension", "category", "memory")
-"""Facts of a scheme that the graph can be filtered by."""
+"""Properties of a scheme by which the graph can be filtered."""
 
 _ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
 
 
 def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Json:
-    """Plain data, each list in its order from top to bottom:
+    """The graph as JSON, each list in order from top to bottom:
 
     - `ports`: names;
-    - `uops`: as `uop_json` tells them, and whether they are `hidden`: no experiment can show them;
+    - `uops`: as from `uop_json`, and whether they are `hidden`: no experiment can show them;
     - `groups`: {"schemes": texts, "uops": [{"uop": index into `uops`, "count"}], "usage": "2×[0,1] + 1×[5]",
       "hidden": "1 µop on 4 or more ports" or ""}.
 
@@ -49,8 +50,8 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
     hidden = hidden_kinds(mapping)
     folded: dict[tuple[Uops, str], list[str]] = {}
     for scheme in chosen:
-        found = str(hidden_in(mapping, scheme, hidden) or "")
-        folded.setdefault((tuple(mapping.usage[scheme]), found), []).append(scheme)
+        hidden_text = str(hidden_in(mapping, scheme, hidden) or "")
+        folded.setdefault((tuple(mapping.usage[scheme]), hidden_text), []).append(scheme)
     position = _positions(mask for uops, _ in folded for mask, _ in uops)
     barycentre = _barycentre(position)
     groups = sorted(folded, key=lambda key: (*barycentre(key[0]), folded[key][0]))
@@ -59,20 +60,20 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
         "uops": [{**uop_json(mask, mapping.ports), "hidden": mask in hidden} for mask in position],
         "groups": [
             {
-                "schemes": folded[uops, found],
+                "schemes": folded[uops, hidden_text],
                 "uops": sorted(
                     ({"uop": position[mask], "count": count} for mask, count in uops), key=lambda u: u["uop"]
                 ),
                 "usage": described(uops, mapping.ports),
-                "hidden": found,
+                "hidden": hidden_text,
             }
-            for uops, found in groups
+            for uops, hidden_text in groups
         ],
     }
 
 
 def compared(comparison: MappingComparison) -> Json:
-    """Two mappings in one graph, differences first: the same data with the ports of the comparison, and
+    """Two mappings in one graph, differences first: as from `tripartite` with the comparison's ports, and
 
     - `counts`: how many schemes there are of each `kind`;
     - `groups` have a `kind` (a `SchemeRelation`), and hold schemes that have equal µops in the first mapping
@@ -80,8 +81,8 @@ def compared(comparison: MappingComparison) -> Json:
       there are none of them. `hidden` says so where only µops differ that no experiment can show.
     """
     folded: dict[tuple[SchemeRelation, Uops | None, Uops | None], list[ComparedScheme]] = {}
-    for each in comparison.schemes:
-        folded.setdefault((each.kind, *each.uops), []).append(each)
+    for compared_scheme in comparison.schemes:
+        folded.setdefault((compared_scheme.kind, *compared_scheme.uops), []).append(compared_scheme)
     position = _positions(mask for _, *both in folded for uops in both for mask, _ in uops or ())
     barycentre = _barycentre(position)
 
@@ -94,13 +95,13 @@ def compared(comparison: MappingComparison) -> Json:
         "ports": list(comparison.ports),
         "uops": [uop_json(mask, comparison.ports) for mask in position],
         "counts": {
-            kind.value: sum(len(found) for key, found in folded.items() if key[0] is kind)
+            kind.value: sum(len(members) for key, members in folded.items() if key[0] is kind)
             for kind in SchemeRelation
         },
         "groups": [
             {
                 "kind": kind.value,
-                "schemes": [each.scheme for each in folded[kind, here, there]],
+                "schemes": [compared_scheme.scheme for compared_scheme in folded[kind, here, there]],
                 "uops": _both(here, there, position),
                 "usage": _usage(kind, here, there, comparison.ports),
                 "hidden": "all that differs" if folded[kind, here, there][0].differs_in_hidden else "",
@@ -111,12 +112,12 @@ def compared(comparison: MappingComparison) -> Json:
 
 
 def with_facets(model: Json, facts: Mapping[str, Sequence[str]]) -> Json:
-    """The model with what its schemes can be filtered by.
+    """The graph with the properties by which its schemes can be filtered.
 
     `facts`: {scheme text: a value for each of `FACETS`}. The model gains `facets`, {name: values, sorted},
     and its groups `facets`, for each scheme the places of its values in these.
     """
-    values = {name: sorted({found[place] for found in facts.values()}) for place, name in enumerate(FACETS)}
+    values = {name: sorted({row[place] for row in facts.values()}) for place, name in enumerate(FACETS)}
     places = [{value: k for k, value in enumerate(values[name])} for name in FACETS]
     groups = [
         {
@@ -132,9 +133,9 @@ def with_facets(model: Json, facts: Mapping[str, Sequence[str]]) -> Json:
 
 
 def with_conflicts(model: Json, conflicts: Mapping[str, Sequence[str]]) -> Json:
-    """The model with what contradicts its schemes, {scheme text: in words}.
+    """The graph with contradictions of its schemes, {scheme text: sentences}.
 
-    Its groups gain `conflicts`, {place in `schemes`: words}, where there are any.
+    Its groups gain `conflicts`, {place in `schemes`: sentences}, empty for none.
     """
     groups = [
         {
@@ -174,7 +175,7 @@ def _both(here: Uops | None, there: Uops | None, position: Mapping[int, int]) ->
             {"uop": position[mask], "count": first.get(mask, 0), "there": second.get(mask, 0)}
             for mask in first.keys() | second.keys()
         ),
-        key=lambda each: each["uop"],
+        key=lambda uop: uop["uop"],
     )
 
 
@@ -185,20 +186,20 @@ def _usage(kind: SchemeRelation, here: Uops | None, there: Uops | None, ports: S
     return f"here {first}, there {second}"
 
 
-_DIGITS = 9  # enough for any picture, and free of the last bits that differ between machines
+_DIGITS = 9  # enough for any picture, without the last bits, which differ between computers
 
 
 def buckets(schedule: Schedule) -> Json:
-    """Plain data of one bucket per port:
+    """A schedule as JSON, with one bucket per port:
 
     - `cycles`, `port_cycles`: heights of the bounds; `limited_by`: "ports", "instructions" or "slots";
     - `limits`: [{"name", "cycles", "blocks": [{"scheme", "bottom", "height"}]}]: columns beside the ports;
-    - `schemes`: texts; `uops`: as `uop_json` tells them;
+    - `schemes`: texts; `uops`: as from `uop_json`;
     - `ports`: {"name", "load", "least", "greatest", "bottleneck": bool, "blocks": [{"scheme", "uop",
       "bottom", "height"}]} with indices into `schemes` and `uops`, blocks from the bottom up, in cycles.
 
     The load of a port can be anything from `least` to `greatest` without the experiment taking longer.
-    µops with few ports lie at the bottom: they had no choice.
+    µops with few ports lie at the bottom.
     """
     masks = sorted({mask for mask, _ in schedule.shares}, key=lambda mask: (mask.bit_count(), mask))
     schemes = list(schedule.scheme_shares)
@@ -224,12 +225,12 @@ def buckets(schedule: Schedule) -> Json:
 
 
 def _limit(schedule: Schedule, what: str, schemes: list[str]) -> Json:
-    """A limit outside the ports as a bucket of its own: what each scheme takes up of it."""
-    taken = schedule.slots if what == SLOTS else schedule.counts
-    cycles, total = schedule.limits[what], sum(taken.values())
+    """A limit outside the ports as a bucket of its own, with each scheme's share of it."""
+    shares = schedule.slots if what == SLOTS else schedule.counts
+    cycles, total = schedule.limits[what], sum(shares.values())
     blocks, bottom = [], 0.0
     for index, scheme in enumerate(schemes):
-        height = cycles * taken[scheme] / total
+        height = cycles * shares[scheme] / total
         blocks.append({"scheme": index, "bottom": round(bottom, _DIGITS), "height": round(height, _DIGITS)})
         bottom += height
     return {"name": what, "cycles": round(cycles, _DIGITS), "blocks": blocks}

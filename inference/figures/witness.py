@@ -1,17 +1,17 @@
-"""The picture of a witness: flooded ports, and where the tested scheme's µops go (thesis Figs. 6.1, 6.2)."""
+"""The figure of a witness: flooded ports, and the tested scheme's µops on them (thesis Figs. 6.1, 6.2)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from inference.core.explain import Seen, Witness
+from inference.core.explain import Witness, WitnessOutcome
 from inference.core.mapping import PortMapping, Uops
 from inference.core.schedule import Schedule, schedule
 
 
 class UopRole(StrEnum):
-    """What a µop does in a blocking experiment."""
+    """The role of a µop in a blocking experiment."""
 
     FLOOD = "flood"  # keeps the blocked ports busy
     BESIDE = "beside"  # the other µop of an improper blocking instruction
@@ -22,9 +22,7 @@ class UopRole(StrEnum):
 
 @dataclass(frozen=True)
 class UopSpan:
-    """µops of one kind on one port: their port set as a mask, and where they begin and how high they are, in
-    cycles.
-    """
+    """µops of one kind on one port: their port set as a mask, their bottom and height in cycles."""
 
     role: UopRole
     mask: int
@@ -34,7 +32,7 @@ class UopSpan:
 
 @dataclass(frozen=True)
 class PortColumn:
-    """One port with what lies on it, from the bottom up: the flood, what is beside it, the scheme's µops."""
+    """One port and the µops on it, from the bottom up: the flood's, then the scheme's."""
 
     name: str
     blocked: bool
@@ -47,7 +45,10 @@ class PortColumn:
 
 @dataclass(frozen=True)
 class WitnessPicture:
-    """All ports, and four times in cycles: expected and measured, of the flood alone and with the scheme."""
+    """All ports, and four times in cycles: expected and measured, of the flood alone and with the scheme.
+
+    Measured ones are None where the measurement failed.
+    """
 
     columns: tuple[PortColumn, ...]
     base: float
@@ -64,10 +65,16 @@ class WitnessPicture:
 def witness_picture(
     ports: tuple[str, ...], r_max: float | None, blocker: Uops, scheme: Uops, witness: Witness
 ) -> WitnessPicture:
-    """Where the µops of the two experiments go, in the distribution that `core.schedule` makes.
+    """The µops of a witness's experiment on their ports, as distributed by `core.schedule`.
 
-    `blocker`: µops of the blocking instruction, `scheme`: those known of the tested one. Where the witness
-    shows no whole number of µops, the flooded ports also have the time that they do not explain.
+    Where the witness shows no whole number of µops, the flooded ports also have a span of unexplained time.
+
+    Args:
+        ports: Names of all ports.
+        r_max: Instructions per cycle beside the ports; None for no limit.
+        blocker: µops of the blocking instruction.
+        scheme: Known µops of the tested scheme.
+        witness: The witness.
     """
     tested = _tested_scheme(witness)
     usage = {tested: scheme, witness.blocker: blocker}
@@ -77,7 +84,9 @@ def witness_picture(
     for port, name in enumerate(ports):
         blocked = bool(witness.mask >> port & 1)
         column = PortColumn(name, blocked, _stack(with_scheme, port, witness, tested))
-        columns.append(_with_the_rest(column, witness) if blocked and witness.seen in _DUBIOUS else column)
+        columns.append(
+            _with_unexplained_time(column, witness) if blocked and witness.seen in _DUBIOUS else column
+        )
     return WitnessPicture(
         tuple(columns),
         base=schedule(mapping, witness.base).cycles,
@@ -87,34 +96,34 @@ def witness_picture(
     )
 
 
-_DUBIOUS = (Seen.ODD, Seen.UNSTABLE)
+_DUBIOUS = (WitnessOutcome.ODD, WitnessOutcome.UNSTABLE)
 
 
-def _with_the_rest(column: PortColumn, witness: Witness) -> PortColumn:
-    """With the time that was measured and that no µop on the port explains."""
-    rest = 0.0 if witness.cycles is None else witness.cycles - column.load
-    if rest <= 0:
+def _with_unexplained_time(column: PortColumn, witness: Witness) -> PortColumn:
+    """The column with a span for the measured time that no µop on the port explains."""
+    unexplained = 0.0 if witness.cycles is None else witness.cycles - column.load
+    if unexplained <= 0:
         return column
-    part = UopSpan(UopRole.UNEXPLAINED, witness.mask, column.load, rest)
+    part = UopSpan(UopRole.UNEXPLAINED, witness.mask, column.load, unexplained)
     return replace(column, parts=(*column.parts, part))
 
 
 def _tested_scheme(witness: Witness) -> str:
     """The scheme beside the flood, which may be the blocking instruction itself."""
-    others = [scheme for scheme in witness.tested.schemes if scheme != witness.blocker]
-    return others[0] if others else witness.blocker
+    candidates = [scheme for scheme in witness.tested.schemes if scheme != witness.blocker]
+    return candidates[0] if candidates else witness.blocker
 
 
-def _stack(found: Schedule, port: int, witness: Witness, tested: str) -> tuple[UopSpan, ...]:
+def _stack(distribution: Schedule, port: int, witness: Witness, tested: str) -> tuple[UopSpan, ...]:
     amounts: dict[tuple[UopRole, int], float] = {}
-    flooding = found.scheme_shares[witness.blocker]
+    flooding = distribution.scheme_shares[witness.blocker]
     itself = tested == witness.blocker
     share = witness.copies / (witness.copies + 1) if itself else 1.0
     for (mask, where), amount in flooding.items():
         if where == port:
             role = UopRole.FLOOD if mask == witness.mask else UopRole.BESIDE
             amounts[role, mask] = amount * share
-    for (mask, where), amount in found.scheme_shares[tested].items():
+    for (mask, where), amount in distribution.scheme_shares[tested].items():
         if where == port:
             role = UopRole.CONFINED if mask & ~witness.mask == 0 else UopRole.EVADING
             amounts[role, mask] = amount * (1 - share) if itself else amount
@@ -122,7 +131,7 @@ def _stack(found: Schedule, port: int, witness: Witness, tested: str) -> tuple[U
     parts = []
     bottom = 0.0
     for (role, mask), amount in sorted(
-        amounts.items(), key=lambda each: (order.index(each[0][0]), each[0][1].bit_count(), each[0][1])
+        amounts.items(), key=lambda item: (order.index(item[0][0]), item[0][1].bit_count(), item[0][1])
     ):
         parts.append(UopSpan(role, mask, bottom, amount))
         bottom += amount

@@ -37,9 +37,9 @@ HERE = ["tcp://127.0.0.1:9", "127.0.0.1:9", "tcp://localhost:9", "tcp://[::1]:9"
 
 @pytest.mark.parametrize("address", OPEN)
 def test_another_computer_is_not_used_without_certificates(address: str) -> None:
-    with pytest.raises(ClusterError, match="runs code as this site does"):
+    with pytest.raises(ClusterError, match="can run code as this site"):
         SchedulerConnection(address)
-    assert "begin PMWEB_DASK with tls://" in condition(address)
+    assert "let PMWEB_DASK begin with tls://" in condition(address)
 
 
 @pytest.mark.parametrize("address", HERE)
@@ -53,7 +53,7 @@ def test_a_run_goes_on_without_the_cluster_and_says_why() -> None:
     assert executor.carry_out(join, b"", [b"a"], PacedReporter(listener)) == [b"a"]
     told = [event.payload()["text"] for event in listener.events if event.kind == "log"]
     assert len(told) == 1
-    assert "runs code as this site does" in told[0]
+    assert "can run code as this site" in told[0]
     executor.close()
 
 

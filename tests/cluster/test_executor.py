@@ -94,7 +94,7 @@ def test_a_scheduler_that_is_away_costs_a_warning_and_is_not_asked_again_at_once
     assert evolved(executor, listener) == evolved(LocalExecutor(1))
     assert len(warnings(listener)) == 1
     assert "no Dask scheduler can be reached at tcp://127.0.0.1:9" in warnings(listener)[0]
-    assert "this computer goes on by itself" in warnings(listener)[0]
+    assert "this computer computes alone" in warnings(listener)[0]
 
 
 def test_while_a_scheduler_is_looked_for_the_run_can_be_stopped() -> None:

@@ -13,7 +13,7 @@ from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
 from inference.core.pacing import LocalExecutor, PacedReporter
 from inference.predictors import iaca
-from inference.predictors.panel import AskedHere, SharedOut
+from inference.predictors.panel import DistributedPredictor, LocalPredictorExecutor
 from inference.predictors.protocol import Answer, Predictor
 from tests.core.pmevo.small import Listener
 from tests.predictors import fakes
@@ -61,15 +61,19 @@ def tool(tmp_path: Path) -> Iterator[Predictor]:
 
 
 @pytest.fixture
-def shared(two_workers: str, tool: Predictor, tmp_path: Path) -> Iterator[Callable[..., SharedOut]]:
+def shared(
+    two_workers: str, tool: Predictor, tmp_path: Path
+) -> Iterator[Callable[..., DistributedPredictor]]:
     """The tool asked on the workers; `spare` answers for what they leave."""
     opened = []
 
-    def made(spare: Predictor, listener: Listener | None = None, asked: Predictor = tool) -> SharedOut:
-        executor = DaskExecutor(two_workers, AskedHere(spare))
+    def made(
+        spare: Predictor, listener: Listener | None = None, asked: Predictor = tool
+    ) -> DistributedPredictor:
+        executor = DaskExecutor(two_workers, LocalPredictorExecutor(spare))
         options = {"program": str(tmp_path / "iaca")}
         pace = PacedReporter(listener or Listener())
-        opened.append(SharedOut(asked, iaca.KIND, options, executor, pace, executor.close))
+        opened.append(DistributedPredictor(asked, iaca.KIND, options, executor, pace, executor.close))
         return opened[-1]
 
     yield made
@@ -77,13 +81,17 @@ def shared(two_workers: str, tool: Predictor, tmp_path: Path) -> Iterator[Callab
         one.close()
 
 
-def test_workers_answer_what_the_tool_itself_says(shared: Callable[..., SharedOut], tool: Predictor) -> None:
+def test_workers_answer_what_the_tool_itself_says(
+    shared: Callable[..., DistributedPredictor], tool: Predictor
+) -> None:
     away = shared(Silent(tool))
     assert away.predict(BLOCKS) == tool.predict(BLOCKS) == [Answer(1.5)] * len(BLOCKS)
     assert (away.name, away.identity) == (tool.name, tool.identity)
 
 
-def test_a_few_blocks_are_asked_here_at_once(shared: Callable[..., SharedOut], tool: Predictor) -> None:
+def test_a_few_blocks_are_asked_here_at_once(
+    shared: Callable[..., DistributedPredictor], tool: Predictor
+) -> None:
     class Here(Silent):
         def predict(self, blocks: object) -> list[Answer]:
             return [Answer(7.0) for _ in blocks]
@@ -92,7 +100,7 @@ def test_a_few_blocks_are_asked_here_at_once(shared: Callable[..., SharedOut], t
 
 
 def test_a_worker_with_another_program_leaves_it_to_this_computer(
-    shared: Callable[..., SharedOut], tool: Predictor
+    shared: Callable[..., DistributedPredictor], tool: Predictor
 ) -> None:
     class Other(Silent):
         def predict(self, blocks: object) -> list[Answer]:
@@ -106,13 +114,17 @@ def test_a_worker_with_another_program_leaves_it_to_this_computer(
     assert any("is another one" in text and "its work is done here" in text for text in warnings), warnings
 
 
-def test_a_run_that_is_stopped_waits_for_no_worker(shared: Callable[..., SharedOut], tool: Predictor) -> None:
+def test_a_run_that_is_stopped_waits_for_no_worker(
+    shared: Callable[..., DistributedPredictor], tool: Predictor
+) -> None:
     with pytest.raises(InterruptedRunError):
         shared(Silent(tool), Listener(lambda _: True)).predict(BLOCKS)
 
 
 def test_without_a_cluster_threads_or_the_tool_itself_answer(tool: Predictor, tmp_path: Path) -> None:
     options = {"program": str(tmp_path / "iaca")}
-    for executor in (LocalExecutor(2), AskedHere(tool)):
-        away = SharedOut(tool, iaca.KIND, options, executor, PacedReporter(Listener()), lambda: None)
+    for executor in (LocalExecutor(2), LocalPredictorExecutor(tool)):
+        away = DistributedPredictor(
+            tool, iaca.KIND, options, executor, PacedReporter(Listener()), lambda: None
+        )
         assert away.predict(BLOCKS) == [Answer(1.5)] * len(BLOCKS)

@@ -50,4 +50,4 @@ def test_the_matrix_grows_with_what_is_measured() -> None:
     assert {square.level for square in later.squares} == {0, LEVELS}
     many = growing_matrix(pair_conflicts(measured(1.0, **{f"s{number}": 1}) for number in range(100)))
     assert many is not None
-    assert (many.schemes, many.drawn) == (100, MOST)
+    assert (many.schemes, many.n_rows) == (100, MOST)

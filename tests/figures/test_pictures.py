@@ -18,7 +18,7 @@ from inference.core.schedule import schedule
 from inference.figures.colours import DARK, LIGHT
 from inference.figures.curves import (
     LEAST_ERROR,
-    DrawnPoint,
+    FrontPlotPoint,
     cloud_figure,
     fitness_curve,
     front_figure,
@@ -166,7 +166,11 @@ def test_a_cloud_shows_the_newest_population_and_the_way_of_the_fittest() -> Non
 
 
 def test_a_front_shows_its_points_in_their_order_with_their_volumes_as_areas() -> None:
-    points = [DrawnPoint(30, 500, 6.5, 7.0), DrawnPoint(20, 300, 7.5, None), DrawnPoint(10, 100, 9.0, 9.9)]
+    points = [
+        FrontPlotPoint(30, 500, 6.5, 7.0),
+        FrontPlotPoint(20, 300, 7.5, None),
+        FrontPlotPoint(10, 100, 9.0, 9.9),
+    ]
     learnt, judged, _ = front_figure(points)["data"]
     assert (learnt["x"], learnt["y"], learnt["customdata"]) == (
         [30, 20, 10],
@@ -176,13 +180,17 @@ def test_a_front_shows_its_points_in_their_order_with_their_volumes_as_areas() -
     large, middle, small = (size**2 for size in learnt["marker"]["size"])
     assert large - middle == pytest.approx(middle - small, rel=0.02)
     assert (judged["x"], judged["y"]) == ([30, 10], [7.0, 9.9])
-    assert len(front_figure([DrawnPoint(3, 9, 1.0, None)])["data"]) == 2
+    assert len(front_figure([FrontPlotPoint(3, 9, 1.0, None)])["data"]) == 2
     assert front_figure([])["data"][0]["x"] == []
 
 
 def test_the_line_of_a_front_leads_along_the_best_for_each_number_of_kinds() -> None:
-    points = [DrawnPoint(5, 13, 1.0, None), DrawnPoint(3, 18, 3.4, None), DrawnPoint(2, 21, 5.3, None)]
-    worse = [DrawnPoint(3, 11, 5.8, None), DrawnPoint(4, 9, 3.5, None)]
+    points = [
+        FrontPlotPoint(5, 13, 1.0, None),
+        FrontPlotPoint(3, 18, 3.4, None),
+        FrontPlotPoint(2, 21, 5.3, None),
+    ]
+    worse = [FrontPlotPoint(3, 11, 5.8, None), FrontPlotPoint(4, 9, 3.5, None)]
     *_, line = front_figure([*points, *worse])["data"]
     assert (line["x"], line["y"]) == ([2, 3, 5], [5.3, 3.4, 1.0])
 

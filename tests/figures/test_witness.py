@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core.explain import Seen
+from inference.core.explain import WitnessOutcome
 from inference.figures.witness import UopRole, witness_picture
 from tests.explained import ADD, ADD_LOAD, AGU, ALU, BSF, DATA, IMUL, IMUL_LOAD, PORTS, STORE, TRUTH, witness
 
@@ -66,7 +66,7 @@ def test_the_other_uop_of_an_improper_blocking_instruction_is_shown_apart():
 
 
 def test_time_that_no_whole_number_explains_is_shown_as_such():
-    found = picture(BSF, 0b10, 1.48, seen=Seen.ODD)
+    found = picture(BSF, 0b10, 1.48, seen=WitnessOutcome.ODD)
     assert heights(found, UopRole.UNEXPLAINED) == {"1": 1.48}
     assert found.columns[1].load == pytest.approx(found.tested_measured)
     assert UopRole.UNEXPLAINED not in picture(ADD, ALU, 1.4).roles

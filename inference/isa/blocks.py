@@ -22,13 +22,13 @@ from inference.isa.code.block import (
     bytes_of_hex,
 )
 from inference.isa.code.control_flow import LOOP, STRAIGHT
+from inference.isa.code.pasted_blocks import TITLES, BlocksOfText, blocks_of_text, refuse_dropped
 from inference.isa.code.pieces import Piece, piece_of
-from inference.isa.code.reading import TITLES, BlocksOfText, blocks_of_text, refuse_dropped
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.facets import AccessReader, BlockFramer, BlockReader
 from inference.isa.start_values import BlockReads
 from inference.isa.targets import DEFAULT, target_of
-from inference.isa.targets.recognising import NOT_SUPPORTED, is_foreign_line, looks_like_aarch64
+from inference.isa.targets.aarch64_recognition import NOT_SUPPORTED, is_foreign_line, looks_like_aarch64
 
 __all__ = [
     "LOOP",

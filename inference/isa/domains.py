@@ -3,7 +3,7 @@
 A scheme that computes with memory has no domain of its own: its µops are a load, a store and a computation,
 which other schemes show one by one.
 
-Names may be in any style that `inference.isa.reading` knows.
+Names may be in any style that `inference.isa.name_parsing` knows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.isa.reading import Key, SchemeNameParts, read
+from inference.isa.name_parsing import Key, SchemeNameParts, read
 from inference.isa.tables import table_beside
 
 

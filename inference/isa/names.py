@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from heapq import nlargest
 
-from inference.isa.reading import MAX_NAME, Key, SchemeNameParts, read, reduced, squeezed
+from inference.isa.name_parsing import MAX_NAME, Key, SchemeNameParts, read, reduced, squeezed
 
 _MNEMONICS_TRIED = 5
 """Number of similar mnemonics to search for an unknown mnemonic."""
@@ -16,8 +16,8 @@ _MNEMONICS_TRIED = 5
 class SchemeNames:
     """The names of one instruction set's schemes.
 
-    `texts` are the set's scheme texts in order. They may be in any style that `reading` knows, or in none:
-    then only their own text finds them.
+    `texts` are the set's scheme texts in order. They may be in any style of `name_parsing`, or in none: then
+    only their own text finds them.
 
     >>> SchemeNames(["add GPR[64]:RW, GPR[64]:R"]).resolve("ADD_((REG:RW:G:64)),_((REG:R:G:64))")
     'add GPR[64]:RW, GPR[64]:R'

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inference.isa.reading import register_class
+from inference.isa.name_parsing import register_class
 
 _GENERAL = {
     frozenset(f"r{number}{suffix}" for number in range(8, 16)): name

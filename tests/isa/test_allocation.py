@@ -9,7 +9,7 @@ from iced_x86 import Instruction, OpAccess, OpKind, Register, RegisterExt
 
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import frame, unroll
-from inference.isa.x86.choosing import LINE
+from inference.isa.x86.register_choices import LINE
 from tests.drawn import examples
 from tests.isa.decoding import INFO, READS, WRITES, accesses, decoded, is_within_a_line
 

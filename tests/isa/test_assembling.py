@@ -192,7 +192,7 @@ from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
 from inference.isa.microarchitecture import flags_of
 from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.surroundings import Surroundings, needs
+from inference.isa.x86.body_context import Surroundings, needs
 
 flags = flags_of(facts(None))
 code, memory = GuardedPages(65536, executable=True), GuardedPages(32768)

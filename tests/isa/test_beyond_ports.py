@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.x86.documented import beyond_ports
 from inference.isa.x86.scheme_set import scheme_and_form
+from inference.isa.x86.textbook_facet import beyond_ports
 
 SKYLAKE = tuple("01234567")
 ZEN_3 = ("FP0", "FP1", "FP2", "FP3", "FP4", "FP5")

@@ -19,7 +19,7 @@ from inference.isa.blocks import (
     schemes_of_bytes,
     with_markers,
 )
-from inference.isa.x86.blocks.surrounding import BEGIN_MARKER, END_MARKER
+from inference.isa.x86.blocks.wrapping import BEGIN_MARKER, END_MARKER
 
 SEVERAL = (
     "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\nlock add dword ptr [rbx], 3\nvaddps ymm1, ymm2, ymm3"

@@ -20,7 +20,7 @@ from inference.isa.blocks import (
 from inference.isa.x86 import forms_by_text
 from inference.isa.x86.assembly.reading import read_program
 from inference.isa.x86.blocks.listing import text_of
-from inference.isa.x86.blocks.recognising import scheme_of
+from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.forms import Form
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
 

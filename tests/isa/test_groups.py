@@ -13,9 +13,9 @@ from iced_x86 import Instruction, Mnemonic, OpAccess, Register, RegisterExt
 from inference.isa.scheme import BREAKABLE, GROUPS, SELECTABLE, Scheme
 from inference.isa.x86 import forms_by_text, schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
-from inference.isa.x86.choosing import family_of
+from inference.isa.x86.body_context import needs
 from inference.isa.x86.demands import INDEX_VECTOR, obstacle
-from inference.isa.x86.surroundings import needs
+from inference.isa.x86.register_choices import family_of
 from tests.drawn import examples
 from tests.isa.decoding import INFO, accesses, decoded, is_instance_of, is_within_a_line
 

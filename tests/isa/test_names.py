@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.isa.name_parsing import MAX_NAME, read
 from inference.isa.names import SchemeNames
-from inference.isa.reading import MAX_NAME, read
 from inference.isa.x86 import schemes
 
 TEXTS = [scheme.text for scheme in schemes()]

@@ -14,7 +14,7 @@ from django.conf import settings
 from iced_x86 import Decoder, Encoder, RegisterExt
 
 from inference.isa.blocks import BlockError, schemes_of_bytes
-from inference.isa.reading import read
+from inference.isa.name_parsing import read
 from inference.isa.x86 import forms_by_text, scheme_set, schemes
 from inference.isa.x86.forms import forms
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance

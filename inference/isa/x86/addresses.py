@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from inference.isa.dependences import PAGE_BYTES
 from inference.isa.start_values import START
-from inference.isa.x86.choosing import RCX, RSP
+from inference.isa.x86.register_choices import RCX, RSP
 from inference.isa.x86.steps import MemoryAddress, Operand, RegisterPart, Step, step_of
 
 Parts = tuple[tuple[int, int], ...]

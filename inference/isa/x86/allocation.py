@@ -36,7 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from inference.isa.machine_bodies import WRITTEN_LINES, evenly_mixed
-from inference.isa.x86.choosing import (
+from inference.isa.x86.demands import Demands
+from inference.isa.x86.register_choices import (
     BANKS,
     LEGACY_VECTORS,
     LINE,
@@ -47,7 +48,6 @@ from inference.isa.x86.choosing import (
     RegisterChoice,
     Role,
 )
-from inference.isa.x86.demands import Demands
 
 WORD = 8
 WINDOW = 4096

@@ -16,14 +16,14 @@ from iced_x86 import Decoder, Encoder, Formatter, FormatterSyntax, Instruction, 
 from inference.agent.protocol import Frame
 from inference.isa.machine_bodies import INSTRUCTIONS, WRITTEN_LINES, CannotMeasureError, Kind, interleave
 from inference.isa.scheme import Scheme
-from inference.isa.x86 import breaking as breakers
+from inference.isa.x86 import dependency_breakers
 from inference.isa.x86.allocation import AllocationError, Allocator
+from inference.isa.x86.body_context import Surroundings, clash
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, immediate, instance
 from inference.isa.x86.scheme_set import scheme_and_form
-from inference.isa.x86.surroundings import Surroundings, clash
 
 __all__ = ["CannotMeasureError", "LoopCode", "frame", "unroll", "unroll_in_order"]
 
@@ -82,7 +82,7 @@ def unroll(
 
     Raises:
         CannotMeasureError: A scheme is unknown or cannot be instantiated, or schemes cannot be combined
-            (`surroundings`). Legacy SSE needs `frame(avx=False)`.
+            (`body_context`). Legacy SSE needs `frame(avx=False)`.
         ValueError: A multiplicity is below 1, or there are no terms.
     """
     return unroll_in_order(
@@ -176,7 +176,7 @@ def pattern(form: Form) -> Instruction:
 
 
 def set_register(instruction: Instruction, part: str, position: int, register: RegisterValue) -> None:
-    """Set the register of an operand, or of the part of one that `choosing.Part` names."""
+    """Set the register of an operand, or of the part of one that `register_choices.Part` names."""
     if part == "register":
         instruction.set_op_register(position, register)
     elif part == "base":
@@ -192,7 +192,7 @@ def _instructions(plan: _Plan, allocator: Allocator) -> Iterator[Instruction]:
     needed = plan.demands
     families = dict(zip(needed.choices, allocator.registers(needed), strict=True))
     for breaker in needed.breakers:
-        yield breakers.instruction(breaker, families)
+        yield dependency_breakers.instruction(breaker, families)
     instruction = plan.pattern.copy()
     for choice, family in families.items():
         set_register(instruction, choice.part, choice.position, choice.registers[family])

@@ -22,10 +22,10 @@ from inference.isa.x86.assembly.operands import (
     WrittenInstruction,
     registers,
 )
+from inference.isa.x86.body_context import needs
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import scheme_and_form
-from inference.isa.x86.surroundings import needs
 
 _SHORT = 8
 """Bits of the jumps' distances, which are less than a line."""

@@ -13,9 +13,9 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86.assembling import LoopCode, unroll, unroll_in_order
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.x86.body_context import Surroundings
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.scheme_set import scheme_and_form
-from inference.isa.x86.surroundings import Surroundings
 
 __all__ = [
     "around",

@@ -8,9 +8,9 @@ from typing import Any
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.scheme import Scheme
 from inference.isa.x86.availability import flag, missing_feature
+from inference.isa.x86.equivalent_schemes import EQUIVALENT_SCHEMES, same_work
 from inference.isa.x86.microarchitectures import microarchitecture
 from inference.isa.x86.probes import PREFERRED, PROBES
-from inference.isa.x86.same_work import EQUIVALENT_SCHEMES, same_work
 from inference.isa.x86.scheme_set import SOURCE, scheme_and_form, schemes
 from inference.isa.x86.starter_set import DIVISIONS
 

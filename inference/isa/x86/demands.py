@@ -17,23 +17,7 @@ from typing import cast
 from iced_x86 import EncodingKind, OpCodeInfo, RegisterExt
 
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.x86.breaking import DependencyBreaker, breakers
-from inference.isa.x86.choosing import (
-    LEGACY_VECTORS,
-    LINE,
-    R13,
-    RBP,
-    RESERVED,
-    RSP,
-    Bank,
-    Fixed,
-    Part,
-    RegisterChoice,
-    Role,
-    aliases,
-    bank_of,
-    family_of,
-)
+from inference.isa.x86.dependency_breakers import DependencyBreaker, breakers
 from inference.isa.x86.exclusion import prevents_measuring, reasons
 from inference.isa.x86.forms import Form, features
 from inference.isa.x86.holes import (
@@ -50,9 +34,25 @@ from inference.isa.x86.holes import (
     Hole,
 )
 from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.register_choices import (
+    LEGACY_VECTORS,
+    LINE,
+    R13,
+    RBP,
+    RESERVED,
+    RSP,
+    Bank,
+    Fixed,
+    Part,
+    RegisterChoice,
+    Role,
+    aliases,
+    bank_of,
+    family_of,
+)
 
 INDEX_VECTOR = 15
-"""The vector register with the indices of gathers, all zero (see `surroundings`)."""
+"""The vector register with the indices of gathers, all zero (see `body_context`)."""
 
 _FAMILIES = frozenset(range(16))
 _WITHOUT_REX: dict[str, frozenset[int]] = {
@@ -92,7 +92,7 @@ class Demands:
 def obstacle(scheme: Scheme, form: Form, *, breaking: bool = False) -> str:
     """Why the scheme cannot be measured, as in its exclusion; "" where it can.
 
-    `breaking`: other instructions may break its dependencies (`breaking`).
+    `breaking`: other instructions may break its dependencies (`dependency_breakers`).
     """
     exclusions = reasons(form, OpCodeInfo(form.code), scheme.category, features(form.code), scheme.operands)
     return next((reason for reason in exclusions if prevents_measuring(reason, breaking=breaking)), "")

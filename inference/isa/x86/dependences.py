@@ -18,8 +18,7 @@ from inference.isa.code.control_flow import LOOP
 from inference.isa.dependences import CODE, STACK, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
 from inference.isa.x86.addresses import InstructionAddresses, addresses_of
-from inference.isa.x86.blocks.recognising import scheme_of
-from inference.isa.x86.choosing import RSP, Fixed, family_of
+from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
@@ -33,6 +32,7 @@ from inference.isa.x86.operand_places import (
     is_partial,
     places,
 )
+from inference.isa.x86.register_choices import RSP, Fixed, family_of
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.steps import Step, step_of
 

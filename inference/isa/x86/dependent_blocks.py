@@ -9,9 +9,9 @@ from iced_x86 import Encoder, Instruction
 
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.x86.assembling import pattern, set_register
-from inference.isa.x86.choosing import BANKS, RESERVED, Bank
 from inference.isa.x86.demands import demands, obstacle
 from inference.isa.x86.instances import ADDRESS_OF_CODE
+from inference.isa.x86.register_choices import BANKS, RESERVED, Bank
 from inference.isa.x86.scheme_set import scheme_and_form
 
 _POOL = 3, 6

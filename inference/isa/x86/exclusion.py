@@ -6,7 +6,7 @@ scheme, distinguished by their prefixes, in a database too:
 
 - it belongs to a group that is measured on request (`GROUPS`), or is a special case of another scheme,
 - something hard-wired is read and written, so that copies are independent only with another instruction
-  before each (`BREAKABLE`, see `breaking`),
+  before each (`BREAKABLE`, see `dependency_breakers`),
 - anything else: it is not measured at all.
 """
 

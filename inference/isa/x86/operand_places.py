@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from inference.isa.chains import ChainLink
 from inference.isa.scheme import Access, Operand, Scheme
-from inference.isa.x86.choosing import Fixed, bank_of
 from inference.isa.x86.holes import GPR32, XMM, YMM, ZMM
+from inference.isa.x86.register_choices import Fixed, bank_of
 from inference.isa.x86.scheme_set import scheme_and_form
 
 ADDRESS, BASE, INDEX, DATA, FLAGS, MEMORY = "address", "base", "index", "data", "flags", "memory"

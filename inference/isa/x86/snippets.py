@@ -9,10 +9,10 @@ from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt, Use
 
 from inference.agent.protocol import Frame
 from inference.isa.facets import UsedRegister
+from inference.isa.x86.body_context import Surroundings, needs
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 from inference.isa.x86.scheme_set import scheme_and_form
-from inference.isa.x86.surroundings import Surroundings, needs
 
 _BANKS = (
     (RegisterExt.is_vector_register, "vector"),

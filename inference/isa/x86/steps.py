@@ -17,9 +17,9 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from inference.isa.x86.choosing import RSP, family_of
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.register_choices import RSP, family_of
 
 WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 READS = (OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)

@@ -23,7 +23,7 @@ from inference.isa.facets import (
 )
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
-from inference.isa.x86.facts import NAME
+from inference.isa.x86.isa_name import NAME
 
 
 class X86Target(IsaTarget):
@@ -109,9 +109,9 @@ class X86Target(IsaTarget):
 
     @cached_property
     def textbook(self) -> Textbook:
-        from inference.isa.x86 import documented  # each facet when it is used
+        from inference.isa.x86 import textbook_facet  # each facet when it is used
 
-        return documented
+        return textbook_facet
 
     @cached_property
     def names(self) -> ForeignNames:

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from inference.isa.code.block import DroppedLine, dropped_line
 from inference.isa.code.source import without_drawings
+from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
 from inference.isa.x86.assembly.statements import begins_instruction
-from inference.isa.x86.assembly.unread import classify, is_instruction
 
 _PERF = re.compile(
     r"[ \t]*(?:(\d+(?:\.\d+)?)[ \t]*(?:%[ \t]*)?)?(?:(?<!\S):|(?<=\.\d\d):|[│┃|])(.*)", re.ASCII

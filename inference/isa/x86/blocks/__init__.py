@@ -17,7 +17,7 @@ from inference.isa.x86.blocks.listing import (
     plain_att_of_bytes,
 )
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
-from inference.isa.x86.blocks.surrounding import as_loop, object_file, with_markers
+from inference.isa.x86.blocks.wrapping import as_loop, object_file, with_markers
 from inference.isa.x86.control_flow import steps_of, steps_of_region
 
 __all__ = [

@@ -24,9 +24,9 @@ from inference.isa.code.block import (
     refuse_length,
 )
 from inference.isa.x86.blocks.listing import closing_text, is_closing, text_of
-from inference.isa.x86.blocks.recognising import scheme_of
-from inference.isa.x86.facts import NAME
+from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
+from inference.isa.x86.isa_name import NAME
 
 GENERAL = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers by number."""

@@ -6,7 +6,7 @@ from iced_x86 import Decoder, Instruction
 
 from inference.isa.code.block import BlockError
 from inference.isa.x86.blocks.block import body_of
-from inference.isa.x86.blocks.recognising import scheme_of
+from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 

@@ -9,7 +9,7 @@ All other sources are constant registers, or are overwritten by instructions tha
 |---|---|
 | `operands` | the operands that a latency can go from and to |
 | `connectors` | the instructions that close chains |
-| `making` | the chains of a pair with some values |
+| `chain_maker` | the chains of a pair with some values |
 | `pairs` | the chains of a pair |
 | `idioms` | chains for a choice of operands: one register for all, or the destination's old value |
 | `mixing` | two instructions in turn, one among others |

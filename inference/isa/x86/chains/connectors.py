@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from iced_x86 import Code, Instruction
 
 from inference.isa.chains import ChainLink
-from inference.isa.x86.choosing import aliases
 from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR16, GPR32, GPR64, MASK, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.iced_types import CodeValue, RegisterValue
 from inference.isa.x86.operand_places import Place
+from inference.isa.x86.register_choices import aliases
 
 _IDENTITY = 0xE4
 """A shuffle that moves nothing."""

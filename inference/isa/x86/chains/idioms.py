@@ -10,8 +10,7 @@ from iced_x86 import Code
 
 from inference.isa.chains import OLD_VALUE, SAME_REGISTER, ChainLink, DependencyChain, IdiomChains, PairChains
 from inference.isa.scheme import Scheme
-from inference.isa.x86.chains.connectors import assemble
-from inference.isa.x86.chains.making import (
+from inference.isa.x86.chains.chain_maker import (
     BASE,
     LINKED,
     LOW_BASE,
@@ -20,8 +19,9 @@ from inference.isa.x86.chains.making import (
     encode,
     first_free,
 )
-from inference.isa.x86.chains.ready import CONSTANT_MASK
-from inference.isa.x86.chains.ways import REPEATED, CannotChainError, Families, WaysBack
+from inference.isa.x86.chains.connectors import assemble
+from inference.isa.x86.chains.initialization import CONSTANT_MASK
+from inference.isa.x86.chains.return_paths import REPEATED, CannotChainError, Families, WaysBack
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, ZMM
 from inference.isa.x86.operand_places import MASK, Place, destinations, is_partial, sources

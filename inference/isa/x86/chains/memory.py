@@ -28,6 +28,7 @@ from inference.isa.chains import (
     MemoryChain,
 )
 from inference.isa.dependences import PAGE_BYTES
+from inference.isa.x86.chains.chain_maker import encode
 from inference.isa.x86.chains.connectors import (
     EXTEND,
     LOADS,
@@ -38,12 +39,11 @@ from inference.isa.x86.chains.connectors import (
     assemble,
     register_of,
 )
-from inference.isa.x86.chains.making import encode
 from inference.isa.x86.chains.renaming import SAME, STORES, renaming_chains
 from inference.isa.x86.chains.store_lines import store_chains
-from inference.isa.x86.choosing import LINE
 from inference.isa.x86.holes import GPR32, GPR64, XMM, YMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
+from inference.isa.x86.register_choices import LINE
 
 OTHER = "another base"
 _VALUE, _BASE, _OTHER_BASE, _INDEX, _CHASED = 0, 6, 7, 1, 3

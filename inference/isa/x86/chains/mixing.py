@@ -6,7 +6,7 @@ from iced_x86 import Code, Decoder, Instruction
 
 from inference.isa.chains import DependencyChain
 from inference.isa.x86.blocks import block_of_bytes
-from inference.isa.x86.chains.making import encode
+from inference.isa.x86.chains.chain_maker import encode
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.scheme_set import scheme_and_form
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from inference.isa.chains import ChainLink, PairChains
 from inference.isa.x86.assembling import pattern
-from inference.isa.x86.chains.making import ANY_VALUES, VECTOR_SHIFT, VECTOR_SHIFT_BITS, ChainMaker
+from inference.isa.x86.chains.chain_maker import ANY_VALUES, VECTOR_SHIFT, VECTOR_SHIFT_BITS, ChainMaker
+from inference.isa.x86.chains.return_paths import CannotChainError
 from inference.isa.x86.chains.values import values_by_immediate, values_of
-from inference.isa.x86.chains.ways import CannotChainError
 from inference.isa.x86.forms import Form
 from inference.isa.x86.operand_places import MEMORY, destinations, sources
 from inference.isa.x86.scheme_set import scheme_and_form

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from iced_x86 import Code, Instruction, MemoryOperand, Register
 
 from inference.isa.chains import ChainLink, DependencyChain, MemoryChain, MemoryCondition
+from inference.isa.x86.chains.chain_maker import encode
 from inference.isa.x86.chains.connectors import EXTEND, LOADS, VECTOR_MOVES, VECTORS, assemble, register_of
-from inference.isa.x86.chains.making import encode
-from inference.isa.x86.choosing import LINE
 from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM
 from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.register_choices import LINE
 
 SAME = "same base"
 BY_LEA, BY_MOVE, BY_LOAD = (f"{SAME}, written by {what}" for what in ("lea", "a move", "a load"))

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from iced_x86 import Instruction, MemoryOperand, Register
 
 from inference.isa.chains import DependencyChain, MemoryChain, MemoryCondition
+from inference.isa.x86.chains.chain_maker import encode
 from inference.isa.x86.chains.connectors import VECTOR_MOVES, register_of
-from inference.isa.x86.chains.making import encode
 from inference.isa.x86.chains.renaming import STORES
-from inference.isa.x86.choosing import LINE
 from inference.isa.x86.holes import GPR64, Hole
 from inference.isa.x86.iced_types import CodeValue
+from inference.isa.x86.register_choices import LINE
 
 MOST_LINES = 32
 _FEW = (1, 2, 4, 8, 12, 16, 24, 32)

@@ -24,9 +24,9 @@ from inference.isa.block_changes import (
     ChangeKind,
 )
 from inference.isa.code.block import BlockError
+from inference.isa.x86.changes.block_accesses import FLAGS, STACK, BlockAccesses, StoredPlace
 from inference.isa.x86.changes.loads import encode, loads_first, without_locks
 from inference.isa.x86.changes.registers import without_loads
-from inference.isa.x86.changes.touched import FLAGS, STACK, BlockAccesses, StoredPlace
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 

@@ -24,7 +24,7 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from inference.isa.x86.changes.touched import READS, WRITES
+from inference.isa.x86.changes.block_accesses import READS, WRITES
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 

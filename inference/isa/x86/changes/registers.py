@@ -12,8 +12,8 @@ from typing import cast
 from iced_x86 import Code, Instruction, InstructionInfoFactory, OpAccess, OpCodeOperandKind, OpKind, Register
 
 from inference.isa.x86.changes.loads import WIDTHS, encode, free_general, memory_position, part_of_register
-from inference.isa.x86.choosing import LEGACY_VECTORS
 from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.register_choices import LEGACY_VECTORS
 
 _BYTES = {kind: size for size, (kind, _, _) in WIDTHS.items()}
 _MERGING = (Code.MOVSS_XMM_XMMM32, Code.MOVSD_XMM_XMMM64)

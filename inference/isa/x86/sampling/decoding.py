@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from iced_x86 import Decoder, Instruction
 
 from inference.isa.operand_slots import DecodedOperands, Slots
-from inference.isa.x86.blocks.recognising import scheme_of
+from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.sampling.slots import EncodedSlots
 
 _ANY_BYTE, _ZERO = "IMM[8]:R", "0x0"

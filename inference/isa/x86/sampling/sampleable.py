@@ -15,9 +15,9 @@ from inference.isa import scheme
 from inference.isa.scheme import Scheme
 from inference.isa.tables import table_beside
 from inference.isa.x86 import exclusion
-from inference.isa.x86.choosing import R14, R15, RBP, Fixed
 from inference.isa.x86.forms import Form, features
 from inference.isa.x86.holes import GPR8_HIGH_CODE, GPR8_LOW_CODE, MASK_PAIR, XMM
+from inference.isa.x86.register_choices import R14, R15, RBP, Fixed
 
 BASES = (RBP, R14, R15)
 """Registers through which sampled blocks address memory: no operand names them, and nothing writes them. rbp

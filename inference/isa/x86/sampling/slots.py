@@ -15,22 +15,22 @@ from iced_x86 import Instruction, OpCodeInfo, Register, RegisterExt
 
 from inference.isa.operand_slots import FIRST_FLAG, Address, Content, MemorySlot, RegisterSlot, Slots
 from inference.isa.scheme import Access, Operand, Scheme
-from inference.isa.x86 import choosing
-from inference.isa.x86.choosing import RBP, Bank, RegisterChoice, aliases, family_of
+from inference.isa.x86 import register_choices
 from inference.isa.x86.demands import INDEX_VECTOR, Demands, demands
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, MASK_PAIR, Hole
 from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.register_choices import RBP, Bank, RegisterChoice, aliases, family_of
 from inference.isa.x86.sampling.names import FLAGS
 from inference.isa.x86.sampling.sampleable import BASES
 
-Part = choosing.Part | Literal["fixed"]
+Part = register_choices.Part | Literal["fixed"]
 
 _LOW, _SECOND = 1, 2
 _MERGING = 32
 """Narrower general-purpose registers keep their other bits when written."""
 _STARTS: dict[Bank, int] = {"general": 0, "vector": 32, "mask": 64, "mmx": 72, "x87": 80}
-_PARTS: tuple[choosing.Part, ...] = ("register", "base", "index")
+_PARTS: tuple[register_choices.Part, ...] = ("register", "base", "index")
 """Parts of an operand, in the order in which they are counted."""
 _ANY_BASES = tuple(aliases(GPR64.name)[family] for family in BASES)
 _FIXED_BASES = {"rsi": Register.RSI, "rdi": Register.RDI, "rbx+al": Register.RBX}

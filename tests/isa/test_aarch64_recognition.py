@@ -13,7 +13,7 @@ from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.assembling import Assembler
 from inference.isa.blocks import BlockError, block_of_hex, read_blocks
 from inference.isa.llvm_mc import program
-from inference.isa.targets.recognising import looks_like_aarch64
+from inference.isa.targets.aarch64_recognition import looks_like_aarch64
 from inference.isa.x86.att import gnu_lines
 
 LOOP_OF_GCC = """\

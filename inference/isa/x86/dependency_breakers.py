@@ -20,9 +20,9 @@ from iced_x86 import Code, Instruction
 
 from inference.isa.machine_bodies import Kind
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.x86.choosing import RAX, Fixed, RegisterChoice, aliases
 from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR32, GPR64, YMM
 from inference.isa.x86.iced_types import CodeValue, RegisterValue
+from inference.isa.x86.register_choices import RAX, Fixed, RegisterChoice, aliases
 
 
 @dataclass(frozen=True, slots=True, eq=False)

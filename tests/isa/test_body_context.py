@@ -9,8 +9,8 @@ import pytest
 from inference.agent.protocol import Frame
 from inference.isa.machine_bodies import DEFAULTS, USUAL, Options
 from inference.isa.x86.assembling import unroll
+from inference.isa.x86.body_context import Surroundings
 from inference.isa.x86.scheme_set import scheme_and_form
-from inference.isa.x86.surroundings import Surroundings
 from inference.isa.x86.values import VALUES, obstacle
 
 SERVER = frozenset({"avx", "avx2", "avx512f", "avx512bw"})

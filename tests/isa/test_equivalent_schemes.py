@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.x86.same_work import EQUIVALENT_SCHEMES
+from inference.isa.x86.equivalent_schemes import EQUIVALENT_SCHEMES
 from inference.isa.x86.scheme_set import scheme_and_form
 
 

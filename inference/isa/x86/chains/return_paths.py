@@ -41,11 +41,11 @@ from inference.isa.x86.chains.connectors import (
     shuffle,
     sign_extension,
 )
-from inference.isa.x86.chains.ready import SCRATCH
-from inference.isa.x86.choosing import RegisterChoice
+from inference.isa.x86.chains.initialization import SCRATCH
 from inference.isa.x86.holes import GPR8, GPR32, GPR64, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.holes import MASK as MASK_HOLE
 from inference.isa.x86.operand_places import ADDRESS, DATA, FLAGS, MASK, MEMORY, Place
+from inference.isa.x86.register_choices import RegisterChoice
 
 REPEATED = (1, 3)
 """Numbers of connectors in a row: a chain that throughput limits does not grow with them."""

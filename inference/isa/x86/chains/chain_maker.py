@@ -12,7 +12,7 @@ from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.scheme import TOP_OF_STACK, Scheme
 from inference.isa.x86.assembling import pattern, set_register
 from inference.isa.x86.chains.connectors import assemble, register_of
-from inference.isa.x86.chains.ready import (
+from inference.isa.x86.chains.initialization import (
     CONSTANT_MASK,
     UNWRITTEN,
     load_value,
@@ -20,9 +20,8 @@ from inference.isa.x86.chains.ready import (
     overwrite_register,
     store_value,
 )
+from inference.isa.x86.chains.return_paths import CannotChainError, Families, Way, WaysBack
 from inference.isa.x86.chains.values import OperandValues
-from inference.isa.x86.chains.ways import CannotChainError, Families, Way, WaysBack
-from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases
 from inference.isa.x86.demands import INDEX_VECTOR, Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR32, GPR64, X87, XMM, ZMM
@@ -40,6 +39,7 @@ from inference.isa.x86.operand_places import (
     is_partial,
     places,
 )
+from inference.isa.x86.register_choices import Fixed, RegisterChoice, aliases
 
 UNLINKED = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order of choice for operands outside the link."""

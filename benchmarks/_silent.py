@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from anica_app.core.search.findings import News
+from anica_app.core.search.campaign_state import CampaignUpdate
 from inference.core.events import Event
 from inference.core.protocols import Checkpoint
 
 
 class Silent:
-    """See `inference.core.protocols.Reporter`, and the keeper of a campaign."""
+    """See `inference.core.protocols.Reporter`, and the `CampaignStore`."""
 
     def emit(self, event: Event) -> None:
         """Nothing."""
@@ -19,5 +19,5 @@ class Silent:
     def pulse(self) -> None:
         """Goes on."""
 
-    def keep(self, news: News, checkpoint: Checkpoint) -> None:
+    def save_update(self, update: CampaignUpdate, checkpoint: Checkpoint) -> None:
         """Nothing."""

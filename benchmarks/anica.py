@@ -20,12 +20,12 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.discovery_selection import explained, fresh_blocks, judged_blocks
+from anica_app.core.discovery_selection import explained_blocks, fresh_blocks, judge_blocks
 from anica_app.core.domain.settings import SpaceSettings
-from anica_app.core.search.discovering import CampaignSearch
-from anica_app.core.search.findings import State
-from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, World
+from anica_app.core.search.campaign_search import CampaignSearch
+from anica_app.core.search.campaign_state import CampaignState
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
+from anica_app.core.search.search_tasks import Driver, SearchContext
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.storage.domains import find_support
 from benchmarks import MissingDataError, Result
@@ -64,7 +64,7 @@ def run(quick: bool) -> Iterator[Result]:
 class Searched:
     """A campaign that is over, and what it took; CPU seconds are those of all processes."""
 
-    state: State
+    state: CampaignState
     domain: BlockDomain
     blocks: int
     wall: float
@@ -108,7 +108,7 @@ def _rate(case: str, configured: Sequence[tuple[str, dict[str, str]]], minutes: 
         "predictors": names,
         "blocks": searched.blocks,
         "cpu_ms_per_block": round(1000 * searched.cpu / searched.blocks, 3),
-        "discoveries": len(searched.state.standing),
+        "discoveries": len(searched.state.unsubsumed),
         "processors": len(os.sched_getaffinity(0)),
     }
     return Result(case, round(searched.blocks / searched.wall, 1), "blocks/s", PUBLISHED_RATES[case], more)
@@ -126,14 +126,14 @@ def _coverage(
         for seed in seeds:
             searched = _search(panel, minutes, seed)
             driver = Driver(searched.domain, panel, Disagreement(InterestSettings()))
-            judged = judged_blocks(driver, fresh_blocks(searched.domain, fresh))
-            found = explained(searched.domain, searched.state.standing, judged)
+            judged = judge_blocks(driver, fresh_blocks(searched.domain, fresh))
+            found = explained_blocks(searched.domain, searched.state.unsubsumed, judged)
             shares.append(found.share or 0.0)
             top_shares.append(found.top_share or 0.0)
             more.append(
                 {
                     "seed": seed,
-                    "discoveries": len(searched.state.standing),
+                    "discoveries": len(searched.state.unsubsumed),
                     "interesting": found.interesting / found.blocks,
                     "share": found.share,
                     "top_ten": found.top_share,
@@ -159,7 +159,7 @@ def _search(panel: Panel, minutes: float, seed: int) -> Searched:
     judged, began, cpu = panel.judged, time.monotonic(), cpu_seconds()
     silent = Silent()
     campaign = CampaignSearch(
-        World(domain, SearchSettings(), seed),
+        SearchContext(domain, SearchSettings(), seed),
         panel,
         Disagreement(InterestSettings()),
         Termination(minutes=minutes),

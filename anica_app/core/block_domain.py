@@ -22,7 +22,7 @@ from anica_app.core.domain.abstract import (
     represent,
     subsumes,
 )
-from anica_app.core.domain.features import FeatureTable, everything
+from anica_app.core.domain.features import FeatureTable, full_vocabulary
 from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SampledBlock, SchemeSpace, block_of_code, obstacle, operands_of
 from anica_app.core.errors import AnicaError
@@ -71,8 +71,8 @@ class BlockDomain:
 
     def represent(self, block: SampledBlock) -> AbstractBlock:
         """β: the most special abstract block that represents the block."""
-        representing = self.table.representing
-        instructions = tuple(representing[one.scheme] for one in block.instructions)
+        representing = self.table.represented
+        instructions = tuple(representing[instruction.scheme] for instruction in block.instructions)
         return AbstractBlock(
             instructions,
             represent(self._operands(block)) if self.settings.aliasing else FREE,
@@ -81,11 +81,11 @@ class BlockDomain:
 
     def expansions(self, abstract: AbstractBlock) -> list[Expansion]:
         """Those that apply: instruction by instruction and feature by feature, pair by pair, dependencies."""
-        found: list[Expansion] = []
+        expansions: list[Expansion] = []
         for number, instruction in enumerate(abstract.instructions):
-            found += self.vocabulary.expansions(instruction, number)
-        found += [AliasExpansion(pair) for pair, _ in abstract.aliasing.pairs]
-        return [*found, *map(DependencyExpansion, sorted(abstract.dependencies))]
+            expansions += self.vocabulary.expansions(instruction, number)
+        expansions += [AliasExpansion(pair) for pair, _ in abstract.aliasing.pairs]
+        return [*expansions, *map(DependencyExpansion, sorted(abstract.dependencies))]
 
     def precedence(self, expansion: Expansion) -> int:
         """Names first, and which registers are the same; then operands, which imply what is said of memory;
@@ -94,7 +94,7 @@ class BlockDomain:
         match expansion:
             case FeatureExpansion(feature=feature) if feature in _NAMES:
                 return _NAMES.index(feature)
-            case AliasExpansion(pair=(one, _)) if one.kind == "register":
+            case AliasExpansion(pair=(place, _)) if place.kind == "register":
                 return len(_NAMES)
             case FeatureExpansion(feature="operands"):
                 return len(_NAMES) + 1
@@ -104,10 +104,10 @@ class BlockDomain:
 
     def small_expansions(self, abstract: AbstractBlock) -> list[Expansion]:
         """Those that go less far, for where no other is possible any more, in the order to try them."""
-        found: list[Expansion] = []
+        expansions: list[Expansion] = []
         for number, instruction in enumerate(abstract.instructions):
-            found += self.vocabulary.small_expansions(instruction, number)
-        return found
+            expansions += self.vocabulary.small_expansions(instruction, number)
+        return expansions
 
     def expand(self, abstract: AbstractBlock, expansion: Expansion) -> AbstractBlock:
         """The successor. Raises `ValueError` where the expansion does not apply."""
@@ -134,7 +134,7 @@ class BlockDomain:
             len(special) == len(general)
             and special.aliasing.is_below(general.aliasing)
             and special.dependencies >= general.dependencies
-            and all(self.vocabulary.is_below(one, other) for one, other in pairs)
+            and all(self.vocabulary.is_below(lower, upper) for lower, upper in pairs)
         )
 
     def sample(self, abstract: AbstractBlock, random: Random) -> SampledBlock | None:
@@ -151,15 +151,15 @@ class BlockDomain:
         """
         meaning = self.table.meaning
         allowed = [
-            meaning(other) & ~meaning(one) or meaning(other)
-            for one, other in zip(special.instructions, general.instructions, strict=True)
+            meaning(after) & ~meaning(before) or meaning(after)
+            for before, after in zip(special.instructions, general.instructions, strict=True)
         ]
         dropped = {
-            pair: wanted for pair, wanted in special.aliasing.pairs if pair not in general.aliasing.value
+            pair: alias for pair, alias in special.aliasing.pairs if pair not in general.aliasing.value
         }
         aliasing = Aliasing(
-            general.aliasing.must.union(pair for pair, wanted in dropped.items() if not wanted),
-            general.aliasing.must_not.union(pair for pair, wanted in dropped.items() if wanted),
+            general.aliasing.must.union(pair for pair, alias in dropped.items() if not alias),
+            general.aliasing.must_not.union(pair for pair, alias in dropped.items() if alias),
         )
         block = self.sampler.sample_of(allowed, aliasing, general.dependencies, random)
         lacking = special.dependencies - general.dependencies
@@ -170,21 +170,22 @@ class BlockDomain:
         if len(abstract) != len(block):
             return False
         pairs = zip(abstract.instructions, block.instructions, strict=True)
-        if not all(self.table.meaning(one) >> other.scheme & 1 for one, other in pairs):
+        if not all(self.table.meaning(general) >> concrete.scheme & 1 for general, concrete in pairs):
             return False
         if abstract.aliasing.pairs and not abstract.aliasing.holds(self._operands(block)):
             return False
         return not abstract.dependencies or abstract.dependencies <= block.dependencies(self.space)
 
-    def same_meaning(self, one: AbstractBlock, other: AbstractBlock) -> bool:
+    def same_meaning(self, first: AbstractBlock, second: AbstractBlock) -> bool:
         """Whether both surely represent the same blocks, although they may be written differently.
 
         An expansion that changes nothing needs no sample: of what is interesting, the same stays interesting.
         """
         return (
-            one.aliasing == other.aliasing
-            and one.dependencies == other.dependencies
-            and [*map(self.table.meaning, one.instructions)] == [*map(self.table.meaning, other.instructions)]
+            first.aliasing == second.aliasing
+            and first.dependencies == second.dependencies
+            and [*map(self.table.meaning, first.instructions)]
+            == [*map(self.table.meaning, second.instructions)]
         )
 
     def subsumes(self, general: AbstractBlock, special: AbstractBlock) -> bool:
@@ -193,7 +194,7 @@ class BlockDomain:
 
     def generality(self, abstract: AbstractBlock) -> int:
         """The least number of schemes that one of its instructions represents (§8.1.7)."""
-        return min(self.table.meaning(one).bit_count() for one in abstract.instructions)
+        return min(self.table.meaning(instruction).bit_count() for instruction in abstract.instructions)
 
     def without(self, block: SampledBlock, position: int) -> SampledBlock:
         """The block without one of its instructions."""
@@ -219,26 +220,26 @@ class BlockDomain:
         return [self.sampler.instance(number).code for number in range(len(self.space))]
 
     def document(self, abstract: AbstractBlock) -> Json:
-        return documents.document(abstract, self.vocabulary)
+        return documents.block_document(abstract, self.vocabulary)
 
     def read(self, document: Json) -> AbstractBlock:
         """Back from `document`. Raises `AnicaError`."""
-        return documents.read(document, self.vocabulary)
+        return documents.parse_block(document, self.vocabulary)
 
     def expansion_document(self, expansion: Expansion) -> Json:
         return documents.expansion_document(expansion, self.vocabulary)
 
     def read_expansion(self, document: Json) -> Expansion:
         """Back from `expansion_document`. Raises `AnicaError`."""
-        return documents.read_expansion(document, self.vocabulary)
+        return documents.parse_expansion(document, self.vocabulary)
 
     def _operands(self, block: SampledBlock) -> Operands:
         slots = self.space.slots
-        return [(slots[one.scheme], one.contents) for one in block.instructions]
+        return [(slots[instruction.scheme], instruction.contents) for instruction in block.instructions]
 
 
 @cache
-def everything_domain() -> BlockDomain:
+def full_domain() -> BlockDomain:
     """All schemes that blocks can have, and everything that discoveries speak of but numbers of µops.
 
     Those are counted by the mapping of a campaign, which need not be here.
@@ -259,10 +260,10 @@ def without_uops(document: Json | None) -> tuple[Json, bool]:
     if document is None:
         raise AnicaError("the discovery is not in our words")
     instructions = document.get("instructions", [])
-    if not any(_UOPS in one for one in instructions if isinstance(one, dict)):
+    if not any(_UOPS in instruction for instruction in instructions if isinstance(instruction, dict)):
         return document, False
-    left = [{name: value for name, value in one.items() if name != _UOPS} for one in instructions]
-    return {**document, "instructions": left}, True
+    without = [{key: part for key, part in entry.items() if key != _UOPS} for entry in instructions]
+    return {**document, "instructions": without}, True
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,25 +274,25 @@ class RepresentedSchemes:
     schemes: tuple[str, ...]
 
 
-def represented_schemes(document: Json | None, most: int) -> list[RepresentedSchemes]:
+def represented_schemes(document: Json | None, limit: int) -> list[RepresentedSchemes]:
     """For each instruction of an abstract block, the schemes that it represents; `most` are listed.
 
     What it says of numbers of µops is left out. Raises `AnicaError` for what is no abstract block of ours.
     """
-    domain = everything_domain()
+    domain = full_domain()
     abstract = domain.read(without_uops(document)[0])
-    found = []
-    for one in abstract.instructions:
-        bits = domain.table.meaning(one)
+    represented = []
+    for instruction in abstract.instructions:
+        bits = domain.table.meaning(instruction)
         texts = [text for place, text in enumerate(domain.space.texts) if bits >> place & 1]
-        found.append(RepresentedSchemes(len(texts), tuple(sorted(texts)[:most])))
-    return found
+        represented.append(RepresentedSchemes(len(texts), tuple(sorted(texts)[:limit])))
+    return represented
 
 
 def generality_of(document: Json | None) -> int | None:
     """The least number of schemes that an instruction represents (§8.1.7); None where nobody can tell."""
     try:
-        return min((one.count for one in represented_schemes(document, 0)), default=None)
+        return min((instruction.count for instruction in represented_schemes(document, 0)), default=None)
     except AnicaError:
         return None
 
@@ -312,22 +313,23 @@ def mention_of(text: str, isa: str = DEFAULT) -> Callable[[Json], Mention | None
     member = operands_of(isa).block_scheme(text)
     if member is None:
         return None
-    vocabulary = everything(isa)
-    values = {name: features.value(name, member, {}) for name in vocabulary.names if name != _UOPS}
-    known = list(zip(vocabulary.names, vocabulary.abstractions, strict=True))
+    vocabulary = full_vocabulary(isa)
+    values = {name: features.feature_value(name, member, {}) for name in vocabulary.names if name != _UOPS}
+    kinds = list(zip(vocabulary.names, vocabulary.abstractions, strict=True))
 
-    def how(wanted: tuple[Any, ...]) -> Mention | None:
-        asked = [
-            (name, kind, want)
-            for (name, kind), want in zip(known, wanted, strict=True)
-            if want is not None and name != _UOPS
+    def mention_in(constraints: tuple[Any, ...]) -> Mention | None:
+        constrained = [
+            (name, kind, constraint)
+            for (name, kind), constraint in zip(kinds, constraints, strict=True)
+            if constraint is not None and name != _UOPS
         ]
-        if not asked or not all(kind.represents(want, values[name]) for name, kind, want in asked):
+        if not constrained or not all(kind.represents(part, values[key]) for key, kind, part in constrained):
             return None
-        return Mention.NAMED if any(name in _NAMING for name, _, _ in asked) else Mention.AMONG
+        return Mention.NAMED if any(name in _NAMING for name, _, _ in constrained) else Mention.AMONG
 
     def mention(document: Json) -> Mention | None:
-        found = {how(each.values) for each in documents.read(document, vocabulary).instructions}
-        return next((each for each in Mention if each in found), None)
+        instructions = documents.parse_block(document, vocabulary).instructions
+        mentions = {mention_in(instruction.values) for instruction in instructions}
+        return next((kind for kind in Mention if kind in mentions), None)
 
     return mention

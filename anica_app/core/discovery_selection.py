@@ -12,19 +12,19 @@ import numpy.typing as npt
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.space import SampledBlock
-from anica_app.core.search.findings import FoundDiscovery
-from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.campaign_state import CampaignDiscovery
+from anica_app.core.search.interestingness import JudgedBlock
+from anica_app.core.search.search_tasks import Driver
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 
 Covered = npt.NDArray[np.bool_]
 """bool[d, b]: whether discovery d subsumes block b."""
-_SECONDS = 60.0
+_TIME_LIMIT = 60.0
 LENGTH = 4
 """Instructions of each block, as published."""
 TOP = 10
-_PIECE = 500
+_BATCH = 500
 _ATTEMPTS = 100
 
 
@@ -62,7 +62,7 @@ class DiscoverySelection:
     proven: bool
 
 
-def best_selection(covered: Covered, k: int, seconds: float = _SECONDS) -> DiscoverySelection:
+def best_selection(covered: Covered, k: int, seconds: float = _TIME_LIMIT) -> DiscoverySelection:
     """At most k discoveries that cover a maximal number of blocks; fewer where more would add nothing.
 
     Blocks that the same discoveries cover are one variable with their number for its weight, which may be
@@ -73,23 +73,23 @@ def best_selection(covered: Covered, k: int, seconds: float = _SECONDS) -> Disco
     patterns, weights = np.unique(covered[:, covered.any(axis=0)], axis=1, return_counts=True)
     if not patterns.size:
         return DiscoverySelection((), 0, proven=True)
-    chosen, proven = _solved(patterns, weights, k, seconds)
+    chosen, proven = _optimum(patterns, weights, k, seconds)
     greedy = _greedy(patterns, weights, k)
     if _weight(patterns, weights, greedy) >= _weight(patterns, weights, chosen):
         chosen = greedy
-    ordered = _by_what_they_add(patterns, weights, chosen)
+    ordered = _by_gain(patterns, weights, chosen)
     return DiscoverySelection(tuple(ordered), _weight(patterns, weights, ordered), proven)
 
 
-def _solved(patterns: Covered, weights: Weights, k: int, seconds: float) -> tuple[list[int], bool]:
+def _optimum(patterns: Covered, weights: Weights, k: int, seconds: float) -> tuple[list[int], bool]:
     """The optimum by HiGHS: variables are first the discoveries, then the patterns."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # loads scipy
     from scipy.sparse import csr_array, hstack, identity  # loads scipy
 
     n, m = patterns.shape
-    used, which = np.nonzero(patterns)
-    covering = csr_array((np.ones(len(used)), (which, used)), shape=(m, n))
-    answer = milp(
+    discovery_rows, pattern_rows = np.nonzero(patterns)
+    covering = csr_array((np.ones(len(discovery_rows)), (pattern_rows, discovery_rows)), shape=(m, n))
+    solution = milp(
         c=np.concatenate([np.zeros(n), -weights.astype(float)]),
         integrality=np.concatenate([np.ones(n), np.zeros(m)]),
         bounds=Bounds(0, 1),
@@ -99,24 +99,24 @@ def _solved(patterns: Covered, weights: Weights, k: int, seconds: float) -> tupl
         ],
         options={"time_limit": seconds},
     )
-    if answer.x is None:
+    if solution.x is None:
         return [], False
-    return [int(row) for row in np.flatnonzero(answer.x[:n] > 0.5)], answer.status == 0
+    return [int(row) for row in np.flatnonzero(solution.x[:n] > 0.5)], solution.status == 0
 
 
 def _greedy(patterns: Covered, weights: Weights, k: int) -> list[int]:
-    return _by_what_they_add(patterns, weights, range(patterns.shape[0]))[:k]
+    return _by_gain(patterns, weights, range(patterns.shape[0]))[:k]
 
 
-def _by_what_they_add(patterns: Covered, weights: Weights, rows: range | list[int]) -> list[int]:
+def _by_gain(patterns: Covered, weights: Weights, rows: range | list[int]) -> list[int]:
     """The rows in the order in which each adds the most, the lower of equals; without those that add none."""
-    left, missing, ordered = list(rows), np.ones(patterns.shape[1], dtype=np.bool_), []
-    while left:
-        gains = (patterns[left] & missing) @ weights
+    remaining, missing, ordered = list(rows), np.ones(patterns.shape[1], dtype=np.bool_), []
+    while remaining:
+        gains = (patterns[remaining] & missing) @ weights
         best = int(np.argmax(gains))
         if not gains[best]:
             break
-        ordered.append(left.pop(best))
+        ordered.append(remaining.pop(best))
         missing &= ~patterns[ordered[-1]]
     return ordered
 
@@ -158,38 +158,38 @@ class ExplainedBlocks:
 
 def fresh_blocks(domain: BlockDomain, number: int, length: int = LENGTH) -> list[SampledBlock]:
     """Random blocks without constraints, always the same ones of a domain, whatever a campaign's seed."""
-    anything = domain.unconstrained(length)
+    unconstrained = domain.unconstrained(length)
     blocks = []
     for place in range(number):
         random = Random(f"evaluation/{length}/{place}")  # noqa: S311 nothing secret
-        sampled = (domain.sample(anything, random) for _ in range(_ATTEMPTS))
-        block = next((one for one in sampled if one is not None), None)
+        sampled = (domain.sample(unconstrained, random) for _ in range(_ATTEMPTS))
+        block = next((sample for sample in sampled if sample is not None), None)
         if block is not None:
             blocks.append(block)
     return blocks
 
 
-def judged_blocks(
-    driver: Driver, blocks: Sequence[SampledBlock], told: Callable[[int], None] = lambda done: None
-) -> list[JudgedAnswers]:
+def judge_blocks(
+    driver: Driver, blocks: Sequence[SampledBlock], report: Callable[[int], None] = lambda done: None
+) -> list[JudgedBlock]:
     """The verdicts on many blocks; `told` hears how many there are."""
-    judged: list[JudgedAnswers] = []
-    for begin in range(0, len(blocks), _PIECE):
-        judged += driver.judge(blocks[begin : begin + _PIECE])
-        told(len(judged))
+    judged: list[JudgedBlock] = []
+    for begin in range(0, len(blocks), _BATCH):
+        judged += driver.judge(blocks[begin : begin + _BATCH])
+        report(len(judged))
     return judged
 
 
-def explained(
+def explained_blocks(
     domain: BlockDomain,
-    discoveries: Sequence[FoundDiscovery],
-    judged: Sequence[JudgedAnswers],
+    discoveries: Sequence[CampaignDiscovery],
+    judged: Sequence[JudgedBlock],
     pulse: Callable[[], None] = lambda: None,
 ) -> ExplainedBlocks:
     """How many of the interesting ones among the blocks discoveries subsume; concrete ones do not count."""
-    general = [one for one in discoveries if not one.concrete]
-    interesting = [one.block for one in judged if one.verdict.interesting]
-    covered = covered_blocks(domain, [one.abstract for one in general], interesting, pulse)
+    general = [discovery for discovery in discoveries if not discovery.concrete]
+    interesting = [block.block for block in judged if block.verdict.interesting]
+    covered = covered_blocks(domain, [discovery.abstract for discovery in general], interesting, pulse)
     best = best_selection(covered, TOP)
     return ExplainedBlocks(
         blocks=len(judged),
@@ -198,6 +198,6 @@ def explained(
         top=tuple(general[row].number for row in best.chosen),
         top_covered=best.blocks,
         by_discovery={
-            one.number: int(row.sum()) for one, row in zip(general, covered, strict=True) if row.any()
+            block.number: int(row.sum()) for block, row in zip(general, covered, strict=True) if row.any()
         },
     )

@@ -33,7 +33,7 @@ from inference.isa.operand_slots import (
     match,
 )
 
-_KEPT = 1 << 10
+_CACHE_SIZE = 1 << 10
 USUAL_LINES = 6
 """A block has so many addresses to choose from, as in the published sampler, unless it needs more."""
 LINE = 64
@@ -42,34 +42,37 @@ MOST_LINES = 4096 // 2 // LINE - 1
 """As many as lie within half a page, without the first."""
 
 
-class LinkedSchemes:
+class DependentSchemes:
     """Draws schemes of a space for the instructions of a block, one after the other."""
 
     def __init__(self, space: SchemeSpace) -> None:
         self._space = space
-        self._writing = lru_cache(maxsize=_KEPT)(self._that_may_write)
-        self._reading = lru_cache(maxsize=_KEPT)(self._that_may_read)
+        self._writing = lru_cache(maxsize=_CACHE_SIZE)(self._that_may_write)
+        self._reading = lru_cache(maxsize=_CACHE_SIZE)(self._that_may_read)
 
-    def draw(self, allowed: Sequence[Bits], wanted: Collection[Dependency], random: Random) -> list[int]:
+    def choose_schemes(
+        self, allowed: Sequence[Bits], dependencies: Collection[Dependency], random: Random
+    ) -> list[int]:
         """A scheme for each instruction, of those that it allows. Raises `ChoiceError` where none is left.
 
         All are equally likely but for those between which and the ones before a dependency is impossible.
         """
-        found: list[int] = []
+        schemes: list[int] = []
+        uses = self._space.uses
         for number, bits in enumerate(allowed):
-            left = bits
-            for one in wanted:
-                if one.writer == number:
-                    before = self._space.uses[found[one.reader]].could_read if one.reader < number else -1
-                    left &= self._writing(of_kind(one.kind, before))
-                elif one.reader == number:
-                    before = self._space.uses[found[one.writer]].could_write if one.writer < number else -1
-                    left &= self._reading(of_kind(one.kind, before))
-            numbers = self._space.numbers(left)
+            possible = bits
+            for link in dependencies:
+                if link.writer == number:
+                    before = uses[schemes[link.reader]].could_read if link.reader < number else -1
+                    possible &= self._writing(of_kind(link.kind, before))
+                elif link.reader == number:
+                    before = uses[schemes[link.writer]].could_write if link.writer < number else -1
+                    possible &= self._reading(of_kind(link.kind, before))
+            numbers = self._space.numbers(possible)
             if not numbers:
                 raise ChoiceError
-            found.append(numbers[int(random.random() * len(numbers))])
-        return found
+            schemes.append(numbers[int(random.random() * len(numbers))])
+        return schemes
 
     def _that_may_write(self, units: int) -> Bits:
         return _bits(use.could_write & units for use in self._space.uses)
@@ -79,108 +82,108 @@ class LinkedSchemes:
 
 
 def _bits(units: Iterator[int]) -> Bits:
-    return sum(1 << number for number, some in enumerate(units) if some)
+    return sum(1 << number for number, bits in enumerate(units) if bits)
 
 
 @dataclass(frozen=True)
-class Links:
+class DependencyLinks:
     """What has to be so that some dependencies are there, besides other constraints on operands.
 
     `pairs` of operands are the same register. `kept`: operands, each with units that it must overlap with.
     """
 
     pairs: frozenset[Pair] = frozenset()
-    kept: frozenset[tuple[OperandPlace, int]] = frozenset()
+    overlaps: frozenset[tuple[OperandPlace, int]] = frozenset()
 
-    def added_to(self, aliasing: Aliasing) -> Aliasing:
+    def combined_with(self, aliasing: Aliasing) -> Aliasing:
         """The constraints on operands, and those of the links."""
         return Aliasing(aliasing.must | self.pairs, aliasing.must_not) if self.pairs else aliasing
 
 
-NO_LINKS = Links()
+NO_LINKS = DependencyLinks()
 
 
 def links(
     uses: Sequence[SchemeUse],
-    wanted: Collection[Dependency],
+    dependencies: Collection[Dependency],
     aliasing: Aliasing,
     random: Random,
     *,
     always: bool = False,
-) -> Links:
+) -> DependencyLinks:
     """A random way to have the dependencies, for instructions that use this. Raises `ChoiceError`.
 
     Nothing is to be done where operands that `aliasing` has the same carry one, nor where flags or registers
     without a choice do, unless `always`: somebody in between may overwrite these.
     """
     pairs: set[Pair] = set()
-    kept: set[tuple[OperandPlace, int]] = set()
-    for one in sorted(wanted):
-        writer, reader = uses[one.writer], uses[one.reader]
-        fixed = bool(of_kind(one.kind, writer.slots.written & reader.slots.read))
-        if one.kind == "flag" or (fixed and not always):
+    overlaps: set[tuple[OperandPlace, int]] = set()
+    for dependency in sorted(dependencies):
+        writer, reader = uses[dependency.writer], uses[dependency.reader]
+        fixed = bool(of_kind(dependency.kind, writer.slots.written & reader.slots.read))
+        if dependency.kind == "flag" or (fixed and not always):
             if not fixed:
                 raise ChoiceError
             continue
-        same = list(_same_operands(one, writer, reader))
+        same = list(_same_operands(dependency, writer, reader))
         if any(aliasing.value.get(pair) for pair in same):
             continue
         same = [pair for pair in same if pair not in aliasing.must_not]
-        fitting = list(_fitting_operands(one, writer, reader))
+        fitting = list(_fitting_operands(dependency, writer, reader))
         number = int(random.random() * (len(same) + len(fitting) + fixed))
         if number < len(same):
             pairs.add(same[number])
         elif number < len(same) + len(fitting):
-            kept.add(fitting[number - len(same)])
+            overlaps.add(fitting[number - len(same)])
         elif not fixed:
             raise ChoiceError
-    return Links(frozenset(pairs), frozenset(kept))
+    return DependencyLinks(frozenset(pairs), frozenset(overlaps))
 
 
-def _same_operands(one: Dependency, writer: SchemeUse, reader: SchemeUse) -> Iterator[Pair]:
+def _same_operands(dependency: Dependency, writer: SchemeUse, reader: SchemeUse) -> Iterator[Pair]:
     """An operand that is written and one that is read, which one register may stand in."""
     for number in writer.writes:
-        written = OperandPlace(one.writer, "register", number)
+        written = OperandPlace(dependency.writer, "register", number)
         slot = writer.slots.registers[number]
         for other in reader.reads:
-            read = OperandPlace(one.reader, "register", other)
-            there = reader.slots.registers[other]
-            if slot.possible & there.possible and slot.choices & there.choices:
+            read = OperandPlace(dependency.reader, "register", other)
+            other_slot = reader.slots.registers[other]
+            if slot.possible & other_slot.possible and slot.choices & other_slot.choices:
                 yield (written, read) if written < read else (read, written)
 
 
 def _fitting_operands(
-    one: Dependency, writer: SchemeUse, reader: SchemeUse
+    dependency: Dependency, writer: SchemeUse, reader: SchemeUse
 ) -> Iterator[tuple[OperandPlace, int]]:
     """Operands of the one that may be a register without a choice of the other, with its units."""
     for number in writer.writes:
         if writer.slots.registers[number].fitting(reader.slots.read):
-            yield OperandPlace(one.writer, "register", number), reader.slots.read
+            yield OperandPlace(dependency.writer, "register", number), reader.slots.read
     for number in reader.reads:
         if reader.slots.registers[number].fitting(writer.slots.written):
-            yield OperandPlace(one.reader, "register", number), writer.slots.written
+            yield OperandPlace(dependency.reader, "register", number), writer.slots.written
 
 
 def fillings(
-    block: Sequence[Slots], aliasing: Aliasing, random: Random, linked: Links = NO_LINKS
+    block: Sequence[Slots], aliasing: Aliasing, random: Random, linked: DependencyLinks = NO_LINKS
 ) -> list[Filling]:
     """Registers and addresses for the operands of each instruction. Raises `ChoiceError`."""
-    classes = _Classes(block, linked.added_to(aliasing), linked.kept)
-    for one in sorted(classes.registers, key=classes.freedom):
-        left = classes.families[one]
-        for other in classes.apart[one]:
+    classes = _Classes(block, linked.combined_with(aliasing), linked.overlaps)
+    for operand in sorted(classes.registers, key=classes.freedom):
+        choices = classes.families[operand]
+        for other in classes.apart[operand]:
             if (chosen := classes.chosen[other]) is not None:
                 assert isinstance(chosen, int), "what matches a register is one"
-                left &= ~(1 << chosen)
-        if not left:
+                choices &= ~(1 << chosen)
+        if not choices:
             raise ChoiceError
-        families = _members(left)
-        classes.chosen[one] = families[int(random.random() * len(families))]
+        families = _members(choices)
+        classes.chosen[operand] = families[int(random.random() * len(families))]
     if classes.memories:
         addresses = _Addresses(bases_of(block), random)
-        for one in classes.memories:
-            forbidden = [classes.chosen[other] for other in classes.apart[one]]
-            classes.chosen[one] = addresses.choose(forbidden, classes.indices[one])
+        for operand in classes.memories:
+            forbidden = [classes.chosen[other] for other in classes.apart[operand]]
+            classes.chosen[operand] = addresses.choose(forbidden, classes.indices[operand])
     return classes.fillings()
 
 
@@ -191,91 +194,92 @@ class _Classes:
     """
 
     def __init__(
-        self, block: Sequence[Slots], aliasing: Aliasing, kept: Iterable[tuple[OperandPlace, int]]
+        self, block: Sequence[Slots], aliasing: Aliasing, overlaps: Iterable[tuple[OperandPlace, int]]
     ) -> None:
         self._block = block
         self._starts = [0]
         unequal: list[tuple[int, int]] = []
         pointing = 0
-        for each in block:
+        for slots in block:
             begin = self._starts[-1]
-            self._starts.append(begin + len(each.all))
-            pointing |= each.pointing
-            if each.distinct:
-                unequal += combinations((begin + number for number in each.distinct), 2)
-        self._slots: list[Slot] = [slot for each in block for slot in each.all]
-        self._of = list(range(len(self._slots)))
+            self._starts.append(begin + len(slots.all))
+            pointing |= slots.pointing
+            if slots.distinct:
+                unequal += combinations((begin + number for number in slots.distinct), 2)
+        self._slots: list[Slot] = [slot for slots in block for slot in slots.all]
+        self._first_of = list(range(len(self._slots)))
         self.apart: list[list[int]] = [[] for _ in self._slots]
-        unequal += self._joined(aliasing) if aliasing.pairs else []
+        unequal += self._join(aliasing) if aliasing.pairs else []
         self.chosen: list[int | Address | None] = [None] * len(self._slots)
         self.families: dict[int, int] = {}
         self.indices: dict[int, int] = {}
         self.memories: list[int] = []
         for number, slot in enumerate(self._slots):
-            one = self._first(number)
-            self._of[number] = one
+            first = self._representative(number)
+            self._first_of[number] = first
             if isinstance(slot, RegisterSlot):
                 choices = slot.choices & ~pointing if pointing and slot.avoids_pointers else slot.choices
-                self.families[one] = self.families.get(one, -1) & choices
+                self.families[first] = self.families.get(first, -1) & choices
             else:
-                self._add(one, slot)
-        for place, units in kept:
+                self._add_memory(first, slot)
+        for place, units in overlaps:
             number = self._starts[place.instruction] + place.number
-            self.families[self._of[number]] &= block[place.instruction].registers[place.number].fitting(units)
+            register = block[place.instruction].registers[place.number]
+            self.families[self._first_of[number]] &= register.fitting(units)
         for left, right in unequal:
-            one, other = self._of[left], self._of[right]
-            if one == other or self._equal(one, other):
+            first, other = self._first_of[left], self._first_of[right]
+            if first == other or self._have_same_choice(first, other):
                 raise ChoiceError
-            self.apart[one].append(other)
-            self.apart[other].append(one)
+            self.apart[first].append(other)
+            self.apart[other].append(first)
         self.registers = list(self.families)
 
-    def freedom(self, one: int) -> int:
+    def freedom(self, operand: int) -> int:
         """How many registers fit; those of which there is one, such as fixed ones, have to come first."""
-        return self.families[one].bit_count()
+        return self.families[operand].bit_count()
 
     def fillings(self) -> list[Filling]:
         """What is chosen, by instruction."""
-        everything = [self.chosen[one] for one in self._of]
+        contents = [self.chosen[operand] for operand in self._first_of]
         spans = zip(self._starts, self._starts[1:], strict=False)
-        return [tuple(one for one in everything[begin:end] if one is not None) for begin, end in spans]
+        return [tuple(part for part in contents[begin:end] if part is not None) for begin, end in spans]
 
-    def _joined(self, aliasing: Aliasing) -> list[tuple[int, int]]:
+    def _join(self, aliasing: Aliasing) -> list[tuple[int, int]]:
         """Put together what must be the same; the pairs that must not."""
         unequal = []
-        for (one, other), wanted in aliasing.pairs:
-            left, right = self._find(one), self._find(other)
+        for (first_place, second_place), must_alias in aliasing.pairs:
+            left, right = self._operand_index(first_place), self._operand_index(second_place)
             if left is None or right is None or not match(self._slots[left], self._slots[right]):
                 continue
-            if wanted:
-                first, second = sorted((self._first(left), self._first(right)))
-                self._of[second] = first
+            if must_alias:
+                first, second = sorted((self._representative(left), self._representative(right)))
+                self._first_of[second] = first
             else:
                 unequal.append((left, right))
         return unequal
 
-    def _find(self, place: OperandPlace) -> int | None:
+    def _operand_index(self, place: OperandPlace) -> int | None:
         index = self._block[place.instruction].index(place.kind, place.number)
         return None if index is None else self._starts[place.instruction] + index
 
-    def _first(self, number: int) -> int:
-        while self._of[number] != number:
-            number = self._of[number]
+    def _representative(self, number: int) -> int:
+        while self._first_of[number] != number:
+            number = self._first_of[number]
         return number
 
-    def _add(self, one: int, slot: MemorySlot) -> None:
-        if one not in self.indices:
-            self.indices[one] = slot.indices
-            self.memories.append(one)
+    def _add_memory(self, operand: int, slot: MemorySlot) -> None:
+        if operand not in self.indices:
+            self.indices[operand] = slot.indices
+            self.memories.append(operand)
         if slot.fixed is not None:
-            if self.chosen[one] not in (None, slot.fixed):
+            if self.chosen[operand] not in (None, slot.fixed):
                 raise ChoiceError
-            self.chosen[one] = slot.fixed
-            if one in self.memories:
-                self.memories.remove(one)
+            self.chosen[operand] = slot.fixed
+            if operand in self.memories:
+                self.memories.remove(operand)
 
-    def _equal(self, one: int, other: int) -> bool:
-        return self.chosen[one] is not None and self.chosen[one] == self.chosen[other]
+    def _have_same_choice(self, left: int, right: int) -> bool:
+        return self.chosen[left] is not None and self.chosen[left] == self.chosen[right]
 
 
 class _Addresses:
@@ -288,9 +292,9 @@ class _Addresses:
 
     def choose(self, forbidden: Sequence[int | Address | None], indices: int) -> Address:
         """One that is not among the forbidden ones. Raises `ChoiceError`."""
-        taken = {one.displacement // LINE for one in forbidden if isinstance(one, Address)}
-        free = [line for line in range(1, USUAL_LINES + 1) if line not in taken]
-        free = free or [line for line in range(USUAL_LINES + 1, MOST_LINES + 1) if line not in taken][:1]
+        used_lines = {address.displacement // LINE for address in forbidden if isinstance(address, Address)}
+        free = [line for line in range(1, USUAL_LINES + 1) if line not in used_lines]
+        free = free or [line for line in range(USUAL_LINES + 1, MOST_LINES + 1) if line not in used_lines][:1]
         if not free:
             raise ChoiceError
         line = free[int(self._random.random() * len(free))]
@@ -302,8 +306,8 @@ class _Addresses:
 
 def bases_of(block: Sequence[Slots]) -> Sequence[int]:
     """Registers that all instructions can address memory through: they may have to share an address."""
-    bases, *others = (slots.bases for slots in block if slots.memories)
-    for other in others:
+    bases, *further = (slots.bases for slots in block if slots.memories)
+    for other in further:
         if other != bases:
             bases = tuple(base for base in bases if base in other)
     return bases

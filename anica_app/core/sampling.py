@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import starmap
 from random import Random
 
 from anica_app.core.domain.abstract import FREE, AbstractBlock, Aliasing
 from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.space import AbstractedInstruction, Bits, Dependency, SampledBlock, SchemeSpace
-from anica_app.core.operand_choice import LinkedSchemes, fillings, links
+from anica_app.core.operand_choice import DependentSchemes, fillings, links
 from inference.isa.operand_slots import ChoiceError, Filling
 
-_KEPT = 1 << 16
+_CACHE_SIZE = 1 << 16
 """So many instructions are remembered: random blocks repeat themselves, above all those of few schemes."""
-_WAYS = 5
+_LINK_ATTEMPTS = 5
 """So many ways to have dependencies are tried: registers may not go together, or one write hide another."""
 
 
@@ -22,19 +23,19 @@ class Filler:
     """Makes instructions of the schemes of a space."""
 
     def __init__(self, space: SchemeSpace) -> None:
-        self._filled = space.operands.filler(space.members)
-        self._made: dict[tuple[int, Filling], AbstractedInstruction] = {}
+        self._fill = space.operands.filler(space.members)
+        self._instructions: dict[tuple[int, Filling], AbstractedInstruction] = {}
 
     def instruction(self, scheme: int, filling: Filling) -> AbstractedInstruction:
         """The instruction of this scheme with these operands."""
         key = scheme, filling
-        found = self._made.get(key)
-        if found is None:
-            if len(self._made) >= _KEPT:
-                self._made.clear()
-            contents, code = self._filled(scheme, filling)
-            found = self._made[key] = AbstractedInstruction(scheme, contents, code)
-        return found
+        instruction = self._instructions.get(key)
+        if instruction is None:
+            if len(self._instructions) >= _CACHE_SIZE:
+                self._instructions.clear()
+            contents, code = self._fill(scheme, filling)
+            instruction = self._instructions[key] = AbstractedInstruction(scheme, contents, code)
+        return instruction
 
 
 class BlockSampler:
@@ -49,7 +50,7 @@ class BlockSampler:
         self._space: SchemeSpace = table.space
         self._independent = independent
         self._filler = Filler(table.space)
-        self._linked = LinkedSchemes(table.space)
+        self._schemes = DependentSchemes(table.space)
         self.attempts = 0
         self.failures = 0
 
@@ -58,20 +59,21 @@ class BlockSampler:
 
         Schemes are equally likely in each instruction, whatever the others are, but for dependencies.
         """
-        meanings = [self._table.meaning(one) for one in abstract.instructions]
+        meanings = [self._table.meaning(instruction) for instruction in abstract.instructions]
         return self.sample_of(meanings, abstract.aliasing, abstract.dependencies, random)
 
     def sample_of(
         self,
         allowed: Sequence[Bits],
         aliasing: Aliasing,
-        wanted: AbstractSet[Dependency],
+        dependencies: AbstractSet[Dependency],
         random: Random,
     ) -> SampledBlock | None:
         """A random block of allowed schemes with these constraints, None where this attempt failed."""
         self.attempts += 1
         try:
-            return self.block(self._linked.draw(allowed, wanted, random), aliasing, random, wanted)
+            schemes = self._schemes.choose_schemes(allowed, dependencies, random)
+            return self.block(schemes, aliasing, random, dependencies)
         except ChoiceError:
             self.failures += 1
             return None
@@ -81,32 +83,32 @@ class BlockSampler:
         schemes: Sequence[int],
         aliasing: Aliasing,
         random: Random,
-        wanted: AbstractSet[Dependency] = frozenset(),
+        dependencies: AbstractSet[Dependency] = frozenset(),
     ) -> SampledBlock:
         """A block of these schemes. Raises `ChoiceError`."""
         if self._independent:
             members = [self._space.members[number] for number in schemes]
-            made = self._made(schemes, self._space.operands.independent_fillings(members))
-            if wanted and not made.dependencies(self._space) >= wanted:
+            block = self._filled_block(schemes, self._space.operands.independent_fillings(members))
+            if dependencies and not block.dependencies(self._space) >= dependencies:
                 raise ChoiceError
-            return made
+            return block
         slots = [self._space.slots[number] for number in schemes]
-        if not wanted:
-            return self._made(schemes, fillings(slots, aliasing, random))
+        if not dependencies:
+            return self._filled_block(schemes, fillings(slots, aliasing, random))
         uses = [self._space.uses[number] for number in schemes]
-        for number in range(_WAYS):
-            linked = links(uses, wanted, aliasing, random, always=number > 0)
+        for number in range(_LINK_ATTEMPTS):
+            linked = links(uses, dependencies, aliasing, random, always=number > 0)
             try:
-                found = self._made(schemes, fillings(slots, aliasing, random, linked))
+                candidate = self._filled_block(schemes, fillings(slots, aliasing, random, linked))
             except ChoiceError:
                 continue
-            if found.dependencies(self._space) >= wanted:
-                return found
+            if candidate.dependencies(self._space) >= dependencies:
+                return candidate
         raise ChoiceError
 
-    def _made(self, schemes: Sequence[int], chosen: Sequence[Filling]) -> SampledBlock:
+    def _filled_block(self, schemes: Sequence[int], chosen: Sequence[Filling]) -> SampledBlock:
         make = self._filler.instruction
-        return SampledBlock(tuple(make(number, each) for number, each in zip(schemes, chosen, strict=True)))
+        return SampledBlock(tuple(starmap(make, zip(schemes, chosen, strict=True))))
 
     def instance(self, scheme: int) -> SampledBlock:
         """A block of one instruction of this scheme, always the same one."""

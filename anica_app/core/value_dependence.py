@@ -69,12 +69,13 @@ class ValueDependence:
             far as there are others, `NOT_AGAIN` not even with the usual ones.
     """
 
-    usual: ValueReading
-    others: tuple[ValueReading, ...]
+    original: ValueReading
+    alternatives: tuple[ValueReading, ...]
     condition: str
 
     def as_json(self) -> Json:
-        return {"condition": self.condition, "readings": list(map(asdict, (self.usual, *self.others)))}
+        readings = (self.original, *self.alternatives)
+        return {"condition": self.condition, "readings": list(map(asdict, readings))}
 
 
 USUAL_LABEL = "as found"
@@ -84,7 +85,7 @@ NO_OTHER_VALUES = "as far as is known: it could not be measured with other value
 
 
 @dataclass(frozen=True)
-class _Repeated:
+class _RepeatedFinding:
     """A finding with the values to measure it with: first the usual ones."""
 
     finding: MeasuredFinding
@@ -109,7 +110,7 @@ class _Repeated:
         cycles = self.finding.cycles
         return abs(answer.cycles - cycles) <= CLOSE * cycles or self.finding.holds(answer.cycles)
 
-    def changed_one_by_one(self, readings: Sequence[ValueReading], questions: int) -> list[InputChange]:
+    def single_input_changes(self, readings: Sequence[ValueReading], questions: int) -> list[InputChange]:
         """The usual values with one input each as where the finding does not hold; [] where one is enough.
 
         Those first that are the first such value of their input; none at all where there are too few
@@ -159,24 +160,25 @@ def value_dependences(
         measure: The machine that found them.
         questions: Measurements at most; findings for which none are left are not in the result.
     """
-    repeated: list[_Repeated] = []
+    repeated: list[_RepeatedFinding] = []
     for finding in findings:
         reads = reads_of(block_of_bytes(finding.code))
         starts = [Repetition(USUAL_LABEL, usual), *repetitions(usual, reads)]
         if len(starts) > questions:
             break
         questions -= len(starts)
-        repeated.append(_Repeated(finding, reads, starts))
-    answers = _measured(measure, repeated, [[each.start for each in entry.repetitions] for entry in repeated])
-    readings = [entry.readings(some) for entry, some in zip(repeated, answers, strict=True)]
+        repeated.append(_RepeatedFinding(finding, reads, starts))
+    values = [[repetition.start for repetition in entry.repetitions] for entry in repeated]
+    answers = _measure(measure, repeated, values)
+    readings = [entry.readings(replies) for entry, replies in zip(repeated, answers, strict=True)]
     changes = []
     for entry, row in zip(repeated, readings, strict=True):
-        changes.append(entry.changed_one_by_one(row, questions))
+        changes.append(entry.single_input_changes(row, questions))
         questions -= len(changes[-1])
-    changed_answers = _measured(measure, repeated, [[start for _, start in changed] for changed in changes])
+    new_answers = _measure(measure, repeated, [[start for _, start in changed] for changed in changes])
     conditions = [
-        _condition(entry.reads, row, entry.failing(changed, some))
-        for entry, row, changed, some in zip(repeated, readings, changes, changed_answers, strict=True)
+        _condition(entry.reads, row, entry.failing(tried, replies))
+        for entry, row, tried, replies in zip(repeated, readings, changes, new_answers, strict=True)
     ]
     return [
         (entry.finding, ValueDependence(row[0], tuple(row[1:]), condition))
@@ -184,15 +186,17 @@ def value_dependences(
     ]
 
 
-def _measured(
-    measure: MeasureFrom, repeated: Sequence[_Repeated], starts: Sequence[Sequence[StartValues]]
+def _measure(
+    measure: MeasureFrom, repeated: Sequence[_RepeatedFinding], starts: Sequence[Sequence[StartValues]]
 ) -> list[list[Answer]]:
     """The answers for each block with each of its values, all asked at once."""
     blocks = [
-        (entry.finding.code, start) for entry, own in zip(repeated, starts, strict=True) for start in own
+        (entry.finding.code, start)
+        for entry, values in zip(repeated, starts, strict=True)
+        for start in values
     ]
     answers = iter(measure(blocks) if blocks else ())
-    return [list(islice(answers, len(own))) for own in starts]
+    return [list(islice(answers, len(values))) for values in starts]
 
 
 def _condition(
@@ -206,19 +210,19 @@ def _condition(
         return ""
     causes = list(failing) or _independent(reads.inputs)
     if len(causes) == 1:
-        telling = [_telling_part(_parts(reads, causes[0]), readings, broken)]
+        deciding = [_deciding_part(_parts(reads, causes[0]), readings, broken)]
     else:
-        telling = [
-            _telling_part(_parts(reads, cause), readings, [reads.values(start) for start in starts])
+        deciding = [
+            _deciding_part(_parts(reads, cause), readings, [reads.values(start) for start in starts])
             for cause, starts in failing.items()
         ]
-    if not telling or "" in telling:
+    if not deciding or "" in deciding:
         return f"only with some values of {', '.join(cause.name for cause in causes)}"
-    holding = {name: _distinct(name, readings, holds=True) for name in telling}
-    places = [_place(name, values) for name, values in holding.items()]
-    if len(telling) == 1 and len(holding[telling[0]]) > 1:  # others like these may do as well
-        others = _distinct(telling[0], readings, holds=False)
-        return f"where {places[0]}, not where it is {' or '.join(others)}"
+    holding = {name: _distinct(name, readings, holds=True) for name in deciding}
+    places = [_condition_text(name, values) for name, values in holding.items()]
+    if len(deciding) == 1 and len(holding[deciding[0]]) > 1:  # others like these may do as well
+        failing_values = _distinct(deciding[0], readings, holds=False)
+        return f"where {places[0]}, not where it is {' or '.join(failing_values)}"
     return f"only where {' and '.join(places)}"
 
 
@@ -230,7 +234,7 @@ def _obstacle(reads: BlockReads, readings: Sequence[ValueReading]) -> str:
     return NO_OTHER_VALUES if is_alone else ""
 
 
-def _telling_part(
+def _deciding_part(
     parts: Sequence[BlockInput], readings: Sequence[ValueReading], broken: Sequence[Mapping[str, str]]
 ) -> str:
     """The narrowest part of an input that has other values where the finding is broken; "" for none."""
@@ -246,7 +250,7 @@ def _distinct(name: str, readings: Sequence[ValueReading], *, holds: bool) -> li
     return list(dict.fromkeys(reading.operands[name] for reading in readings if reading.holds is holds))
 
 
-def _place(name: str, values: Sequence[str]) -> str:
+def _condition_text(name: str, values: Sequence[str]) -> str:
     return f"{name} = {values[0]}" if len(values) == 1 else f"{name} is {' or '.join(values)}"
 
 

@@ -83,7 +83,7 @@ def treemap(sizes: Sequence[float]) -> list[TreemapCell]:
     order = sorted((at for at, size in enumerate(sizes) if size > 0), key=lambda at: (-sizes[at], at))
     width, height, total = WIDTH, HEIGHT, sum(sizes[at] for at in order)
     areas = [(at, sizes[at] * width * height / total) for at in order]
-    found: list[TreemapCell] = []
+    cells: list[TreemapCell] = []
     x = y = 0.0
     while areas:
         short = min(width, height)
@@ -98,13 +98,13 @@ def treemap(sizes: Sequence[float]) -> list[TreemapCell]:
             upright = width >= height
             cell = (x, y + along, thick, long) if upright else (x + along, y, long, thick)
             left, top, across, down = (100 * side for side in cell)
-            found.append(TreemapCell(at, left / WIDTH, top / HEIGHT, across / WIDTH, down / HEIGHT))
+            cells.append(TreemapCell(at, left / WIDTH, top / HEIGHT, across / WIDTH, down / HEIGHT))
             along += long
         if width >= height:
             x, width = x + thick, width - thick
         else:
             y, height = y + thick, height - thick
-    return found
+    return cells
 
 
 def _worst(row: Sequence[tuple[int, float]], short: float) -> float:

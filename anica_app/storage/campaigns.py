@@ -21,7 +21,7 @@ from anica_app.formats.campaign_values import (
     SpooledCampaign,
     StepValue,
 )
-from anica_app.formats.campaign_zip import CampaignContent, CampaignDocument, Told, write_archive
+from anica_app.formats.campaign_zip import CampaignContent, CampaignDocument, OnProgress, write_archive
 from anica_app.formats.value_documents import Spooled
 from anica_app.models import (
     Campaign,
@@ -36,12 +36,12 @@ from anica_app.models import (
 from inference.models import ISA, Predictor, Run, identity_key
 from inference.predictors.protocol import IMPORTED
 from inference.storage.instruction_sets import code_isa
-from inference.storage.names import by_name, free_name, free_or_refuse
+from inference.storage.names import by_name, check_name_free, free_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_HELD = 200
+_ROWS_PER_BATCH = 200
 """Rows with their bulky parts that are in memory at a time."""
 _ROWS = 500
 
@@ -57,13 +57,13 @@ _NONE: Discoveries = {}
 def store_campaign(
     content: SpooledCampaign, name: str = "", *, note: str = "", run: Run | None = None
 ) -> Campaign:
-    """Insert it all under a name ("": its own). Raises `NameTakenError`."""
+    """Insert it all under a name ("": its own). Raises `NameInUseError`."""
     value = content.campaign
     campaign = Campaign(**vars(value), run=run)
     campaign.name, campaign.note = name or value.name, note or value.note
-    free_or_refuse(Campaign, campaign.name)
+    check_name_free(Campaign, campaign.name)
     campaign.isa = ISA.objects.filter(name=content.isa).first() if content.isa else None
-    seats = [_known(predictor) for predictor in content.predictors]
+    seats = [_predictor_row(predictor) for predictor in content.predictors]
     if campaign.format == OURS:
         campaign.config = {"predictors": [predictor.pk for predictor in seats], **campaign.config}
     campaign.save()
@@ -86,7 +86,7 @@ def store_campaign(
     return campaign
 
 
-def _known(value: PredictorValue) -> Predictor:
+def _predictor_row(value: PredictorValue) -> Predictor:
     """The predictor that has this identity here; else a new one, of which nothing else is known.
 
     What the file says of how to ask it is not stored: it could name any program of this computer.
@@ -109,21 +109,21 @@ def _store_discoveries(campaign: Campaign, values: Sequence[DiscoveryValue]) -> 
     """The rows by their numbers."""
     rows = Discovery.objects.bulk_create(
         [Discovery(**_columns(value), campaign=campaign) for value in values],
-        batch_size=_HELD,
+        batch_size=_ROWS_PER_BATCH,
     )
     by_number: dict[int | None, Discovery] = {row.number: row for row in rows}
     subsumed = [value for value in values if value.subsumed_by is not None]
     for value in subsumed:
         by_number[value.number].subsumed_by = by_number[value.subsumed_by]
     Discovery.objects.bulk_update(
-        [by_number[value.number] for value in subsumed], ["subsumed_by"], batch_size=_HELD
+        [by_number[value.number] for value in subsumed], ["subsumed_by"], batch_size=_ROWS_PER_BATCH
     )
     return by_number
 
 
 def _store_families(campaign: Campaign, values: Sequence[FamilyValue], discoveries: Discoveries) -> None:
     rows = Family.objects.bulk_create(
-        [Family(**_columns(value), campaign=campaign) for value in values], batch_size=_HELD
+        [Family(**_columns(value), campaign=campaign) for value in values], batch_size=_ROWS_PER_BATCH
     )
     through = Family.discoveries.through
     through.objects.bulk_create(
@@ -137,9 +137,9 @@ def _insert(
     table: type[models.Model], values: Sequence[Any], discoveries: Discoveries = _NONE, **beside: Any
 ) -> None:
     """Rows of values with bulky parts, as many at a time as may be in memory; `beside`: other columns."""
-    waiting = iter(values)
-    while few := list(islice(waiting, _HELD)):
-        table._default_manager.bulk_create(table(**_columns(value, discoveries), **beside) for value in few)
+    remaining = iter(values)
+    while batch := list(islice(remaining, _ROWS_PER_BATCH)):
+        table._default_manager.bulk_create(table(**_columns(value, discoveries), **beside) for value in batch)
 
 
 def _columns(value: Any, discoveries: Discoveries = _NONE) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def write_campaign_archive(name: str, file: BinaryIO) -> None:
     write_campaign(by_name(Campaign, name), file)
 
 
-def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None) -> None:
+def write_campaign(campaign: Campaign, file: BinaryIO, report: OnProgress | None = None) -> None:
     """Write a campaign as an archive; rows are read one generalisation at a time."""
     numbers: Mapping[int | None, int] = dict(campaign.discoveries.values_list("pk", "number"))
     value = _value(campaign, CampaignValue)
@@ -195,7 +195,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None)
         files=(_value(row, FileValue) for row in campaign.files.order_by("path").iterator(_ROWS)),
         parts=campaign.generalisations.count() + campaign.batches.count() + campaign.files.count(),
     )
-    write_archive(content, file, told)
+    write_archive(content, file, report)
 
 
 def _sampled(row: GeneralisationStep | SampleBatch, shape: type[Value], **beside: Any) -> Value:

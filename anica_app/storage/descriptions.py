@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.search.judging import InterestSettings
+from anica_app.core.search.interestingness import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.models import Campaign
 from inference.core.errors import as_written
@@ -71,8 +71,8 @@ class SearchRequest(RunRequest):
         if not isinstance(settings, Mapping):
             raise ValueError(f"settings must be an object of names and values, not {as_written(settings)}")
         owners = {entry.name: group for group, kind in GROUPS.items() for entry in fields(kind)}
-        if strangers := sorted(settings.keys() - owners.keys()):
-            raise ValueError(f"there is no setting {strangers[0]!r}; there are {', '.join(sorted(owners))}")
+        if unknown := sorted(settings.keys() - owners.keys()):
+            raise ValueError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(owners))}")
         sorted_settings: dict[str, Any] = {group: {} for group in GROUPS}
         for name, value in {**cls.purpose(described), **settings}.items():
             sorted_settings[owners[name]][name] = value
@@ -82,9 +82,9 @@ class SearchRequest(RunRequest):
         return {name: value for name, value in described.items() if name != "settings"} | sorted_settings
 
 
-def read_against(given: int, tools: int) -> int:
+def read_against(campaign_id: int, tools: int) -> int:
     """The id of an earlier campaign over as many predictors. Raises `ConfigError`."""
-    row = read_row(Campaign, "against", given)
+    row = read_row(Campaign, "against", campaign_id)
     seats = row.seats.count()
     if seats != tools:
         raise ConfigError(f"against: {row.name} is over {seats} predictors, this one over {tools}")

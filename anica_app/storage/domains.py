@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.panel import World
+from anica_app.core.search.search_tasks import SearchContext
 from anica_app.core.search.settings import SearchSettings
 from anica_app.models import Campaign, CampaignFile
 from inference.core.events import Log, PhaseStarted, Progress
@@ -44,11 +44,11 @@ def chosen_domain(
         row = code_isa_row(isa)
         if row is None:
             raise JobError(f"the instruction set {isa} is not loaded: run `manage.py load-isa {isa}`")
-        found = search_schemes(row.schemes.all(), scheme_filter)
-        among = list(found.values_list("text", flat=True))
+        schemes = search_schemes(row.schemes.all(), scheme_filter)
+        among = list(schemes.values_list("text", flat=True))
     try:
-        older = {"gradual": False, "dependencies": False}  # of descriptions that do not know them
-        settings = DomainSettings(**{**older, **domain})
+        older_defaults = {"gradual": False, "dependencies": False}  # of descriptions that do not know them
+        settings = DomainSettings(**{**older_defaults, **domain})
         return BlockDomain.of(settings, SpaceSettings(**space), among=among, uops=_uops(uops), isa=isa)
     except AnicaError as error:
         raise JobError(str(error)) from error
@@ -64,37 +64,37 @@ def restricted_domain(
     file = campaign.files.filter(path=SUPPORT).first()
     if file is None:
         task.reporter.emit(PhaseStarted(STAGE_SUPPORT, 1, labels))
-        found = _asked(task, panel, domain)
-        file = _stored(campaign, found)
-    known = json.loads(zlib.decompress(bytes(file.content)))
-    if not known["supported"]:
+        support = _query_support(task, panel, domain)
+        file = _store_support(campaign, support)
+    document = json.loads(zlib.decompress(bytes(file.content)))
+    if not document["supported"]:
         names = " and ".join(tool.name for tool in panel.predictors)
-        raise JobError(f"there is no scheme that {names} support: {_complaint(known)}")
-    return domain.restricted(known["supported"]), known
+        raise JobError(f"there is no scheme that {names} support: {_complaint(document)}")
+    return domain.restricted(document["supported"]), document
 
 
-def world_of(domain: BlockDomain, search: Json, seed: int) -> World:
+def search_context(domain: BlockDomain, search: Json, seed: int) -> SearchContext:
     """What the searches of a run have in common."""
     settings = SearchSettings(**{"names_first": False, **search})  # which older descriptions do not know
-    return World(domain, settings, seed)
+    return SearchContext(domain, settings, seed)
 
 
-def _asked(task: Task, panel: Panel, domain: BlockDomain) -> Support:
+def _query_support(task: Task, panel: Panel, domain: BlockDomain) -> Support:
     blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
 
-    def told(done: int) -> None:
+    def report(done: int) -> None:
         panel.flush()
         task.reporter.save(task.checkpoint or Checkpoint({}))  # answers are remembered: the run gets on
         task.reporter.emit(Progress(STAGE_SUPPORT, done, len(blocks), 0.0, "schemes", None))
 
-    support = find_support(panel, blocks, told)
+    support = find_support(panel, blocks, report)
     for number, tool in enumerate(panel.predictors, start=1):
         text = f"{tool.name} does not support {support.by_predictor(number):,} of {len(blocks):,} schemes"
         task.reporter.emit(Log("info", text))
     return support
 
 
-def _stored(campaign: Campaign, support: Support) -> CampaignFile:
+def _store_support(campaign: Campaign, support: Support) -> CampaignFile:
     content = json.dumps(
         {
             "supported": list(support.supported),
@@ -110,8 +110,8 @@ def _stored(campaign: Campaign, support: Support) -> CampaignFile:
     return file
 
 
-def _complaint(known: Json) -> str:
-    text, answers = next(iter(known["lacking"].items()))
+def _complaint(document: Json) -> str:
+    text, answers = next(iter(document["lacking"].items()))
     return f"of {text!r} the first says {next(iter(answers.values()))!r}"
 
 
@@ -139,7 +139,7 @@ class Support:
 
 
 def find_support(
-    panel: Panel, blocks: Mapping[str, bytes], told: Callable[[int], None] = lambda done: None
+    panel: Panel, blocks: Mapping[str, bytes], report: Callable[[int], None] = lambda done: None
 ) -> Support:
     """Ask all predictors for the one-instruction blocks of schemes, given by the schemes' texts.
 
@@ -147,16 +147,16 @@ def find_support(
     """
     texts = list(blocks)
     pieces = [texts[begin : begin + _PIECE] for begin in range(0, len(texts), _PIECE)]
-    asked = [panel.ask([blocks[text] for text in piece]) for piece in pieces]
+    queries = [panel.ask([blocks[text] for text in piece]) for piece in pieces]
     lacking: dict[str, Mapping[int, Answer]] = {}
     done = 0
-    for piece, answered in zip(pieces, asked, strict=True):
+    for piece, answered in zip(pieces, queries, strict=True):
         for text, answers in zip(piece, answered(), strict=True):
             missing = _missing(answers)
             if missing:
                 lacking[text] = missing
         done += len(piece)
-        told(done)
+        report(done)
     return Support(tuple(text for text in texts if text not in lacking), lacking)
 
 

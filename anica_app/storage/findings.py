@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
+from anica_app.core.search.interestingness import Disagreement, InterestJudge, InterestSettings
 from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.formats import anica_campaigns
 from anica_app.models import Campaign, Discovery, Family, SampleBatch
@@ -15,7 +15,7 @@ from inference.core.errors import InvalidInputError
 from inference.isa.blocks import MOST_BYTES
 from inference.predictors.samples import Sample, unpack
 
-_HELD = 8
+_ROUNDS_PER_CHUNK = 8
 """Rounds whose blocks are in memory at a time."""
 
 
@@ -40,7 +40,7 @@ def interesting_samples(
     """Those among the random blocks that a campaign began its rounds with."""
     rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).exclude(interesting=0)
     rounds = rounds.order_by("-number" if newest_first else "number")
-    for packed in rounds.values_list("samples", flat=True).iterator(_HELD):
+    for packed in rounds.values_list("samples", flat=True).iterator(_ROUNDS_PER_CHUNK):
         yield from (sample for sample in unpack(bytes(packed)) if judge.verdict(sample.answers).interesting)
 
 
@@ -91,16 +91,16 @@ class RepeatedFinding(_Part):
 
     @property
     def sentence(self) -> str:
-        usual = self.readings[0].operands_text
-        found = f"Found with {usual}" if usual else "The block reads no values"
+        operands = self.readings[0].operands_text
+        start = f"Found with {operands}" if operands else "The block reads no values"
         if self.is_lost:
-            return f"{found}; measured again with the same values, it does not hold."
+            return f"{start}; measured again with the same values, it does not hold."
         if self.condition:
-            return f"{found}; it holds {self.condition}."
+            return f"{start}; it holds {self.condition}."
         count = sum(reading.holds is not None for reading in self.readings[1:])
         if not count:  # it reads none; or its condition is of a version before that said so
-            return f"{found}; other values could not be measured." if usual else f"{found}."
-        return f"{found}; it holds with all {count} other choices of values that were measured."
+            return f"{start}; other values could not be measured." if operands else f"{start}."
+        return f"{start}; it holds with all {count} other choices of values that were measured."
 
 
 def repeated_findings(row: Discovery) -> list[RepeatedFinding]:
@@ -132,8 +132,8 @@ def condition_of(row: Discovery) -> str:
     findings = repeated_findings(row)
     if condition := joined_conditions(finding for finding in findings if not finding.is_example):
         return condition
-    others = joined_conditions(findings)
-    return f"some of its blocks {others}" if others else ""
+    example_conditions = joined_conditions(findings)
+    return f"some of its blocks {example_conditions}" if example_conditions else ""
 
 
 def witness_of(row: Family) -> Discovery | None:

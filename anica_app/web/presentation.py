@@ -9,11 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from anica_app.models import Discovery, Family
-from anica_app.storage.findings import (
-    condition_of,
-    condition_of_family,
-    repeated_findings,
-)
+from anica_app.storage.findings import condition_of, condition_of_family, repeated_findings
 from inference.isa.blocks import intel_or_digits
 from inference.models import ISA
 from inference.web.presentation import UNKNOWN, isa_of
@@ -54,8 +50,8 @@ def asm(code: bytes | str, isa: ISA | str | None = None) -> str:
 
     `isa`: the instruction set, or its row.
     """
-    found = bytes.fromhex(code) if isinstance(code, str) else bytes(code)
-    return "; ".join(intel_or_digits(found, isa_of(isa)))
+    machine_code = bytes.fromhex(code) if isinstance(code, str) else bytes(code)
+    return "; ".join(intel_or_digits(machine_code, isa_of(isa)))
 
 
 register.filter("repetitions", repeated_findings)

@@ -28,8 +28,8 @@ class Aliasing:
     @cached_property
     def pairs(self) -> tuple[tuple[Pair, bool], ...]:
         """All constraints in a fixed order, each with whether the pair must alias."""
-        found = [*((pair, True) for pair in self.must), *((pair, False) for pair in self.must_not)]
-        return tuple(sorted(found))
+        constraints = [*((pair, True) for pair in self.must), *((pair, False) for pair in self.must_not)]
+        return tuple(sorted(constraints))
 
     @cached_property
     def value(self) -> Mapping[Pair, bool]:
@@ -46,11 +46,11 @@ class Aliasing:
 
     def holds(self, block: Operands) -> bool:
         """γ: every constraint on operands that exist and match is met."""
-        for (one, other), wanted in self.pairs:
-            left, right = _at(block, one), _at(block, other)
+        for (first, second), must_alias in self.pairs:
+            left, right = _at(block, first), _at(block, second)
             if left is None or right is None:
                 continue
-            if match(left[0], right[0]) and overlap(left[1], right[1]) != wanted:
+            if match(left[0], right[0]) and overlap(left[1], right[1]) != must_alias:
                 return False
         return True
 
@@ -61,17 +61,17 @@ FREE = Aliasing()
 
 def represent(block: Operands) -> Aliasing:
     """β: for all pairs of operands that match, whether they alias."""
-    there = [
+    operands = [
         (place, slot, content)
         for number, (slots, contents) in enumerate(block)
         for place, slot, content in zip(slots.places(number), slots.all, contents, strict=True)
     ]
     must: list[Pair] = []
     must_not: list[Pair] = []
-    for (one, left, content), (other, right, standing) in combinations(there, 2):
-        if match(left, right):
-            pair = (one, other) if one < other else (other, one)
-            (must if overlap(content, standing) else must_not).append(pair)
+    for (first, slot_a, left), (second, slot_b, right) in combinations(operands, 2):
+        if match(slot_a, slot_b):
+            pair = (first, second) if first < second else (second, first)
+            (must if overlap(left, right) else must_not).append(pair)
     return Aliasing(frozenset(must), frozenset(must_not))
 
 
@@ -170,47 +170,47 @@ def subsumes(
     count, places = len(general), len(special)
     if count > places:
         return False
-    there_bits = [meaning(one) for one in special.instructions]
-    fitting: list[list[int]] = []
+    special_bits = [meaning(instruction) for instruction in special.instructions]
+    candidates: list[list[int]] = []
     for bits in map(meaning, general.instructions):
-        found = [place for place, other in enumerate(there_bits) if not other & ~bits]
-        if not found:
+        matches = [place for place, bits_there in enumerate(special_bits) if not bits_there & ~bits]
+        if not matches:
             return False
-        fitting.append(found)
+        candidates.append(matches)
     constraints: list[list[tuple[Pair, bool]]] = [[] for _ in range(count)]
-    for pair, wanted in general.aliasing.pairs:
-        constraints[max(place.instruction for place in pair)].append((pair, wanted))
-    waiting: list[list[Dependency]] = [[] for _ in range(count)]
-    for one in general.dependencies:
-        waiting[max(one.writer, one.reader)].append(one)
-    there = special.aliasing.value
+    for pair, alias in general.aliasing.pairs:
+        constraints[max(place.instruction for place in pair)].append((pair, alias))
+    ending_at: list[list[Dependency]] = [[] for _ in range(count)]
+    for link in general.dependencies:
+        ending_at[max(link.writer, link.reader)].append(link)
+    aliasing = special.aliasing.value
     mapping: list[int] = []
 
-    def hold(number: int) -> bool:
+    def constraints_hold(number: int) -> bool:
         return all(
-            there.get(_mapped(pair, mapping)) is wanted for pair, wanted in constraints[number]
+            aliasing.get(_mapped(pair, mapping)) is alias for pair, alias in constraints[number]
         ) and all(
-            Dependency(mapping[one.writer], mapping[one.reader], one.kind) in special.dependencies
-            for one in waiting[number]
+            Dependency(mapping[link.writer], mapping[link.reader], link.kind) in special.dependencies
+            for link in ending_at[number]
         )
 
-    def extended(number: int) -> bool:
+    def can_extend(number: int) -> bool:
         if number == count:
             return True
-        for place in fitting[number]:
+        for place in candidates[number]:
             if number:
-                begun = (mapping[-1] - mapping[0]) % places
-                if not begun < (place - mapping[0]) % places <= places - (count - number):
+                span = (mapping[-1] - mapping[0]) % places
+                if not span < (place - mapping[0]) % places <= places - (count - number):
                     continue
             mapping.append(place)
-            if hold(number) and extended(number + 1):
+            if constraints_hold(number) and can_extend(number + 1):
                 return True
             mapping.pop()
         return False
 
-    return extended(0)
+    return can_extend(0)
 
 
 def _mapped(pair: Pair, mapping: Sequence[int]) -> Pair:
-    one, other = (OperandPlace(mapping[place.instruction], place.kind, place.number) for place in pair)
-    return (one, other) if one < other else (other, one)
+    first, second = (OperandPlace(mapping[place.instruction], place.kind, place.number) for place in pair)
+    return (first, second) if first < second else (second, first)

@@ -27,7 +27,7 @@ FOR: Final = " > "
 AND: Final = " & "
 """Between an element and what takes its place, and between these: the step `cf:RW > cf:R & cf:W`."""
 
-NONE: Final = "none"
+NO_ELEMENTS: Final = "none"
 """What `Subsets` calls DefNone: the feature has no elements at all."""
 
 
@@ -100,7 +100,7 @@ class Singletons(Abstraction[str, tuple[str, ...]]):
     def read(self, document: Any) -> tuple[str, ...]:
         """A word or a list of words."""
         words = [document] if isinstance(document, str) else document
-        if not isinstance(words, list) or not words or not all(isinstance(one, str) for one in words):
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
             raise AnicaError(f"a word or a list of words is wanted, not {document!r}")
         return tuple(words) if len(words) == 1 else tuple(sorted(set(words)))
 
@@ -118,7 +118,7 @@ class EditDistances(Abstraction[str, tuple[str, int]]):
     def represents(self, abstract: tuple[str, int], value: str) -> bool:
         """Whether so many edits suffice to make the value of the base."""
         base, edits = abstract
-        return abs(len(base) - len(value)) <= edits and distance(base, value) <= edits
+        return abs(len(base) - len(value)) <= edits and edit_distance(base, value) <= edits
 
     def below(self, special: tuple[str, int], general: tuple[str, int]) -> bool:
         """Only values with the same base are ordered, by their edits."""
@@ -211,7 +211,7 @@ class Subsets(Abstraction[frozenset[str], Elements]):
 
     def represent(self, value: frozenset[str]) -> Elements:
         """The elements, or that there are none."""
-        return value or NONE
+        return value or NO_ELEMENTS
 
     def represents(self, abstract: Elements, value: frozenset[str]) -> bool:
         """Whether the value has all of the elements, or none at all."""
@@ -233,52 +233,52 @@ class Subsets(Abstraction[frozenset[str], Elements]):
         """Putting a weaker element in the place of one, or all the next weaker ones together."""
         if isinstance(abstract, str) or not self._gradual:
             return ()
-        found: list[tuple[int, str]] = []
+        steps: list[tuple[int, str]] = []
         for element in abstract:
             together = self._weaker(element)
-            places = [{each} for each in self._implied(frozenset((element,))) - {element}]
+            places = [{implied} for implied in self._implied(frozenset((element,))) - {element}]
             places += [set(together)] if len(together) > 1 else []
-            found += [
-                (len(self._implied(frozenset(some))), FOR.join((element, AND.join(sorted(some)))))
-                for some in places
+            steps += [
+                (len(self._implied(frozenset(weaker))), FOR.join((element, AND.join(sorted(weaker)))))
+                for weaker in places
             ]
-        return tuple(step for _, step in sorted(found))
+        return tuple(step for _, step in sorted(steps))
 
     def expand(self, abstract: Elements, step: str) -> frozenset[str] | None:
         """The set without the element, or with weaker ones in its place, or ⊤."""
         if not step or isinstance(abstract, str):
             return None
         element, _, weaker = step.partition(FOR)
-        rest = abstract - {element}
-        return rest | (frozenset(weaker.split(AND)) - self._implied(rest)) if weaker else rest
+        remaining = abstract - {element}
+        return remaining | (frozenset(weaker.split(AND)) - self._implied(remaining)) if weaker else remaining
 
     def document(self, abstract: Elements) -> Any:
         return abstract if isinstance(abstract, str) else sorted(abstract)
 
     def read(self, document: Any) -> Elements:
         """A list of words, or "none"."""
-        if document == NONE:
-            return NONE
-        if not isinstance(document, list) or not all(isinstance(one, str) and one for one in document):
+        if document == NO_ELEMENTS:
+            return NO_ELEMENTS
+        if not isinstance(document, list) or not all(isinstance(word, str) and word for word in document):
             raise AnicaError(f'a list of words or "none" is wanted, not {document!r}')
         return frozenset(document)
 
     def _implied_by(self, elements: frozenset[str]) -> frozenset[str]:
         """The elements, and all that they imply."""
-        found, newest = set[str](), elements
+        implied, newest = set[str](), elements
         while newest:
-            found |= newest
-            newest = frozenset[str]().union(*map(self._weaker, newest)) - found
-        return frozenset(found)
+            implied |= newest
+            newest = frozenset[str]().union(*map(self._weaker, newest)) - implied
+        return frozenset(implied)
 
 
 @lru_cache(maxsize=1 << 17)
-def distance(one: str, other: str) -> int:
+def edit_distance(word: str, other: str) -> int:
     """Levenshtein's: the least number of letters inserted, removed or replaced to make one of the other."""
     row = list(range(len(other) + 1))
-    for number, letter in enumerate(one, start=1):
+    for number, letter in enumerate(word, start=1):
         diagonal, row[0] = row[0], number
-        for place, against in enumerate(other, start=1):
-            cost = diagonal if letter == against else 1 + min(diagonal, row[place], row[place - 1])
+        for place, other_letter in enumerate(other, start=1):
+            cost = diagonal if letter == other_letter else 1 + min(diagonal, row[place], row[place - 1])
             diagonal, row[place] = row[place], cost
     return row[-1]

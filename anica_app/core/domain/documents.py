@@ -45,34 +45,34 @@ _PLACE = re.compile(r"([1-9]\d{0,3})\.(register|memory)\.([1-9]\d{0,2})")
 _SAME, _DIFFERENT = "same", "different"
 
 
-def document(abstract: AbstractBlock, vocabulary: Vocabulary) -> dict[str, Any]:
+def block_document(abstract: AbstractBlock, vocabulary: Vocabulary) -> dict[str, Any]:
     """An abstract block as JSON; without `dependencies` where there are none."""
-    found: dict[str, Any] = {
-        "instructions": [_instruction(one, vocabulary) for one in abstract.instructions],
+    block: dict[str, Any] = {
+        "instructions": [_instruction(instruction, vocabulary) for instruction in abstract.instructions],
         "aliasing": [
-            [*map(place_name, pair), _SAME if wanted else _DIFFERENT]
-            for pair, wanted in abstract.aliasing.pairs
+            [*map(place_name, pair), _SAME if must_alias else _DIFFERENT]
+            for pair, must_alias in abstract.aliasing.pairs
         ],
     }
     if abstract.dependencies:
-        found["dependencies"] = [*map(_dependency_document, sorted(abstract.dependencies))]
-    return found
+        block["dependencies"] = [*map(_dependency_document, sorted(abstract.dependencies))]
+    return block
 
 
-def read(given: Json, vocabulary: Vocabulary) -> AbstractBlock:
+def parse_block(document: Json, vocabulary: Vocabulary) -> AbstractBlock:
     """Back from `document`. Raises `AnicaError` with what is wrong and where."""
-    instructions = given.get("instructions") if isinstance(given, dict) else None
+    instructions = document.get("instructions") if isinstance(document, dict) else None
     if not isinstance(instructions, list) or not 1 <= len(instructions) <= MOST_INSTRUCTIONS:
         raise AnicaError(
             f'an abstract block is an object with "instructions", a list of 1 to {MOST_INSTRUCTIONS}'
         )
-    read_ones = tuple(
-        _read_instruction(one, number, vocabulary) for number, one in enumerate(instructions, 1)
+    parsed = tuple(
+        _read_instruction(entry, number, vocabulary) for number, entry in enumerate(instructions, 1)
     )
     return AbstractBlock(
-        read_ones,
-        _read_aliasing(given.get("aliasing", []), len(instructions)),
-        _read_dependencies(given.get("dependencies", []), len(instructions)),
+        parsed,
+        _read_aliasing(document.get("aliasing", []), len(instructions)),
+        _read_dependencies(document.get("dependencies", []), len(instructions)),
     )
 
 
@@ -81,56 +81,56 @@ def expansion_document(expansion: Expansion, vocabulary: Vocabulary) -> dict[str
         return {"aliasing": [place_name(place) for place in expansion.pair]}
     if isinstance(expansion, DependencyExpansion):
         return {"dependency": _dependency_document(expansion.dependency)}
-    found: dict[str, Any] = {"instruction": expansion.instruction + 1, "feature": expansion.feature}
+    result: dict[str, Any] = {"instruction": expansion.instruction + 1, "feature": expansion.feature}
     if expansion.step != UP:
-        found["drop"], _, weaker = expansion.step.partition(FOR)
-        found |= {"for": weaker} if weaker else {}
+        result["drop"], _, weaker = expansion.step.partition(FOR)
+        result |= {"for": weaker} if weaker else {}
     if expansion.value is not None:
-        found["to"] = _abstraction(expansion.feature, vocabulary).document(expansion.value)
-    return found
+        result["to"] = _abstraction(expansion.feature, vocabulary).document(expansion.value)
+    return result
 
 
-def read_expansion(given: Json, vocabulary: Vocabulary) -> Expansion:
+def parse_expansion(document: Json, vocabulary: Vocabulary) -> Expansion:
     """Back from `expansion_document`. Raises `AnicaError` with what is wrong."""
-    match given:
-        case {"aliasing": [str(one), str(other)]}:
-            return AliasExpansion(_pair(one, other))
+    match document:
+        case {"aliasing": [str(first), str(second)]}:
+            return AliasExpansion(_pair(first, second))
         case {"dependency": dependency}:
             return DependencyExpansion(_read_dependency(dependency, MOST_INSTRUCTIONS))
         case {"instruction": int(number), "feature": str(feature)} if 1 <= number <= MOST_INSTRUCTIONS:
-            value = _abstraction(feature, vocabulary).read(given["to"]) if "to" in given else None
-            return FeatureExpansion(number - 1, feature, _step(given), value)
+            value = _abstraction(feature, vocabulary).read(document["to"]) if "to" in document else None
+            return FeatureExpansion(number - 1, feature, _step(document), value)
     raise AnicaError(
-        f'an expansion has "instruction" and "feature", or "aliasing", or "dependency", unlike {given!r}'
+        f'an expansion has "instruction" and "feature", or "aliasing", or "dependency", unlike {document!r}'
     )
 
 
-def _step(given: Json) -> str:
+def _step(document: Json) -> str:
     """The step of an expansion of a feature. Raises `AnicaError`."""
-    words = [given[name] for name in ("drop", "for") if name in given]
-    if not all(isinstance(word, str) for word in words) or ("for" in given and "drop" not in given):
-        raise AnicaError(f'"drop" is an element, and "for" what takes its place, unlike in {given!r}')
+    words = [document[name] for name in ("drop", "for") if name in document]
+    if not all(isinstance(word, str) for word in words) or ("for" in document and "drop" not in document):
+        raise AnicaError(f'"drop" is an element, and "for" what takes its place, unlike in {document!r}')
     return FOR.join(words) if words else UP
 
 
-def expanded(given: Json, expansion: Json) -> Json:
+def expanded_document(document: Json, expansion: Json) -> Json:
     """The document of an abstract block after an expansion, from their documents alone."""
     if "aliasing" in expansion:
-        pairs = [pair for pair in given.get("aliasing", []) if pair[:2] != expansion["aliasing"]]
-        return {**given, "aliasing": pairs}
+        pairs = [pair for pair in document.get("aliasing", []) if pair[:2] != expansion["aliasing"]]
+        return {**document, "aliasing": pairs}
     if "dependency" in expansion:
-        left = [one for one in given.get("dependencies", []) if one != expansion["dependency"]]
-        return {**given, "dependencies": left} if left else _without(given, "dependencies")
-    instructions = list(given["instructions"])
+        remaining = [link for link in document.get("dependencies", []) if link != expansion["dependency"]]
+        return {**document, "dependencies": remaining} if remaining else _without(document, "dependencies")
+    instructions = list(document["instructions"])
     place, feature = expansion["instruction"] - 1, expansion["feature"]
     instructions[place] = _without(instructions[place], feature)
     if "to" in expansion:
         instructions[place][feature] = expansion["to"]
-    return {**given, "instructions": instructions}
+    return {**document, "instructions": instructions}
 
 
-def _without(given: Json, name: str) -> Json:
-    return {one: value for one, value in given.items() if one != name}
+def _without(document: Json, name: str) -> Json:
+    return {key: value for key, value in document.items() if key != name}
 
 
 def place_name(place: OperandPlace) -> str:
@@ -140,40 +140,40 @@ def place_name(place: OperandPlace) -> str:
 
 def _instruction(instruction: AbstractInstruction, vocabulary: Vocabulary) -> dict[str, Any]:
     parts = zip(vocabulary.names, vocabulary.abstractions, instruction.values, strict=True)
-    return {name: each.document(value) for name, each, value in parts if value is not None}
+    return {name: abstraction.document(value) for name, abstraction, value in parts if value is not None}
 
 
-def _read_instruction(given: Any, number: int, vocabulary: Vocabulary) -> AbstractInstruction:
-    if not isinstance(given, dict):
-        raise AnicaError(f"instruction {number} is an object of features, not {given!r}")
-    if unknown := sorted(map(str, given.keys() - set(vocabulary.names))):
+def _read_instruction(document: Any, number: int, vocabulary: Vocabulary) -> AbstractInstruction:
+    if not isinstance(document, dict):
+        raise AnicaError(f"instruction {number} is an object of features, not {document!r}")
+    if unknown := sorted(map(str, document.keys() - set(vocabulary.names))):
         known = ", ".join(vocabulary.names)
         raise AnicaError(f"instruction {number}: there is no feature {unknown[0]!r} here, only {known}")
     values = []
-    for name, each in zip(vocabulary.names, vocabulary.abstractions, strict=True):
+    for name, abstraction in zip(vocabulary.names, vocabulary.abstractions, strict=True):
         try:
-            values.append(each.read(given[name]) if name in given else None)
+            values.append(abstraction.read(document[name]) if name in document else None)
         except AnicaError as error:
             raise AnicaError(f"instruction {number}, {name}: {error}") from None
     return AbstractInstruction(tuple(values))
 
 
-def _read_aliasing(given: Any, length: int) -> Aliasing:
-    if not isinstance(given, list) or len(given) > MOST_PAIRS:
+def _read_aliasing(document: Any, length: int) -> Aliasing:
+    if not isinstance(document, list) or len(document) > MOST_PAIRS:
         raise AnicaError(f'"aliasing" is a list of at most {MOST_PAIRS:,} pairs of operands')
     must: set[Pair] = set()
     must_not: set[Pair] = set()
-    for one in given:
-        match one:
+    for constraint in document:
+        match constraint:
             case [str(left), str(right), "same" | "different" as word]:
                 pair = _pair(left, right)
             case _:
                 raise AnicaError(
                     f'"aliasing" has lists such as ["1.register.1", "2.memory.1", "{_SAME}" or '
-                    f'"{_DIFFERENT}"], not {one!r}'
+                    f'"{_DIFFERENT}"], not {constraint!r}'
                 )
         if max(place.instruction for place in pair) >= length:
-            raise AnicaError(f'"aliasing" speaks of an instruction beyond the last one, {length}: {one!r}')
+            raise AnicaError(f'"aliasing" names an instruction beyond the last one, {length}: {constraint!r}')
         (must if word == _SAME else must_not).add(pair)
     if both := must & must_not:
         names = " and ".join(map(place_name, min(both)))
@@ -181,38 +181,38 @@ def _read_aliasing(given: Any, length: int) -> Aliasing:
     return Aliasing(frozenset(must), frozenset(must_not))
 
 
-def _dependency_document(one: Dependency) -> list[Any]:
-    return [one.writer + 1, one.reader + 1, one.kind]
+def _dependency_document(dependency: Dependency) -> list[Any]:
+    return [dependency.writer + 1, dependency.reader + 1, dependency.kind]
 
 
-def _read_dependencies(given: Any, length: int) -> frozenset[Dependency]:
-    if not isinstance(given, list) or len(given) > MOST_PAIRS:
+def _read_dependencies(document: Any, length: int) -> frozenset[Dependency]:
+    if not isinstance(document, list) or len(document) > MOST_PAIRS:
         raise AnicaError(f'"dependencies" is a list of at most {MOST_PAIRS:,} dependencies')
-    return frozenset(_read_dependency(one, length) for one in given)
+    return frozenset(_read_dependency(dependency, length) for dependency in document)
 
 
-def _read_dependency(given: Any, length: int) -> Dependency:
-    match given:
+def _read_dependency(document: Any, length: int) -> Dependency:
+    match document:
         case [int(writer), int(reader), "flag" | "register" as kind]:
             if writer != reader and 1 <= min(writer, reader) <= max(writer, reader) <= length:
                 return Dependency(writer - 1, reader - 1, kind)
-            raise AnicaError(f"a dependency is between two instructions from 1 to {length}, unlike {given!r}")
-    raise AnicaError(f'a dependency is a list such as [1, 2, "flag"] or [2, 1, "register"], not {given!r}')
+            raise AnicaError(f"a dependency is between two instructions, 1 to {length}, unlike {document!r}")
+    raise AnicaError(f'a dependency is a list such as [1, 2, "flag"] or [2, 1, "register"], not {document!r}')
 
 
-def _pair(one: str, other: str) -> Pair:
-    left, right = sorted((_place(one), _place(other)))
+def _pair(first: str, second: str) -> Pair:
+    left, right = sorted((_place(first), _place(second)))
     if left == right:
-        raise AnicaError(f"an operand is always itself: {one} is named twice")
+        raise AnicaError(f"an operand is always itself: {first} is named twice")
     return left, right
 
 
 def _place(name: str) -> OperandPlace:
-    found = _PLACE.fullmatch(name)
-    if found is None:
+    match = _PLACE.fullmatch(name)
+    if match is None:
         raise AnicaError(f"operands are called like 1.register.2 or 3.memory.1, not {name!r}")
-    kind: Kind = "register" if found[2] == "register" else "memory"
-    return OperandPlace(int(found[1]) - 1, kind, int(found[3]) - 1)
+    kind: Kind = "register" if match[2] == "register" else "memory"
+    return OperandPlace(int(match[1]) - 1, kind, int(match[3]) - 1)
 
 
 def _abstraction(feature: str, vocabulary: Vocabulary) -> Any:

@@ -29,7 +29,7 @@ MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
 """An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
 _MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
 """Bounds of widths that say something: hardly anything has more than 512 bits or fewer than 8."""
-_KEPT = 1 << 16
+_CACHE_SIZE = 1 << 16
 """So many abstract instructions are remembered with their schemes; a long search goes through many more."""
 
 
@@ -46,33 +46,33 @@ class Vocabulary:
 
     def is_below(self, special: AbstractInstruction, general: AbstractInstruction) -> bool:
         pairs = zip(self.abstractions, special.values, general.values, strict=True)
-        return all(each.is_below(left, right) for each, left, right in pairs)
+        return all(abstraction.is_below(lower, upper) for abstraction, lower, upper in pairs)
 
     def expansions(self, instruction: AbstractInstruction, number: int) -> Iterator[FeatureExpansion]:
         """Those that apply to it where it is the instruction with this number, feature by feature."""
-        for name, each, value in zip(self.names, self.abstractions, instruction.values, strict=True):
-            for step in each.steps(value) if value is not None else ():
-                yield FeatureExpansion(number, name, step, each.expand(value, step))
+        for name, abstraction, value in zip(self.names, self.abstractions, instruction.values, strict=True):
+            for step in abstraction.steps(value) if value is not None else ():
+                yield FeatureExpansion(number, name, step, abstraction.expand(value, step))
 
     def small_expansions(self, instruction: AbstractInstruction, number: int) -> Iterator[FeatureExpansion]:
         """Likewise by the steps that go less far."""
-        for name, each, value in zip(self.names, self.abstractions, instruction.values, strict=True):
-            for step in each.small_steps(value) if value is not None else ():
-                yield FeatureExpansion(number, name, step, each.expand(value, step))
+        for name, abstraction, value in zip(self.names, self.abstractions, instruction.values, strict=True):
+            for step in abstraction.small_steps(value) if value is not None else ():
+                yield FeatureExpansion(number, name, step, abstraction.expand(value, step))
 
     def expand(self, instruction: AbstractInstruction, expansion: FeatureExpansion) -> AbstractInstruction:
         """The successor. Raises `ValueError` where the expansion does not apply."""
         position = self.names.index(expansion.feature)
-        value, each = instruction.values[position], self.abstractions[position]
+        value, abstraction = instruction.values[position], self.abstractions[position]
         if value is None or not (
-            expansion.step in each.steps(value) or expansion.step in each.small_steps(value)
+            expansion.step in abstraction.steps(value) or expansion.step in abstraction.small_steps(value)
         ):
             raise ValueError(f"{expansion} does not apply to {instruction}")
-        return instruction.replaced(position, each.expand(value, expansion.step))
+        return instruction.replaced(position, abstraction.expand(value, expansion.step))
 
 
 @cache
-def everything(isa: str = DEFAULT) -> Vocabulary:
+def full_vocabulary(isa: str = DEFAULT) -> Vocabulary:
     """All features without bounds of a campaign's own: understands the documents of any campaign."""
     settings = DomainSettings(edit_distance=MOST_EDITS, log_bound=MOST_LOG)
     return Vocabulary(FEATURES, settings, operands_of(isa).names)
@@ -91,7 +91,7 @@ def abstraction(name: str, settings: DomainSettings, operands: OperandNames) -> 
     return Singletons()
 
 
-def value(name: str, member: BlockScheme, uops: Mapping[str, int]) -> Any:
+def feature_value(name: str, member: BlockScheme, uops: Mapping[str, int]) -> Any:
     """The value of a feature: a word, a set of words, or the number of µops, None where it is not known.
 
     `uops`: {scheme text: number of µops}.
@@ -99,16 +99,16 @@ def value(name: str, member: BlockScheme, uops: Mapping[str, int]) -> Any:
     return uops.get(member.scheme.text) if name == "uops" else _VALUES[name](member)
 
 
-def memory(scheme: Scheme) -> frozenset[str]:
+def memory_elements(scheme: Scheme) -> frozenset[str]:
     """Of `R`, `W` and `size:n`, those that hold for what a scheme accesses, the stack included.
 
     A prefetch has a size but no access; an address that is only computed is no use of memory.
     """
-    found = set()
+    elements = set()
     for operand in scheme.operands:
         if operand.kind == "memory":
-            found |= {*operand.access, f"{SIZE}{operand.width}"}
-    return frozenset(found)
+            elements |= {*operand.access, f"{SIZE}{operand.width}"}
+    return frozenset(elements)
 
 
 def operand_types(operand: Operand) -> Iterator[str]:
@@ -125,11 +125,11 @@ def _operands(scheme: Scheme) -> frozenset[str]:
 
 def weaker_access(element: str) -> frozenset[str]:
     """The next weaker elements of `memory`: `size:64` is at most 64 bits and at least, at most 64 is 128."""
-    found = ACCESS_WIDTH.fullmatch(element)
-    if found is None:
+    width = ACCESS_WIDTH.fullmatch(element)
+    if width is None:
         return frozenset()
-    comparison = "" if found[1] == ":" else found[1]
-    return frozenset(f"size{one}" for one in _weaker_width(comparison, int(found[2])))
+    comparison = "" if width[1] == ":" else width[1]
+    return frozenset(f"size{bound}" for bound in _weaker_width(comparison, int(width[2])))
 
 
 def weaker_operand(names: OperandNames, element: str) -> frozenset[str]:
@@ -137,8 +137,8 @@ def weaker_operand(names: OperandNames, element: str) -> frozenset[str]:
 
     Memory operands have widths as in `weaker_access`. What reads and writes a flag or a `GPR` does either.
     """
-    if found := MEMORY_OPERAND.fullmatch(element):
-        return frozenset(f"MEM[{one}]:{found[3]}" for one in _weaker_width(found[1], int(found[2])))
+    if memory := MEMORY_OPERAND.fullmatch(element):
+        return frozenset(f"MEM[{bound}]:{memory[3]}" for bound in _weaker_width(memory[1], int(memory[2])))
     name, _, access = element.partition(":")
     if access in ("R", "W", "RW"):
         for kind, pattern in names.register_kinds.items():
@@ -164,7 +164,7 @@ _VALUES: dict[str, Callable[[BlockScheme], str | frozenset[str]]] = {
     "isa-set": lambda member: "+".join(member.isa_sets),
     "lock": lambda member: YES if member.prefix in _LOCK else NO,
     "rep": lambda member: YES if member.prefix in _REPEATED else NO,
-    "memory": lambda member: memory(member.scheme),
+    "memory": lambda member: memory_elements(member.scheme),
     "operands": lambda member: _operands(member.scheme),
     "scheme": lambda member: member.scheme.text,
 }
@@ -187,52 +187,52 @@ class FeatureTable:
     def rows(self) -> tuple[tuple[Any, ...], ...]:
         """Of each scheme, its values of the features."""
         return tuple(
-            tuple(value(name, member, self.space.uops) for name in self.vocabulary.names)
+            tuple(feature_value(name, member, self.space.uops) for name in self.vocabulary.names)
             for member in self.space.members
         )
 
     @cached_property
-    def _having(self) -> tuple[Mapping[Any, Bits], ...]:
+    def _schemes_by_value(self) -> tuple[Mapping[Any, Bits], ...]:
         """Of each feature, {value: the schemes that have it}."""
-        found: list[dict[Any, Bits]] = []
+        tables: list[dict[Any, Bits]] = []
         for position in range(len(self.vocabulary.names)):
             numbers = defaultdict(list)
             for number, row in enumerate(self.rows):
                 numbers[row[position]].append(number)
-            found.append({value: sum(1 << number for number in some) for value, some in numbers.items()})
-        return tuple(found)
+            tables.append({value: sum(1 << bit for bit in bits) for value, bits in numbers.items()})
+        return tuple(tables)
 
     @cached_property
-    def representing(self) -> tuple[AbstractInstruction, ...]:
+    def represented(self) -> tuple[AbstractInstruction, ...]:
         abstractions = self.vocabulary.abstractions
         return tuple(
             AbstractInstruction(
-                tuple(each.represent(value) for each, value in zip(abstractions, row, strict=True))
+                tuple(kind.represent(value) for kind, value in zip(abstractions, row, strict=True))
             )
             for row in self.rows
         )
 
     def meaning(self, instruction: AbstractInstruction) -> Bits:
         """γ: the schemes that it represents."""
-        found = self._meanings.get(instruction)
-        if found is None:
-            found = self.space.all
+        bits = self._meanings.get(instruction)
+        if bits is None:
+            bits = self.space.all
             for position, value in enumerate(instruction.values):
                 if value is not None:
-                    found &= self._schemes(position, value)
-            if len(self._meanings) >= _KEPT:
+                    bits &= self._schemes(position, value)
+            if len(self._meanings) >= _CACHE_SIZE:
                 self._meanings.clear()
-            self._meanings[instruction] = found
-        return found
+            self._meanings[instruction] = bits
+        return bits
 
     def _schemes(self, position: int, value: Any) -> Bits:
         """γ of a feature's abstract value."""
-        known = self._bits[position]
-        if value not in known:
+        meanings = self._bits[position]
+        if value not in meanings:
             represents = self.vocabulary.abstractions[position].represents
-            found = 0
-            for concrete, bits in self._having[position].items():
+            schemes = 0
+            for concrete, bits in self._schemes_by_value[position].items():
                 if represents(value, concrete):
-                    found |= bits
-            known[value] = found
-        return known[value]
+                    schemes |= bits
+            meanings[value] = schemes
+        return meanings[value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError, as_written
-from inference.core.tunables import AlgorithmSettings, check_whole, setting
+from inference.core.tunables import AlgorithmSettings, check_integer, setting
 from inference.isa.targets import sampling_groups
 
 FEATURES = (
@@ -67,8 +67,8 @@ class DomainSettings(AlgorithmSettings):
         _check_words("features", self.features, FEATURES)
         if not self.features.split():
             raise InvalidInputError(f"features must name at least one of {', '.join(FEATURES)}")
-        check_whole("edit_distance", self.edit_distance, 0, MOST_EDITS)
-        check_whole("log_bound", self.log_bound, 0, MOST_LOG)
+        check_integer("edit_distance", self.edit_distance, 0, MOST_EDITS)
+        check_integer("log_bound", self.log_bound, 0, MOST_LOG)
 
     @property
     def says_dependencies(self) -> bool:
@@ -78,8 +78,8 @@ class DomainSettings(AlgorithmSettings):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The features, in the order of `FEATURES`."""
-        wanted = self.features.split()
-        return tuple(name for name in FEATURES if name in wanted)
+        names = self.features.split()
+        return tuple(name for name in FEATURES if name in names)
 
 
 @dataclass(frozen=True)

@@ -43,18 +43,18 @@ Used = tuple[int, int]
 
 def dependencies(block: Sequence[Used]) -> frozenset[Dependency]:
     """All of a block, given by what each of its instructions uses."""
-    found = set()
+    result = set()
     count = len(block)
     for writer, (_, written) in enumerate(block):
-        left = written
+        live = written
         for distance in range(1, count):
             reader = (writer + distance) % count
             read, overwritten = block[reader]
-            found |= {Dependency(writer, reader, kind) for kind in _kinds(left & read)}
-            left &= ~overwritten
-            if not left:
+            result |= {Dependency(writer, reader, kind) for kind in _kinds(live & read)}
+            live &= ~overwritten
+            if not live:
                 break
-    return frozenset(found)
+    return frozenset(result)
 
 
 def _kinds(shared: int) -> Iterator[DependencyKind]:
@@ -99,10 +99,10 @@ class SchemeUse:
         """The units that its instructions may write."""
         return self._could(self.writes, self.slots.written)
 
-    def _could(self, numbers: Iterable[int], found: int) -> int:
+    def _could(self, numbers: Iterable[int], units: int) -> int:
         for number in numbers:
-            found |= self.slots.registers[number].possible
-        return found
+            units |= self.slots.registers[number].possible
+        return units
 
 
 def scheme_use(slots: Slots) -> SchemeUse:
@@ -159,13 +159,13 @@ class SchemeSpace:
         """All that settings allow and that can be sampled; `among`: of these texts alone."""
         settings = settings or SpaceSettings()
         groups = target_of(isa).sampling_groups
-        if strangers := settings.group_names.difference(groups):
-            right = f"words of {', '.join(groups)}" if groups else "none"
-            raise AnicaError(f"groups of schemes for {isa} are {right}, not {min(strangers)}")
-        wanted = None if among is None else frozenset(among)
+        if unknown := settings.group_names.difference(groups):
+            expected = f"words of {', '.join(groups)}" if groups else "none"
+            raise AnicaError(f"groups of schemes for {isa} are {expected}, not {min(unknown)}")
+        listed = None if among is None else frozenset(among)
         schemes = operands_of(isa).block_schemes()
         allowed = [text for text, reason in reasons(settings, isa).items() if not reason]
-        return cls([schemes[text] for text in allowed if wanted is None or text in wanted], uops, isa)
+        return cls([schemes[text] for text in allowed if listed is None or text in listed], uops, isa)
 
     @classmethod
     def listed(
@@ -185,9 +185,9 @@ class SchemeSpace:
 
     def restricted(self, texts: Iterable[str]) -> SchemeSpace:
         """The same of these schemes alone, such as those that all tools support; others do not matter."""
-        wanted = frozenset(texts)
+        listed = frozenset(texts)
         return SchemeSpace(
-            [member for member in self.members if member.scheme.text in wanted], self.uops, self.isa
+            [member for member in self.members if member.scheme.text in listed], self.uops, self.isa
         )
 
     @cached_property
@@ -217,15 +217,15 @@ def reasons(settings: SpaceSettings, isa: str = DEFAULT) -> Mapping[str, str]:
 
 @lru_cache(maxsize=8)
 def _reasons(groups: frozenset[str], extensions: frozenset[str], isa: str) -> Mapping[str, str]:
-    found = {}
+    result = {}
     for text, member in operands_of(isa).block_schemes().items():
         needed = member.scheme.extension.split("+")
-        missing = next((one for one in needed if extensions and one not in extensions), "")
+        missing = next((extension for extension in needed if extensions and extension not in extensions), "")
         if missing:
-            found[text] = f"needs {missing}, which is not among the extensions asked for"
+            result[text] = f"needs {missing}, which is not among the extensions asked for"
         else:
-            found[text] = member.obstacle(groups)
-    return found
+            result[text] = member.obstacle(groups)
+    return result
 
 
 def operands_of(isa: str) -> OperandChooser[Any]:
@@ -261,11 +261,12 @@ class SampledBlock:
 
     @cached_property
     def code(self) -> bytes:
-        return b"".join(one.code for one in self.instructions)
+        return b"".join(instruction.code for instruction in self.instructions)
 
     def dependencies(self, space: SchemeSpace) -> frozenset[Dependency]:
         """Which instruction reads what another one wrote; `space` is that of its schemes."""
-        return dependencies([space.uses[one.scheme].of(one.contents) for one in self.instructions])
+        uses = space.uses
+        return dependencies([uses[entry.scheme].of(entry.contents) for entry in self.instructions])
 
     def without(self, position: int) -> SampledBlock:
         """The block without the instruction at this position, from 0."""
@@ -274,13 +275,13 @@ class SampledBlock:
 
 def block_of_code(code: bytes, space: SchemeSpace) -> SampledBlock | None:
     """The block with this machine code; None where an instruction is of no scheme of the space."""
-    found = []
-    for instruction in space.operands.decoded(code, space.slots_by_text):
+    instructions = []
+    for instruction in space.operands.decode_operands(code, space.slots_by_text):
         if instruction is None:
             return None
-        text, contents, own = instruction
-        found.append(AbstractedInstruction(space.by_text[text], contents, own))
-    return SampledBlock(tuple(found)) if found else None
+        text, contents, instruction_code = instruction
+        instructions.append(AbstractedInstruction(space.by_text[text], contents, instruction_code))
+    return SampledBlock(tuple(instructions)) if instructions else None
 
 
 def obstacle(code: bytes, space: SchemeSpace) -> str:
@@ -289,10 +290,10 @@ def obstacle(code: bytes, space: SchemeSpace) -> str:
         block = block_of_bytes(code, space.isa)
     except BlockError as error:
         return error.message
-    for number, one in enumerate(block.instructions, start=1):
-        if one.scheme is None:
-            return f"instruction {number}, {one.text}, is of no known scheme"
-        if block_of_code(one.code, space) is None:
-            why = reasons(SpaceSettings(), space.isa)[one.scheme]
-            return f"instruction {number}, {one.text}, is of a scheme left out here: {why or one.scheme}"
+    for number, instruction in enumerate(block.instructions, start=1):
+        if instruction.scheme is None:
+            return f"instruction {number}, {instruction.text}, is of no known scheme"
+        if block_of_code(instruction.code, space) is None:
+            reason = reasons(SpaceSettings(), space.isa)[instruction.scheme] or instruction.scheme
+            return f"instruction {number}, {instruction.text}, is of a scheme left out here: {reason}"
     return ""

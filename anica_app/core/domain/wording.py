@@ -21,14 +21,14 @@ from anica_app.core.domain.features import (
     SOME_FLAG,
     YES,
     Vocabulary,
-    everything,
+    full_vocabulary,
 )
 from anica_app.core.domain.space import Dependency
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.isa.operand_slots import OperandPlace
 
-ANYTHING = "any instruction"
+ANY_INSTRUCTION = "any instruction"
 
 _ACCESSES = {"R": "reads", "W": "writes", "RW": "reads and writes"}
 _NEEDS = {"R": "read", "W": "write", "RW": "read and write"}
@@ -44,7 +44,7 @@ _ANY = {
 
 
 @dataclass(frozen=True)
-class Words:
+class BlockWording:
     """An abstract block in words: phrases for each instruction, a sentence per constraint on operands and one
     per dependency.
     """
@@ -65,50 +65,49 @@ class Words:
         return "; ".join([" | ".join(instructions), *self.sentences]).replace("`", "")
 
 
-def words(document: Json) -> Words:
+def block_wording(document: Json) -> BlockWording:
     """What the document of an abstract block says (`documents`). Raises `AnicaError` for what is none."""
-    vocabulary = everything()
-    abstract = documents.read(document, vocabulary)
-    pairs = sorted(abstract.aliasing.pairs, key=lambda one: not one[1])
-    return Words(
-        tuple(tuple(_instruction(one.values, vocabulary)) for one in abstract.instructions),
-        tuple(pair(operands, wanted) for operands, wanted in pairs),
-        tuple(dependency(one) for one in sorted(abstract.dependencies)),
+    vocabulary = full_vocabulary()
+    abstract = documents.parse_block(document, vocabulary)
+    pairs = sorted(abstract.aliasing.pairs, key=lambda constraint: not constraint[1])
+    return BlockWording(
+        tuple(tuple(_instruction(instruction.values, vocabulary)) for instruction in abstract.instructions),
+        tuple(pair_sentence(operands, must_alias) for operands, must_alias in pairs),
+        tuple(dependency_sentence(link) for link in sorted(abstract.dependencies)),
     )
 
 
-def expansion_words(document: Json) -> str:
+def expansion_wording(document: Json) -> str:
     """What is allowed from now on by the document of an expansion. Raises `AnicaError` for what is none."""
-    vocabulary = everything()
+    vocabulary = full_vocabulary()
     flags = vocabulary.operands.flags
-    expansion = documents.read_expansion(document, vocabulary)
+    expansion = documents.parse_expansion(document, vocabulary)
     if isinstance(expansion, AliasExpansion):
-        one, other = map(_place, expansion.pair)
-        return f"{one} and {other} may be the same or differ"
+        first, second = map(_place, expansion.pair)
+        return f"{first} and {second} may be the same or differ"
     if isinstance(expansion, DependencyExpansion):
-        return dependency(expansion.dependency, "need not read")
+        return dependency_sentence(expansion.dependency, "need not read")
     where = f"instruction {expansion.instruction + 1}"
     if expansion.step != UP:
         element, _, weaker = expansion.step.partition(FOR)
-        wanted = [_needed(expansion.feature, one, flags) for one in weaker.split(AND)] if weaker else []
-        left = f", but must {' and '.join(wanted)}" if wanted else ""
-        return f"{where} need not {_needed(expansion.feature, element, flags)}{left}"
+        needs = [_needed(expansion.feature, part, flags) for part in weaker.split(AND)] if weaker else []
+        exception = f", but must {' and '.join(needs)}" if needs else ""
+        return f"{where} need not {_needed(expansion.feature, element, flags)}{exception}"
     if expansion.value is None:
         return f"{where}: {_ANY.get(expansion.feature, f'any {expansion.feature}')}"
-    return f"{where}: {', '.join(feature(expansion.feature, expansion.value, flags))}"
+    return f"{where}: {', '.join(feature_phrases(expansion.feature, expansion.value, flags))}"
 
 
 def _instruction(values: Values, vocabulary: Vocabulary) -> list[str]:
     """What an abstract instruction asks for; `ANYTHING` where it is nothing."""
     constraints = zip(vocabulary.names, values, strict=True)
     flags = vocabulary.operands.flags
-    found = [
-        phrase for name, value in constraints if value is not None for phrase in feature(name, value, flags)
-    ]
-    return found or [ANYTHING]
+    stated = [(name, value) for name, value in constraints if value is not None]
+    phrases = [phrase for name, value in stated for phrase in feature_phrases(name, value, flags)]
+    return phrases or [ANY_INSTRUCTION]
 
 
-def feature(name: str, value: Any, flags: Collection[str]) -> list[str]:
+def feature_phrases(name: str, value: Any, flags: Collection[str]) -> list[str]:
     """What a value of a feature other than ⊤ asks for."""
     if name == "operands":
         return _operands(value, flags)
@@ -119,14 +118,14 @@ def feature(name: str, value: Any, flags: Collection[str]) -> list[str]:
     return [f"{'instruction set' if name == 'isa-set' else name} {_any_of(value)}"]
 
 
-def pair(operands: Pair, wanted: bool) -> str:
+def pair_sentence(operands: Pair, must_alias: bool) -> str:
     """Which operands are the same, or are not."""
-    return f"{_place(operands[0])} {'is the same as' if wanted else 'differs from'} {_place(operands[1])}"
+    return f"{_place(operands[0])} {'is the same as' if must_alias else 'differs from'} {_place(operands[1])}"
 
 
-def dependency(one: Dependency, reads: str = "reads") -> str:
+def dependency_sentence(link: Dependency, reads: str = "reads") -> str:
     """Which instruction reads what another one writes."""
-    return f"instruction {one.reader + 1} {reads} a {one.kind} that instruction {one.writer + 1} writes"
+    return f"instruction {link.reader + 1} {reads} a {link.kind} that instruction {link.writer + 1} writes"
 
 
 def _needed(name: str, element: str, flags: Collection[str]) -> str:
@@ -149,21 +148,21 @@ def _place(place: OperandPlace) -> str:
 def _memory(value: Any) -> str:
     if isinstance(value, str):
         return "does not access memory"
-    access = _ACCESSES.get("".join(one for one in ("R", "W") if one in value), "accesses")
+    access = _ACCESSES.get("".join(letter for letter in ("R", "W") if letter in value), "accesses")
     bits = _bits(value)
     return f"{access} {bits} of memory" if bits else f"{access} memory"
 
 
 def _bits(elements: Iterable[str]) -> str:
     """`64 bits`, `at least 16 and at most 64 bits`; "" where nothing is said of widths."""
-    found: dict[str, list[int]] = {word: [] for word in _WIDTHS}
-    for one in elements:
-        if width := ACCESS_WIDTH.fullmatch(one):
-            found[f"size{width[1]}"].append(int(width[2]))
-    if found[AT_LEAST] == found[AT_MOST]:
-        found = {SIZE: found[SIZE] + found[AT_LEAST]}
-    said = [f"{_WIDTHS[word]}{size}" for word, sizes in found.items() for size in sorted(sizes)]
-    return f"{_any_of(said, 'and')} bits" if said else ""
+    widths: dict[str, list[int]] = {word: [] for word in _WIDTHS}
+    for element in elements:
+        if width := ACCESS_WIDTH.fullmatch(element):
+            widths[f"size{width[1]}"].append(int(width[2]))
+    if widths[AT_LEAST] == widths[AT_MOST]:
+        widths = {SIZE: widths[SIZE] + widths[AT_LEAST]}
+    phrases = [f"{_WIDTHS[word]}{size}" for word, sizes in widths.items() for size in sorted(sizes)]
+    return f"{_any_of(phrases, 'and')} bits" if phrases else ""
 
 
 def _operands(value: Any, names_of_flags: Collection[str]) -> list[str]:
@@ -172,26 +171,26 @@ def _operands(value: Any, names_of_flags: Collection[str]) -> list[str]:
     if not value:
         return ["some operand"]
     flags: dict[str, list[str]] = {}
-    others = []
-    for one in sorted(value):
-        name, _, access = one.partition(":")
-        if one == SOME_FLAG:
-            others.append("reads some flag")
+    phrases = []
+    for element in sorted(value):
+        name, _, access = element.partition(":")
+        if element == SOME_FLAG:
+            phrases.append("reads some flag")
         elif name in names_of_flags:
             flags.setdefault(_ACCESSES.get(access, "uses"), []).append(name)
         else:
-            others.append(_operand(one, "operand"))
-    return others + [
+            phrases.append(_operand(element, "operand"))
+    return phrases + [
         f"{verb} the flag{'s' * (len(names) > 1)} {', '.join(names)}" for verb, names in flags.items()
     ]
 
 
 def _operand(element: str, noun: str) -> str:
     """`operand `GPR[64]:R``; of memory, whose width has a bound, `operand `MEM:W` of at most 64 bits`."""
-    found = MEMORY_OPERAND.fullmatch(element)
-    if found is None or not found[1]:
+    match = MEMORY_OPERAND.fullmatch(element)
+    if match is None or not match[1]:
         return f"{noun} `{element}`"
-    return f"{noun} `MEM:{found[3]}` of {_WIDTHS['size' + found[1]]}{found[2]} bits"
+    return f"{noun} `MEM:{match[3]}` of {_WIDTHS['size' + match[1]]}{match[2]} bits"
 
 
 def _mnemonic(value: Any) -> str:

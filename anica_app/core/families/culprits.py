@@ -44,12 +44,12 @@ BY_COUNT = frozenset(_COUNTS.values())
 """Classes that their mnemonics do not tell from others."""
 
 _INTEGER = re.compile(r"v?(p|movdq|movd|movq|lddqu|mpsad)\w*")
-_NEITHER = ("crypto", "gather", "scatter", "string compare", "state")
+_UNQUALIFIED = ("crypto", "gather", "scatter", "string compare", "state")
 _VECTOR = re.compile(r"[XYZ]?MM(x4)?")
-_OF_SPECIAL = {"fused-multiply-add": "FMA", "nop": "no-op", "minimum-maximum": "minimum and maximum"}
-_FEW = 3
+_CATEGORY_WORDS = {"fused-multiply-add": "FMA", "nop": "no-op", "minimum-maximum": "minimum and maximum"}
+_MOST_NAMED = 3
 """Where a mnemonic is asked for, so many that fit are named; of more, that of the witness."""
-_MOST = 2 / 3
+_MAJORITY = 2 / 3
 """Of the schemes that an abstract instruction represents: their class is what it is about."""
 _NARROW = 0.1
 """Of all schemes: an abstract instruction that represents fewer is about these."""
@@ -57,16 +57,16 @@ _NARROW = 0.1
 
 def instruction_class(scheme: Scheme) -> str:
     """The class of a scheme, such as `bit scan`, `FP divide`, `vector integer shuffle`, `move`."""
-    word = _OF_SPECIAL.get(scheme.category, scheme.category.replace("-", " "))
+    word = _CATEGORY_WORDS.get(scheme.category, scheme.category.replace("-", " "))
     if word == "FMA":
         return word
-    if is_vector(scheme) and word not in _NEITHER:
+    if is_vector(scheme) and word not in _UNQUALIFIED:
         return f"{'vector integer' if _INTEGER.fullmatch(scheme.mnemonic) else 'FP'} {word}"
     counts = [_COUNTS[operand.text] for operand in scheme.operands if operand.text in _COUNTS]
     if counts and _SHIFTING.fullmatch(scheme.mnemonic):
         return counts[0]
-    found = (name for name, pattern in _FINER if pattern.fullmatch(scheme.mnemonic))
-    return next(found, word)
+    finer = (name for name, pattern in _FINER if pattern.fullmatch(scheme.mnemonic))
+    return next(finer, word)
 
 
 def is_vector(scheme: Scheme) -> bool:
@@ -110,7 +110,7 @@ class CulpritInstructions:
 def culprits_of(domain: BlockDomain, abstract: AbstractBlock, witness: SampledBlock) -> CulpritInstructions:
     """Of a discovery and the block that it was generalised from."""
     space = domain.space
-    schemes = [space.schemes[one.scheme] for one in witness.instructions]
+    schemes = [space.schemes[instruction.scheme] for instruction in witness.instructions]
     chosen = _chosen(domain, abstract) if len(abstract) == len(witness) else list(range(len(schemes)))
     wide = _NARROW * len(space)
     classes: list[str] = []
@@ -118,18 +118,18 @@ def culprits_of(domain: BlockDomain, abstract: AbstractBlock, witness: SampledBl
     for place in chosen:
         fits = len(abstract) == len(witness)
         general = fits and _count(domain, abstract, place) > wide
-        said = _memory_word(domain, abstract, place) if general else ""
+        memory_word = _memory_word(domain, abstract, place) if general else ""
         own = instruction_class(schemes[place])
-        called = not fits or general or _value(domain, abstract, place, "mnemonic") is not None
-        classes.append(said or (own if called else _class_of_most(domain, abstract, place, own)))
-        like = [] if said or not fits else _mnemonics(domain, abstract, place, classes[-1])
-        mnemonics += [(classes[-1], each) for each in like or [schemes[place].mnemonic]]
-    known = [schemes[place] for place in chosen]
+        is_specific = not fits or general or _value(domain, abstract, place, "mnemonic") is not None
+        classes.append(memory_word or (own if is_specific else _class_of_most(domain, abstract, place, own)))
+        names = [] if memory_word or not fits else _mnemonics(domain, abstract, place, classes[-1])
+        mnemonics += [(classes[-1], mnemonic) for mnemonic in names or [schemes[place].mnemonic]]
+    culprits = [schemes[place] for place in chosen]
     return CulpritInstructions(
         tuple(dict.fromkeys(classes)),
         tuple(dict.fromkeys(mnemonics)),
-        all(map(accesses_memory, known)),
-        all(map(is_scalar, known)),
+        all(map(accesses_memory, culprits)),
+        all(map(is_scalar, culprits)),
     )
 
 
@@ -148,7 +148,7 @@ def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own
     """The class that `_MOST` schemes of an abstract instruction have, else that of the witness."""
     numbers = domain.space.numbers(domain.table.meaning(abstract.instructions[place]))
     counts = Counter(instruction_class(domain.space.schemes[number]) for number in numbers)
-    return next((name for name, count in counts.items() if count >= _MOST * len(numbers)), own)
+    return next((name for name, count in counts.items() if count >= _MAJORITY * len(numbers)), own)
 
 
 def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
@@ -156,13 +156,13 @@ def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: s
     fit a mnemonic that is asked for.
     """
     bits = domain.table.meaning(abstract.instructions[place])
-    found = {
+    mnemonics = {
         scheme.mnemonic
         for at, scheme in enumerate(domain.space.schemes)
         if bits >> at & 1 and instruction_class(scheme) == name
     }
-    asked = _value(domain, abstract, place, "mnemonic") is not None
-    return [] if asked and len(found) > _FEW else sorted(found)
+    is_constrained = _value(domain, abstract, place, "mnemonic") is not None
+    return [] if is_constrained and len(mnemonics) > _MOST_NAMED else sorted(mnemonics)
 
 
 def _value(domain: BlockDomain, abstract: AbstractBlock, place: int, feature: str) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from operator import attrgetter
 
+from anica_app.core.families.causes import ChainKind, DifferingBound, WitnessCause
 from anica_app.core.families.culprits import BY_COUNT, CulpritInstructions
-from anica_app.core.families.evidence import ChainKind, DifferingBound, WitnessCause
 from inference.core.protocols import Json
 from inference.isa.block_changes import CarrierKind, CarrierRole
 
@@ -19,7 +21,7 @@ FALSE_DEPENDENCY = "false dependency: "
 """What waits through memory, or for a load within a chain, does so whatever the instructions are. Before the
 class of an instruction whose result a tool waits for without need stands the last."""
 _MOST_NAMED = 3
-_SAID = {
+_BOUND_WORDS = {
     DifferingBound.PORTS: "throughput",
     DifferingBound.SLOTS: "issue slots",
     DifferingBound.FRONT_END: "front end",
@@ -76,7 +78,7 @@ class MemberGroup:
     @property
     def weight(self) -> int:
         """Disagreements that its members explain, counted once for each of them."""
-        return sum(one.weight for one in self.members)
+        return sum(member.weight for member in self.members)
 
     @property
     def merged(self) -> bool:
@@ -84,7 +86,7 @@ class MemberGroup:
         return len(self.classes) > 1
 
 
-def grouped(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) -> list[MemberGroup]:
+def group_members(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) -> list[MemberGroup]:
     """At most so many groups, as far as there are fewer ways of disagreeing; the largest first.
 
     Each discovery is in one group. A discovery about several classes goes to the class that most discoveries
@@ -92,56 +94,56 @@ def grouped(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) -> list[
     does not matter.
     """
     by_way: dict[FamilyWay, list[FamilyMember]] = defaultdict(list)
-    for one in _with_known_bounds(members):
-        by_way[one.way].append(one)
-    groups = [group for way, some in sorted(by_way.items()) for group in _covered(way, some)]
+    for member in _with_known_bounds(members):
+        by_way[member.way].append(member)
+    groups = [group for way, way_members in sorted(by_way.items()) for group in _covered(way, way_members)]
     return _merged(sorted(groups, key=_rank), most)
 
 
 def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
     """Discoveries that nobody could ask about follow those of their kind, direction and class, if any."""
     known: dict[tuple[str, int, str], Counter[tuple[DifferingBound, ChainKind]]] = defaultdict(Counter)
-    for one in members:
-        if one.cause.bound is not DifferingBound.UNKNOWN:
-            for name in one.culprits.classes:
-                known[one.kind, one.cause.slower, name][one.cause.bound, one.cause.chain] += 1
-    found = []
-    for one in members:
+    for member in members:
+        if member.cause.bound is not DifferingBound.UNKNOWN:
+            for name in member.culprits.classes:
+                known[member.kind, member.cause.slower, name][member.cause.bound, member.cause.chain] += 1
+    completed = []
+    for member in members:
         votes: Counter[tuple[DifferingBound, ChainKind]] = Counter()
-        for name in one.culprits.classes:
-            votes.update(known[one.kind, one.cause.slower, name])
-        bound, chain = one.cause.bound, one.cause.chain
+        for name in member.culprits.classes:
+            votes.update(known[member.kind, member.cause.slower, name])
+        bound, chain = member.cause.bound, member.cause.chain
         if bound is DifferingBound.UNKNOWN and votes:
-            bound, chain = min(votes, key=lambda each: (-votes[each], each))
-        found.append(replace(one, cause=replace(one.cause, bound=bound, chain=chain)))
-    return found
+            bound, chain = min(votes, key=lambda vote: (-votes[vote], vote))
+        completed.append(replace(member, cause=replace(member.cause, bound=bound, chain=chain)))
+    return completed
 
 
 def _covered(way: FamilyWay, members: Sequence[FamilyMember]) -> list[MemberGroup]:
     """The class that most are about, then the one that most of the others are about, and so on."""
-    left = sorted(members, key=lambda one: one.number)
+    remaining = sorted(members, key=lambda member: member.number)
     groups = []
-    while left:
-        about: Mapping[str, list[FamilyMember]] = _by_class(left)
-        best = min(about, key=lambda name: (-len(about[name]), -_alone(about[name]), name))
+    while remaining:
+        about: Mapping[str, list[FamilyMember]] = _by_class(remaining)
+        best = min(about, key=lambda name: (-len(about[name]), -_sole_count(about[name]), name))
         chosen = about[best]
         groups.append(MemberGroup(way, (best,), tuple(chosen)))
-        taken = {one.number for one in chosen}
-        left = [one for one in left if one.number not in taken]
+        numbers = {member.number for member in chosen}
+        remaining = [member for member in remaining if member.number not in numbers]
     return groups
 
 
 def _by_class(members: Sequence[FamilyMember]) -> dict[str, list[FamilyMember]]:
-    found: dict[str, list[FamilyMember]] = defaultdict(list)
-    for one in members:
-        for name in one.classes:
-            found[name].append(one)
-    return found
+    members_by_class: dict[str, list[FamilyMember]] = defaultdict(list)
+    for member in members:
+        for name in member.classes:
+            members_by_class[name].append(member)
+    return members_by_class
 
 
-def _alone(members: Sequence[FamilyMember]) -> int:
+def _sole_count(members: Sequence[FamilyMember]) -> int:
     """How many are about nothing else."""
-    return sum(len(one.classes) == 1 for one in members)
+    return sum(len(member.classes) == 1 for member in members)
 
 
 def _rank(group: MemberGroup) -> tuple[int, int, FamilyWay, tuple[str, ...]]:
@@ -152,22 +154,22 @@ def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
     """The largest as they are, all others of one way in one."""
     if len(groups) <= most:
         return list(groups)
-    kept = list(groups)
-    rest: list[MemberGroup] = []
-    while len(kept) + len({one.way for one in rest}) > most and kept:
-        rest.insert(0, kept.pop())
+    largest = list(groups)
+    small: list[MemberGroup] = []
+    while len(largest) + len({group.way for group in small}) > most and largest:
+        small.insert(0, largest.pop())
     by_way: dict[FamilyWay, list[MemberGroup]] = defaultdict(list)
-    for group in rest:
+    for group in small:
         by_way[group.way].append(group)
     joined = [
         MemberGroup(
             way,
-            tuple(sorted({name for one in some for name in one.classes})),
-            tuple(sorted((each for one in some for each in one.members), key=lambda each: each.number)),
+            tuple(sorted({name for group in way_groups for name in group.classes})),
+            tuple(sorted(chain(*(group.members for group in way_groups)), key=attrgetter("number"))),
         )
-        for way, some in by_way.items()
+        for way, way_groups in by_way.items()
     ]
-    return [*kept, *sorted(joined, key=_rank)]
+    return [*largest, *sorted(joined, key=_rank)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ class FamilyIdentity:
         """How the tools disagree: the kind, which one is slower, which bound differs."""
         return self.kind, self.slower, self.bound
 
-    def likeness(self, other: FamilyIdentity) -> int:
+    def similarity(self, other: FamilyIdentity) -> int:
         """0 where they have nothing in common, else the more the more they have."""
         if self.way != other.way:
             return 0
@@ -204,24 +206,24 @@ class FamilyIdentity:
         return 100 * about + len((self.classes | self.others) & (other.classes | other.others))
 
 
-def matched(new: Sequence[FamilyIdentity], old: Sequence[FamilyIdentity]) -> Mapping[int, int]:
+def matched_families(new: Sequence[FamilyIdentity], old: Sequence[FamilyIdentity]) -> Mapping[int, int]:
     """{place of a new family: place of the old one that it is}; several may be the same old one.
 
     Each class that a new one is about must be what an old one of its way is about: small families that were
     put together are the same only if all of them were there.
     """
-    found = {}
-    for place, one in enumerate(new):
-        known = frozenset[str]().union(*(other.classes for other in old if other.way == one.way))
-        closest = nearest(one, old)
-        if closest is not None and one.classes <= known:
-            found[place] = closest
-    return found
+    matches = {}
+    for place, family in enumerate(new):
+        known = frozenset[str]().union(*(other.classes for other in old if other.way == family.way))
+        closest = nearest_family(family, old)
+        if closest is not None and family.classes <= known:
+            matches[place] = closest
+    return matches
 
 
-def nearest(one: FamilyIdentity, old: Sequence[FamilyIdentity]) -> int | None:
+def nearest_family(family: FamilyIdentity, old: Sequence[FamilyIdentity]) -> int | None:
     """The place of the old family that has most in common with this one; None where none has anything."""
-    likeness = [one.likeness(other) for other in old]
+    likeness = [family.similarity(other) for other in old]
     best = max(likeness, default=0)
     return likeness.index(best) if best else None
 
@@ -234,12 +236,12 @@ def names_of(groups: Sequence[MemberGroup], tools: Sequence[str]) -> list[str]:
         name if counts[name] == 1 or not group.way.slower else f"{name}, slower in {_slower(group, tools)}"
         for name, group in zip(plain, groups, strict=True)
     ]
-    seen: Counter[str] = Counter()
-    found = []
+    uses: Counter[str] = Counter()
+    names = []
     for name in named:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        uses[name] += 1
+        names.append(name if uses[name] == 1 else f"{name} ({uses[name]})")
+    return names
 
 
 def subject(group: MemberGroup) -> str:
@@ -252,14 +254,14 @@ def subject(group: MemberGroup) -> str:
     name = group.classes[0].removeprefix(FALSE_DEPENDENCY)
     if name == LOAD_CLASS:
         return "memory operands"
-    mnemonics = sorted({each for one in members for each in _of_class(one, name)})
-    scalar = all(one.culprits.scalar for one in members)
+    mnemonics = sorted({mnemonic for member in members for mnemonic in _of_class(member, name)})
+    scalar = all(member.culprits.scalar for member in members)
     if name == "FMA":
         return "scalar FMA" if scalar else "FMA"
     plain = f"scalar {name}" if scalar else name
     few = len(mnemonics) <= _MOST_NAMED and name not in BY_COUNT
     named = ", ".join(mnemonics) if few else plain
-    return f"{named} with memory operand" if all(one.culprits.memory for one in members) else named
+    return f"{named} with memory operand" if all(member.culprits.memory for member in members) else named
 
 
 def cause(group: MemberGroup, tools: Sequence[str]) -> str:
@@ -273,25 +275,25 @@ def cause(group: MemberGroup, tools: Sequence[str]) -> str:
         return _dependency(group)
     if bound is DifferingBound.MEMORY and all(map(_is_never_read, group.members)):
         return "memory accesses that are taken to alias"
-    return _SAID[bound]
+    return _BOUND_WORDS[bound]
 
 
 def _of_class(member: FamilyMember, name: str) -> Sequence[str]:
     """The mnemonics of a member that are of the class."""
-    return [mnemonic for each, mnemonic in member.culprits.mnemonics if each == name]
+    return [mnemonic for class_name, mnemonic in member.culprits.mnemonics if class_name == name]
 
 
 def _is_never_read(member: FamilyMember) -> bool:
     """Whether it waits through memory, and nothing loads what is stored."""
     carriers = member.cause.carriers
-    return bool(carriers) and all(one.role is CarrierRole.RESULT for one in carriers)
+    return bool(carriers) and all(carrier.role is CarrierRole.RESULT for carrier in carriers)
 
 
 def _around_memory(members: Sequence[FamilyMember]) -> str:
-    mnemonics = sorted({each for one in members for _, each in one.culprits.mnemonics})
+    mnemonics = sorted({mnemonic for member in members for _, mnemonic in member.culprits.mnemonics})
     if len(mnemonics) <= _MOST_NAMED:
         return ", ".join(mnemonics)
-    return "read-modify-write" if all(one.length == 1 for one in members) else "stores and loads"
+    return "read-modify-write" if all(member.length == 1 for member in members) else "stores and loads"
 
 
 def _dependency(group: MemberGroup) -> str:
@@ -299,14 +301,14 @@ def _dependency(group: MemberGroup) -> str:
     if group.classes[0].startswith(FALSE_DEPENDENCY):
         return "false dependency on the result"
     votes: Counter[str] = Counter()
-    for one in group.members:
-        kinds = {carrier.kind for carrier in one.cause.carriers}
-        roles = {carrier.role for carrier in one.cause.carriers if carrier.kind is CarrierKind.REGISTER}
+    for member in group.members:
+        kinds = {carrier.kind for carrier in member.cause.carriers}
+        roles = {carrier.role for carrier in member.cause.carriers if carrier.kind is CarrierKind.REGISTER}
         if CarrierKind.STACK in kinds:
             votes["the stack pointer"] += 1
         elif CarrierKind.FLAGS in kinds and CarrierKind.REGISTER not in kinds:
             votes["the flags"] += 1
-        elif CarrierRole.ACCUMULATOR in roles and one.length == 1:
+        elif CarrierRole.ACCUMULATOR in roles and member.length == 1:
             votes["the accumulator" if "FMA" in group.classes else "the destination"] += 1
         elif kinds:
             votes["registers"] += 1
@@ -316,11 +318,11 @@ def _dependency(group: MemberGroup) -> str:
 
 def _failure(kind: str, tools: Sequence[str]) -> str:
     """`crash of 2` with the tool's name."""
-    said = []
-    for one in kind.split(", "):
-        what, of, number = one.rpartition(" of ")
-        said.append(f"{what} of {_tool(int(number), tools)}" if of and number.isdecimal() else one)
-    return ", ".join(said)
+    phrases = []
+    for failure in kind.split(", "):
+        sort, of, number = failure.rpartition(" of ")
+        phrases.append(f"{sort} of {_tool(int(number), tools)}" if of and number.isdecimal() else failure)
+    return ", ".join(phrases)
 
 
 def _slower(group: MemberGroup, tools: Sequence[str]) -> str:

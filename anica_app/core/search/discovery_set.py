@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.search.findings import Became, FoundDiscovery, Generalised
-from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate, generalise_all, minimise
-from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.panel import Driver, World
+from anica_app.core.search.campaign_state import CampaignDiscovery, CampaignGeneralisation, Outcome
+from anica_app.core.search.generalisation import GeneralisingTrace, RoundCandidate, generalise_all, minimise
+from anica_app.core.search.interestingness import JudgedBlock
+from anica_app.core.search.search_tasks import Driver, SearchContext
 
 _EXAMPLES = 100
 """Random blocks by which one abstract block is found to include another."""
@@ -24,8 +24,8 @@ class DiscoverySet:
 
     def __init__(
         self,
-        world: World,
-        discoveries: Sequence[FoundDiscovery] = (),
+        world: SearchContext,
+        discoveries: Sequence[CampaignDiscovery] = (),
         subsumed: dict[int, int] | None = None,
         excluded: Sequence[AbstractBlock] = (),
     ) -> None:
@@ -37,18 +37,20 @@ class DiscoverySet:
         self._examples: dict[AbstractBlock, list[AbstractBlock]] = {}
 
     @property
-    def standing(self) -> list[FoundDiscovery]:
+    def unsubsumed(self) -> list[CampaignDiscovery]:
         """The discoveries that no later one includes."""
-        return [one for one in self.discoveries if one.number not in self.subsumed]
+        return [discovery for discovery in self.discoveries if discovery.number not in self.subsumed]
 
-    def knows(self, abstract: AbstractBlock, kind: str) -> bool:
+    def is_known(self, abstract: AbstractBlock, kind: str) -> bool:
         """Whether a discovery of this kind, or what was excluded, subsumes the abstract block."""
         subsumes = self._world.domain.subsumes
-        if any(subsumes(one, abstract) for one in self._excluded):
+        if any(subsumes(excluded, abstract) for excluded in self._excluded):
             return True
         return self._includer(abstract, kind) is not None
 
-    def admit(self, candidate: RoundCandidate, traces: Sequence[GeneralisingTrace]) -> list[Generalised]:
+    def admit(
+        self, candidate: RoundCandidate, traces: Sequence[GeneralisingTrace]
+    ) -> list[CampaignGeneralisation]:
         """Take in the generalisations of one block: those that say something new become discoveries.
 
         Of results that include one another only the more general becomes one; of those that mean the same,
@@ -59,46 +61,46 @@ class DiscoverySet:
         became = {trace.order: self._admit(candidate, trace) for trace in ranked}
         admitted = []
         for trace in traces:
-            what, discovery = became[trace.order]
-            admitted.append(Generalised(self.generalisations, candidate, trace, what, discovery))
-            self.generalisations += 1
+            outcome, discovery = became[trace.order]
+            number, self.generalisations = self.generalisations, self.generalisations + 1
+            admitted.append(CampaignGeneralisation(number, candidate, trace, outcome, discovery))
         return admitted
 
-    def _admit(self, candidate: RoundCandidate, trace: GeneralisingTrace) -> tuple[Became, int | None]:
-        if any(self._world.domain.subsumes(one, trace.result) for one in self._excluded):
-            return Became.SUBSUMED, None
+    def _admit(self, candidate: RoundCandidate, trace: GeneralisingTrace) -> tuple[Outcome, int | None]:
+        if any(self._world.domain.subsumes(excluded, trace.result) for excluded in self._excluded):
+            return Outcome.SUBSUMED, None
         includer = self._includer(trace.result, candidate.kind)
         if includer is None and not trace.concrete:
-            includer = self._redundant(trace.result, candidate.kind)
+            includer = self._covering(trace.result, candidate.kind)
         if includer is not None:
             same = includer.abstract == trace.result
-            return (Became.DUPLICATE if same else Became.SUBSUMED), includer.number
+            return (Outcome.DUPLICATE if same else Outcome.SUBSUMED), includer.number
         new = self._discovery(candidate, trace)
         if not new.concrete:
-            self._subsume(new)
+            self._mark_subsumed(new)
         self.discoveries.append(new)
-        return (Became.CONCRETE if new.concrete else Became.DISCOVERY), new.number
+        return (Outcome.CONCRETE if new.concrete else Outcome.DISCOVERY), new.number
 
-    def _subsume(self, new: FoundDiscovery) -> None:
-        for one in self.standing:
-            if self._alike(one.kind, new.kind) and self.includes(new.abstract, one.abstract):
-                self.subsumed[one.number] = new.number
+    def _mark_subsumed(self, new: CampaignDiscovery) -> None:
+        for discovery in self.unsubsumed:
+            if self._is_same_kind(discovery.kind, new.kind) and self.covers(new.abstract, discovery.abstract):
+                self.subsumed[discovery.number] = new.number
 
-    def _discovery(self, candidate: RoundCandidate, trace: GeneralisingTrace) -> FoundDiscovery:
+    def _discovery(self, candidate: RoundCandidate, trace: GeneralisingTrace) -> CampaignDiscovery:
         witness = candidate.witness
-        return FoundDiscovery(
+        return CampaignDiscovery(
             number=len(self.discoveries),
             abstract=trace.result,
             kind=candidate.kind,
             code=witness.code,
             start_code=candidate.start.code,
             length=len(witness.block),
-            interestingness=witness.verdict.value if trace.concrete else trace.result_check.mean,
+            interestingness=witness.verdict.value if trace.concrete else trace.result_check.mean_interest,
             generality=self._world.domain.generality(trace.result),
             concrete=trace.concrete,
         )
 
-    def includes(self, general: AbstractBlock, special: AbstractBlock) -> bool:
+    def covers(self, general: AbstractBlock, special: AbstractBlock) -> bool:
         """Whether the one subsumes the other, or at least every one of its random blocks.
 
         A rotation may fit each of them although none fits all. The blocks are the same ones every time.
@@ -106,52 +108,54 @@ class DiscoverySet:
         subsumes = self._world.domain.subsumes
         if subsumes(general, special):
             return True
-        return all(subsumes(general, example) for example in self._examples_of(special))
+        return all(subsumes(general, example) for example in self._sampled_representations(special))
 
-    def _examples_of(self, abstract: AbstractBlock) -> Iterator[AbstractBlock]:
+    def _sampled_representations(self, abstract: AbstractBlock) -> Iterator[AbstractBlock]:
         """What represents random blocks of an abstract block; itself where none can be sampled."""
-        known = self._examples.setdefault(abstract, [])
-        yield from known
-        if not known or len(known) < _EXAMPLES:
+        examples = self._examples.setdefault(abstract, [])
+        yield from examples
+        if not examples or len(examples) < _EXAMPLES:
             domain = self._world.domain
             text = json.dumps(domain.document(abstract), sort_keys=True)
-            for number in range(len(known), _EXAMPLES):
+            for number in range(len(examples), _EXAMPLES):
                 block = domain.sample(abstract, self._world.random("example", number, text))
-                known.append(abstract if block is None else domain.represent(block))
-                yield known[-1]
+                examples.append(abstract if block is None else domain.represent(block))
+                yield examples[-1]
 
-    def _includer(self, abstract: AbstractBlock, kind: str) -> FoundDiscovery | None:
+    def _includer(self, abstract: AbstractBlock, kind: str) -> CampaignDiscovery | None:
         """The first standing discovery of this kind that subsumes the abstract block.
 
         A concrete one says nothing of other blocks, but is not found again with other registers.
         """
         subsumes = self._world.domain.subsumes
-        for one in self.standing:
-            if not self._alike(one.kind, kind):
+        for discovery in self.unsubsumed:
+            if not self._is_same_kind(discovery.kind, kind):
                 continue
-            if one.abstract == abstract or (not one.concrete and subsumes(one.abstract, abstract)):
-                return one
+            general = discovery.abstract
+            if general == abstract or (not discovery.concrete and subsumes(general, abstract)):
+                return discovery
         return None
 
-    def _redundant(self, abstract: AbstractBlock, kind: str) -> FoundDiscovery | None:
+    def _covering(self, abstract: AbstractBlock, kind: str) -> CampaignDiscovery | None:
         """The first standing discovery of this kind that includes a result."""
-        for one in self.standing:
-            if self._alike(one.kind, kind) and not one.concrete and self.includes(one.abstract, abstract):
-                return one
+        for discovery in self.unsubsumed:
+            is_candidate = not discovery.concrete and self._is_same_kind(discovery.kind, kind)
+            if is_candidate and self.covers(discovery.abstract, abstract):
+                return discovery
         return None
 
     def _maximal(self, traces: Sequence[GeneralisingTrace]) -> list[GeneralisingTrace]:
         """Those whose results no other one includes; of several that mean the same what says least."""
-        kept: list[GeneralisingTrace] = []
+        maximal: list[GeneralisingTrace] = []
         constraints = self._world.domain.expansions
-        for trace in sorted(traces, key=lambda one: len(constraints(one.result))):
-            if any(self.includes(one.result, trace.result) for one in kept):
+        for trace in sorted(traces, key=lambda by: len(constraints(by.result))):
+            if any(self.covers(general.result, trace.result) for general in maximal):
                 continue
-            kept = [one for one in kept if not self.includes(trace.result, one.result)]
-            kept.append(trace)
-        return kept
+            maximal = [special for special in maximal if not self.covers(trace.result, special.result)]
+            maximal.append(trace)
+        return maximal
 
-    def _alike(self, kind: str, other: str) -> bool:
+    def _is_same_kind(self, kind: str, other: str) -> bool:
         return kind == other or not self._world.settings.kinds_apart
 
 
@@ -163,9 +167,9 @@ class BlockExplanation:
 
     def __init__(
         self,
-        world: World,
+        world: SearchContext,
         driver: Driver,
-        start: JudgedAnswers,
+        start: JudgedBlock,
         *,
         shorten: bool,
         look_up: Callable[[], None] = lambda: None,
@@ -176,13 +180,13 @@ class BlockExplanation:
 
         witness = start
         if shorten:
-            (found,) = driver.carry_out([minimise(world, start, ("minimise", 0))])
-            witness = found or start
+            (minimised,) = driver.run([minimise(world, start, ("minimise", 0))])
+            witness = minimised or start
         self.candidate: RoundCandidate = RoundCandidate(
             0, start, witness, world.domain.represent(witness.block)
         )
         traces = generalise_all(world, driver, [self.candidate], expired)
         discovery_set: DiscoverySet = DiscoverySet(world)
-        self.generalised: list[Generalised] = discovery_set.admit(self.candidate, traces[0])
-        self.discoveries: list[FoundDiscovery] = discovery_set.discoveries
+        self.generalised: list[CampaignGeneralisation] = discovery_set.admit(self.candidate, traces[0])
+        self.discoveries: list[CampaignDiscovery] = discovery_set.discoveries
         self.subsumed = discovery_set.subsumed

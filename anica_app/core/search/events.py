@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anica_app.core.domain.wording import words
-from anica_app.core.search.findings import CampaignCounters
+from anica_app.core.domain.wording import block_wording
+from anica_app.core.search.campaign_state import CampaignCounters
 from inference.core.events import Event
 from inference.core.protocols import Json
 
 
 @dataclass(frozen=True)
-class Counted(CampaignCounters, Event):
+class CountersEvent(CampaignCounters, Event):
     """Where the campaign stands; a newer one replaces it. `rate` is in blocks judged per second."""
 
     kind = "counters"
@@ -24,7 +24,7 @@ class Counted(CampaignCounters, Event):
 
 
 @dataclass(frozen=True)
-class SampledRound(Event):
+class RoundEvent(Event):
     """The fresh blocks of a round: how many of them are interesting, and how many lead on.
 
     `candidates` are those that no earlier discovery subsumes once they are minimised.
@@ -40,7 +40,7 @@ class SampledRound(Event):
 
 
 @dataclass(frozen=True)
-class Discovered(Event):
+class DiscoveryEvent(Event):
     """A new discovery; the abstract block is its document, code is in hexadecimal digits.
 
     `interestingness` is None where it is infinite.
@@ -61,4 +61,4 @@ class Discovered(Event):
 
     def line(self) -> str:
         """Its number, and the abstract block in words."""
-        return f"  {self.number}. {words(self.abstract).line}"
+        return f"  {self.number}. {block_wording(self.abstract).line}"

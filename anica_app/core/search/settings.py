@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError
-from inference.core.tunables import AlgorithmSettings, check_number, check_whole, setting
+from inference.core.tunables import AlgorithmSettings, check_integer, check_number, setting
 
 _ROUNDING = 1e-9  # 0.29 of 100 is 29, whatever their product is in binary
 
@@ -66,23 +66,23 @@ class SearchSettings(AlgorithmSettings):
     attempts: int = setting(20, "attempts at sampling one block before it is given up", paper=None)
 
     def __post_init__(self) -> None:
-        check_whole("samples", self.samples, 1, 100_000)
-        check_whole("first_look", self.first_look, 1, 100_000)
+        check_integer("samples", self.samples, 1, 100_000)
+        check_integer("first_look", self.first_look, 1, 100_000)
         check_number("new_share", self.new_share, 0.0, 1.0)
         check_number("exceptions", self.exceptions, 0.0, 0.5)
-        check_whole("confirming", self.confirming, 0, 100_000)
-        check_whole("longest", self.longest, 1, 30)
-        check_whole("orders", self.orders, 1, 100)
-        check_whole("batch", self.batch, 1, 100_000)
-        check_whole("side_by_side", self.side_by_side, 1, 100)
-        check_whole("attempts", self.attempts, 1, 1000)
+        check_integer("confirming", self.confirming, 0, 100_000)
+        check_integer("longest", self.longest, 1, 30)
+        check_integer("orders", self.orders, 1, 100)
+        check_integer("batch", self.batch, 1, 100_000)
+        check_integer("side_by_side", self.side_by_side, 1, 100)
+        check_integer("attempts", self.attempts, 1, 1000)
 
-    def looks(self) -> list[int]:
+    def batch_sizes(self) -> list[int]:
         """How many samples are looked at together, one look after the other; they add up to `samples`."""
         first = min(self.first_look, self.samples)
         return [look for look in (first, self.samples - first) if look]
 
-    def forgiven(self, samples: int) -> int:
+    def allowed_exceptions(self, samples: int) -> int:
         """How many of so many samples need not be interesting."""
         return math.floor(self.exceptions * samples + _ROUNDING)
 
@@ -110,7 +110,7 @@ class Termination(AlgorithmSettings):
             check_number("minutes", self.minutes, 0.0, 1e6)
         for name in ("discoveries", "barren", "blocks"):
             if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), 1, 10**9)
+                check_integer(name, getattr(self, name), 1, 10**9)
         if not any(value is not None for value in vars(self).values()):
             raise InvalidInputError(
                 "a campaign must end at some time: minutes, discoveries, barren or blocks"

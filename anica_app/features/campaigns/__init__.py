@@ -49,13 +49,13 @@ PRESENTATIONS = {"campaign": _presentation}
 
 
 def _rows() -> QuerySet[Any]:
-    from anica_app.features.campaigns.publishing import publishable  # noqa: PLC0415  pages load it
+    from anica_app.features.campaigns.exports import publishable  # noqa: PLC0415  pages load it
 
     return publishable()
 
 
 def _page(pk: int) -> PublishedPage:
-    from anica_app.features.campaigns.publishing import published_page  # noqa: PLC0415  pages load it
+    from anica_app.features.campaigns.exports import published_page  # noqa: PLC0415  pages load it
 
     return published_page(pk)
 

@@ -11,14 +11,14 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
+from anica_app.features.campaigns.exports import archive_answer
 from anica_app.features.campaigns.parts_api import router as parts_router
-from anica_app.features.campaigns.publishing import archive_answer
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
+    campaign_status,
     campaigns,
     failures_in_words,
     plan_of,
-    standing_of,
 )
 from anica_app.features.campaigns.request import MOST_PREDICTORS, PRESETS, read_config
 from anica_app.models import Campaign
@@ -26,15 +26,15 @@ from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
 from inference.features.asking.predictors.offers import predictors_named
-from inference.features.running.runs.runs_of_kind import submitted
-from inference.runs.request import OneOf, Seed
+from inference.features.running.runs.runs_of_kind import submit_run
+from inference.runs.request import AllowedTexts, Seed
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.shapes import (
     Input,
     Name,
@@ -55,10 +55,10 @@ router = Router()
 """Of all operations on campaigns themselves; those that name one by its number come behind these."""
 
 KIND = "campaign"
-Preset = Annotated[str, OneOf(PRESETS)]
+Preset = Annotated[str, AllowedTexts(PRESETS)]
 
 
-class WantedCampaign(Input):
+class CampaignRequest(Input):
     """What is searched for. What is absent is as usual, or as the campaign in `like` has it."""
 
     like: Id | None = Field(
@@ -107,7 +107,7 @@ class WantedCampaign(Input):
     seed: Seed | None = Field(None, description="The same finds the same, unless time ends it.", examples=[1])
 
 
-class NewCampaign(WantedCampaign):
+class NewCampaign(CampaignRequest):
     """A campaign to be started."""
 
     name: str = Field(
@@ -193,12 +193,12 @@ def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
     """
     with transaction.atomic():  # no predictor is stored for a description that is refused
         config = read_config(_described(data)).as_json()
-        run = submitted(request, KIND, config, "Campaign through the API", data.name, note=data.note)
+        run = submit_run(request, KIND, config, "Campaign through the API", data.name, note=data.note)
     return Status(201, {"run": run_json(run), "campaign": ref(Campaign.objects.get(run=run))})
 
 
 @router.post("/campaigns/check", response=PlanOut)
-def check_campaign(request: HttpRequest, data: WantedCampaign) -> Any:
+def check_campaign(request: HttpRequest, data: CampaignRequest) -> Any:
     """Make the description of a campaign complete, and estimate it. Nothing is started.
 
     Predictors that are named for the first time are stored: their numbers stand in the description.
@@ -209,18 +209,18 @@ def check_campaign(request: HttpRequest, data: WantedCampaign) -> Any:
     return fields_of(plan, PlanOut, rate=rate)
 
 
-def _described(data: WantedCampaign) -> Json:
+def _described(data: CampaignRequest) -> Json:
     """The description of the run, not yet checked."""
-    given = data.dict(exclude={"like", "predictors", "processor", "excluded", "settings", "name", "note"})
-    config: Json = {name: value for name, value in given.items() if value is not None}
+    stated = data.dict(exclude={"like", "predictors", "processor", "excluded", "settings", "name", "note"})
+    config: Json = {name: value for name, value in stated.items() if value is not None}
     settings, excluded = dict(data.settings), list[Any](data.excluded)
     if data.like is not None:
         row = get_object_or_404(Campaign, pk=data.like)
         config["predictors"] = list(row.seats.order_by("position").values_list("predictor", flat=True))
         if row.format == Campaign.Format.OURS:
             before = row.config
-            kept = ("preset", "end", "scheme_filter", "uops", "evaluate", "seed", "mode")
-            config = {**{name: before[name] for name in kept if name in before}, **config}
+            inherited = ("preset", "end", "scheme_filter", "uops", "evaluate", "seed", "mode")
+            config = {**{name: before[name] for name in inherited if name in before}, **config}
             for group in GROUPS:  # no two of their settings have the same name
                 settings = {**before.get(group, {}), **settings}
             excluded = [*before.get("excluded", []), *excluded]
@@ -235,8 +235,8 @@ def _described(data: WantedCampaign) -> Json:
 
 router.add_router("", parts_router)
 
-CampaignSort = Annotated[str, sorts(CAMPAIGN_ORDERS)]
-Kind = Annotated[str, OneOf(["", *Campaign.Kind.values])]
+CampaignSort = Annotated[str, allowed_sorts(CAMPAIGN_ORDERS)]
+Kind = Annotated[str, AllowedTexts(["", *Campaign.Kind.values])]
 
 
 class CampaignOut(RowOut):
@@ -256,7 +256,7 @@ class CampaignOut(RowOut):
     interesting: int = Field(description="Of them, interesting.", examples=[412])
     subsumed: int = Field(description="Of them, known through earlier discoveries.", examples=[380])
     seconds: float = Field(examples=[600.0])
-    discoveries: int = Field(validation_alias="found", examples=[31])
+    discoveries: int = Field(validation_alias="discovery_count", examples=[31])
     explained: float | None = Field(
         description="The share of fresh interesting blocks that the discoveries include.", examples=[0.94]
     )
@@ -278,7 +278,7 @@ class CampaignFileOut(Schema):
     size: int = Field(description="Bytes.", examples=[20_480])
 
 
-class StandingOut(Schema):
+class CampaignStatusOut(Schema):
     """How far a campaign is; while it runs, as it told last."""
 
     sampled: int = Field(examples=[6000])
@@ -308,7 +308,7 @@ class CampaignInFull(CampaignOut):
     config: dict[str, Any] = Field(
         examples=[{"predictors": [2, 5], "preset": "tools", "end": {"minutes": 10.0}, "seed": 1}]
     )
-    standing: StandingOut
+    standing: CampaignStatusOut
     facts: dict[str, Any] = Field(
         description="What else is known: schemes, times, what the discoveries explain.",
         examples=[{"schemes": 3100, "unsupported": 54, "judged": 91_000}],
@@ -344,21 +344,21 @@ def list_campaigns(
 
     Generalisations of single blocks and explanations of single predictions are among them.
     """
-    return listed(campaigns(q.strip(), kind, predictor), CAMPAIGN_ORDERS, sort, paging, CAMPAIGNS.values)
+    return list_answer(campaigns(q.strip(), kind, predictor), CAMPAIGN_ORDERS, sort, paging, CAMPAIGNS.values)
 
 
 @router.get("/campaigns/{campaign_id}", response=CampaignInFull)
 def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     """One campaign, with what it was asked, how far it is, and its files."""
     row = CAMPAIGNS.row(campaign_id)
-    standing = standing_of(row, row.run if row.origin == Campaign.Origin.RUN else None)
-    words = failures_in_words(standing.failures, [tool.name for tool in row.tools])
-    failures = [{"failure": what, "predictor": whose, "count": count} for what, whose, count in words]
+    status = campaign_status(row, row.run if row.origin == Campaign.Origin.RUN else None)
+    words = failures_in_words(status.failures, [tool.name for tool in row.tools])
+    failures = [{"failure": name, "predictor": tool, "count": count} for name, tool, count in words]
     return {
         **CAMPAIGNS.answer(row),
         **{name: getattr(row, name) for name in ("note", "format", "config", "facts")},
         "isa": ref(row.isa),
-        "standing": {**vars(standing), "ratio": standing.ratio, "failures": failures},
+        "standing": {**vars(status), "ratio": status.ratio, "failures": failures},
         "files": list(row.files.values("id", "path", "size")),
     }
 
@@ -367,7 +367,7 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
 def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
     """A campaign with all that it has sampled, as an archive that another installation imports."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    access.note(request, Deed.EXPORTED, row)
+    access.log_action(request, AuditAction.EXPORTED, row)
     return archive_answer(row)
 
 

@@ -9,20 +9,20 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from anica_app.core.domain.wording import words
-from anica_app.core.search.events import Counted
+from anica_app.core.domain.wording import block_wording
+from anica_app.core.search.events import CountersEvent
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, CampaignConfig
 from anica_app.features.families.shell import (
     add_against_options,
+    check_against,
     check_against_options,
     family_lines,
-    hold_against,
 )
 from anica_app.models import Campaign, Discovery
 from inference.core.events import Event, Progress, rate_in_words
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
-from inference.features.asking.predictors.query import check_processor, chosen_on
+from inference.features.asking.predictors.query import check_processor, row_on_processor
 from inference.features.judging.engine.gate import exit_as_error
 from inference.models import PortMapping, Predictor, Run
 from inference.runs import lifecycle
@@ -30,8 +30,8 @@ from inference.storage.names import by_name
 from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand, add_set_option, named_values
 
-_SHOWN = 20
-_TELL_EVERY = 5.0  # seconds of searching
+_MOST_LISTED = 20
+_REPORT_INTERVAL = 5.0  # seconds of searching
 
 
 class Command(RunCommand):
@@ -101,13 +101,13 @@ class Command(RunCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         check_against_options(options)
-        run = self.do_run(lambda: self._submitted(options))
+        run = self.do_run(lambda: self._submit(options))
         if options["json"]:
             self.stdout.write(json.dumps(run.result))
         else:
-            self._tell_result(run.result)
+            self._print_result(run.result)
         if options["against"]:
-            hold_against(run.result, options["junit"])
+            check_against(run.result, options["junit"])
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """As usual, but for the exit status of a wrong option: 2 is for new families."""
@@ -115,14 +115,14 @@ class Command(RunCommand):
         parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
         return parser
 
-    _told = 0.0
+    _reported_seconds = 0.0
 
     def line(self, event: Event) -> str:
         """An event for the shell."""
-        if isinstance(event, Counted):
-            if event.seconds - self._told < _TELL_EVERY:
+        if isinstance(event, CountersEvent):
+            if event.seconds - self._reported_seconds < _REPORT_INTERVAL:
                 return ""
-            self._told = event.seconds
+            self._reported_seconds = event.seconds
             pace = rate_in_words(event.rate, "blocks")
             return (
                 f"  {event.seconds:.0f} s: {event.sampled:,} blocks sampled, "
@@ -131,7 +131,7 @@ class Command(RunCommand):
             )
         return "" if isinstance(event, Progress) else super().line(event)
 
-    def _submitted(self, options: dict[str, Any]) -> Run:
+    def _submit(self, options: dict[str, Any]) -> Run:
         rows = [_predictor(name, options["processor"]) for name in options["predictors"]]
         config: Json = {
             "predictors": [row.pk for row in rows],
@@ -158,7 +158,7 @@ class Command(RunCommand):
             config["uops"] = by_name(PortMapping, options["uops"]).pk
         return lifecycle.submit("campaign", config, lifecycle.unused_name((options["name"] or title)[:180]))
 
-    def _tell_result(self, result: Json) -> None:
+    def _print_result(self, result: Json) -> None:
         self.stdout.write(
             f"campaign {result['name']!r}: {result['discoveries']} discoveries, {result['url']}"
         )
@@ -169,9 +169,9 @@ class Command(RunCommand):
             )
         for line in family_lines(result):
             self.stdout.write(line)
-        found = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
-        for row in found.order_by("-interestingness", "number")[:_SHOWN]:
-            self.stdout.write(f"  {row.number}. {words(row.abstract or {}).line}")
+        rows = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
+        for row in rows.order_by("-interestingness", "number")[:_MOST_LISTED]:
+            self.stdout.write(f"  {row.number}. {block_wording(row.abstract or {}).line}")
         if explained := result.get("explained"):
             if explained["interesting"]:
                 self.stdout.write(
@@ -184,16 +184,16 @@ class Command(RunCommand):
 
 
 def _predictor(name: str, processor: str = "") -> Predictor:
-    return chosen_on(name, check_processor(processor), may_choose=True)
+    return row_on_processor(name, check_processor(processor), may_choose=True)
 
 
 def _discoveries(text: str) -> list[int]:
     """Ids of the discoveries that `CAMPAIGN[:N]` names."""
     name, colon, number = text.rpartition(":")
-    one = bool(colon) and number.isdigit() and not Campaign.objects.filter(name=text).exists()
-    campaign = by_name(Campaign, name if one else text)
-    found = Discovery.objects.filter(campaign=campaign, abstract__isnull=False)
-    found = found.filter(number=int(number)) if one else found.filter(subsumed_by=None)
-    if not found.exists():
+    is_numbered = bool(colon) and number.isdigit() and not Campaign.objects.filter(name=text).exists()
+    campaign = by_name(Campaign, name if is_numbered else text)
+    rows = Discovery.objects.filter(campaign=campaign, abstract__isnull=False)
+    rows = rows.filter(number=int(number)) if is_numbered else rows.filter(subsumed_by=None)
+    if not rows.exists():
         raise CommandError(f"--exclude {text}: {campaign.name!r} has no such discovery")
-    return list(found.values_list("pk", flat=True))
+    return list(rows.values_list("pk", flat=True))

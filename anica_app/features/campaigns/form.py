@@ -10,22 +10,27 @@ from django import forms
 from django.urls import reverse
 
 from anica_app.core.domain.settings import FEATURES
-from anica_app.core.search.judging import METRICS
+from anica_app.core.search.interestingness import METRICS
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.comparing import flattened
+from anica_app.features.campaigns.comparison import flattened
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS, CampaignConfig
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
-from inference.features.asking.predictors.query import Listed, chosen, on_processor, processor_field
+from inference.features.asking.predictors.query import (
+    PredictorListing,
+    on_processor,
+    predictor_row,
+    processor_field,
+)
 from inference.features.machines.measure.form import search_field
 from inference.features.running.runs.kind_presentation import DescriptionItem, Link, RunOutcome
 from inference.isa.targets import names_with_blocks, sampling_groups
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.protocol import Failure, PredictorError
 from inference.web.request_fields import RequestField, RunForm, describe_fields, name_field
-from inference.web.validation import row_numbers
+from inference.web.validation import row_ids
 
 SETTING, END = "set_", "end_"
 LABELS = {
@@ -68,7 +73,7 @@ _WORDS: Mapping[str, tuple[Sequence[str], str]] = {
     "features": (FEATURES, " "),
 }
 """Settings that are lists of words, with what stands between these."""
-NOBODY = ""
+NO_PREDICTOR = ""
 SECTIONS = (
     ("The search", "search", "Algorithms 8.1 and 8.2."),
     (
@@ -79,7 +84,7 @@ SECTIONS = (
 )
 """Settings that are folded: heading, group, and what they are about."""
 _PLAIN = ("preset", "seed", "scheme_filter", "evaluate", "block", "minimise", "tolerance")
-_OWN_LABELS = {
+_LABELS = {
     "scheme_filter": "Scheme search",
     "evaluate": "Fresh blocks for coverage",
     "block": "Block",
@@ -156,15 +161,15 @@ def _named(cleaned: Mapping[str, Any], prefix: str) -> Json:
 
 def initial_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the fields hold for a campaign that there is."""
-    found = {SETTING + name: value for group in GROUPS for name, value in config.get(group, {}).items()}
-    return found | {END + name: value for name, value in config.get("end", {}).items()}
+    settings = {SETTING + name: value for group in GROUPS for name, value in config.get(group, {}).items()}
+    return settings | {END + name: value for name, value in config.get("end", {}).items()}
 
 
 class CampaignForm(RunForm):
     """One field per thing that can be chosen; what they mean together is checked when the run is made."""
 
     request = CampaignConfig
-    beside = frozenset({"from"})
+    extra_fields = frozenset({"from"})
     first = forms.ChoiceField(label="First predictor")
     second = forms.ChoiceField(
         label="Second predictor",
@@ -198,13 +203,18 @@ class CampaignForm(RunForm):
     preset = RequestField(widget=forms.HiddenInput)
 
     def __init__(
-        self, usable: Sequence[Listed], data: Any = None, *, initial: Any = None, excluded: Sequence[int] = ()
+        self,
+        usable: Sequence[PredictorListing],
+        data: Any = None,
+        *,
+        initial: Any = None,
+        excluded: Sequence[int] = (),
     ) -> None:
         super().__init__(data, initial=initial)
         self.rows: list[Predictor] = []
-        self._found = {one.name for one in usable if not one.apart}
-        names = [(one.name, one.name) for one in usable]
-        self.set_choices(first=[("", "choose a predictor"), *names], second=[(NOBODY, "none"), *names])
+        self._usable_names = {predictor.name for predictor in usable if not predictor.is_stored_only}
+        names = [(predictor.name, predictor.name) for predictor in usable]
+        self.set_choices(first=[("", "choose a predictor"), *names], second=[(NO_PREDICTOR, "none"), *names])
         self.fields.update(setting_fields())
         fields: dict[str, Any] = self.fields
         fields["evaluate"].paper = "10,000"
@@ -212,7 +222,7 @@ class CampaignForm(RunForm):
             self.initial[END + "minutes"] = DEFAULT_MINUTES
         mappings = PortMapping.objects.filter(isa__name__in=names_with_blocks())
         fields["uops"].queryset = mappings.defer("report").order_by("name")
-        ids = row_numbers(map(str, data.getlist("excluded") if data is not None else excluded))
+        ids = row_ids(map(str, data.getlist("excluded") if data is not None else excluded))
         rows = Discovery.objects.filter(pk__in=ids, abstract__isnull=False)
         fields["excluded"].queryset = rows.select_related("campaign")
         describe_fields(self)
@@ -224,8 +234,8 @@ class CampaignForm(RunForm):
             if not data.get(place):
                 continue
             try:
-                row = chosen(data[place])
-                processor = data.get("processor", "") if data[place] in self._found else ""
+                row = predictor_row(data[place])
+                processor = data.get("processor", "") if data[place] in self._usable_names else ""
                 self.rows.append(on_processor(row, processor))
             except PredictorError as error:
                 self.add_error(place, str(error))
@@ -279,9 +289,9 @@ class CampaignForm(RunForm):
 
 
 def _unusual(field: forms.BoundField) -> bool:
-    given, usual = field.value(), field.field.initial
+    value, default = field.value(), field.field.initial
     prepare = field.field.prepare_value
-    return str(prepare(given)) != str(prepare(usual))
+    return str(prepare(value)) != str(prepare(default))
 
 
 def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
@@ -294,17 +304,17 @@ def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     }
 
 
-def asked_of(campaign: Campaign) -> list[DescriptionItem]:
+def configuration_items(campaign: Campaign) -> list[DescriptionItem]:
     """Configuration of it; of an imported one in the words of its file."""
     if campaign.format != Campaign.Format.OURS:
         return [DescriptionItem(name, _text(value)) for name, value in flattened(campaign.config)]
-    return [item for item in _ours(campaign.config) if item.text or item.links]
+    return [item for item in _own_items(campaign.config) if item.text or item.links]
 
 
-def _ours(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
+def _own_items(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
     for name in _PLAIN:
         if name in config:
-            label = _OWN_LABELS.get(name, name.capitalize())
+            label = _LABELS.get(name, name.capitalize())
             preset = PRESETS.get(config[name]) if name == "preset" else None
             yield DescriptionItem(label, _text(config[name]) if preset is None else preset.title)
     if config.get("uops"):
@@ -312,17 +322,17 @@ def _ours(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
         links = () if row is None else (Link(row.name, reverse("mapping", args=[row.pk])),)
         yield DescriptionItem("Source of µop counts", "" if links else "a deleted mapping", links=links)
     if config.get("excluded"):
-        yield _excluded([one.get("discovery") for one in config["excluded"]])
+        yield _excluded([exclusion.get("discovery") for exclusion in config["excluded"]])
     for entry in dataclasses.fields(Termination):
         value = config.get("end", {}).get(entry.name)
         if value is not None:
             yield DescriptionItem(f"Ends after {LABELS.get(entry.name, entry.name).lower()}", _text(value))
     for group, cls in GROUPS.items():
-        known = {entry.name: entry for entry in dataclasses.fields(cls)}
+        entries = {entry.name: entry for entry in dataclasses.fields(cls)}
         for name, value in config.get(group, {}).items():
-            usual = name in known and value == known[name].default
+            is_default = name in entries and value == entries[name].default
             label = LABELS.get(name, name.replace("_", " ").capitalize())
-            yield DescriptionItem(label, _text(value) or "none", changed=not usual, usual=usual)
+            yield DescriptionItem(label, _text(value) or "none", changed=not is_default, usual=is_default)
 
 
 def _excluded(ids: list[Any]) -> DescriptionItem:
@@ -331,9 +341,9 @@ def _excluded(ids: list[Any]) -> DescriptionItem:
         Link(f"{row.campaign.name}: {row}", reverse("discovery", args=[row.pk]))
         for row in rows.only("number", "label", "campaign__name")
     )
-    gone = len(ids) - len(links)
+    deleted = len(ids) - len(links)
     return DescriptionItem(
-        "Excluded discoveries", f"{gone} that are gone" if gone else "", links=links, changed=True
+        "Excluded discoveries", f"{deleted} that are gone" if deleted else "", links=links, changed=True
     )
 
 

@@ -6,29 +6,29 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.discovery_selection import ExplainedBlocks, explained
+from anica_app.core.discovery_selection import ExplainedBlocks, explained_blocks
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.discovering import CampaignSearch as Search
-from anica_app.core.search.events import Counted
-from anica_app.core.search.findings import State, checkpoint_of, state_of
-from anica_app.core.search.judging import Disagreement, InterestJudge
+from anica_app.core.search.campaign_search import CampaignSearch as Search
+from anica_app.core.search.campaign_state import CampaignState, checkpoint_of, state_of
+from anica_app.core.search.events import CountersEvent
+from anica_app.core.search.interestingness import Disagreement, InterestJudge
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import CampaignConfig, ExcludedDiscovery, read_config
-from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
+from anica_app.features.campaigns.rows import CampaignRowStore, campaign_of, make_campaign
+from anica_app.features.families.family_rows import store_families
 from anica_app.features.families.grouping import (
     SHARE_OF_QUESTIONS,
     CampaignGrouping,
+    FamilyTracker,
     GroupedDiscoveries,
-    GrowingFamilies,
-    known_discoveries,
+    ungrouped_discoveries,
 )
-from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
-from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
+from anica_app.storage.domains import chosen_domain, restricted_domain, search_context
 from inference.core.events import Event, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
-from inference.features.asking.predictors.opening import opened_panel
+from inference.features.asking.predictors.opening import open_panel
 from inference.features.asking.predictors.query import common_isa
 from inference.models import Run
 from inference.predictors.panel import Panel
@@ -57,14 +57,14 @@ class CampaignJob:
 
     def work(self, task: Task) -> Store:
         """Search, storing what is discovered with each checkpoint."""
-        stored = task.run.config  # of an earlier release, perhaps, which did not know some settings
-        config = CampaignConfig.stored(stored)
+        description = task.run.config  # of an earlier release, perhaps, which did not know some settings
+        config = CampaignConfig.from_stored(description)
         campaign = campaign_of(task.run)
         isa = code_isa(campaign.isa)
         schemes = config.scheme_filter or ""
-        domain = chosen_domain(isa, stored["space"], stored["domain"], schemes, config.uops)
+        domain = chosen_domain(isa, description["space"], description["domain"], schemes, config.uops)
         try:
-            with opened_panel(task, config.predictors, isa) as panel:
+            with open_panel(task, config.predictors, isa) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
                 campaign.facts["schemes"] = len(domain.space)
                 campaign.facts["unsupported"] = len(support["lacking"])
@@ -75,7 +75,8 @@ class CampaignJob:
                 if config.evaluate:
                     _tell_stage(task, STAGE_JUDGING)
                 judged = stage.judged(config.evaluate, STAGE_JUDGING)
-                covered = explained(domain, state.standing, judged, task.reporter.pulse) if judged else None
+                pulse, general = task.reporter.pulse, state.unsubsumed
+                covered = explained_blocks(domain, general, judged, pulse) if judged else None
                 _tell_stage(task, STAGE_FAMILIES)
                 grouped = stage.grouped(judged, round(SHARE_OF_QUESTIONS * state.counters.judged))
         except (AnicaError, PredictorError) as error:
@@ -95,24 +96,24 @@ def _searched(
     domain: BlockDomain,
     panel: Panel,
     judge: InterestJudge,
-) -> State:
+) -> CampaignState:
     """The search itself, from its beginning or where it was interrupted."""
-    begun = task.checkpoint is not None and bool(task.checkpoint.meta)
-    resume = task.checkpoint if begun else None
+    is_resumed = task.checkpoint is not None and bool(task.checkpoint.meta)
+    resume = task.checkpoint if is_resumed else None
     if resume is not None and resume.meta.get(_SEARCHED):
         return state_of(resume, domain)
-    growing = GrowingFamilies(domain, [tool.name for tool in panel.predictors])
+    growing_families = FamilyTracker(domain, [tool.name for tool in panel.predictors])
     if resume is not None:
-        growing.seed(known_discoveries(campaign, domain))
-    keeper = RowKeeper(campaign, domain, task.reporter, resume, growing)
+        growing_families.seed(ungrouped_discoveries(campaign, domain))
+    store = CampaignRowStore(campaign, domain, task.reporter, resume, growing_families)
     end = config.end
     search = Search(
-        world_of(domain, task.run.config["search"], config.seed),
+        search_context(domain, task.run.config["search"], config.seed),
         panel,
         judge,
         end,
-        Progressing(task.reporter, end, keeper, panel.flush),
-        keeper,
+        Progressing(task.reporter, end, store, panel.flush),
+        store,
         excluded=[domain.read(row.abstract) for row in config.excluded if isinstance(row, ExcludedDiscovery)],
     )
     state = search.search(resume)
@@ -122,18 +123,18 @@ def _searched(
 
 
 def _store(
-    campaign: Campaign, state: State, judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
+    campaign: Campaign, state: CampaignState, judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
 ) -> tuple[Json, Sequence[Event]]:
     """The campaign's last facts and its families; its discoveries are stored already."""
     counters = state.counters
     if judged is not None:
         campaign.facts["explained"] = judged.as_json()
     Campaign.objects.filter(pk=campaign.pk).update(facts=campaign.facts, seconds=counters.seconds)
-    made: Json = {
+    result: Json = {
         "campaign": campaign.pk,
         "name": campaign.name,
         "url": f"/campaigns/{campaign.pk}/",  # not looked up: a fault in a page must not cost a result
-        "discoveries": len(state.standing),
+        "discoveries": len(state.unsubsumed),
         "all_discoveries": len(state.discoveries),
         "generalisations": counters.generalisations,
         "rounds": counters.rounds,
@@ -146,7 +147,7 @@ def _store(
         "explained": None if judged is None else judged.as_json(),
         **store_families(campaign, grouped),
     }
-    return made, [ResultStored(made)]
+    return result, [ResultStored(result)]
 
 
 class Progressing:
@@ -158,24 +159,24 @@ class Progressing:
     """
 
     def __init__(
-        self, reporter: JournalReporter, end: Termination, keeper: RowKeeper, flush: Callable[[], None]
+        self, reporter: JournalReporter, end: Termination, store: CampaignRowStore, flush: Callable[[], None]
     ) -> None:
         self._reporter = reporter
         self._end = end
-        self._keeper = keeper
+        self._store = store
         self._flush = flush
         self._pace = PacedReporter(self)
 
     def emit(self, event: Event) -> None:
         """Pass it on; counters become progress towards whichever end is nearest."""
         self._reporter.emit(event)
-        if not isinstance(event, Counted):
+        if not isinstance(event, CountersEvent):
             return
         self._reporter.emit(_progress(event, self._end))
         if self._pace.due("keep", _KEEP_EVERY):
             self._flush()
-            if self._keeper.last is not None:
-                self._reporter.save(_with_seconds(self._keeper.last, event.seconds))
+            if self._store.last is not None:
+                self._reporter.save(_with_seconds(self._store.last, event.seconds))
 
     def save(self, checkpoint: Checkpoint) -> None:
         self._reporter.save(checkpoint)
@@ -191,9 +192,9 @@ def _with_seconds(checkpoint: Checkpoint, seconds: float) -> Checkpoint:
     return Checkpoint({**checkpoint.meta, "counters": counters}, checkpoint.arrays)
 
 
-def _progress(counters: Counted, end: Termination) -> Progress:
+def _progress(counters: CountersEvent, end: Termination) -> Progress:
     """How far the campaign is towards the end that is nearest."""
-    ways = [
+    limits = [
         (done, total, unit)
         for done, total, unit in (
             (counters.seconds, 60 * (end.minutes or 0), "seconds"),
@@ -203,7 +204,7 @@ def _progress(counters: Counted, end: Termination) -> Progress:
         )
         if total
     ]
-    done, total, unit = max(ways, key=lambda way: way[0] / way[1], default=(0, 1, "seconds"))
+    done, total, unit = max(limits, key=lambda limit: limit[0] / limit[1], default=(0, 1, "seconds"))
     seconds = counters.seconds
     rate = done / seconds if seconds > 0 else 0.0
     steady = unit != "blocks without a discovery"  # the next one sets them back

@@ -13,20 +13,20 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing
-from anica_app.features.campaigns.form import asked_of
-from anica_app.features.campaigns.publishing import archive_answer, kept_file_answer
+from anica_app.features.campaigns.comparison import ComparedCampaigns, compared_campaigns, differing
+from anica_app.features.campaigns.exports import archive_answer, stored_file_answer
+from anica_app.features.campaigns.form import configuration_items
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     DISCOVERY_ORDERS,
+    campaign_status,
     campaigns,
     discoveries,
+    discovery_row,
     failures_in_words,
-    found_of,
     lacking_of,
     newest_disagreements,
     rounds,
-    standing_of,
 )
 from anica_app.features.coverage.query import (
     KIND,
@@ -40,7 +40,7 @@ from anica_app.features.coverage.query import (
     sorted_by_coverage,
 )
 from anica_app.features.discoveries.query import BY_BLOCK, BY_LENGTH, sample_page
-from anica_app.features.discoveries.saying import discoveries_csv
+from anica_app.features.discoveries.wording import discoveries_csv
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
 from anica_app.figures.campaign_charts import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
@@ -54,7 +54,7 @@ from inference.web.naming import naming_paths
 from inference.web.paging import PAGE_SIZE, Order, Page, list_page, page_in_memory
 from inference.web.presentation import UNKNOWN
 from inference.web.request_fields import start_run
-from inference.web.validation import one_of, row_number, row_numbers, whole_number
+from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_ids
 
 TABS = {
     "discoveries": "Discoveries",
@@ -63,6 +63,7 @@ TABS = {
     "left-out": "Failures and what was left out",
     "asked": "Configuration",
 }
+_TAB_FILES = {"left-out": "exclusions", "asked": "configuration"}
 COVERAGE = "coverage"
 _ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}
 OWN = "own"
@@ -81,8 +82,8 @@ def chart_of(campaign: Campaign) -> RoundsChart | None:
 
 def campaign_list(request: HttpRequest) -> HttpResponse:
     """All campaigns, newest first, filtered by name or note, kind and tool."""
-    kind = one_of(request, "kind", tuple(Campaign.Kind.values))
-    tool = whole_number(request, "tool")
+    kind = choice_parameter(request, "kind", tuple(Campaign.Kind.values))
+    tool = number_parameter(request, "tool")
 
     def context(page: Page[Campaign]) -> dict[str, Any]:
         tools = Predictor.objects.filter(seats__isnull=False).distinct().order_by("name").only("name")
@@ -110,7 +111,7 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     tools = batch.campaign.tools
     columns = {name: name for name in (BY_BLOCK, BY_LENGTH, *(str(at) for at in range(1, len(tools) + 1)))}
     order = Order.read(request.GET.get("sort", ""), columns, BY_BLOCK)
-    at = whole_number(request, "page", 0) or 0
+    at = number_parameter(request, "page", 0) or 0
     page = sample_page(unpack(bytes(batch.samples)), order.column, descending=order.descending, number=at)
     judge = judge_of(batch.campaign)
     rows = [(sample, None if judge is None else judge.verdict(sample.answers)) for sample in page.rows]
@@ -128,88 +129,88 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     rows = Campaign.objects.select_related("run", "isa").defer("run__config", "run__result")
-    found = get_object_or_404(rows, pk=pk)
-    tab = one_of(request, "tab", tuple(TABS), "discoveries")
-    tools = found.tools
-    run = found.run if found.origin == Campaign.Origin.RUN else None
+    row = get_object_or_404(rows, pk=pk)
+    tab = choice_parameter(request, "tab", tuple(TABS), "discoveries")
+    tools = row.tools
+    run = row.run if row.origin == Campaign.Origin.RUN else None
     live = run is not None and run.state not in Run.FINAL
     context: dict[str, Any] = {
-        "campaign": found,
+        "campaign": row,
         "run": run,
         "live": live,
         "record": {"socket": f"/ws/runs/{run.pk}/" if run else "", "live": live, "final": list(Run.FINAL)},
         "stoppable": Run.UNFINISHED,
         "predictors": tools,
         "processors": different_processors(tools),
-        "standing": standing_of(found, run),
-        "chart": chart_of(found),
-        **_families(found, run, live=live),
+        "status": campaign_status(row, run),
+        "chart": chart_of(row),
+        **_families(row, run, live=live),
         "tabs": TABS.items(),
         "tab": tab,
-        "tab_template": f"anica/campaigns/tab_{tab.replace('-', '_')}.html",
+        "tab_template": f"anica/campaigns/tab_{_TAB_FILES.get(tab, tab)}.html",
     }
     parts = {
         "discoveries": _discoveries,
         "selection": selection,
         "rounds": _rounds,
         "left-out": _left_out,
-        "asked": _asked,
+        "asked": _configuration,
     }
-    context |= parts[tab](request, found, [tool.name for tool in tools])
+    context |= parts[tab](request, row, [tool.name for tool in tools])
     return render(request, "anica/campaigns/campaign.html", context)
 
 
-def _families(found: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
+def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
     """What the page begins with: the answer; while there is none yet, what there is so far."""
-    answer = answer_of(found)
+    answer = answer_of(row)
     return {
         "answer": answer,
         "cells": [] if answer is None else treemap_of(answer),
-        "grouping": (None, None) if live else grouping_runs(found),
-        "can_group": found.kind == Campaign.Kind.CAMPAIGN,
+        "grouping": (None, None) if live else grouping_runs(row),
+        "can_group": row.kind == Campaign.Kind.CAMPAIGN,
         "growing": growing_families(run) if live and run is not None else [],
-        "fresh": newest_disagreements(found) if live else [],
+        "fresh": newest_disagreements(row) if live else [],
     }
 
 
-def _discoveries(request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
+def _discoveries(request: HttpRequest, row: Campaign, _tools: list[str]) -> dict[str, Any]:
     """The table, sorted as the address says: the most interesting first where it says nothing."""
-    subsumed = one_of(request, "subsumed", ("", "yes")) == "yes"
+    subsumed = choice_parameter(request, "subsumed", ("", "yes")) == "yes"
     order = Order.read(request.GET.get("sort", ""), _ORDERS, "-interestingness")
-    measure = measure_of(found, whole_number(request, "cover"))
+    measure = measure_of(row, number_parameter(request, "cover"))
     if order.column == COVERAGE and measure is not None:
-        number = whole_number(request, "page", 0) or 0
-        page = sorted_by_coverage(found, measure, order, number, PAGE_SIZE, subsumed=subsumed)
+        number = number_parameter(request, "page", 0) or 0
+        page = sorted_by_coverage(row, measure, order, number, PAGE_SIZE, subsumed=subsumed)
     else:
         order = order if order.column in DISCOVERY_ORDERS else Order("interestingness", descending=True)
-        page = discoveries(found, order, request.GET.get("page", ""), subsumed=subsumed)
+        page = discoveries(row, order, request.GET.get("page", ""), subsumed=subsumed)
     by_pk = None if measure is None else measure.by_discovery
     return {
         "page": page,
-        "rows": [found_of(row, by_pk) for row in page.rows],
+        "rows": [discovery_row(discovery, by_pk) for discovery in page.rows],
         "sort": str(order),
         "subsumed": subsumed,
         "measure": measure,
-        "exact_kinds": len({row.kind for row in page.rows}) > 1,
+        "exact_kinds": len({discovery.kind for discovery in page.rows}) > 1,
     }
 
 
-def _rounds(request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
-    return {"page": rounds(found, request.GET.get("page", ""))}
+def _rounds(request: HttpRequest, row: Campaign, _tools: list[str]) -> dict[str, Any]:
+    return {"page": rounds(row, request.GET.get("page", ""))}
 
 
-def _left_out(_request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
-    failures: Mapping[str, int] = found.facts.get("failures", {})
+def _left_out(_request: HttpRequest, row: Campaign, tools: list[str]) -> dict[str, Any]:
+    failures: Mapping[str, int] = row.facts.get("failures", {})
     listed = tuple(sorted(failures.items(), key=lambda item: -item[1]))
-    return {"failed": failures_in_words(listed, tools), "lacking": lacking_of(found, tools)}
+    return {"failed": failures_in_words(listed, tools), "lacking": lacking_of(row, tools)}
 
 
-def _asked(_request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
-    items = asked_of(found)
+def _configuration(_request: HttpRequest, row: Campaign, _tools: list[str]) -> dict[str, Any]:
+    items = configuration_items(row)
     return {
-        "asked": [item for item in items if not item.usual],
+        "changed": [item for item in items if not item.usual],
         "usual": [item for item in items if item.usual],
-        "files": found.files.defer("content"),
+        "files": row.files.defer("content"),
     }
 
 
@@ -226,35 +227,34 @@ def campaign_csv(request: HttpRequest, pk: int) -> HttpResponse:
 
 def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:
     """A file that came with an imported campaign, or that its run has kept, as it was."""
-    return kept_file_answer(get_object_or_404(CampaignFile, pk=file, campaign=pk))
+    return stored_file_answer(get_object_or_404(CampaignFile, pk=file, campaign=pk))
 
 
 def selection(request: HttpRequest, campaign: Campaign, _tools: list[str]) -> dict[str, Any]:
     """What the tab shows: a run's best selections of every size, the one of `k` in full."""
-    runs = coverage_runs([campaign.pk], whole_number(request, "cover"))
-    found = runs.result
+    runs = coverage_runs([campaign.pk], number_parameter(request, "cover"))
+    result = runs.result
     context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": own_measure(campaign)}
-    if not found or not found["blocks"]:
+    if not result or not result["blocks"]:
         return context
-    sizes = found["best"]
-    k = min(max(1, whole_number(request, "k", 10) or 1), max(1, len(sizes)))
+    sizes = result["best"]
+    k = min(max(1, number_parameter(request, "k", 10) or 1), max(1, len(sizes)))
     best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
-    by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
+    by_pk = {int(pk): count for pk, count in result["by_discovery"].items()}
     rows = Discovery.objects.defer("foreign", "remarks", "note").in_bulk(best["chosen"])
     return context | {
         "measure": measure_of_run(runs),
-        "found": found,
         "k": k,
         "best": best,
-        "best_share": best["covered"] / found["blocks"],
-        "sizes": [(at, one["covered"] / found["blocks"]) for at, one in enumerate(sizes, start=1)],
+        "best_share": best["covered"] / result["blocks"],
+        "sizes": [(at, size["covered"] / result["blocks"]) for at, size in enumerate(sizes, start=1)],
         "chosen": [
-            (found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
+            (discovery_row(rows[pk], by_pk), by_pk.get(pk, 0) / result["blocks"])
             for pk in best["chosen"]
             if pk in rows
         ],
-        "uncovered": found["uncovered"][:20],
-        "left": found["blocks"] - found["covered"],
+        "uncovered": result["uncovered"][:20],
+        "left": result["blocks"] - result["covered"],
     }
 
 
@@ -265,7 +265,7 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
     over = request.POST.get("over", OWN)
     chosen = None
     if over != OWN:
-        chosen = get_object_or_404(BasicBlockSet, pk=row_number(over))
+        chosen = get_object_or_404(BasicBlockSet, pk=row_id_or_none(over))
     config = coverage_config(row, chosen)
     return start_coverage(request, config, row.name, f"{reverse('campaign', args=[pk])}?tab=selection")
 
@@ -281,44 +281,44 @@ def campaign_compare(request: HttpRequest) -> HttpResponse:
     ids = _ids(request.GET.getlist("c"))
     compared = compared_campaigns(ids)
     rows = compared.rows
-    others = Campaign.objects.exclude(pk__in=ids).order_by("-id").only("name")
-    context: dict[str, Any] = {"campaigns": rows, "others": others[:200], "ids": [row.pk for row in rows]}
+    addable = Campaign.objects.exclude(pk__in=ids).order_by("-id").only("name")
+    context: dict[str, Any] = {"campaigns": rows, "others": addable[:200], "ids": [row.pk for row in rows]}
     if len(rows) >= 2:
         context |= _compared(request, compared)
     return render(request, "anica/campaigns/compare.html", context)
 
 
 def _ids(texts: Sequence[str]) -> list[int]:
-    ids = set(row_numbers(texts))
+    ids = set(row_ids(texts))
     if len(ids) > MOST_CAMPAIGNS:
         raise BadRequest(f"at most {MOST_CAMPAIGNS} campaigns can be compared at a time, not {len(ids)}")
     return sorted(ids)
 
 
 def _compared(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, Any]:
-    shared, one_sided = differing([_facts(row) for row in compared.rows], UNKNOWN)
+    shared, incomplete = differing([_facts(row) for row in compared.rows], UNKNOWN)
     context = {
         "runs": compared.runs,
-        "found": compared.found,
+        "result": compared.result,
         "differing": shared,
-        "one_sided": one_sided,
+        "incomplete": incomplete,
         "sides": compared.sides,
         "pairs": compared.pairs,
     }
-    if compared.found:
+    if compared.result:
         alone = compared.alone
-        page = page_in_memory(alone, whole_number(request, "page", 0) or 0)
+        page = page_in_memory(alone, number_parameter(request, "page", 0) or 0)
         by_pk = Discovery.listed().in_bulk(page.rows)
-        rows = [found_of(by_pk[pk], compared.covered) for pk in page.rows if pk in by_pk]
+        rows = [discovery_row(by_pk[pk], compared.covered) for pk in page.rows if pk in by_pk]
         context |= {"page": page, "alone": rows}
     return context
 
 
 def _facts(row: Campaign) -> dict[str, str]:
     tools = " and ".join(tool.name for tool in row.tools)
-    items = asked_of(row)
-    told = {item.label: item.text or ", ".join(link.text for link in item.links) for item in items}
-    return {"Predictors": tools, "Kind": row.get_kind_display(), **told}
+    items = configuration_items(row)
+    values = {item.label: item.text or ", ".join(link.text for link in item.links) for item in items}
+    return {"Predictors": tools, "Kind": row.get_kind_display(), **values}
 
 
 @require_POST

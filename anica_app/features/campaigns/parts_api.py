@@ -11,8 +11,13 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing, flattened
-from anica_app.features.campaigns.publishing import kept_file_answer
+from anica_app.features.campaigns.comparison import (
+    ComparedCampaigns,
+    compared_campaigns,
+    differing,
+    flattened,
+)
+from anica_app.features.campaigns.exports import stored_file_answer
 from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, lacking_of, rounds
 from anica_app.features.coverage.query import (
     KIND,
@@ -25,33 +30,33 @@ from anica_app.features.coverage.query import (
     sorted_by_coverage,
 )
 from anica_app.features.discoveries.query import BY_BLOCK, judged, sample_page
-from anica_app.features.discoveries.saying import discoveries_csv
 from anica_app.features.discoveries.shapes import (
+    CampaignDiscoveryOut,
     DiscoveryOut,
-    FoundOut,
     JudgedBlockOut,
     discovery_json,
     judged_json,
 )
+from anica_app.features.discoveries.wording import discoveries_csv
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
 from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
-from inference.features.running.runs.runs_of_kind import started
+from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import BasicBlockSet
 from inference.predictors.samples import unpack
 from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import (
     PageOf,
     Paging,
+    allowed_sorts,
     check_cursor,
-    listed_in_memory,
-    number_of_page,
+    list_answer_in_memory,
     page_json,
-    sorts,
+    page_number,
 )
 from inference.web.api.shapes import Input, Ref, RowOut, RunOut, parameter
 from inference.web.file_answers import attachment
@@ -60,7 +65,7 @@ from inference.web.validation import Id
 
 router = Router()
 COVERAGE = "coverage"
-DiscoverySort = Annotated[str, sorts([*DISCOVERY_ORDERS, COVERAGE])]
+DiscoverySort = Annotated[str, allowed_sorts([*DISCOVERY_ORDERS, COVERAGE])]
 Over = parameter(
     None, ge=0, le=2**63 - 1, description="A run of kind `coverage`; the newest without.", examples=[9]
 )
@@ -138,14 +143,14 @@ def list_discoveries(
     measure = measure_of(row, coverage)
     order = Order.of(sort)
     if order.column == COVERAGE:
-        known = _needed(measure)
-        page = sorted_by_coverage(row, known, order, number_of_page(paging), paging.limit, subsumed=subsumed)
+        number, by = page_number(paging), _needed(measure)
+        page = sorted_by_coverage(row, by, order, number, paging.limit, subsumed=subsumed)
     else:
         check_cursor(paging)
         page = discoveries(row, order, paging.cursor, subsumed=subsumed, size=paging.limit)
     covered = None if measure is None else measure.by_discovery
     return {
-        **page_json(page, [discovery_json(one, covered) for one in page.rows]),
+        **page_json(page, [discovery_json(discovery, covered) for discovery in page.rows]),
         "over": None if measure is None else measure.over,
         "blocks": None if measure is None else measure.blocks,
     }
@@ -161,8 +166,8 @@ def get_best_selection(
     """The k discoveries that together cover the most of what was looked at; fewer where fewer suffice."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     runs = coverage_runs([row.pk], coverage)
-    _needed(None if runs.shown is None else measure_of_run(runs))
-    assert runs.shown is not None
+    _needed(None if runs.selected is None else measure_of_run(runs))
+    assert runs.selected is not None
     measure, sizes = measure_of_run(runs), runs.result["best"]
     k = min(k, len(sizes))
     best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
@@ -170,7 +175,7 @@ def get_best_selection(
     chosen = [discovery_json(rows[pk], measure.by_discovery) for pk in best["chosen"] if pk in rows]
     return {
         **best,
-        "coverage": runs.shown.pk,
+        "coverage": runs.selected.pk,
         "over": measure.over,
         "blocks": measure.blocks,
         "k": k,
@@ -187,7 +192,7 @@ def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewC
     """
     row = get_object_or_404(Campaign, pk=campaign_id)
     over = None if data.block_set is None else get_object_or_404(BasicBlockSet, pk=data.block_set)
-    return started(request, KIND, coverage_config(row, over), f"Coverage of {row.name}"[:180])
+    return start_response(request, KIND, coverage_config(row, over), f"Coverage of {row.name}"[:180])
 
 
 @router.get("/campaigns/{campaign_id}/batches", response=PageOf[BatchOut])
@@ -216,12 +221,12 @@ def list_batch_blocks(
         unpack(bytes(batch.samples)),
         sort.removeprefix("-"),
         descending=sort.startswith("-"),
-        number=number_of_page(paging),
+        number=page_number(paging),
         size=paging.limit,
     )
     examined = judged(judge_of(batch.campaign), page.rows, len(names))
     isa = code_isa(batch.campaign.isa)
-    return page_json(page, [judged_json(one, isa, names) for one in examined])
+    return page_json(page, [judged_json(block, isa, names) for block in examined])
 
 
 @router.get("/campaigns/{campaign_id}/unsupported", response=list[LackingOut])
@@ -235,7 +240,7 @@ def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
 def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
     """The discoveries of a campaign as CSV, in words and as documents."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    access.note(request, Deed.EXPORTED, row)
+    access.log_action(request, AuditAction.EXPORTED, row)
     return attachment(discoveries_csv(row), "text/csv; charset=utf-8", f"{row.name} discoveries", "csv")
 
 
@@ -247,8 +252,8 @@ def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
 def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> HttpResponseBase:
     """A file of a campaign, as it was."""
     row = get_object_or_404(CampaignFile.objects.select_related("campaign"), pk=file_id, campaign=campaign_id)
-    access.note(request, Deed.EXPORTED, row.campaign)
-    return kept_file_answer(row)
+    access.log_action(request, AuditAction.EXPORTED, row.campaign)
+    return stored_file_answer(row)
 
 
 def _needed(measure: Measure | None) -> Measure:
@@ -307,7 +312,7 @@ class CampaignComparisonOut(Schema):
 def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
     """Compare campaigns: where their descriptions differ, how much their discoveries have in common."""
     compared = _compared(chosen)
-    told = [
+    descriptions = [
         {
             "predictors": json.dumps([tool.name for tool in row.tools]),
             "kind": json.dumps(row.kind),
@@ -319,27 +324,27 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
         }
         for row in compared.rows
     ]
-    shared, one_sided = differing(told, _ABSENT)
-    found = compared.found
+    shared, incomplete = differing(descriptions, _ABSENT)
+    result = compared.result
     return {
         "sides": compared.sides,
         "differing": [
             {"name": name, "values": [json.loads(text) for text in values]}
-            for name, values in (*shared, *one_sided)
+            for name, values in (*shared, *incomplete)
         ],
-        "coverage": None if compared.runs.shown is None else compared.runs.shown.pk,
-        "blocks": found.get("blocks"),
-        "covered": found.get("covered"),
+        "coverage": None if compared.runs.selected is None else compared.runs.selected.pk,
+        "blocks": result.get("blocks"),
+        "covered": result.get("covered"),
         "shared": [[None if pair is None else pair.shared for pair in pairs] for _, pairs in compared.pairs],
     }
 
 
-@router.get("/campaign-comparisons/alone", response=PageOf[FoundOut])
+@router.get("/campaign-comparisons/alone", response=PageOf[CampaignDiscoveryOut])
 def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Query[Paging]) -> Any:
     """The discoveries that only one of some campaigns has, campaign by campaign; none until a run looked."""
     compared = _compared(chosen)
 
-    def told(pks: Any) -> list[dict[str, Any]]:
+    def discoveries_json(pks: Any) -> list[dict[str, Any]]:
         rows = Discovery.listed().in_bulk(pks)
         return [
             {**discovery_json(rows[pk], compared.covered), "campaign": rows[pk].campaign}
@@ -347,7 +352,7 @@ def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Que
             if pk in rows
         ]
 
-    return listed_in_memory(compared.alone, paging, told)
+    return list_answer_in_memory(compared.alone, paging, discoveries_json)
 
 
 def _compared(chosen: Campaigns) -> ComparedCampaigns:
@@ -355,6 +360,6 @@ def _compared(chosen: Campaigns) -> ComparedCampaigns:
     compared = compared_campaigns(ids)
     missing = set(ids) - {row.pk for row in compared.rows}
     if missing or len(ids) < 2:
-        what = f"There is no campaign {min(missing)}" if missing else "One campaign alone cannot be compared"
-        raise ProblemError(422, what, where="query campaigns", right="the numbers of at least two campaigns")
+        title = f"There is no campaign {min(missing)}" if missing else "One campaign alone cannot be compared"
+        raise ProblemError(422, title, where="query campaigns", right="the numbers of at least two campaigns")
     return compared

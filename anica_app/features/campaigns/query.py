@@ -26,9 +26,9 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Least
 from pydantic import BaseModel, Field, ValidationError
 
-from anica_app.core.domain.wording import Words
-from anica_app.core.search.events import Counted
-from anica_app.features.discoveries.saying import words_of
+from anica_app.core.domain.wording import BlockWording
+from anica_app.core.search.events import CountersEvent
+from anica_app.features.discoveries.wording import wording_or_none
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.domains import SUPPORT
 from anica_app.storage.findings import interesting_samples, judge_of
@@ -41,13 +41,13 @@ from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import code_isa_row
 from inference.web.contributions import Dependent, Hit, SearchHits
-from inference.web.deleting import GONE, counted
+from inference.web.deleting import DELETED, count_of
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {
     "newest": "id",
     "name": "name",
-    "discoveries": "found",
+    "discoveries": "discovery_count",
     "sampled": "sampled",
     "seconds": "seconds",
 }
@@ -62,7 +62,7 @@ DISCOVERY_ORDERS: Mapping[str, str] = {
 INFINITE = 1e18
 """Stands for infinite interestingness where rows are sorted: a cursor in an address must be a number."""
 NEWEST_BLOCKS = 8
-SHOWN = 5
+MOST_NEWEST = 5
 _MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
 """Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
 
@@ -71,16 +71,17 @@ def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QueryS
     """All campaigns with what lists show of them, without their configurations.
 
     `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id.
-    Each has `found`, the discoveries not covered by another one, `explained`, the share of fresh interesting
-    blocks that they subsume (None where nobody asked), its run, and its predictors in order, as `seats`.
+    Each row has its run; its predictors in order, as `seats`; `discovery_count`, how many of its discoveries
+    no other one subsumes; and `explained`, the share of fresh interesting blocks that these subsume (None
+    where that was not computed).
     """
     rows = Campaign.objects.select_related("run").defer(
         "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
     )
     own = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
     counted = own.values("campaign").annotate(number=Count("pk")).values("number")
-    found = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-    rows = rows.annotate(found=found, explained=F("facts__explained__share"))
+    discovery_count = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    rows = rows.annotate(discovery_count=discovery_count, explained=F("facts__explained__share"))
     if text:
         rows = rows.filter(having_words(text))
     if kind:
@@ -136,10 +137,10 @@ def newest() -> Newest:
     """Two queries. Discoveries that others include are left out."""
     going_on = [state for state in Run.State.values if state not in Run.FINAL]
     later = Case(When(run__state__in=going_on, then=Value(0)), default=Value(1))
-    standing = Discovery.listed().filter(subsumed_by=None)
+    unsubsumed = Discovery.listed().filter(subsumed_by=None)
     return Newest(
-        list(campaigns().order_by(later, "-id")[:SHOWN]),
-        list(standing.order_by("-created", "-id")[:SHOWN]),
+        list(campaigns().order_by(later, "-id")[:MOST_NEWEST]),
+        list(unsubsumed.order_by("-created", "-id")[:MOST_NEWEST]),
     )
 
 
@@ -177,9 +178,9 @@ class CampaignPlan:
         """The schemes of the campaign that tells the pace, where it had the same choice of them."""
         if self.pace is None:
             return None
-        before = self.pace.campaign.config
-        same = all(before.get(name) == self.config[name] for name in ("scheme_filter", "space"))
-        return self.pace.schemes if same else None
+        earlier = self.pace.campaign.config
+        is_same = all(earlier.get(name) == self.config[name] for name in ("scheme_filter", "space"))
+        return self.pace.schemes if is_same else None
 
     @property
     def blocks(self) -> int | None:
@@ -201,11 +202,11 @@ def of_campaign(row: Campaign) -> list[Dependent]:
     working = run is not None and run.state not in Run.FINAL
     return [
         *([Dependent("Its run has not ended", "cancel it first", blocks=True)] if working else []),
-        *counted(row.discoveries.count(), "discovery", GONE, "discoveries"),
-        *counted(row.families.count(), "family", GONE, "families"),
-        *counted(row.generalisations.count(), "generalisation", GONE),
-        *counted(row.batches.count(), "round of blocks", GONE, "rounds of blocks"),
-        *counted(row.files.count(), "file", GONE),
+        *count_of(row.discoveries.count(), "discovery", DELETED, "discoveries"),
+        *count_of(row.families.count(), "family", DELETED, "families"),
+        *count_of(row.generalisations.count(), "generalisation", DELETED),
+        *count_of(row.batches.count(), "round of blocks", DELETED, "rounds of blocks"),
+        *count_of(row.files.count(), "file", DELETED),
     ]
 
 
@@ -226,13 +227,14 @@ class DiscoveryRow:
     """A discovery of a table, in words where ours suffice; `covered`: of the blocks looked at, if any."""
 
     row: Discovery
-    words: Words | None
+    words: BlockWording | None
     covered: int | None
 
 
-def found_of(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
+def discovery_row(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
     """A row of the table; `covered`: blocks by id of the discovery."""
-    return DiscoveryRow(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
+    blocks = None if covered is None else covered.get(row.pk, 0)
+    return DiscoveryRow(row, wording_or_none(row.abstract), blocks)
 
 
 class _Support(BaseModel):
@@ -242,7 +244,7 @@ class _Support(BaseModel):
 
 
 @dataclass(frozen=True)
-class CampaignStanding:
+class CampaignStatus:
     """How far a campaign is, from its rows and, while it runs, from what it told last."""
 
     sampled: int
@@ -275,22 +277,22 @@ class Lacking:
     file: int
 
 
-def standing_of(campaign: Campaign, run: Run | None) -> CampaignStanding:
+def campaign_status(campaign: Campaign, run: Run | None) -> CampaignStatus:
     """Counters of a campaign (two queries, three while it runs)."""
-    told = campaign.discoveries.aggregate(n=Count("pk"), standing=Count("pk", filter=Q(subsumed_by=None)))
+    counts = campaign.discoveries.aggregate(n=Count("pk"), unsubsumed=Count("pk", filter=Q(subsumed_by=None)))
     live = None if run is None or run.state in Run.FINAL else _last_counted(run)
     counters = live or campaign
     facts = {**campaign.facts, **({} if live is None else live.payload())}
     seconds = facts.get("seconds", campaign.seconds)
     judged = facts.get("judged")
     rate = (live and live.rate) or (judged / seconds if judged and seconds else None)
-    return CampaignStanding(
+    return CampaignStatus(
         sampled=counters.sampled,
         interesting=counters.interesting,
         subsumed=counters.subsumed,
         rounds=counters.rounds,
-        discoveries=told["standing"],
-        included=told["n"] - told["standing"],
+        discoveries=counts["unsubsumed"],
+        included=counts["n"] - counts["unsubsumed"],
         generalisations=facts.get("generalisations"),
         judged=judged,
         generalising=live.generalising if live else 0,
@@ -300,13 +302,13 @@ def standing_of(campaign: Campaign, run: Run | None) -> CampaignStanding:
     )
 
 
-def _last_counted(run: Run) -> Counted | None:
+def _last_counted(run: Run) -> CountersEvent | None:
     """The newest counters in the journal; None before there are any."""
-    event = run.events.filter(kind=Counted.kind).order_by("-seq").first()
-    return None if event is None else Counted.read(event.payload)
+    event = run.events.filter(kind=CountersEvent.kind).order_by("-seq").first()
+    return None if event is None else CountersEvent.read(event.payload)
 
 
-def lacking_of(campaign: Campaign, tools: list[str], shown: int = 200) -> list[Lacking]:
+def lacking_of(campaign: Campaign, tools: list[str], limit: int = 200) -> list[Lacking]:
     """Which schemes were left out because of whom (one query); [] where nobody has kept it."""
     file = campaign.files.filter(path=SUPPORT, size__lte=_MOST_BYTES).first()
     lacking = {} if file is None else _lacking(zlib.decompress(bytes(file.content)))
@@ -317,7 +319,7 @@ def lacking_of(campaign: Campaign, tools: list[str], shown: int = 200) -> list[L
         for number, reason in answers.items():
             schemes.setdefault((number, reason), []).append(text)
     return [
-        Lacking(_tool(tools, number), reason, len(texts), tuple(sorted(texts)[:shown]), file.pk)
+        Lacking(_tool(tools, number), reason, len(texts), tuple(sorted(texts)[:limit]), file.pk)
         for (number, reason), texts in sorted(schemes.items())
     ]
 
@@ -340,8 +342,8 @@ def _tool(tools: list[str], number: str) -> str:
 
 def failures_in_words(failures: tuple[tuple[str, int], ...], tools: list[str]) -> list[tuple[str, str, int]]:
     """(what, whose, how often) of "timeout of 2"."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for name, count in failures:
-        what, of, number = name.rpartition(" of ")
-        found[(what, _tool(tools, number)) if of and number.isdecimal() else (name, "")] += count
-    return [(what, whose, count) for (what, whose), count in found.items()]
+        failure, of, number = name.rpartition(" of ")
+        counts[(failure, _tool(tools, number)) if of and number.isdecimal() else (name, "")] += count
+    return [(failure, predictor, count) for (failure, predictor), count in counts.items()]

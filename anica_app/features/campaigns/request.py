@@ -9,14 +9,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.features import everything
+from anica_app.core.domain.features import full_vocabulary
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.settings import Termination
 from anica_app.models import Discovery
 from anica_app.storage.descriptions import DEFAULT_FRESH, FreshBlocks, SearchRequest, read_against
 from inference.core.errors import as_written
 from inference.core.protocols import Json
-from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_question_mode
 from inference.features.asking.predictors.query import common_isa
 from inference.isa.search import SearchError, parse_search
 from inference.measuring.blocks import LOOP
@@ -24,14 +24,14 @@ from inference.models import PortMapping, Predictor
 from inference.runs.errors import ConfigError
 from inference.runs.request import (
     DEFAULT_SEED,
-    OneOf,
+    AllowedTexts,
     RequestPart,
     RowId,
     Seed,
+    as_field_error,
     is_id,
     read_row,
     read_rows,
-    told_as_flaw,
 )
 
 MOST_PREDICTORS = 2
@@ -109,7 +109,7 @@ class ExcludedDiscovery(RequestPart):
     @classmethod
     def _is_document(cls, abstract: Json) -> Json:
         try:
-            documents.read(abstract, everything())
+            documents.parse_block(abstract, full_vocabulary())
         except AnicaError as error:
             raise ValueError(f"is no abstract block: {error}") from error
         return abstract
@@ -120,7 +120,7 @@ def _read_end(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     stated = {name: limit for name, limit in value.items() if limit is not None}
-    with told_as_flaw():
+    with as_field_error():
         return Termination.parse(stated or {"minutes": DEFAULT_MINUTES})
 
 
@@ -140,7 +140,7 @@ class CampaignConfig(SearchRequest):
     noun = "a campaign"
     predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
     end: Annotated[Termination, BeforeValidator(_read_end)] = Termination(minutes=DEFAULT_MINUTES)
-    preset: Annotated[str, OneOf(PRESETS)] = "tools"
+    preset: Annotated[str, AllowedTexts(PRESETS)] = "tools"
     scheme_filter: str | None = None
     uops: int | None = None
     excluded: list[int | ExcludedDiscovery] = []
@@ -157,36 +157,36 @@ class CampaignConfig(SearchRequest):
         return PRESETS[preset].settings if isinstance(preset, str) and preset in PRESETS else {}
 
 
-def read_config(given: Json) -> CampaignConfig:
+def read_config(description: Json) -> CampaignConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = CampaignConfig.read(given)
+    config = CampaignConfig.read(description)
     judges = [] if config.judge is None else [read_row(Predictor, "judge", config.judge)]
     predictors = read_predictors(config.predictors, config.mode, judges)
     common_isa([row.pk for row in predictors])
     preset = PRESETS[config.preset]
     domain = config.domain
-    stated = given.get("settings", {}).keys() | given.get("domain", {}).keys()
+    stated = description.get("settings", {}).keys() | description.get("domain", {}).keys()
     if "aliasing" not in stated and all(row.kind == "mapping" for row in predictors):
         domain = replace(domain, aliasing=False)  # mappings know no dependencies: blocks have none
-    found: Json = {
+    completed: Json = {
         "predictors": [row.pk for row in predictors],
         "domain": domain,
         "scheme_filter": _filter(preset.filter if config.scheme_filter is None else config.scheme_filter),
         "uops": None if config.uops is None else read_row(PortMapping, "uops", config.uops).pk,
         "excluded": [_with_document(row) for row in config.excluded],
         "against": None if config.against is None else read_against(config.against, len(predictors)),
-        "judge": _judge(asked_in_mode(judges, config.mode, predictors), predictors),
+        "judge": _judge(rows_in_question_mode(judges, config.mode, predictors), predictors),
     }
-    return config.model_copy(update=found)
+    return config.model_copy(update=completed)
 
 
 def read_predictors(
-    given: list[int], mode: str = AS_NAMED, beside: Sequence[Predictor] = ()
+    ids: list[int], mode: str = AS_NAMED, beside: Sequence[Predictor] = ()
 ) -> list[Predictor]:
-    """The rows of one or two predictors, in a mode as `asked_in_mode` has it. Raises `ConfigError`."""
-    named = read_rows(Predictor, "predictors", given, 1, MOST_PREDICTORS)
-    rows = asked_in_mode(named, mode, beside)
-    if len(rows) < len(given):
+    """The rows of one or two predictors in a mode (see `rows_in_question_mode`). Raises `ConfigError`."""
+    named = read_rows(Predictor, "predictors", ids, 1, MOST_PREDICTORS)
+    rows = rows_in_question_mode(named, mode, beside)
+    if len(rows) < len(ids):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
     return rows
 
@@ -198,17 +198,17 @@ def _judge(judges: Sequence[Predictor], predictors: Sequence[Predictor]) -> int 
     (row,) = judges
     if len(predictors) < MOST_PREDICTORS:
         raise ConfigError("judge: who is right can be told of two predictors alone")
-    if row.pk in [one.pk for one in predictors]:
+    if row.pk in [predictor.pk for predictor in predictors]:
         raise ConfigError(f"judge: {row.name} is one of the two that are judged; choose a third predictor")
     return row.pk
 
 
-def _filter(given: str) -> str:
+def _filter(text: str) -> str:
     try:
-        parse_search(given)
+        parse_search(text)
     except SearchError as error:
         raise ConfigError(f"scheme_filter: {error}") from error
-    return given
+    return text
 
 
 def _with_document(excluded: int | ExcludedDiscovery) -> ExcludedDiscovery:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from anica_app.core.search.findings import FoundDiscovery as Found
-from anica_app.core.search.findings import Generalised, News, Round
-from anica_app.core.search.judging import JudgedAnswers
-from anica_app.features.families.grouping import GrowingFamilies
+from anica_app.core.search.campaign_state import CampaignDiscovery as Found
+from anica_app.core.search.campaign_state import CampaignGeneralisation, CampaignUpdate, FreshRound
+from anica_app.core.search.interestingness import JudgedBlock
+from anica_app.features.families.grouping import FamilyTracker
 from anica_app.models import (
     Campaign,
     CampaignPredictor,
@@ -30,7 +30,7 @@ _COUNTED_FACTS = {"judged", "barren", "generalisations", "failed_samples"}
 """Counters of which a campaign's row has no columns."""
 
 
-class RowKeeper:
+class CampaignRowStore:
     """A `Keeper` over the rows of one campaign; `domain` writes documents, `last` is the last checkpoint."""
 
     def __init__(
@@ -39,49 +39,49 @@ class RowKeeper:
         domain: Any,
         reporter: JournalReporter,
         last: Checkpoint | None = None,
-        growing: GrowingFamilies | None = None,
+        tracker: FamilyTracker | None = None,
     ) -> None:
-        self._growing = growing
+        self._tracker = tracker
         self._campaign = campaign
         self._domain = domain
         self._reporter = reporter
         self.last = last
 
-    def keep(self, news: News, checkpoint: Checkpoint) -> None:
+    def save_update(self, update: CampaignUpdate, checkpoint: Checkpoint) -> None:
         """Store both or neither. Raises `LeaseLostError`."""
-        self._reporter.settle(checkpoint, lambda: self.store(news))
+        self._reporter.settle(checkpoint, lambda: self.store(update))
         self.last = checkpoint
-        if self._growing is not None and self._growing.take(news):
-            self._reporter.emit(self._growing.event())
+        if self._tracker is not None and self._tracker.take(update):
+            self._reporter.emit(self._tracker.event())
 
-    def store(self, news: News) -> None:
+    def store(self, update: CampaignUpdate) -> None:
         """The rows alone, within a transaction of the caller's."""
-        if news.fresh is not None:
-            self._store_round(news.fresh)
-        rows = Discovery.objects.bulk_create(self._discovery(one) for one in news.discoveries)
-        self._store_generalisations(news.generalised)
-        if news.subsumed or rows:
-            self._link(news.subsumed or {})
-        counters = asdict(news.counters)
+        if update.fresh is not None:
+            self._store_round(update.fresh)
+        rows = Discovery.objects.bulk_create(self._discovery(discovery) for discovery in update.discoveries)
+        self._store_generalisations(update.generalised)
+        if update.subsumed or rows:
+            self._link(update.subsumed or {})
+        counters = asdict(update.counters)
         self._campaign.facts |= {name: counters[name] for name in _COUNTED_FACTS}
-        self._campaign.facts["failures"] = dict(news.failures)
+        self._campaign.facts["failures"] = dict(update.failures)
         columns = {name: counters[name] for name in counters.keys() - _COUNTED_FACTS}
         Campaign.objects.filter(pk=self._campaign.pk).update(facts=self._campaign.facts, **columns)
 
-    def _store_round(self, fresh: Round) -> None:
+    def _store_round(self, fresh: FreshRound) -> None:
         SampleBatch.objects.create(
             campaign=self._campaign,
             number=fresh.number,
             purpose=SampleBatch.Purpose.ROUND,
             n=len(fresh.blocks),
-            interesting=sum(one.verdict.interesting for one in fresh.blocks),
+            interesting=sum(block.verdict.interesting for block in fresh.blocks),
             failed=fresh.failed,
             samples=packed(fresh.blocks),
         )
 
-    def _discovery(self, found: Found) -> Discovery:
-        columns = {field.name: getattr(found, field.name) for field in fields(found)}
-        columns["abstract"] = self._domain.document(found.abstract)
+    def _discovery(self, discovery: Found) -> Discovery:
+        columns = {field.name: getattr(discovery, field.name) for field in fields(discovery)}
+        columns["abstract"] = self._domain.document(discovery.abstract)
         return Discovery(campaign=self._campaign, **columns)
 
     def _link(self, subsumed: dict[int, int] | Any) -> None:
@@ -90,43 +90,43 @@ class RowKeeper:
         for special, general in subsumed.items():
             Discovery.objects.filter(pk=ids[special]).update(subsumed_by=ids[general])
 
-    def _store_generalisations(self, generalised: Sequence[Generalised]) -> None:
+    def _store_generalisations(self, generalised: Sequence[CampaignGeneralisation]) -> None:
         if not generalised:
             return
-        numbers = {one.discovery for one in generalised if one.discovery is not None}
+        numbers = {entry.discovery for entry in generalised if entry.discovery is not None}
         ids = dict(self._campaign.discoveries.filter(number__in=numbers).values_list("number", "pk"))
         rows = Generalisation.objects.bulk_create(
-            self._generalisation(one, ids.get(-1 if one.discovery is None else one.discovery))
-            for one in generalised
+            self._generalisation(entry, ids.get(-1 if entry.discovery is None else entry.discovery))
+            for entry in generalised
         )
         blobs: dict[int, bytes] = {}
         GeneralisationStep.objects.bulk_create(
-            step for row, one in zip(rows, generalised, strict=True) for step in self._steps(row, one, blobs)
+            step for pair in zip(rows, generalised, strict=True) for step in self._steps(*pair, blobs)
         )
 
-    def _generalisation(self, one: Generalised, discovery: int | None) -> Generalisation:
-        trace = one.trace
+    def _generalisation(self, result: CampaignGeneralisation, discovery: int | None) -> Generalisation:
+        trace = result.trace
         checks = [trace.start_check, *(step.check for step in trace.steps)]
         return Generalisation(
             campaign=self._campaign,
             discovery_id=discovery,
-            number=one.number,
+            number=result.number,
             order=trace.order,
-            became=one.became.value,
-            code=one.candidate.witness.code,
+            became=result.became.value,
+            code=result.candidate.witness.code,
             start=self._domain.document(trace.start),
             result=self._domain.document(trace.result),
             steps_count=len(trace.steps),
-            taken_count=sum(step.taken for step in trace.steps),
+            taken_count=sum(step.accepted for step in trace.steps),
             samples_count=sum(len(check.samples) for check in checks),
-            facts={"place": one.candidate.place, "kind": one.candidate.kind},
+            facts={"place": result.candidate.place, "kind": result.candidate.kind},
         )
 
     def _steps(
-        self, row: Generalisation, one: Generalised, blobs: dict[int, bytes]
+        self, row: Generalisation, generalisation: CampaignGeneralisation, blobs: dict[int, bytes]
     ) -> Iterable[GeneralisationStep]:
         """The check of the start, then each expansion; `blobs` are packed samples by the check's identity."""
-        trace = one.trace
+        trace = generalisation.trace
         pairs = [(None, trace.start_check), *((step.expansion, step.check) for step in trace.steps)]
         for number, (expansion, check) in enumerate(pairs):
             if id(check) not in blobs:
@@ -140,9 +140,9 @@ class RowKeeper:
                 reason=check.reason.value,
                 samples=blobs[id(check)],
                 n=len(check.samples),
-                interesting=sum(one.verdict.interesting for one in check.samples),
+                interesting=sum(generalisation.verdict.interesting for generalisation in check.samples),
                 failed=check.failed,
-                mean=check.mean if check.samples else None,
+                mean=check.mean_interest if check.samples else None,
             )
 
 
@@ -168,6 +168,6 @@ def campaign_of(run: Run) -> Campaign:
     return needed_row(Campaign, Campaign.objects.filter(run=run).values_list("pk", flat=True).first())
 
 
-def packed(judged: Iterable[JudgedAnswers]) -> bytes:
+def packed(judged: Iterable[JudgedBlock]) -> bytes:
     """Blocks with all answers, as `samples` packs them."""
-    return pack(Sample(one.code, one.answers) for one in judged)
+    return pack(Sample(block.code, block.answers) for block in judged)

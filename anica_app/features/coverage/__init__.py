@@ -11,7 +11,7 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.asking.block_sets.query import ShownSet
+    from inference.features.asking.block_sets.query import BlockSetView
     from inference.web.contributions import Context
 
 
@@ -41,7 +41,7 @@ KINDS = (
 PRESENTATIONS = {"coverage": _presentation}
 
 
-def _tab(request: HttpRequest, subject: ShownSet) -> Context:
+def _tab(request: HttpRequest, subject: BlockSetView) -> Context:
     from anica_app.features.coverage.pages import coverage_tab  # noqa: PLC0415  pages load it, not every start
 
     return coverage_tab(request, subject)

@@ -12,12 +12,12 @@ from pydantic import Field
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND
 from inference.features.asking.block_sets.query import answers_of, blocks_at, columns_of
-from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, start_response
 from inference.models import BasicBlockSet, Run
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, list_answer_in_memory
 from inference.web.api.shapes import RunOut, parameter, run_json
 from inference.web.validation import Id
 
@@ -57,7 +57,7 @@ class CoverageOut(Schema):
 def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
     """Start to look how many interesting blocks the discoveries of campaigns include."""
     config = data.model_dump(exclude={"name"})
-    return started(request, KIND, config, "Coverage through the API", data.name)
+    return start_response(request, KIND, config, "Coverage through the API", data.name)
 
 
 @router.get("/coverages", response=PageOf[RunOut])
@@ -72,8 +72,8 @@ def list_coverages(
     if block_set is not None:
         rows = rows.filter(config__block_set=block_set)
     if campaign is not None:
-        known = rows.values_list("pk", "config__campaigns")
-        rows = rows.filter(pk__in=[pk for pk, campaigns in known if campaign in campaigns])
+        campaigns_by_run = rows.values_list("pk", "config__campaigns")
+        rows = rows.filter(pk__in=[pk for pk, campaigns in campaigns_by_run if campaign in campaigns])
     return listed_runs(rows, paging)
 
 
@@ -81,12 +81,12 @@ def list_coverages(
 def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
     """What one of them has found out; 409 until it is done."""
     run = done_run(coverage_id, KIND, "coverage_id")
-    found = run.result
+    result = run.result
     return {
         "run": {**run_json(run), "result": {}},
         **{name: run.config[name] for name in ("campaigns", "block_set", "columns")},
         **{
-            name: found[name]
+            name: result[name]
             for name in ("blocks", "covered", "strange", "by_campaign", "by_discovery", "best")
         },
     }
@@ -109,11 +109,11 @@ def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging])
     row = get_object_or_404(BasicBlockSet, pk=run.config["block_set"])
     isa = code_isa(row.isa)
     columns = [column for column in columns_of(row) if column.name in run.config["columns"]]
-    return listed_in_memory(
+    return list_answer_in_memory(
         run.result.get("uncovered_at", []),
         paging,
         lambda places: [
-            block_json(each.block, isa, each.answers, columns)
-            for each in answers_of(blocks_at(row, places), columns)
+            block_json(row_.block, isa, row_.answers, columns)
+            for row_ in answers_of(blocks_at(row, places), columns)
         ],
     )

@@ -8,20 +8,20 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE
+from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
 from inference.core.events import Event, Progress
 from inference.core.protocols import Json
-from inference.isa.blocks import intel_of_bytes, isa_beside
+from inference.isa.blocks import intel_of_bytes, isa_of_fields
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand
 
-_SHOWN = 20
+_MOST_LISTED = 20
 
 
 class Command(RunCommand):
@@ -49,19 +49,19 @@ class Command(RunCommand):
         """Do the run and tell what it has found."""
         if bool(options["block_set"]) != bool(options["columns"]):
             raise CommandError("--set and --columns belong together")
-        run = self.do_run(lambda: _submitted(options))
-        found = run.result
+        run = self.do_run(lambda: _submit(options))
+        result = run.result
         if options["json"]:
-            self.stdout.write(json.dumps({"run": run.pk, **found}))
+            self.stdout.write(json.dumps({"run": run.pk, **result}))
             return
-        share = f", {100 * found['covered'] / found['blocks']:.1f} %" if found["blocks"] else ""
+        share = f", {100 * result['covered'] / result['blocks']:.1f} %" if result["blocks"] else ""
         self.stdout.write(
-            f"{found['covered']:,} of {found['blocks']:,} interesting blocks are included{share}"
+            f"{result['covered']:,} of {result['blocks']:,} interesting blocks are included{share}"
         )
-        for code in found["uncovered"][:_SHOWN]:
-            lines = intel_of_bytes(bytes.fromhex(code), isa_beside(found))
+        for code in result["uncovered"][:_MOST_LISTED]:
+            lines = intel_of_bytes(bytes.fromhex(code), isa_of_fields(result))
             self.stdout.write(f"  not included: {code}  {'; '.join(lines)}")
-        left = len(found["uncovered"]) - _SHOWN
+        left = len(result["uncovered"]) - _MOST_LISTED
         if left > 0:
             self.stdout.write(f"  and {left:,} more; --json lists them")
 
@@ -70,11 +70,11 @@ class Command(RunCommand):
         return "" if isinstance(event, Progress) else super().line(event)
 
 
-def _submitted(options: dict[str, Any]) -> Run:
+def _submit(options: dict[str, Any]) -> Run:
     campaigns = [by_name(Campaign, name) for name in options["campaigns"]]
     row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
     config: Json = {
-        "campaigns": [one.pk for one in campaigns],
+        "campaigns": [campaign.pk for campaign in campaigns],
         "block_set": None if row is None else row.pk,
         "columns": list(options["columns"]),
         "interest": {"metric": options["metric"], "threshold": options["threshold"]},

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from anica_app.core.block_domain import everything_domain, without_uops
+from anica_app.core.block_domain import full_domain, without_uops
 from anica_app.core.discovery_selection import Covered, best_selection, covered_blocks
 from anica_app.core.domain.space import SampledBlock
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
+from anica_app.core.search.interestingness import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import Interest
@@ -37,8 +37,8 @@ from inference.storage.instruction_sets import code_isa
 
 MOST_BLOCKS = 1000
 LARGEST_SELECTION = 20
-UNCOVERED_SHOWN = 500
-PLACES_KEPT = 10_000
+MOST_UNCOVERED_CODES = 500
+MOST_UNCOVERED_PLACES = 10_000
 """Of blocks of a set that are not covered."""
 _SOLVER_SECONDS = 5.0
 _CHUNK = 2000
@@ -68,9 +68,9 @@ class CoverageConfig(RunRequest):
     )
 
 
-def read_config(given: Json) -> CoverageConfig:
+def read_config(description: Json) -> CoverageConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = CoverageConfig.read(given)
+    config = CoverageConfig.read(description)
     campaigns = read_rows(Campaign, "campaigns", config.campaigns)
     if len(campaigns) < len(config.campaigns):
         raise ConfigError(f"campaigns must be different ones, not {as_written(config.campaigns)}")
@@ -100,7 +100,7 @@ class CoverageJob:
 
     def work(self, task: Task) -> Store:
         """Ask each discovery about each block."""
-        config = CoverageConfig.stored(task.run.config)
+        config = CoverageConfig.from_stored(task.run.config)
         campaigns = list(Campaign.objects.filter(pk__in=config.campaigns).order_by("pk"))
         if len(campaigns) < len(config.campaigns):
             raise JobError("a campaign that this is about has been deleted")
@@ -111,15 +111,16 @@ class CoverageJob:
             row = needed_row(BasicBlockSet, config.block_set, "basic-block set")
             blocks = interesting_blocks(row, config.columns, Disagreement(config.interest))[: config.blocks]
         pace = PacedReporter(task.reporter)
-        found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
-        overlap = overlap_of(found.discoveries, pace.pulse) if len(campaigns) > 1 else {}
+        pulse = _progress_pulse(task, pace, len(blocks))
+        coverage = coverage_of(blocks, unsubsumed_discoveries(campaigns), pulse)
+        overlap = overlap_of(coverage.discoveries, pace.pulse) if len(campaigns) > 1 else {}
         result = {
-            **_told(found, code_isa((row or campaigns[0]).isa)),
+            **_result(coverage, code_isa((row or campaigns[0]).isa)),
             "overlap": overlap,
             "url": _url(config, task.run.pk),
         }
         if config.block_set is not None:
-            result |= {"interesting": len(blocks), "uncovered_at": _uncovered_at(found)}
+            result |= {"interesting": len(blocks), "uncovered_at": _uncovered_at(coverage)}
         return partial(_store, result)
 
 
@@ -131,7 +132,7 @@ def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
         yield from (SetBlock(0, sample.code) for sample in islice(samples, most // len(campaigns)))
 
 
-def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]:
+def _progress_pulse(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]:
     """Called for each block twice: when it is read, and when all discoveries have been asked about it."""
     done = 0
 
@@ -146,47 +147,47 @@ def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]
     return pulse
 
 
-def _told(found: Coverage, isa: str) -> Json:
-    sizes = range(1, min(len(found.discoveries), LARGEST_SELECTION) + 1)
-    best = [best_selection(found.covered, k, _SOLVER_SECONDS) for k in sizes]
+def _result(coverage: Coverage, isa: str) -> Json:
+    sizes = range(1, min(len(coverage.discoveries), LARGEST_SELECTION) + 1)
+    best = [best_selection(coverage.covered, k, _SOLVER_SECONDS) for k in sizes]
     return {
-        "discoveries": [row.pk for row in found.discoveries],
-        "blocks": len(found.blocks),
-        "strange": len(found.strange),
-        "covered": len(found.blocks) - len(found.uncovered),
+        "discoveries": [row.pk for row in coverage.discoveries],
+        "blocks": len(coverage.blocks),
+        "strange": len(coverage.strange),
+        "covered": len(coverage.blocks) - len(coverage.uncovered),
         "by_discovery": {
             str(row.pk): int(covered.sum())
-            for row, covered in zip(found.discoveries, found.covered, strict=True)
+            for row, covered in zip(coverage.discoveries, coverage.covered, strict=True)
             if covered.any()
         },
-        "by_campaign": _by_campaign(found),
+        "by_campaign": _by_campaign(coverage),
         "best": [
             {
-                "chosen": [found.discoveries[row].pk for row in one.chosen],
-                "covered": one.blocks,
-                "proven": one.proven,
+                "chosen": [coverage.discoveries[row].pk for row in selection.chosen],
+                "covered": selection.blocks,
+                "proven": selection.proven,
             }
-            for one in best
+            for selection in best
         ],
-        "unsaid": [row.pk for row in found.unsaid],
-        "widened": found.widened,
+        "unsaid": [row.pk for row in coverage.unsaid],
+        "widened": coverage.widened,
         "isa": isa,
-        "uncovered": [block.code.hex() for block in found.uncovered[:UNCOVERED_SHOWN]],
+        "uncovered": [block.code.hex() for block in coverage.uncovered[:MOST_UNCOVERED_CODES]],
     }
 
 
-def _by_campaign(found: Coverage) -> Json:
+def _by_campaign(coverage: Coverage) -> Json:
     """{campaign: how many of the blocks its discoveries cover}."""
-    of: dict[int, list[int]] = {}
-    for at, row in enumerate(found.discoveries):
-        of.setdefault(row.campaign_id, []).append(at)
-    return {str(pk): int(found.covered[rows].any(axis=0).sum()) for pk, rows in of.items()}
+    rows_by_campaign: dict[int, list[int]] = {}
+    for at, row in enumerate(coverage.discoveries):
+        rows_by_campaign.setdefault(row.campaign_id, []).append(at)
+    return {str(pk): int(coverage.covered[rows].any(axis=0).sum()) for pk, rows in rows_by_campaign.items()}
 
 
-def _uncovered_at(found: Coverage) -> list[int]:
+def _uncovered_at(coverage: Coverage) -> list[int]:
     """Places in the set of what no discovery subsumes, the most interesting first."""
-    ordered = sorted(found.uncovered, key=lambda block: (-block.interest, block.position))
-    return [block.position for block in ordered[:PLACES_KEPT]]
+    ordered = sorted(coverage.uncovered, key=lambda block: (-block.interest, block.position))
+    return [block.position for block in ordered[:MOST_UNCOVERED_PLACES]]
 
 
 def _url(config: CoverageConfig, run: int) -> str:
@@ -198,8 +199,8 @@ def _url(config: CoverageConfig, run: int) -> str:
 
 
 def _store(result: Json) -> tuple[Json, Sequence[Event]]:
-    told = {name: result[name] for name in ("blocks", "covered", "url")}
-    return result, [ResultStored({"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]
+    facts = {name: result[name] for name in ("blocks", "covered", "url")}
+    return result, [ResultStored({"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **facts})]
 
 
 @dataclass(frozen=True)
@@ -231,11 +232,11 @@ class Coverage:
         """The blocks that no discovery subsumes."""
         if not self.discoveries:
             return list(self.blocks)
-        known: Any = self.covered.any(axis=0)
-        return [block for block, by_any in zip(self.blocks, known, strict=True) if not by_any]
+        is_covered: Any = self.covered.any(axis=0)
+        return [block for block, by_any in zip(self.blocks, is_covered, strict=True) if not by_any]
 
 
-def standing_discoveries(campaigns: Sequence[Campaign]) -> list[Discovery]:
+def unsubsumed_discoveries(campaigns: Sequence[Campaign]) -> list[Discovery]:
     """The discoveries of these campaigns not covered by another one, campaign by campaign."""
     rows = Discovery.objects.filter(campaign__in=campaigns, subsumed_by=None).defer("foreign")
     return list(rows.order_by("campaign_id", "number"))
@@ -247,30 +248,29 @@ def coverage_of(
     pulse: Callable[[], None] = lambda: None,
 ) -> Coverage:
     """Ask each discovery about each block; `pulse` is called in between, and may raise."""
-    domain = everything_domain()
-    said, unsaid, abstracts, widened = [], [], [], False
-    for one in discoveries:
+    domain = full_domain()
+    readable, unreadable, abstracts, widened = [], [], [], False
+    for discovery in discoveries:
         try:
-            document, dropped = without_uops(one.abstract)
+            document, dropped = without_uops(discovery.abstract)
             abstracts.append(domain.read(document))
         except AnicaError:
-            unsaid.append(one)
+            unreadable.append(discovery)
             continue
-        said.append(one)
+        readable.append(discovery)
         widened = widened or dropped
-    known: list[tuple[SetBlock, SampledBlock]] = []
+    pairs: list[tuple[SetBlock, SampledBlock]] = []
     strange = []
     for block in blocks:
         sampled = domain.block_of_code(block.code)
         if sampled is None:
             strange.append(block)
         else:
-            known.append((block, sampled))
+            pairs.append((block, sampled))
         pulse()
-    covered = covered_blocks(domain, abstracts, [sampled for _, sampled in known], pulse)
-    return Coverage(
-        tuple(said), tuple(block for block, _ in known), covered, tuple(strange), tuple(unsaid), widened
-    )
+    covered = covered_blocks(domain, abstracts, [sampled for _, sampled in pairs], pulse)
+    known = tuple(block for block, _ in pairs)
+    return Coverage(tuple(readable), known, covered, tuple(strange), tuple(unreadable), widened)
 
 
 def interesting_blocks(
@@ -280,13 +280,13 @@ def interesting_blocks(
 
     A block that a tool was not asked about is not. Raises `JobError` for a column that there is not.
     """
-    known = {column.name: column for column in columns_of(block_set)}
-    if missing := [name for name in columns if name not in known]:
-        raise JobError(f"{block_set.name!r} has no column {missing[0]!r}, only {', '.join(known)}")
+    columns_by_name = {column.name: column for column in columns_of(block_set)}
+    if missing := [name for name in columns if name not in columns_by_name]:
+        raise JobError(f"{block_set.name!r} has no column {missing[0]!r}, only {', '.join(columns_by_name)}")
     blocks = []
     for start in range(0, block_set.size, _CHUNK):
         rows = block_set.blocks.filter(position__range=(start, start + _CHUNK - 1)).order_by("position")
-        for row in answers_of(list(rows), [known[name] for name in columns]):
+        for row in answers_of(list(rows), [columns_by_name[name] for name in columns]):
             answers = [answer for answer in row.answers if answer is not None]
             verdict = judge.verdict(answers) if len(answers) == len(columns) else None
             if verdict is not None and verdict.interesting:
@@ -302,16 +302,16 @@ def overlap_of(
 
     All must be in our words, as `Coverage.discoveries` are. `pulse` is called for each.
     """
-    domain = everything_domain()
-    said = [(row, domain.read(without_uops(row.abstract)[0])) for row in discoveries]
-    found: dict[str, list[int]] = {}
-    for row, special in said:
+    domain = full_domain()
+    abstracts = [(row, domain.read(without_uops(row.abstract)[0])) for row in discoveries]
+    overlap: dict[str, list[int]] = {}
+    for row, special in abstracts:
         general = [
             other.pk
-            for other, abstract in said
+            for other, abstract in abstracts
             if other.campaign_id != row.campaign_id and domain.subsumes(abstract, special)
         ]
         if general:
-            found[str(row.pk)] = general
+            overlap[str(row.pk)] = general
         pulse()
-    return found
+    return overlap

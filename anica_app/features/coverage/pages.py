@@ -12,15 +12,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE, InterestSettings
+from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, InterestSettings
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
 from anica_app.models import Campaign
 from anica_app.web.presentation import asm
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.query import ShownSet, answers_of, blocks_at, columns_of
+from inference.features.asking.block_sets.query import BlockSetView, answers_of, blocks_at, columns_of
 from inference.features.asking.predictors.kinds import kinds
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
@@ -28,7 +28,7 @@ from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import RequestField, RequestForm, start_run
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 GENERALISE = "generalise"
 OFFERED = 40
@@ -74,53 +74,53 @@ class CoverageForm(RequestForm):
 
 
 def campaigns_offered() -> Any:
-    """The newest campaigns that have found something, each with the number of its discoveries as `found`."""
+    """The newest campaigns with discoveries, whose number is `discovery_count`."""
     standing = Count("discoveries", filter=Q(discoveries__subsumed_by=None))
-    rows = Campaign.objects.annotate(found=standing).filter(found__gt=0).order_by("-pk")
+    rows = Campaign.objects.annotate(discovery_count=standing).filter(discovery_count__gt=0).order_by("-pk")
     newest = list(rows.values_list("pk", flat=True)[:OFFERED])
     return (
         Campaign.objects.filter(pk__in=newest)
-        .annotate(found=standing)
+        .annotate(discovery_count=standing)
         .order_by("-pk")
         .defer("config", "facts")
     )
 
 
-def coverage_tab(request: HttpRequest, subject: ShownSet) -> dict[str, Any]:
+def coverage_tab(request: HttpRequest, subject: BlockSetView) -> dict[str, Any]:
     """What the newest run has found out, or the one that the address names, and the form for another."""
-    found, columns = subject.row, subject.columns
-    runs = coverage_of_set(found.pk, whole_number(request, "run"))
-    last = None if runs.shown is None else runs.shown.config
+    block_set, columns = subject.row, subject.columns
+    runs = coverage_of_set(block_set.pk, number_parameter(request, "run"))
+    last = None if runs.selected is None else runs.selected.config
     form = CoverageForm(columns, last=last) if len(columns) > 1 else None
     context: dict[str, Any] = {"runs": runs, "form": form}
-    return context | (_result(request, found, columns, runs) if runs.shown is not None else {})
+    return context | (_result(request, block_set, columns, runs) if runs.selected is not None else {})
 
 
 def _result(
-    request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn], runs: CoverageRuns
+    request: HttpRequest, block_set: BasicBlockSet, columns: list[BlockColumn], runs: CoverageRuns
 ) -> dict[str, Any]:
-    assert runs.shown is not None
-    told, config = runs.result, runs.shown.config
+    assert runs.selected is not None
+    result, config = runs.result, runs.selected.config
     by_name = {column.name: column for column in columns}
     compared = [by_name[name] for name in config["columns"] if name in by_name]
-    page = page_in_memory(told.get("uncovered_at", ()), whole_number(request, "page", 0) or 0, LISTED)
-    rows = answers_of(blocks_at(found, page.rows), compared)
+    page = page_in_memory(result.get("uncovered_at", ()), number_parameter(request, "page", 0) or 0, LISTED)
+    rows = answers_of(blocks_at(block_set, page.rows), compared)
     names = Campaign.objects.only("name").in_bulk(config["campaigns"])
-    blocks = told["blocks"]
+    blocks = result["blocks"]
     return {
-        "told": told,
-        "asked": config,
-        "share": told["covered"] / blocks if blocks else None,
-        "left": blocks - told["covered"],
+        "result": result,
+        "description": config,
+        "share": result["covered"] / blocks if blocks else None,
+        "left": blocks - result["covered"],
         "by_campaign": [
             (names.get(pk), covered, covered / blocks if blocks else 0.0)
             for pk in config["campaigns"]
-            for covered in [told["by_campaign"].get(str(pk), 0)]
+            for covered in [result["by_campaign"].get(str(pk), 0)]
         ],
         "compared": compared,
         "askable": len(compared) == 2 and all(_askable(column) for column in compared),
         "page": page,
-        "rows": [(each.block, list(zip(compared, each.answers, strict=True))) for each in rows],
+        "rows": [(row.block, list(zip(compared, row.answers, strict=True))) for row in rows],
     }
 
 
@@ -132,61 +132,60 @@ def _askable(column: BlockColumn) -> bool:
 @require_POST
 def block_set_cover(request: HttpRequest, pk: int) -> HttpResponse:
     """Start to look which interesting blocks are covered."""
-    found = get_object_or_404(BasicBlockSet, pk=pk)
-    form = CoverageForm(columns_of(found), request.POST)
+    block_set = get_object_or_404(BasicBlockSet, pk=pk)
+    form = CoverageForm(columns_of(block_set), request.POST)
     if form.is_valid():
         try:
-            submit(
-                KIND, form.config(found), unused_name(f"Coverage of {found.name}"[:180]), user=request.user
-            )
+            name = unused_name(f"Coverage of {block_set.name}"[:180])
+            submit(KIND, form.config(block_set), name, user=request.user)
             return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage")
         except ConfigError as error:
             form.add_error(None, str(error))
-    return render(request, "anica/coverage/new.html", {"block_set": found, "form": form}, status=400)
+    return render(request, "anica/coverage/new.html", {"block_set": block_set, "form": form}, status=400)
 
 
 @require_POST
 def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) -> HttpResponse:
     """Start to generalise a block of the set over the two predictors of a coverage's columns."""
-    found = get_object_or_404(BasicBlockSet, pk=pk)
-    asked = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk).config
-    block = get_object_or_404(found.blocks, position=position)
-    by_name = {column.name: column for column in columns_of(found)}
-    pair = [by_name[name] for name in asked["columns"] if name in by_name]
+    block_set = get_object_or_404(BasicBlockSet, pk=pk)
+    description = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk).config
+    block = get_object_or_404(block_set.blocks, position=position)
+    by_name = {column.name: column for column in columns_of(block_set)}
+    pair = [by_name[name] for name in description["columns"] if name in by_name]
     if len(pair) < 2 or not all(_askable(column) for column in pair):
         raise Http404("there are no two predictors behind these columns")
     config = {
         "predictors": [column.predictor_id for column in pair],
-        "isa": code_isa(found.isa),
+        "isa": code_isa(block_set.isa),
         "block": bytes(block.code).hex(),
-        "interest": asked["interest"],
+        "interest": description["interest"],
     }
-    made = start_run(request, GENERALISE, config, f"{found.name}, block {position}"[:180])
-    if made is None:
+    run_ = start_run(request, GENERALISE, config, f"{block_set.name}, block {position}"[:180])
+    if run_ is None:
         return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage&run={run}")
-    return redirect("campaign", made.campaign.pk)
+    return redirect("campaign", run_.campaign.pk)
 
 
 def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResponse:
     """The interesting blocks that are not covered as a table."""
-    found = get_object_or_404(BasicBlockSet, pk=pk)
+    block_set = get_object_or_404(BasicBlockSet, pk=pk)
     row = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk, state=Run.State.DONE)
-    wanted = set(row.config["columns"])
-    columns = [column for column in columns_of(found) if column.name in wanted]
-    blocks, isa = blocks_at(found, row.result.get("uncovered_at", ())), code_isa(found.isa)
+    names = set(row.config["columns"])
+    columns = [column for column in columns_of(block_set) if column.name in names]
+    blocks, isa = blocks_at(block_set, row.result.get("uncovered_at", ())), code_isa(block_set.isa)
     lines = (
         (
-            each.block.position,
-            bytes(each.block.code).hex(),
-            asm(bytes(each.block.code), isa),
-            *(None if one is None else one.cycles for one in each.answers),
+            row_.block.position,
+            bytes(row_.block.code).hex(),
+            asm(bytes(row_.block.code), isa),
+            *(None if answer is None else answer.cycles for answer in row_.answers),
         )
-        for each in answers_of(blocks, columns)
+        for row_ in answers_of(blocks, columns)
     )
     head = ("block", "bb", "assembly", *(column.name for column in columns))
-    text = written(head, lines)
-    about = {"blocks": found.name, "coverage": row.name, "instruction set": isa}
-    return table_answer(text, f"{found.name} not covered", **about)
+    text = csv_text(head, lines)
+    about = {"blocks": block_set.name, "coverage": row.name, "instruction set": isa}
+    return table_answer(text, f"{block_set.name} not covered", **about)
 
 
 urlpatterns = [

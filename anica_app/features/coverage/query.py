@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from anica_app.core.search.judging import distance_words
+from anica_app.core.search.interestingness import distance_words
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.query import set_item
@@ -35,10 +35,10 @@ class Measure:
         return self.covered / self.blocks if self.blocks else None
 
 
-def measure_of(campaign: Campaign, wanted: int | None = None) -> Measure | None:
+def measure_of(campaign: Campaign, run: int | None = None) -> Measure | None:
     """The newest run over the campaign, or the one asked for; else what it found out at its own end."""
-    runs = coverage_runs([campaign.pk], wanted)
-    return own_measure(campaign) if runs.shown is None else measure_of_run(runs)
+    runs = coverage_runs([campaign.pk], run)
+    return own_measure(campaign) if runs.selected is None else measure_of_run(runs)
 
 
 def own_measure(campaign: Campaign) -> Measure | None:
@@ -55,10 +55,10 @@ def own_measure(campaign: Campaign) -> Measure | None:
 
 def measure_of_run(runs: CoverageRuns) -> Measure:
     """That of the run which is shown."""
-    found = runs.result
-    by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
-    assert runs.shown is not None
-    return Measure(over_in_words(runs.shown.config), found["blocks"], found["covered"], by_pk)
+    result = runs.result
+    by_pk = {int(pk): count for pk, count in result["by_discovery"].items()}
+    assert runs.selected is not None
+    return Measure(over_in_words(runs.selected.config), result["blocks"], result["covered"], by_pk)
 
 
 def over_in_words(config: Json) -> str:
@@ -88,8 +88,8 @@ def sorted_by_coverage(
     )
     page = page_in_memory(ids, number, size)
     by_pk = Discovery.objects.defer("foreign", "remarks", "note").in_bulk(page.rows)
-    shown = [by_pk[pk] for pk in page.rows]
-    return Page(shown, page.total, page.next_cursor, page.previous_cursor)
+    rows_ = [by_pk[pk] for pk in page.rows]
+    return Page(rows_, page.total, page.next_cursor, page.previous_cursor)
 
 
 def coverage_config(campaign: Campaign, over: BasicBlockSet | None = None) -> Json:
@@ -115,32 +115,32 @@ class CoverageRuns:
 
     working: tuple[Run, ...]
     failed: Run | None
-    shown: Run | None
+    selected: Run | None
 
     @property
     def result(self) -> Json:
         """What the shown one has found; {} without one."""
-        return {} if self.shown is None else dict(self.shown.result)
+        return {} if self.selected is None else dict(self.selected.result)
 
 
-def coverage_runs(campaigns: Sequence[int], wanted: int | None = None) -> CoverageRuns:
+def coverage_runs(campaigns: Sequence[int], run: int | None = None) -> CoverageRuns:
     """Those over just these campaigns, newest first; `wanted`: the id of the one to look at (two queries)."""
-    return _looked_up(Run.objects.filter(kind=KIND, config__campaigns=sorted(campaigns)), wanted)
+    return _select_run(Run.objects.filter(kind=KIND, config__campaigns=sorted(campaigns)), run)
 
 
-def coverage_of_set(block_set: int, wanted: int | None = None) -> CoverageRuns:
+def coverage_of_set(block_set: int, run: int | None = None) -> CoverageRuns:
     """Those over a basic-block set, of whatever campaigns (two queries)."""
-    return _looked_up(Run.objects.filter(kind=KIND, config__block_set=block_set), wanted)
+    return _select_run(Run.objects.filter(kind=KIND, config__block_set=block_set), run)
 
 
-def _looked_up(rows: QuerySet[Run], wanted: int | None) -> CoverageRuns:
+def _select_run(rows: QuerySet[Run], chosen: int | None) -> CoverageRuns:
     rows = rows.order_by("-pk")
     runs = list(rows.defer("result", "note")[:_LISTED])
-    shown = next((run for run in runs if run.state == Run.State.DONE and wanted in (None, run.pk)), None)
+    newest = next((run for run in runs if run.state == Run.State.DONE and chosen in (None, run.pk)), None)
     return CoverageRuns(
         tuple(run for run in runs if run.state not in Run.FINAL),
         runs[0] if runs and runs[0].state == Run.State.FAILED else None,
-        None if shown is None else Run.objects.get(pk=shown.pk),
+        None if newest is None else Run.objects.get(pk=newest.pk),
     )
 
 

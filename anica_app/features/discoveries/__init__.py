@@ -37,6 +37,6 @@ PANELS = (
         "Discoveries",
         "anica/discoveries/mentions.html",
         _of_scheme,
-        place=50,
+        order=50,
     ),
 )

@@ -14,27 +14,27 @@ from anica_app.core.block_domain import RepresentedSchemes, represented_schemes
 from anica_app.core.errors import AnicaError
 from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
-from anica_app.features.discoveries.saying import Mentions, mentions_of, table_of
 from anica_app.features.discoveries.shapes import (
+    CampaignDiscoveryOut,
     DiscoveryOut,
-    FoundOut,
     JudgedBlockOut,
     discovery_json,
     judged_json,
 )
 from anica_app.features.discoveries.tool_commands import link
 from anica_app.features.discoveries.trees_api import router as trees_router
+from anica_app.features.discoveries.wording import Mentions, mentions_of, table_of
 from anica_app.models import Discovery
 from anica_app.storage.findings import RepeatedFinding, repeated_findings
-from anica_app.web.judging import Judgement, Mark
+from anica_app.web.judgement import Judgement, Mark
 from inference.isa.code.block import BlockError, BlockName
 from inference.models import InstructionScheme
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.answers import NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, list_answer, list_answer_in_memory
 from inference.web.api.shapes import Note, Ref, Time, fields_of, parameter
 from inference.web.file_answers import file_answer
 from inference.web.validation import Id
@@ -136,7 +136,7 @@ class ReproductionOut(NamedBlock):
     report: str = Field(description="A bug report in Markdown.", examples=["# llvm-mca 22: …"])
 
 
-class MentionOut(FoundOut):
+class MentionOut(CampaignDiscoveryOut):
     """A discovery that speaks of a scheme: it is named, or among those that the abstract block allows."""
 
     how: str = Field(examples=["named"])
@@ -151,7 +151,7 @@ class MentionsOut(Schema):
     discoveries: list[MentionOut]
 
 
-@router.get("/discoveries", response=PageOf[FoundOut])
+@router.get("/discoveries", response=PageOf[CampaignDiscoveryOut])
 def list_all_discoveries(
     request: HttpRequest,
     paging: Query[Paging],
@@ -161,7 +161,7 @@ def list_all_discoveries(
     rows = Discovery.listed().filter(subsumed_by=None)
     if mark is not None:
         rows = rows.filter(mark=mark)
-    return listed(rows, {"newest": "id"}, "-newest", paging, lambda found: [_found(row) for row in found])
+    return list_answer(rows, {"newest": "id"}, "-newest", paging, lambda page: [*map(_discovery_json, page)])
 
 
 @router.get("/discoveries/mentioning/{scheme_id}", response=MentionsOut)
@@ -169,8 +169,8 @@ def list_mentions(request: HttpRequest, scheme_id: Id) -> Any:
     """The discoveries that speak of an instruction scheme; none where discoveries cannot."""
     scheme = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
     mentions = mentions_of(scheme) or Mentions((), 0, 0, 0)
-    told = [{**_found(row), "how": how.value} for row, how in mentions.found]
-    return fields_of(mentions, MentionsOut, discoveries=told)
+    discoveries = [{**_discovery_json(row), "how": mention.value} for row, mention in mentions.listed]
+    return fields_of(mentions, MentionsOut, discoveries=discoveries)
 
 
 @router.get("/discoveries/{discovery_id}", response=DiscoveryInFull)
@@ -182,27 +182,27 @@ def get_discovery(request: HttpRequest, discovery_id: Id) -> Any:
 @router.patch("/discoveries/{discovery_id}", response=DiscoveryInFull)
 def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> Any:
     """Mark a discovery as known, reported or fixed, and note what is worth remembering."""
-    found = discovery_or_404(discovery_id)
-    data.store(found.discovery)
-    access.note(request, Deed.CHANGED, found.discovery)
-    return _in_full(found)
+    parts = discovery_or_404(discovery_id)
+    data.store(parts.discovery)
+    access.log_action(request, AuditAction.CHANGED, parts.discovery)
+    return _in_full(parts)
 
 
 @router.get("/discoveries/{discovery_id}/examples", response=PageOf[JudgedBlockOut])
 def list_examples(request: HttpRequest, discovery_id: Id, paging: Query[Paging]) -> Any:
     """The blocks that a discovery rests on, each with what the campaign's tools said."""
-    found = discovery_or_404(discovery_id)
-    names = [one.name for one in found.predictors]
-    return listed_in_memory(
-        found.examples(), paging, lambda page: [judged_json(one, found.isa, names) for one in page]
+    parts = discovery_or_404(discovery_id)
+    names = [predictor.name for predictor in parts.predictors]
+    return list_answer_in_memory(
+        parts.examples(), paging, lambda page: [judged_json(example, parts.isa, names) for example in page]
     )
 
 
 @router.get("/discoveries/{discovery_id}/reproduction", response=ReproductionOut)
 def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block) -> Any:
     """Command lines, a session of Compiler Explorer, a bug report: of the smallest example, or a `block`."""
-    found, report = _report(request, discovery_id, block)
-    name, session = BlockName(found.isa, report.code), report.session
+    parts, report = _report(request, discovery_id, block)
+    name, session = BlockName(parts.isa, report.code), report.session
     return {
         **name.as_json(),
         "assembly": assembly(name),
@@ -216,19 +216,19 @@ def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block)
 @router.get("/discoveries/{discovery_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
 def export_bug_report(request: HttpRequest, discovery_id: Id, block: str = Block) -> HttpResponse:
     """The bug report as a Markdown file."""
-    found, report = _report(request, discovery_id, block)
-    access.note(request, Deed.EXPORTED, found.discovery)
-    return file_answer(markdown(report), "text/markdown", f"{found.campaign.name} {found.discovery}", "md")
+    parts, report = _report(request, discovery_id, block)
+    access.log_action(request, AuditAction.EXPORTED, parts.discovery)
+    return file_answer(markdown(report), "text/markdown", f"{parts.campaign.name} {parts.discovery}", "md")
 
 
-def _found(row: Discovery) -> dict[str, Any]:
+def _discovery_json(row: Discovery) -> dict[str, Any]:
     return {**discovery_json(row), "campaign": row.campaign}
 
 
 def _report(request: HttpRequest, discovery_id: int, block: str) -> tuple[DiscoveryParts, BugReport]:
-    found = discovery_or_404(discovery_id)
+    parts = discovery_or_404(discovery_id)
     try:
-        report = report_of(found, block, request)
+        report = report_of(parts, block, request)
     except BlockError as error:
         raise ProblemError(422, str(error), where="query block", right="machine code of a block") from error
     if report is None:
@@ -238,25 +238,25 @@ def _report(request: HttpRequest, discovery_id: int, block: str) -> tuple[Discov
             where="query block",
             right="machine code of a block that it includes",
         )
-    return found, report
+    return parts, report
 
 
-def _in_full(found: DiscoveryParts) -> dict[str, Any]:
-    row = found.discovery
-    includes = found.campaign.discoveries.filter(subsumed_by=row).order_by("number")
+def _in_full(parts: DiscoveryParts) -> dict[str, Any]:
+    row = parts.discovery
+    includes = parts.campaign.discoveries.filter(subsumed_by=row).order_by("number")
     return fields_of(
         row,
         DiscoveryInFull,
         **discovery_json(row),
-        campaign=found.campaign,
-        predictors=found.predictors,
-        assembly=assembly(BlockName(found.isa, bytes(row.code))),
+        campaign=parts.campaign,
+        predictors=parts.predictors,
+        assembly=assembly(BlockName(parts.isa, bytes(row.code))),
         start_hex=bytes(row.start_code).hex(),
         constraints=_constraints(row),
         includes=includes.values_list("pk", flat=True),
         operand_values=repeated_findings(row),
         represented=_represented(row),
-        generalisations=found.generalisations,
+        generalisations=parts.generalisations,
     )
 
 

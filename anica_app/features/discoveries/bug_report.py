@@ -10,9 +10,9 @@ from functools import cached_property
 from django.http import HttpRequest
 from django.urls import reverse
 
-from anica_app.features.discoveries.query import DiscoveryParts, known_answers
+from anica_app.features.discoveries.query import DiscoveryParts, stored_answers
 from anica_app.features.discoveries.report_parts import (
-    Said,
+    ToolAnswer,
     exegesis_snippet,
     issue_searches,
     mca_test,
@@ -20,7 +20,6 @@ from anica_app.features.discoveries.report_parts import (
     operand_values_text,
     title_of,
 )
-from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import (
     LLVM_MCA,
     Command,
@@ -29,6 +28,7 @@ from anica_app.features.discoveries.tool_commands import (
     state,
     tool_and_core,
 )
+from anica_app.features.discoveries.wording import wording_or_none
 from anica_app.models import Discovery
 from anica_app.storage.findings import (
     RepeatedFinding,
@@ -39,7 +39,7 @@ from anica_app.storage.findings import (
     repeated_findings,
 )
 from inference.core.protocols import Json
-from inference.features.asking.predictors.modes import titled
+from inference.features.asking.predictors.modes import name_with_mode
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 from inference.isa.blocks import att_of_bytes, block_of_hex, intel_of_bytes
@@ -47,7 +47,7 @@ from inference.isa.code.block import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 
-MOST_OTHERS = 5
+MOST_EXAMPLES = 5
 ANICA = (
     "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "
     "Analyzers. OOPSLA 2022."
@@ -68,9 +68,9 @@ class BugReport:
     discovery: Discovery
     predictors: Sequence[Predictor]
     code: bytes
-    answers: Sequence[Said]
+    answers: Sequence[ToolAnswer]
     evidence: tuple[int, int] | None = None
-    others: Sequence[tuple[bytes, Sequence[Answer]]] = ()
+    more_examples: Sequence[tuple[bytes, Sequence[Answer]]] = ()
     address: str = ""
     digits: str = ""
     family: str = ""
@@ -99,8 +99,8 @@ class BugReport:
     @property
     def core(self) -> str:
         """The core, as LLVM names it, that an llvm-mca among the tools was asked about; "" without such."""
-        known = (tool_and_core(row) for row in self.predictors)
-        return next((one[2] for one in known if one is not None and one[0] == LLVM_MCA and one[2]), "")
+        tools = (tool_and_core(row) for row in self.predictors)
+        return next((tool[2] for tool in tools if tool is not None and tool[0] == LLVM_MCA and tool[2]), "")
 
     @property
     def test(self) -> str:
@@ -116,7 +116,7 @@ class BugReport:
         """The state of a Compiler Explorer session with the block and what was said of it."""
         lines = [f"{self.discovery.campaign.name}, {self.discovery}"]
         for row, answer in self.answers:
-            lines.append(f"{titled(row)}: {answer.failure or f'{answer.cycles:.2f} cycles'}")
+            lines.append(f"{name_with_mode(row)}: {answer.failure or f'{answer.cycles:.2f} cycles'}")
         return state(self.code, core_of(self.predictors), "\n".join(lines))
 
 
@@ -138,7 +138,7 @@ def report_of(
     measured = bytes.fromhex(repeated[0].block) if repeated else b""
     if digits or measured:
         code = block_of_hex(digits, parts.isa).code if digits else measured
-        example = next((one for one in examples if one.sample.code == code), None)
+        example = next((judged for judged in examples if judged.sample.code == code), None)
     else:
         example = parts.smallest(examples)
         code = bytes(parts.discovery.code) if example is None else example.sample.code
@@ -147,18 +147,18 @@ def report_of(
     name = BlockName(parts.isa, code)
     if example is None:
         places = {row.pk: place for place, row in enumerate(predictors)}
-        answers = sorted(known_answers(name, []), key=lambda said: places.get(said[0].pk, len(places)))
+        answers = sorted(stored_answers(name, []), key=lambda answer: places.get(answer[0].pk, len(places)))
     else:
-        own = zip(predictors, example.sample.answers, strict=True)
-        answers = [*own, *known_answers(name, predictors)]
-    others = [one.sample for one in examples if one.interesting and one.sample.code != code]
+        own_answers = zip(predictors, example.sample.answers, strict=True)
+        answers = [*own_answers, *stored_answers(name, predictors)]
+    further = [judged.sample for judged in examples if judged.interesting and judged.sample.code != code]
     return BugReport(
         parts.discovery,
         predictors,
         code,
         answers,
         (len(examples), sum(one.interesting is not False for one in examples)),
-        [(one.code, one.answers) for one in others[:MOST_OTHERS]],
+        [(one.code, one.answers) for one in further[:MOST_EXAMPLES]],
         address_of(request, "discovery", parts.discovery.pk),
         digits,
     )
@@ -179,9 +179,9 @@ def markdown(report: BugReport) -> str:
         *_operand_values(report),
         *_cause(report),
         "## Commands",
-        *(f"{markdown_line(one.title)}:\n\n{code_block('sh', one.text)}" for one in report.commands),
+        *(f"{markdown_line(line.title)}:\n\n{code_block('sh', line.text)}" for line in report.commands),
         *_generality(report),
-        *_others(report),
+        *_more_examples(report),
         *_for_maintainers(report),
         "## Provenance",
         "\n".join(f"- {markdown_line(line)}" for line in _provenance(report)),
@@ -245,35 +245,35 @@ def _cause(report: BugReport) -> list[str]:
 def _for_maintainers(report: BugReport) -> list[str]:
     """A test and a snippet for LLVM's developers, and where the issue may be known already."""
     rows = [row for row, _ in report.answers]
-    found = []
+    sections = []
     if report.core:
-        found += ["## Test for llvm-mca", code_block("asm", report.test)]
-    found += ["## Measure it with llvm-exegesis", code_block("asm", report.snippet)]
+        sections += ["## Test for llvm-mca", code_block("asm", report.test)]
+    sections += ["## Measure it with llvm-exegesis", code_block("asm", report.snippet)]
     searches = issue_searches(report.code, rows)
     if searches:
-        links = [f"- [{one.title}]({one.url})" for one in searches]
-        found += ["## Perhaps known already", "\n".join(links)]
-    return found
+        links = [f"- [{search.title}]({search.url})" for search in searches]
+        sections += ["## Perhaps known already", "\n".join(links)]
+    return sections
 
 
-def _table(answers: Sequence[Said]) -> str:
+def _table(answers: Sequence[ToolAnswer]) -> str:
     rows = [
-        f"| {markdown_cell(titled(row))} | {'measured' if measures(row) else 'predicted'} | {_said(answer)} "
-        f"| {markdown_cell(version_of(row))} |"
+        f"| {markdown_cell(name_with_mode(row))} | {'measured' if measures(row) else 'predicted'} "
+        f"| {_answer_text(answer)} | {markdown_cell(version_of(row))} |"
         for row, answer in answers
     ]
     return "\n".join(["| tool | | cycles | version |", "|---|---|---:|---|", *rows])
 
 
-def _details(answers: Sequence[Said]) -> list[str]:
+def _details(answers: Sequence[ToolAnswer]) -> list[str]:
     return [
-        f"{markdown_line(titled(row))} said: {code_span(answer.detail)}"
+        f"{markdown_line(name_with_mode(row))} said: {code_span(answer.detail)}"
         for row, answer in answers
         if answer.detail
     ]
 
 
-def _said(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     return f"**{answer.failure}**" if answer.cycles is None else f"{answer.cycles:.2f}"
 
 
@@ -281,12 +281,12 @@ def version_of(row: Predictor) -> str:
     """What stands for a predictor's version: of a machine its processor; "" where nobody knows one."""
     measured = row.identity.get("measured")
     processor = measured.get("cpu") if isinstance(measured, dict) else ""
-    known = row.identity.get("version") or row.identity.get("program") or processor or ""
-    return str(known)
+    version = row.identity.get("version") or row.identity.get("program") or processor or ""
+    return str(version)
 
 
 def _generality(report: BugReport) -> list[str]:
-    words = words_of(report.discovery.abstract)
+    words = wording_or_none(report.discovery.abstract)
     if words is None:
         return []
     lines = [
@@ -294,20 +294,21 @@ def _generality(report: BugReport) -> list[str]:
         for number, phrases in enumerate(words.instructions, start=1)
     ]
     lines += [f"- {markdown_line(sentence)}" for sentence in words.sentences]
-    told = "The block is one of many: this holds for blocks of these instructions."
+    text = "The block is one of many: this holds for blocks of these instructions."
     if report.evidence is not None and report.evidence[0]:
         sampled, interesting = report.evidence
-        told += f" Of {sampled} random ones that were looked at last, {interesting} showed the difference."
-    return ["## How general it is", told, "\n".join(lines)]
+        text += f" Of {sampled} random ones that were looked at last, {interesting} showed the difference."
+    return ["## How general it is", text, "\n".join(lines)]
 
 
-def _others(report: BugReport) -> list[str]:
-    if not report.others:
+def _more_examples(report: BugReport) -> list[str]:
+    if not report.more_examples:
         return []
-    names = [markdown_cell(titled(row)) for row, _ in report.answers[: len(report.others[0][1])]]
+    own = report.answers[: len(report.more_examples[0][1])]
+    names = [markdown_cell(name_with_mode(row)) for row, _ in own]
     rows = [
-        f"| {code_span('; '.join(intel_of_bytes(code)))} | {' | '.join(map(_said, answers))} |"
-        for code, answers in report.others
+        f"| {code_span('; '.join(intel_of_bytes(code)))} | {' | '.join(map(_answer_text, answers))} |"
+        for code, answers in report.more_examples
     ]
     head = [f"| block | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     return ["Some more of them:", "\n".join([*head, *rows])]

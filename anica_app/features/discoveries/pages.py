@@ -17,7 +17,6 @@ from anica_app.core.block_domain import represented_schemes
 from anica_app.core.errors import AnicaError
 from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
 from anica_app.features.discoveries.query import DiscoveryParts, Node, Tree, discovery_or_404
-from anica_app.features.discoveries.saying import decision, label, mentions_of, reason, table_of, words_of
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     chosen_node,
@@ -29,8 +28,16 @@ from anica_app.features.discoveries.steps import (
     tree_answer,
 )
 from anica_app.features.discoveries.tool_commands import link
+from anica_app.features.discoveries.wording import (
+    decision_label,
+    decision_text,
+    mentions_of,
+    reason_text,
+    table_of,
+    wording_or_none,
+)
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
-from anica_app.web.judging import store_judgement
+from anica_app.web.judgement import store_judgement
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
@@ -43,26 +50,26 @@ from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.file_answers import file_answer
 from inference.web.request_fields import start_run
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
 MOST_SCHEMES = 200
 
 
-def tree_or_404(request: HttpRequest, found: DiscoveryParts) -> Tree | None:
+def tree_or_404(request: HttpRequest, parts: DiscoveryParts) -> Tree | None:
     """The generalisation in the address, else the main one; None where no decision of it is known."""
-    number = whole_number(request, "g")
-    if number is not None and found.generalisation(number) is None:
+    number = number_parameter(request, "g")
+    if number is not None and parts.generalisation(number) is None:
         raise Http404(f"generalisation {number} has not led to this discovery")
-    return found.tree(number)
+    return parts.tree(number)
 
 
 def decision_of(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree | None, Node | None]:
     """A discovery with the generalisation and the decision in the address, None where there is none."""
-    found = discovery_or_404(pk)
-    tree = tree_or_404(request, found)
-    return found, tree, None if tree is None else chosen_node(request, tree)
+    parts = discovery_or_404(pk)
+    tree = tree_or_404(request, parts)
+    return parts, tree, None if tree is None else chosen_node(request, tree)
 
 
 def page_or_part(
@@ -77,79 +84,79 @@ def page_or_part(
 
 def discovery(request: HttpRequest, pk: int) -> HttpResponse:
     """The page, or the part of it about a decision."""
-    found, tree, node = decision_of(request, pk)
+    parts, tree, node = decision_of(request, pk)
     if node is None and "step" in request.GET:
         raise Http404(f"the generalisation has no step {request.GET['step'][:20]}")
-    row = found.discovery
-    context: dict[str, Any] = {"found": found, "discovery": row, "campaign": found.campaign}
+    row = parts.discovery
+    context: dict[str, Any] = {"parts": parts, "discovery": row, "campaign": parts.campaign}
     if tree is not None and node is not None:
-        context |= {"generalisation": tree.generalisation, **step_context(request, found, tree, node)}
+        context |= {"generalisation": tree.generalisation, **step_context(request, parts, tree, node)}
     if request.headers.get(PART) != "step":
-        context |= _page_beside(found, tree)
+        context |= _page_beside(parts, tree)
     return page_or_part(
         request, "anica/discoveries/page.html", {"step": "anica/discoveries/step.html"}, context
     )
 
 
-def _page_beside(found: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
+def _page_beside(parts: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
     """What only the whole page needs."""
-    row = found.discovery
+    row = parts.discovery
     code = bytes(row.code)
-    others = found.campaign.discoveries.filter(subsumed_by=row).order_by("number")
+    included = parts.campaign.discoveries.filter(subsumed_by=row).order_by("number")
     return {
         "title": row.label or f"Discovery {row.number}",
-        "words": words_of(row.abstract),
+        "words": wording_or_none(row.abstract),
         "table": None if row.abstract is None else table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
         "witness": intel_or_digits(code) if code else (),
-        "tree": None if tree is None else picture(found, tree),
-        "includes": list(others.only("pk", "number", "label")),
+        "tree": None if tree is None else picture(parts, tree),
+        "includes": list(included.only("pk", "number", "label")),
         "marks": Discovery.Mark.choices,
-        "traced": [one for one in found.generalisations if one.steps_count],
+        "traced": [generalisation for generalisation in parts.generalisations if generalisation.steps_count],
     }
 
 
 def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
     """The tree as a JSON file, with `samples=1` every judged block of it."""
-    found = discovery_or_404(pk)
-    tree = tree_or_404(request, found)
+    parts = discovery_or_404(pk)
+    tree = tree_or_404(request, parts)
     if tree is None:
         raise Http404("this discovery came without its generalisation")
-    return tree_answer(found, tree, samples=request.GET.get("samples") == "1")
+    return tree_answer(parts, tree, samples=request.GET.get("samples") == "1")
 
 
 def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     """All blocks of a decision as CSV, in the form of a basic-block set: digits, and a column per tool."""
-    found, tree, node = decision_of(request, pk)
+    parts, tree, node = decision_of(request, pk)
     if tree is None or node is None:
         raise Http404("there is no such step")
-    text = blocks_csv(found, tree.generalisation, node.number)
-    return file_answer(text, "text/csv", f"{found.campaign.name} {found.discovery} step {node.number}", "csv")
+    text = blocks_csv(parts, tree.generalisation, node.number)
+    return file_answer(text, "text/csv", f"{parts.campaign.name} {parts.discovery} step {node.number}", "csv")
 
 
-def picture(found: DiscoveryParts, tree: Tree) -> Json:
+def picture(parts: DiscoveryParts, tree: Tree) -> Json:
     """What `generalisation-tree.js` draws: a node per decision, in order (one query).
 
     Of each its number, `kind`, whether `taken`, `label` and `words`, `reason`, and how many of `n` blocks are
     `interesting`; `implied` has the words of those that represent the same blocks and have no node of their
     own, `against` the block that speaks against it. `result` marks the one that has become the discovery.
     """
-    taken = [node.number for node in tree.nodes if node.taken and node.number in tree.implied]
-    against = counter_examples_of(found, tree.generalisation)
+    accepted = [node.number for node in tree.nodes if node.taken and node.number in tree.implied]
+    counter_examples = counter_examples_of(parts, tree.generalisation)
     is_result = tree.generalisation.became == Generalisation.Became.DISCOVERY
     nodes: list[dict[str, Any]] = [
         {
             "number": node.number,
             "kind": node.kind,
             "taken": node.taken,
-            "label": label(node).replace("`", ""),
-            "words": decision(node).replace("`", ""),
-            "reason": reason(node),
+            "label": decision_label(node).replace("`", ""),
+            "words": decision_text(node).replace("`", ""),
+            "reason": reason_text(node),
             "n": node.n,
             "interesting": node.interesting,
-            "implied": [decision(one).replace("`", "") for one in tree.implied[node.number]],
-            "against": str(against.get(node.number, "")),
-            "result": is_result and taken[-1:] == [node.number],
+            "implied": [decision_text(implied).replace("`", "") for implied in tree.implied[node.number]],
+            "against": str(counter_examples.get(node.number, "")),
+            "result": is_result and accepted[-1:] == [node.number],
         }
         for node in tree.nodes
         if node.kind != GeneralisationStep.Kind.END and node.number in tree.implied
@@ -170,7 +177,7 @@ def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
         return None
     return {
         "mentions": mentions,
-        "discoveries": [(row, how.value, words_of(row.abstract)) for row, how in mentions.found],
+        "discoveries": [(row, how.value, wording_or_none(row.abstract)) for row, how in mentions.listed],
     }
 
 
@@ -189,15 +196,15 @@ class AskForm(ChoosingForm):
 
 def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
     """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
-    found, tree, node = _decision(request, pk)
-    usual = common_mode(found.predictors) or LOOP
+    parts, tree, node = _decision(request, pk)
+    usual = common_mode(parts.predictors) or LOOP
     form = AskForm(request.POST if request.method == "POST" else None, initial={"mode": usual})
     back = _address(pk, tree, node)
     if form.is_bound and form.is_valid():
         anew, row = form.cleaned_data["anew"], tree.generalisation
         config = question_about_step(row, node.number, form.rows, anew=anew)
         config |= {"mode": form.cleaned_data["mode"]}
-        name = name_of_question(found.discovery, node.number)
+        name = name_of_question(parts.discovery, node.number)
         try:
             submit(KIND, config, unused_name(name), user=request.user)
         except ConfigError as error:
@@ -206,22 +213,22 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
             return redirect(f"{back}#step")
     context = {
         "form": form,
-        "discovery": found.discovery,
-        "campaign": found.campaign,
+        "discovery": parts.discovery,
+        "campaign": parts.campaign,
         "node": node,
         "back": back,
     }
-    parts = {"form": "anica/discoveries/ask_form.html"}
+    templates = {"form": "anica/discoveries/ask_form.html"}
     status = 400 if form.is_bound else 200
-    return page_or_part(request, "anica/discoveries/ask.html", parts, context, status)
+    return page_or_part(request, "anica/discoveries/ask.html", templates, context, status)
 
 
 def _decision(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree, Node]:
     """A discovery with the decision in the address, which rests on blocks."""
-    found, tree, node = decision_of(request, pk)
+    parts, tree, node = decision_of(request, pk)
     if tree is None or node is None or not node.n:
         raise Http404("there are no blocks to predict")
-    return found, tree, node
+    return parts, tree, node
 
 
 def _address(pk: int, tree: Tree, node: Node) -> str:
@@ -231,11 +238,11 @@ def _address(pk: int, tree: Tree, node: Node) -> str:
 @require_POST
 def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask the campaign's own tools about the blocks of a decision once more, whatever is cached."""
-    found, tree, node = _decision(request, pk)
-    rows = tools_here(found)
+    parts, tree, node = _decision(request, pk)
+    rows = tools_here(parts)
     if rows:
         config = question_about_step(tree.generalisation, node.number, rows, anew=True)
-        start_run(request, KIND, config, name_of_question(found.discovery, node.number))
+        start_run(request, KIND, config, name_of_question(parts.discovery, node.number))
     else:
         messages.error(request, "None of the campaign’s predictors can be asked here.")
     return redirect(f"{_address(pk, tree, node)}#step")
@@ -243,34 +250,34 @@ def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
 
 def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
     """The schemes that each instruction represents, as a page or as a part of the discovery's."""
-    found = discovery_or_404(pk)
+    parts = discovery_or_404(pk)
     try:
-        represented = represented_schemes(found.discovery.abstract, MOST_SCHEMES)
+        represented = represented_schemes(parts.discovery.abstract, MOST_SCHEMES)
     except AnicaError as error:
         raise Http404(str(error)) from error
-    context = {"discovery": found.discovery, "campaign": found.campaign, "represented": represented}
-    parts = {"form": "anica/discoveries/schemes_of.html"}
-    return page_or_part(request, "anica/discoveries/schemes.html", parts, context)
+    context = {"discovery": parts.discovery, "campaign": parts.campaign, "represented": represented}
+    templates = {"form": "anica/discoveries/schemes_of.html"}
+    return page_or_part(request, "anica/discoveries/schemes.html", templates, context)
 
 
 def _report(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, BugReport]:
     """A discovery, and the report of the block in the address, else of its smallest witness."""
-    found = discovery_or_404(pk)
+    parts = discovery_or_404(pk)
     try:
-        report = report_of(found, request.GET.get("block", ""), request)
+        report = report_of(parts, request.GET.get("block", ""), request)
     except BlockError as error:
         raise BadRequest(f"block: {error}") from error
     if report is None:
         raise Http404("this discovery came without a block")
-    return found, report
+    return parts, report
 
 
 def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
     """Commands, session and report on one page, each to be copied."""
-    found, report = _report(request, pk)
+    parts, report = _report(request, pk)
     context = {
-        "discovery": found.discovery,
-        "campaign": found.campaign,
+        "discovery": parts.discovery,
+        "campaign": parts.campaign,
         "chosen": report,
         "lines": intel_or_digits(report.code),
         "hex": report.code.hex(),
@@ -282,15 +289,15 @@ def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
 
 def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
     """The bug report as a file."""
-    found, report = _report(request, pk)
-    return file_answer(markdown(report), "text/markdown", f"{found.campaign.name} {found.discovery}", "md")
+    parts, report = _report(request, pk)
+    return file_answer(markdown(report), "text/markdown", f"{parts.campaign.name} {parts.discovery}", "md")
 
 
 def discovery_session(request: HttpRequest, pk: int) -> HttpResponse:
     """The Compiler Explorer session as a file."""
-    found, report = _report(request, pk)
+    parts, report = _report(request, pk)
     text = json.dumps(report.session, indent=1)
-    name = f"{found.campaign.name} {found.discovery} compiler explorer"
+    name = f"{parts.campaign.name} {parts.discovery} compiler explorer"
     return file_answer(f"{text}\n", "application/json", name, "json")
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from django.shortcuts import get_object_or_404
 
-from anica_app.core.domain.documents import expanded
-from anica_app.core.search.judging import BlockInterest, InterestJudge
+from anica_app.core.domain.documents import expanded_document
+from anica_app.core.search.interestingness import BlockInterest, InterestJudge
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
@@ -66,28 +66,28 @@ class Tree:
 
         They go with the decision taken before them: to whoever looks at the blocks, they are one.
         """
-        found: dict[int, list[Node]] = {}
+        implied: dict[int, list[Node]] = {}
         head = None
         for node in self.nodes:
             if node.changes_nothing and head is not None:
-                found[head].append(node)
+                implied[head].append(node)
                 continue
-            found[node.number] = []
+            implied[node.number] = []
             head = node.number if node.taken else head
-        return {number: tuple(nodes) for number, nodes in found.items()}
+        return {number: tuple(nodes) for number, nodes in implied.items()}
 
     def head(self, node: Node) -> Node:
         """The decision that stands for this one: the one before it that represents the same blocks."""
         if node.number in self.implied:
             return node
         number = next(number for number, implied in self.implied.items() if node in implied)
-        return next(one for one in self.nodes if one.number == number)
+        return next(node_ for node_ in self.nodes if node_.number == number)
 
     @property
     def telling(self) -> Node | None:
         """The last decision taken of which there are blocks: they are examples of the result."""
-        taken = [node for node in self.nodes if node.taken]
-        return next((node for node in reversed(taken) if node.n), taken[-1] if taken else None)
+        accepted = [node for node in self.nodes if node.taken]
+        return next((node for node in reversed(accepted) if node.n), accepted[-1] if accepted else None)
 
     def resting(self, number: int) -> Node | None:
         """The last decision taken before this one of which there are blocks; None where there is none."""
@@ -102,7 +102,7 @@ class Tree:
         """
         before, tried = self._around(number)
         for node in self.implied.get(number, ()):
-            tried = None if tried is None or node.expansion is None else expanded(tried, node.expansion)
+            tried = _expanded(tried, node.expansion)
         return before, tried
 
     def _around(self, number: int) -> tuple[Json | None, Json | None]:
@@ -110,7 +110,7 @@ class Tree:
         now: Json | None = self.generalisation.start
         for node in self.nodes:
             if node.kind == GeneralisationStep.Kind.EXPANSION:
-                tried = None if now is None or node.expansion is None else expanded(now, node.expansion)
+                tried = _expanded(now, node.expansion)
                 if node.number == number:
                     return now, tried
                 now = tried if node.taken else now
@@ -118,6 +118,11 @@ class Tree:
                 return before, now
             before = now
         return None, None
+
+
+def _expanded(document: Json | None, expansion: Json | None) -> Json | None:
+    """None where our words lack for either."""
+    return None if document is None or expansion is None else expanded_document(document, expansion)
 
 
 def tree_of(generalisation: Generalisation) -> Tree:
@@ -158,12 +163,12 @@ def sample_page(
     """
     rows = list(samples)
     if order == BY_LENGTH:
-        rows.sort(key=lambda one: len(one.code), reverse=descending)
+        rows.sort(key=lambda sample: len(sample.code), reverse=descending)
     elif order == BY_INTEREST and value is not None:
         rows.sort(key=value, reverse=descending)
     elif order.isdecimal() and samples and 1 <= int(order) <= len(samples[0].answers):
         place, sign = int(order) - 1, -1 if descending else 1
-        rows.sort(key=lambda one: _behind_failures(one, place, sign))
+        rows.sort(key=lambda sample: _behind_failures(sample, place, sign))
     elif descending:
         rows.reverse()
     return page_in_memory(rows, number, size)
@@ -210,14 +215,14 @@ class DiscoveryParts:
     @cached_property
     def main(self) -> Generalisation | None:
         """The generalisation that has become the discovery, else any that has decisions."""
-        rows = sorted(self.generalisations, key=lambda one: one.became != Generalisation.Became.DISCOVERY)
-        return next((one for one in rows if one.steps_count), rows[0] if rows else None)
+        rows = sorted(self.generalisations, key=lambda row: row.became != Generalisation.Became.DISCOVERY)
+        return next((row for row in rows if row.steps_count), rows[0] if rows else None)
 
     def generalisation(self, number: int | None) -> Generalisation | None:
         """That with this number in its campaign; the main one for None; None where there is none."""
         if number is None:
             return self.main
-        return next((one for one in self.generalisations if one.number == number), None)
+        return next((row for row in self.generalisations if row.number == number), None)
 
     def tree(self, number: int | None = None) -> Tree | None:
         """The decisions of such a generalisation; None where there is none, or no decision of it is known."""
@@ -237,15 +242,15 @@ class DiscoveryParts:
         """The blocks that the result rests on, with a verdict each (three queries)."""
         main = self.main
         tree = None if main is None else tree_of(main)
-        telling = None if tree is None else tree.telling
-        if main is None or telling is None:
+        example_node = None if tree is None else tree.telling
+        if main is None or example_node is None:
             return []
-        return self.examined(samples_of_step(main, telling.number) or [])
+        return self.examined(samples_of_step(main, example_node.number) or [])
 
     def smallest(self, examples: Sequence[JudgedBlock]) -> JudgedBlock | None:
         """The shortest interesting one, by bytes; of equally short ones the most interesting."""
-        shown = [one for one in examples if one.interesting is not False]
-        return min(shown, key=_by_size, default=None)
+        candidates = [example for example in examples if example.interesting is not False]
+        return min(candidates, key=_by_size, default=None)
 
 
 def discovery_or_404(pk: int) -> DiscoveryParts:
@@ -257,22 +262,24 @@ def discovery_or_404(pk: int) -> DiscoveryParts:
 def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -> list[JudgedBlock]:
     """Samples with their verdicts by their first answers, which are those of the campaign's `tools`."""
     return [
-        JudgedBlock(one, None if judge is None else judge.verdict(one.answers[:tools])) for one in samples
+        JudgedBlock(sample, None if judge is None else judge.verdict(sample.answers[:tools]))
+        for sample in samples
     ]
 
 
-def _by_size(one: JudgedBlock) -> tuple[int, float, bytes]:
-    value = 0.0 if one.verdict is None else one.verdict.value
-    return len(one.sample.code), -value, one.sample.code
+def _by_size(block: JudgedBlock) -> tuple[int, float, bytes]:
+    value = 0.0 if block.verdict is None else block.verdict.value
+    return len(block.sample.code), -value, block.sample.code
 
 
-def known_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:
+def stored_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:
     """What all other predictors are remembered to have said of a block (two queries)."""
-    others = {row.pk: row for row in Predictor.objects.exclude(pk__in=[row.pk for row in but])}
+    predictors = {row.pk: row for row in Predictor.objects.exclude(pk__in=[row.pk for row in but])}
     # Named one by one, they are looked up by the index over predictor and block.
-    rows = AnswerCache.objects.filter(predictor__in=list(others), isa=name.isa, block=block_key(name.code))
-    found = [
-        (others[pk], Answer(cycles, Failure(failure) if failure else None, detail))
+    ids, key = list(predictors), block_key(name.code)
+    rows = AnswerCache.objects.filter(predictor__in=ids, isa=name.isa, block=key)
+    answers = [
+        (predictors[pk], Answer(cycles, Failure(failure) if failure else None, detail))
         for pk, cycles, failure, detail in rows.values_list("predictor_id", "cycles", "failure", "detail")
     ]
-    return sorted(found, key=lambda one: one[0].name)
+    return sorted(answers, key=lambda answer: answer[0].name)

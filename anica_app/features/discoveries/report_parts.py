@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from anica_app.features.discoveries.tool_commands import LLVM_MCA, OSACA, UICA, tool_and_core
-from inference.core.texts import one_line
+from inference.core.texts import as_single_line
 from inference.features.asking.predictors.kinds import kind_of
-from inference.features.asking.predictors.modes import titled
+from inference.features.asking.predictors.modes import name_with_mode
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.blocks import att_of_bytes, block_of_bytes, intel_or_digits, reads_of, schemes_of_bytes
 from inference.isa.start_values import StartValues
@@ -19,7 +19,7 @@ from inference.models import Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.protocol import Answer
 
-Said = tuple[Predictor, Answer]
+ToolAnswer = tuple[Predictor, Answer]
 """A predictor, and what it says of the block."""
 
 MEASURING = (machine.KIND, nanobench.KIND)
@@ -68,13 +68,13 @@ def measures(row: Predictor) -> bool:
 def short_form(code: bytes) -> str:
     """The instructions with the kinds of their operands, such as `bsf r, m`."""
     lines = intel_or_digits(code)
-    shown = [_short(line) for line in lines[:_MOST_INSTRUCTIONS]]
-    return "; ".join([*shown, "…"] if len(lines) > _MOST_INSTRUCTIONS else shown)
+    forms = [_short(line) for line in lines[:_MOST_INSTRUCTIONS]]
+    return "; ".join([*forms, "…"] if len(lines) > _MOST_INSTRUCTIONS else forms)
 
 
 def _short(line: str) -> str:
     *prefixes, mnemonic, operands = _split(line)
-    kinds = [_kind(one.strip()) for one in operands.split(",")] if operands else []
+    kinds = [_kind(operand.strip()) for operand in operands.split(",")] if operands else []
     return " ".join([*prefixes, mnemonic, ", ".join(kinds)]).strip()
 
 
@@ -97,68 +97,69 @@ def mnemonics(code: bytes) -> list[str]:
     return list(dict.fromkeys(_split(line)[-2] for line in intel_or_digits(code)))
 
 
-def title_of(code: bytes, own: Sequence[Said], others: Sequence[Said] = ()) -> str:
+def title_of(code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = ()) -> str:
     """`llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)`.
 
     `own`: what the tools say that disagree; `others` may have measured the block.
     """
     if not own:
         return f"`{short_form(code)}`"
-    measured = measurement_among([*own, *others])
-    row, answer = blamed(own, measured)
-    beside = [_beside(row, each, said) for each, said in own if each is not row and not measures(each)]
+    measured = measurement_among([*own, *other_answers])
+    row, answer = report_subject(own, measured)
+    rivals = [(tool, said) for tool, said in own if tool is not row and not measures(tool)]
+    comparisons = [_comparison_note(row, *rival) for rival in rivals]
     if measured is not None:
-        beside.append(f"measured: {_number(measured[1])}")
-    known = tool_and_core(row)
-    what = _what(answer)
-    where = f" on {known[2]}" if known is not None and known[2] else ""
-    notes = f" ({'; '.join(beside)})" if beside else ""
-    return f"{_called(row)} {what} `{short_form(code)}`{where}{notes}"
+        comparisons.append(f"measured: {_number(measured[1])}")
+    tool = tool_and_core(row)
+    verb_phrase = _verb(answer)
+    core_phrase = f" on {tool[2]}" if tool is not None and tool[2] else ""
+    notes = f" ({'; '.join(comparisons)})" if comparisons else ""
+    return f"{_tool_name(row)} {verb_phrase} `{short_form(code)}`{core_phrase}{notes}"
 
 
-def _what(answer: Answer) -> str:
+def _verb(answer: Answer) -> str:
     if answer.cycles is None:
         return "crashes on" if answer.failure == "crash" else f"fails ({answer.failure}) on"
     return f"predicts {_number(answer)} cycle{'' if answer.cycles == 1 else 's'} for"
 
 
-def measurement_among(said: Sequence[Said]) -> Said | None:
+def measurement_among(answers: Sequence[ToolAnswer]) -> ToolAnswer | None:
     """The first measurement of a block; None without any."""
-    return next(((row, answer) for row, answer in said if measures(row) and answer.cycles), None)
+    return next(((row, answer_) for row, answer_ in answers if measures(row) and answer_.cycles), None)
 
 
-def blamed(own: Sequence[Said], measured: Said | None) -> Said:
+def report_subject(own: Sequence[ToolAnswer], measured: ToolAnswer | None) -> ToolAnswer:
     """Whom a report is about: who fails, else is furthest from what was measured.
 
     Without a measurement the later of two releases, else the tool that says more cycles.
     """
-    tools = [one for one in own if not measures(one[0])] or list(own)
-    failing = [one for one in tools if one[1].cycles is None]
+    candidates = [candidate for candidate in own if not measures(candidate[0])] or list(own)
+    failing = [candidate for candidate in candidates if candidate[1].cycles is None]
     if failing:
         return failing[0]
     if measured is not None and measured[1].cycles:
         truth = measured[1].cycles
-        return max(tools, key=lambda one: abs((one[1].cycles or 0.0) - truth))
-    known = [tool_and_core(row) for row, _ in tools]
-    if len({one and one[0] for one in known}) == 1 and all(one and one[1].isdecimal() for one in known):
-        releases = [int(one[1]) for one in known if one is not None]
+        return max(candidates, key=lambda candidate: abs((candidate[1].cycles or 0.0) - truth))
+    known = [tool_and_core(row) for row, _ in candidates]
+    if len({tool and tool[0] for tool in known}) == 1 and all(tool and tool[1].isdecimal() for tool in known):
+        releases = [int(tool[1]) for tool in known if tool is not None]
         if len(set(releases)) > 1:
-            return tools[releases.index(max(releases))]
-    return max(tools, key=lambda one: one[1].cycles or 0.0)
+            return candidates[releases.index(max(releases))]
+    return max(candidates, key=lambda candidate: candidate[1].cycles or 0.0)
 
 
-def _beside(about: Predictor, row: Predictor, answer: Answer) -> str:
-    one, other = tool_and_core(about), tool_and_core(row)
-    same = one is not None and other is not None and (one[0], one[2]) == (other[0], other[2]) and other[1]
-    name = other[1] if same and other is not None else _called(row)
+def _comparison_note(about: Predictor, row: Predictor, answer: Answer) -> str:
+    first, tool = tool_and_core(about), tool_and_core(row)
+    same = first is not None and tool is not None and (first[0], first[2]) == (tool[0], tool[2])
+    name = tool[1] if same and tool is not None and tool[1] else _tool_name(row)
     return f"{name}: {_number(answer)}"
 
 
-def _called(row: Predictor) -> str:
-    known = tool_and_core(row)
-    if known is None:
-        return one_line(titled(row))
-    return " ".join(filter(None, (_TITLES.get(known[0], known[0]), known[1])))
+def _tool_name(row: Predictor) -> str:
+    tool = tool_and_core(row)
+    if tool is None:
+        return as_single_line(name_with_mode(row))
+    return " ".join(filter(None, (_TITLES.get(tool[0], tool[0]), tool[1])))
 
 
 def _number(answer: Answer) -> str:
@@ -167,16 +168,16 @@ def _number(answer: Answer) -> str:
 
 def issue_searches(code: bytes, predictors: Sequence[Predictor]) -> list[IssueSearch]:
     """Where the trackers of the tools may know of it: each tool once, by its name and the mnemonics."""
-    found = {}
+    searches = {}
     for row in predictors:
-        known = tool_and_core(row)
-        if known is None or known[0] not in _TRACKERS or known[0] in found:
+        tool = tool_and_core(row)
+        if tool is None or tool[0] not in _TRACKERS or tool[0] in searches:
             continue
-        about = mnemonics(code)[:_MOST_MNEMONICS]
-        words = ["is:issue", *([LLVM_MCA] if known[0] == LLVM_MCA else []), *about]
-        url = f"{_TRACKERS[known[0]]}?{urlencode({'q': ' '.join(words)})}"
-        found[known[0]] = IssueSearch(f"{_TITLES[known[0]]}: {' '.join(about)}", url)
-    return list(found.values())
+        named_mnemonics = mnemonics(code)[:_MOST_MNEMONICS]
+        words = ["is:issue", *([LLVM_MCA] if tool[0] == LLVM_MCA else []), *named_mnemonics]
+        url = f"{_TRACKERS[tool[0]]}?{urlencode({'q': ' '.join(words)})}"
+        searches[tool[0]] = IssueSearch(f"{_TITLES[tool[0]]}: {' '.join(named_mnemonics)}", url)
+    return list(searches.values())
 
 
 def mca_test(code: bytes, core: str) -> str:
@@ -195,7 +196,7 @@ def mca_test(code: bytes, core: str) -> str:
 
 def measured_from(row: Predictor) -> StartValues | None:
     """What blocks start with on a machine of this site; None for what does not measure with known values."""
-    if row.kind != machine.KIND or not row.askable:
+    if row.kind != machine.KIND or not row.is_runnable:
         return None
     return kind_of(row.kind).settings_of(row.options).options.start  # type: ignore[no-any-return]
 
@@ -209,17 +210,17 @@ def operand_values_text(row: Predictor, code: bytes) -> str:
     return ", ".join(f"{name} = {value}" for name, value in reads.values(start).items())
 
 
-def exegesis_snippet(code: bytes, said: Sequence[Said]) -> str:
+def exegesis_snippet(code: bytes, answers: Sequence[ToolAnswer]) -> str:
     """A snippet by which llvm-exegesis measures the block, with the values that a machine measured it with.
 
     Raises `BlockError`.
     """
     schemes = [text for text in schemes_of_bytes(code) if text is not None]
     lines = [
-        f"{titled(row)} {'measured' if measures(row) else 'predicts'} {_number(answer)} cycles"
-        for row, answer in said
+        f"{name_with_mode(row)} {'measured' if measures(row) else 'predicts'} {_number(answer)} cycles"
+        for row, answer in answers
         if answer.cycles is not None
     ]
-    starts = (measured_from(row) for row, answer in said if answer.cycles is not None)
+    starts = (measured_from(row) for row, answer in answers if answer.cycles is not None)
     start = next((start for start in starts if start is not None), BlockOptions().start)
     return write_block_exegesis(code, schemes, lines, start)

@@ -9,8 +9,8 @@ from ninja import Schema
 from pydantic import BeforeValidator, Field
 
 from anica_app.features.discoveries.query import JudgedBlock
-from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
+from anica_app.features.discoveries.wording import wording_or_none
 from anica_app.models import Discovery
 from anica_app.storage.findings import condition_of
 from inference.isa.code.block import BlockName
@@ -97,7 +97,7 @@ def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> 
     return fields_of(
         row,
         DiscoveryOut,
-        words=words_of(row.abstract),
+        words=wording_or_none(row.abstract),
         subsumed_by=row.subsumed_by_id,
         covered=None if covered is None else covered.get(row.pk, 0),
         **BlockName(code_isa(row.campaign.isa), bytes(row.code)).as_json(),
@@ -105,7 +105,7 @@ def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> 
     )
 
 
-class FoundOut(DiscoveryOut):
+class CampaignDiscoveryOut(DiscoveryOut):
     """A discovery of any campaign."""
 
     campaign: Ref

@@ -23,14 +23,14 @@ from anica_app.features.discoveries.query import (
     sample_page,
     samples_of_step,
 )
-from anica_app.features.discoveries.saying import compared, decision, reason
 from anica_app.features.discoveries.tool_commands import options_here, tool_and_core
+from anica_app.features.discoveries.wording import compare_wordings, decision_text, reason_text
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import row_for
-from inference.features.asking.questions.query import PredictorSaid, QuestionAnswers, asked_about
+from inference.features.asking.questions.query import PredictorReport, QuestionAnswers, answers_about
 from inference.formats.provenance import PRODUCT, head_of
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.formats.sample_document import sample_document
 from inference.isa.blocks import intel_or_digits
 from inference.models import Predictor, Run
@@ -40,11 +40,11 @@ from inference.storage.instruction_sets import code_isa
 from inference.web.contributions import RunOrigin, number_about
 from inference.web.file_answers import attachment
 from inference.web.paging import Page
-from inference.web.validation import one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter
 
 MOST = 500
 """Of a tree with more rejected steps, so many have theirs."""
-NOT_ASKED = "not predicted for this block"
+NOT_PREDICTED = "not predicted for this block"
 BEFORE, AFTER = ", before", ", after"
 """What columns of a tool that was asked again are called besides its name."""
 PAGE_SIZE = 25
@@ -63,40 +63,40 @@ class StepCounterExample:
         return "; ".join(intel_or_digits(self.code))
 
     @property
-    def said(self) -> str:
+    def answers_text(self) -> str:
         """`3.00 = 3.00`, `3.00 ≈ 3.10`, or with what failed `crash | 3.00`."""
-        texts = [str(one.failure) if one.cycles is None else f"{one.cycles:.2f}" for one in self.answers]
-        if any(one.cycles is None for one in self.answers):
+        texts = [str(row.failure) if row.cycles is None else f"{row.cycles:.2f}" for row in self.answers]
+        if any(answer.cycles is None for answer in self.answers):
             return " | ".join(texts)
         return (" = " if len(set(texts)) == 1 else " ≈ ").join(texts)
 
     def __str__(self) -> str:
-        return f"{self.block}: {self.said}"
+        return f"{self.block}: {self.answers_text}"
 
 
-def counter_example(found: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
+def counter_example(parts: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
     """Of a rejected step, the shortest block that is not interesting, else one that is in another way.
 
     None where nobody can tell what was interesting.
     """
-    kind = found.discovery.kind
-    judged = [(one.sample, one.verdict) for one in found.examined(samples)]
-    known = [(one, verdict) for one, verdict in judged if verdict is not None and not verdict.silent]
-    against = [one for one, verdict in known if not verdict.interesting]
-    against = against or [one for one, verdict in known if kind and verdict.kind != kind]
-    best = min(against, key=lambda one: (len(one.code), one.code), default=None)
-    return None if best is None else StepCounterExample(best.code, best.answers[: len(found.predictors)])
+    kind = parts.discovery.kind
+    judged = [(block.sample, block.verdict) for block in parts.examined(samples)]
+    decided = [(sample, verdict) for sample, verdict in judged if verdict is not None and not verdict.silent]
+    against = [sample for sample, verdict in decided if not verdict.interesting]
+    against = against or [sample for sample, verdict in decided if kind and verdict.kind != kind]
+    best = min(against, key=lambda sample: (len(sample.code), sample.code), default=None)
+    return None if best is None else StepCounterExample(best.code, best.answers[: len(parts.predictors)])
 
 
-def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
+def counter_examples_of(parts: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
     """Those of the rejected steps of a generalisation by their numbers (one query)."""
     steps = GeneralisationStep.objects.filter(generalisation=row, taken=False, n__gt=0).order_by("number")
-    told = {}
+    examples = {}
     for number, packed in steps.values_list("number", "samples")[:MOST]:
-        example = counter_example(found, unpack(bytes(packed)))
+        example = counter_example(parts, unpack(bytes(packed)))
         if example is not None:
-            told[number] = example
-    return told
+            examples[number] = example
+    return examples
 
 
 @dataclass(frozen=True)
@@ -104,40 +104,40 @@ class StepBlocks:
     """The blocks as they were sampled, and with an answer more for each predictor that was asked later."""
 
     samples: Sequence[Sample]
-    asked: QuestionAnswers
+    later: QuestionAnswers
 
     @property
     def extended(self) -> list[Sample]:
         """The samples with all answers: the campaign's tools first, then whoever was asked later."""
-        lacking = Answer(failure=Failure.NO_NUMBER, detail=NOT_ASKED)
+        reports, absent = self.later.reports, Answer(failure=Failure.NO_NUMBER, detail=NOT_PREDICTED)
         return [
             Sample(
-                one.code,
-                (*one.answers, *(said.answers.get(one.code, lacking) for said in self.asked.said)),
-                one.seconds,
+                sample.code,
+                (*sample.answers, *(report.answers.get(sample.code, absent) for report in reports)),
+                sample.seconds,
             )
-            for one in self.samples
+            for sample in self.samples
         ]
 
-    def columns(self, found: DiscoveryParts) -> list[str]:
+    def columns(self, parts: DiscoveryParts) -> list[str]:
         """Whose answers these are, in their order; `found`: whose decision it is.
 
         Of a tool of the campaign that was asked again there are two: `… before` and `… after`.
         """
-        again = asked_again(found, self.asked.said)
-        places = set(again.values())
+        repeated = repeated_predictors(parts, self.later.reports)
+        places = set(repeated.values())
         return [
-            *(f"{one.name}{BEFORE if at in places else ''}" for at, one in enumerate(found.predictors)),
-            *(f"{said.name}{AFTER if said.predictor in again else ''}" for said in self.asked.said),
+            *(f"{tool.name}{BEFORE if at in places else ''}" for at, tool in enumerate(parts.predictors)),
+            *(f"{row.name}{AFTER if row.predictor in repeated else ''}" for row in self.later.reports),
         ]
 
-    def changed(self, found: DiscoveryParts) -> list[tuple[str, int]]:
+    def changed(self, parts: DiscoveryParts) -> list[tuple[str, int]]:
         """Of each campaign tool that was asked again, for how many blocks it says something else."""
-        again = asked_again(found, self.asked.said)
+        repeated = repeated_predictors(parts, self.later.reports)
         return [
-            (said.name, sum(_differ(one, again[said.predictor], said.answers) for one in self.samples))
-            for said in self.asked.said
-            if said.predictor in again and not said.error
+            (row.name, sum(_differ(part, repeated[row.predictor], row.answers) for part in self.samples))
+            for row in self.later.reports
+            if row.predictor in repeated and not row.error
         ]
 
 
@@ -155,43 +155,43 @@ def about(row: Generalisation, number: int) -> dict[str, int]:
 
 def blocks_of_step(row: Generalisation, number: int) -> StepBlocks:
     """The blocks of a decision (three queries); none where it rests on none or they were pruned."""
-    return StepBlocks(samples_of_step(row, number) or [], asked_about(about(row, number)))
+    return StepBlocks(samples_of_step(row, number) or [], answers_about(about(row, number)))
 
 
 def orders_of(columns: int) -> tuple[str, ...]:
     """What the blocks can be sorted by: as sampled, length, interest, a tool's place; a minus: descending."""
     sorts = (BY_BLOCK, BY_LENGTH, BY_INTEREST, *(str(place) for place in range(1, columns + 1)))
-    return (*sorts, *(f"-{one}" for one in sorts))
+    return (*sorts, *(f"-{order}" for order in sorts))
 
 
 def page_of_blocks(
-    found: DiscoveryParts, seen: StepBlocks, sort: str, number: int, size: int
+    parts: DiscoveryParts, blocks: StepBlocks, sort: str, number: int, size: int
 ) -> Page[Sample]:
     """A page of the blocks with all answers, in one of `orders_of`."""
-    extended = seen.extended
+    extended = blocks.extended
     values = {
-        id(one.sample): one.verdict.value for one in found.examined(extended) if one.verdict is not None
+        id(row.sample): row.verdict.value for row in parts.examined(extended) if row.verdict is not None
     }
     return sample_page(
         extended,
         sort.removeprefix("-"),
         descending=sort.startswith("-"),
-        value=lambda one: values.get(id(one), 0.0),
+        value=lambda sample: values.get(id(sample), 0.0),
         number=number,
         size=size,
     )
 
 
-def blocks_csv(found: DiscoveryParts, row: Generalisation, number: int) -> str:
+def blocks_csv(parts: DiscoveryParts, row: Generalisation, number: int) -> str:
     """All blocks of a decision in the form of a basic-block set: digits, and a column per tool."""
-    seen = blocks_of_step(row, number)
+    blocks = blocks_of_step(row, number)
     lines = [
-        [one.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in one.answers)]
-        for one in seen.extended
+        [sample.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in sample.answers)]
+        for sample in blocks.extended
     ]
-    about = {"campaign": found.campaign.name, "discovery": str(found.discovery), "decision": f"step {number}"}
-    head = head_of(**about, **{"instruction set": found.isa})
-    return written(["bb", *seen.columns(found)], lines, head)
+    about = {"campaign": parts.campaign.name, "discovery": str(parts.discovery), "decision": f"step {number}"}
+    head = head_of(**about, **{"instruction set": parts.isa})
+    return csv_text(["bb", *blocks.columns(parts)], lines, head)
 
 
 def question_about_step(
@@ -199,9 +199,9 @@ def question_about_step(
 ) -> Json:
     """The description of a run of kind `ask` about the blocks of a decision."""
     return {
-        "predictors": [one.pk for one in predictors],
+        "predictors": [predictor.pk for predictor in predictors],
         "isa": code_isa(row.campaign.isa),
-        "blocks": [one.code.hex() for one in samples_of_step(row, number) or []],
+        "blocks": [sample.code.hex() for sample in samples_of_step(row, number) or []],
         "anew": anew,
         "about": about(row, number),
     }
@@ -214,14 +214,14 @@ def name_of_question(discovery: Discovery, number: int) -> str:
 
 def questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
     """The steps of discoveries about whose blocks these runs ask (one query)."""
-    asked = {run.pk: number_about(run, "generalisation") for run in runs}
-    wanted = {pk for pk in asked.values() if pk is not None}
-    found = Generalisation.objects.filter(pk__in=wanted, discovery__isnull=False).select_related("discovery")
-    rows = {row.pk: row for row in found} if wanted else {}
+    generalisations = {run.pk: number_about(run, "generalisation") for run in runs}
+    ids = {pk for pk in generalisations.values() if pk is not None}
+    rows_ = Generalisation.objects.filter(pk__in=ids, discovery__isnull=False).select_related("discovery")
+    rows = {row.pk: row for row in rows_} if ids else {}
     return {
-        run.pk: _step_of(rows[asked[run.pk] or 0], number_about(run, "step") or 0)
+        run.pk: _step_of(rows[generalisations[run.pk] or 0], number_about(run, "step") or 0)
         for run in runs
-        if asked[run.pk] in rows
+        if generalisations[run.pk] in rows
     }
 
 
@@ -230,32 +230,33 @@ def _step_of(row: Generalisation, step: int) -> RunOrigin:
     return RunOrigin(f"{row.discovery}, step {step}", url)
 
 
-def tools_here(found: DiscoveryParts) -> list[Predictor]:
+def tools_here(parts: DiscoveryParts) -> list[Predictor]:
     """The campaign's tools that can be asked here; for those of a file, the same tool and processor."""
-    rows = [row if row.askable else _of_file(row) for row in found.predictors]
+    rows = [row if row.is_runnable else _of_file(row) for row in parts.predictors]
     return list(dict.fromkeys(row for row in rows if row is not None))
 
 
 def _of_file(row: Predictor) -> Predictor | None:
-    known = options_here(row)
-    if known is None:
+    kind_and_options = options_here(row)
+    if kind_and_options is None:
         return None
     try:
-        return row_for(*known)
+        return row_for(*kind_and_options)
     except PredictorError:
         return None
 
 
-def asked_again(found: DiscoveryParts, said: Sequence[PredictorSaid]) -> Mapping[int, int]:
+def repeated_predictors(parts: DiscoveryParts, reports: Sequence[PredictorReport]) -> Mapping[int, int]:
     """{id of a predictor that was asked later: the place of the campaign's tool that it is}."""
-    own = {row.pk: place for place, row in enumerate(found.predictors)}
-    places = {one.predictor: own[one.predictor] for one in said if one.predictor in own}
-    foreign = {tool_and_core(row): place for place, row in enumerate(found.predictors) if not row.askable}
-    foreign.pop(None, None)
-    others = [one.predictor for one in said if one.predictor not in own]
-    if foreign and others:
-        for pk, row in Predictor.objects.in_bulk(others).items():
-            place = foreign.get(tool_and_core(row))
+    own = {row.pk: place for place, row in enumerate(parts.predictors)}
+    places = {report.predictor: own[report.predictor] for report in reports if report.predictor in own}
+    rows = list(enumerate(parts.predictors))
+    imported = {tool_and_core(row): place for place, row in rows if not row.is_runnable}
+    imported.pop(None, None)
+    unmatched = [report.predictor for report in reports if report.predictor not in own]
+    if imported and unmatched:
+        for pk, row in Predictor.objects.in_bulk(unmatched).items():
+            place = imported.get(tool_and_core(row))
             if place is not None:
                 places[pk] = place
     return places
@@ -263,38 +264,38 @@ def asked_again(found: DiscoveryParts, said: Sequence[PredictorSaid]) -> Mapping
 
 def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
     """The decision in the address, else that which shows examples of the result; None where there is none."""
-    number = whole_number(request, "step")
-    found = tree.telling if number is None else tree.node(number)
-    return None if found is None else tree.head(found)
+    number = number_parameter(request, "step")
+    node = tree.telling if number is None else tree.node(number)
+    return None if node is None else tree.head(node)
 
 
-def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
+def step_context(request: HttpRequest, parts: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
     """What the part of the page about a decision needs (three or four queries)."""
     row = tree.generalisation
-    seen = blocks_of_step(row, node.number)
-    columns = seen.columns(found)
+    blocks = blocks_of_step(row, node.number)
+    columns = blocks.columns(parts)
     places = [str(place) for place in range(1, len(columns) + 1)]
-    sort = one_of(request, "sort", orders_of(len(columns)), BY_BLOCK)
-    page = page_of_blocks(found, seen, sort, whole_number(request, "page", 0) or 0, PAGE_SIZE)
+    sort = choice_parameter(request, "sort", orders_of(len(columns)), BY_BLOCK)
+    page = page_of_blocks(parts, blocks, sort, number_parameter(request, "page", 0) or 0, PAGE_SIZE)
     before, now = tree.around(node.number)
     return {
         "node": node,
-        "implied": [decision(one) for one in tree.implied[node.number]],
-        "against": None if node.taken else counter_example(found, seen.samples),
-        "changed": seen.changed(found),
-        "again": any(row.askable or options_here(row) for row in found.predictors),
-        "pruned": bool(node.n) and not seen.samples,
-        "tried": decision(node),
-        "why": reason(node),
-        "said": compared(before, now),
+        "implied": [decision_text(node_) for node_ in tree.implied[node.number]],
+        "against": None if node.taken else counter_example(parts, blocks.samples),
+        "changed": blocks.changed(parts),
+        "again": any(row.is_runnable or options_here(row) for row in parts.predictors),
+        "pruned": bool(node.n) and not blocks.samples,
+        "tried": decision_text(node),
+        "why": reason_text(node),
+        "compared": compare_wordings(before, now),
         "rests": tree.resting(node.number),
         "columns": list(zip(places, columns, strict=True)),
-        "tools": len(found.predictors),
+        "tools": len(parts.predictors),
         "sort": sort,
         "page": page,
-        "rows": [_row(one, columns) for one in found.examined(page.rows)],
-        "asked": seen.asked,
-        "judged": found.judge is not None,
+        "rows": [_row(block, columns) for block in parts.examined(page.rows)],
+        "later": blocks.later,
+        "judged": parts.judge is not None,
     }
 
 
@@ -308,14 +309,14 @@ def _row(example: JudgedBlock, columns: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def tree_answer(found: DiscoveryParts, tree: Tree, *, samples: bool) -> HttpResponse:
+def tree_answer(parts: DiscoveryParts, tree: Tree, *, samples: bool) -> HttpResponse:
     """The tree of a generalisation as a JSON file."""
-    text = json.dumps(tree_document(found, tree, samples=samples), ensure_ascii=False)
-    name = f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}"
+    text = json.dumps(tree_document(parts, tree, samples=samples), ensure_ascii=False)
+    name = f"{parts.campaign.name} {parts.discovery} tree {tree.generalisation.number}"
     return attachment(text, "application/json", name, "json")
 
 
-def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
+def tree_document(parts: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
     """A generalisation as JSON: every decision with its words, and with `samples` every judged block.
 
     `expansion` and `start` are documents of abstract blocks (docs/abstract-blocks.md).
@@ -324,11 +325,11 @@ def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
     blocks = all_samples(row) if samples else repeat(None)
     return {
         "made by": PRODUCT,
-        "campaign": found.campaign.name,
-        "discovery": found.discovery.number,
+        "campaign": parts.campaign.name,
+        "discovery": parts.discovery.number,
         "generalisation": row.number,
         "became": row.became,
-        "predictors": [one.name for one in found.predictors],
+        "predictors": [predictor.name for predictor in parts.predictors],
         "start": row.start,
         "result": _result(row),
         "steps": [
@@ -337,15 +338,15 @@ def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
                 "kind": node.kind,
                 "expansion": node.expansion,
                 **({"foreign": node.foreign} if node.expansion is None and node.foreign is not None else {}),
-                "words": decision(node),
+                "words": decision_text(node),
                 "taken": node.taken,
                 "implied": node.number not in tree.implied,
-                "reason": reason(node),
+                "reason": reason_text(node),
                 "n": node.n,
                 "interesting": node.interesting,
                 "failed": node.failed,
                 "mean": None if node.mean is None else finite(node.mean),
-                **({} if judged is None else {"samples": sample_document(judged, found.isa)}),
+                **({} if judged is None else {"samples": sample_document(judged, parts.isa)}),
             }
             for node, judged in zip(tree.nodes, blocks, strict=False)
         ],

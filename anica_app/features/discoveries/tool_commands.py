@@ -30,7 +30,7 @@ from inference.predictors.protocol import IMPORTED
 LLVM_MCA, OSACA, UICA = "llvm-mca", "osaca", "uica"
 _FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\w+-]+)")
 
-_USUAL = "haswell"
+_DEFAULT_CORE = "haswell"
 _SHORT = {"zen+": "znver1", "zenp": "znver1", "zen": "znver1", "zen1": "znver1"}
 """Cores by the short names that only campaigns have; others are those of OSACA and uiCA."""
 SITE = "https://godbolt.org"
@@ -47,7 +47,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ToolOptions:
     """A tool, what it is told of the processor as LLVM names it, and the options that only it has."""
 
     tool: str
@@ -63,75 +63,78 @@ def commands_for(predictors: Sequence[Predictor], code: bytes) -> list[Command]:
     The latter are asked about the first core that a predictor speaks of. Raises `BlockError` for code that is
     no block.
     """
-    known = [(row, _asked(row)) for row in predictors]
-    found = []
-    for row, asked in known:
-        text = _own(row, code) if asked is None else _text(asked, code)
+    tools = [(row, _tool_options(row)) for row in predictors]
+    commands = []
+    for row, options in tools:
+        text = _own(row, code) if options is None else _text(options, code)
         if text:
-            found.append(Command(row.name, text, own=True))
-    core = next((asked.core for _, asked in known if asked is not None and asked.core), _USUAL)
-    there = {asked.tool for _, asked in known if asked is not None}
-    for tool, title in ((LLVM_MCA, "llvm-mca"), (OSACA, "OSACA"), (UICA, "uiCA")):
-        text = "" if tool in there else _text(_Asked(tool, core), code)
+            commands.append(Command(row.name, text, own=True))
+    core = next((options.core for _, options in tools if options is not None and options.core), _DEFAULT_CORE)
+    present = {options.tool for _, options in tools if options is not None}
+    for kind, title in ((LLVM_MCA, "llvm-mca"), (OSACA, "OSACA"), (UICA, "uiCA")):
+        text = "" if kind in present else _text(_ToolOptions(kind, core), code)
         if text:
-            found.append(Command(f"{title} · {core}", text))
-    return found
+            commands.append(Command(f"{title} · {core}", text))
+    return commands
 
 
 def core_of(predictors: Sequence[Predictor]) -> str:
     """The core that the first of them speaks of, as LLVM names it; the usual one where none does."""
-    return next((asked.core for row in predictors if (asked := _asked(row)) and asked.core), _USUAL)
+    tools = map(_tool_options, predictors)
+    return next((tool.core for tool in tools if tool is not None and tool.core), _DEFAULT_CORE)
 
 
 def osaca_name(core: str) -> str:
     """What OSACA calls a core of LLVM's; "" where it has none."""
-    return next((each.osaca for each in TOOL_NAMES.values() if each.llvm == core and each.osaca), "")
+    return next((names.osaca for names in TOOL_NAMES.values() if names.llvm == core and names.osaca), "")
 
 
 def tool_and_core(row: Predictor) -> tuple[str, str, str] | None:
     """The tool, its release ("" where nobody says) and the core as LLVM names it; None for other kinds."""
-    asked = _asked(row)
-    return None if asked is None else (asked.tool, asked.release, asked.core)
+    tool = _tool_options(row)
+    return None if tool is None else (tool.tool, tool.release, tool.core)
 
 
 def options_here(row: Predictor) -> tuple[str, Json] | None:
     """The kind and the options by which a tool that came with a file may be asked here; None for others."""
-    asked = None if row.askable else _asked(row)
-    if asked is None or not asked.core:
+    tool = None if row.is_runnable else _tool_options(row)
+    if tool is None or not tool.core:
         return None
-    if asked.tool == LLVM_MCA:
-        release = {"release": asked.release} if asked.release else {}
-        return LLVM_MCA, {**release, "cpu": asked.core}
-    arch = osaca_name(asked.core) if asked.tool == OSACA else UICA_NAMES.get(asked.core, "")
-    return (asked.tool, {"arch": arch}) if arch else None
+    if tool.tool == LLVM_MCA:
+        release = {"release": tool.release} if tool.release else {}
+        return LLVM_MCA, {**release, "cpu": tool.core}
+    arch = osaca_name(tool.core) if tool.tool == OSACA else UICA_NAMES.get(tool.core, "")
+    return (tool.tool, {"arch": arch}) if arch else None
 
 
-def _asked(row: Predictor) -> _Asked | None:
+def _tool_options(row: Predictor) -> _ToolOptions | None:
     """What a predictor is; None for one of another kind."""
-    told = row.options if row.askable else row.identity
+    options = row.options if row.is_runnable else row.identity
     if row.sort == LLVM_MCA:
-        return _llvm_mca(told, _major(str(row.identity.get("version", ""))))
+        return _llvm_mca(options, _major(str(row.identity.get("version", ""))))
     if row.sort in (OSACA, UICA):
-        flags = ("--consider-flag-deps",) if row.sort == OSACA and told.get("flags") else ()
-        return _Asked(row.sort, _core(str(told.get("arch") or "HSW")), flags=flags)
+        flags = ("--consider-flag-deps",) if row.sort == OSACA and options.get("flags") else ()
+        return _ToolOptions(row.sort, _core(str(options.get("arch") or "HSW")), flags=flags)
     foreign = _FOREIGN.fullmatch(row.name) if row.sort == IMPORTED else None
     if foreign is None or foreign["tool"].lower() not in (LLVM_MCA, OSACA, UICA):
         return None
-    return _Asked(foreign["tool"].lower(), _core(foreign["core"]), foreign["release"] or "")
+    return _ToolOptions(foreign["tool"].lower(), _core(foreign["core"]), foreign["release"] or "")
 
 
-def _llvm_mca(told: Json, release: str) -> _Asked | None:
+def _llvm_mca(options: Json, release: str) -> _ToolOptions | None:
     """What llvm-mca was told; None for what no llvm-mca of ours was ever told, and a file may say."""
-    flags = told.get("flags") or ""
+    flags = options.get("flags") or ""
     words = flags.split() if isinstance(flags, str) else flags
     try:
         flags = " ".join(words)
-        asked = {name: told[name] for name in ("cpu", "release", "iterations") if told.get(name)}
-        known = McaSettings(**values_of(McaSettings, {**asked, "flags": flags, "counting": TOTAL}, LLVM_MCA))
+        stated = {name: options[name] for name in ("cpu", "release", "iterations") if options.get(name)}
+        values = values_of(McaSettings, {**stated, "flags": flags, "counting": TOTAL}, LLVM_MCA)
+        settings = McaSettings(**values)
     except (InvalidInputError, TypeError):
         return None
-    iterations = known.iterations if "iterations" in asked else 100
-    return _Asked(LLVM_MCA, known.cpu, known.release or release, tuple(known.flags.split()), iterations)
+    iterations = settings.iterations if "iterations" in stated else 100
+    release = settings.release or release
+    return _ToolOptions(LLVM_MCA, settings.cpu, release, tuple(settings.flags.split()), iterations)
 
 
 def _core(short: str) -> str:
@@ -139,39 +142,39 @@ def _core(short: str) -> str:
     name = short.upper()
     if short.lower() in _SHORT:
         return _SHORT[short.lower()]
-    by_uica = next((core for core, known in UICA_NAMES.items() if known == name), "")
-    return by_uica or next((each.llvm for each in TOOL_NAMES.values() if each.osaca == name), "")
+    by_uica = next((core for core, uica_name in UICA_NAMES.items() if uica_name == name), "")
+    return by_uica or next((names.llvm for names in TOOL_NAMES.values() if names.osaca == name), "")
 
 
 def _major(banner: str) -> str:
-    found = re.search(r"version (\d+)", banner)
-    return found[1] if found else ""
+    version = re.search(r"version (\d+)", banner)
+    return version[1] if version else ""
 
 
-def _text(asked: _Asked, code: bytes) -> str:
+def _text(tool: _ToolOptions, code: bytes) -> str:
     """The command line; "" where the tool has no model of the core."""
-    if asked.tool == UICA:
-        arch = UICA_NAMES.get(asked.core, "")
+    if tool.tool == UICA:
+        arch = UICA_NAMES.get(tool.core, "")
         file = f"printf '{''.join(f'{chr(92)}{byte:03o}' for byte in code)}' > block.bin"
         return f"{file} && uiCA.py block.bin -raw -arch {arch} -TPonly" if arch else ""
-    if asked.tool == OSACA:
-        arch = osaca_name(asked.core)
-        words = ["osaca", "--arch", arch, "--ignore-unknown", *asked.flags, "-"] if arch else []
+    if tool.tool == OSACA:
+        arch = osaca_name(tool.core)
+        words = ["osaca", "--arch", arch, "--ignore-unknown", *tool.flags, "-"] if arch else []
     else:
-        program = f"llvm-mca-{asked.release}" if asked.release else "llvm-mca"
+        program = f"llvm-mca-{tool.release}" if tool.release else "llvm-mca"
         words = [
             program,
             "-mtriple=x86_64",
-            f"-mcpu={asked.core or _USUAL}",
-            f"-iterations={asked.iterations}",
+            f"-mcpu={tool.core or _DEFAULT_CORE}",
+            f"-iterations={tool.iterations}",
         ]
-        words += asked.flags
+        words += tool.flags
     return f"{shlex.join(words)} <<'EOF'\n{chr(10).join(att_of_bytes(code))}\nEOF" if words else ""
 
 
 def _own(row: Predictor, code: bytes) -> str:
     """How this program asks it; "" for what only an imported file knows."""
-    if not row.askable:
+    if not row.is_runnable:
         return ""
     return f"echo {code.hex()} | manage.py predict - {shell_option('--predictor', row.name)}"
 
@@ -197,7 +200,7 @@ def state(code: bytes, core: str, comment: str = "") -> Json:
     }
 
 
-def link(given: Json) -> str:
+def link(session: Json) -> str:
     """The address that opens a state."""
-    text = base64.b64encode(json.dumps(given, separators=(",", ":")).encode()).decode()
+    text = base64.b64encode(json.dumps(session, separators=(",", ":")).encode()).decode()
     return f"{SITE}/clientstate/{quote(text, safe='')}"

@@ -11,7 +11,6 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.features.discoveries.query import BY_BLOCK, DiscoveryParts, Node, Tree, discovery_or_404
-from anica_app.features.discoveries.saying import decision, reason, words_of
 from anica_app.features.discoveries.shapes import Interestingness, JudgedBlockOut, WordsOut, judged_json
 from anica_app.features.discoveries.steps import (
     blocks_csv,
@@ -24,18 +23,19 @@ from anica_app.features.discoveries.steps import (
     tools_here,
     tree_answer,
 )
+from anica_app.features.discoveries.wording import decision_text, reason_text, wording_or_none
 from inference.features.asking.predictors.offers import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
-from inference.features.running.runs.runs_of_kind import started
+from inference.features.running.runs.runs_of_kind import start_response
 from inference.isa.code.block import BlockName
 from inference.predictors.samples import Sample
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.answers import NamedBlock
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
+from inference.web.api.paging import PageOf, Paging, list_answer_in_memory, page_json, page_number
 from inference.web.api.shapes import Input, Ref, RunOut, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
@@ -100,7 +100,7 @@ class DecisionStepInFull(DecisionStepOut):
     changed: list[ChangedOut]
 
 
-class AskedAgain(Input):
+class StepQuestion(Input):
     """Who shall be asked about the blocks of a decision, also whom the campaign has never seen."""
 
     predictors: list[str] = Field(
@@ -120,9 +120,9 @@ def export_tree(
     samples: bool = parameter(False, description="With every judged block.", examples=[False]),
 ) -> HttpResponse:
     """The whole tree of a generalisation as one JSON document, as the page gives it to take away."""
-    found, tree = _tree(discovery_id, generalisation)
-    access.note(request, Deed.EXPORTED, found.discovery)
-    return tree_answer(found, tree, samples=samples)
+    parts, tree = _tree(discovery_id, generalisation)
+    access.log_action(request, AuditAction.EXPORTED, parts.discovery)
+    return tree_answer(parts, tree, samples=samples)
 
 
 @router.get("/discoveries/{discovery_id}/steps", response=PageOf[DecisionStepOut])
@@ -131,27 +131,27 @@ def list_steps(
 ) -> Any:
     """The decisions of a generalisation in order; those taken are the way from the block to the result."""
     tree = _tree(discovery_id, generalisation)[1]
-    return listed_in_memory(tree.nodes, paging, lambda page: [_step(tree, node) for node in page])
+    return list_answer_in_memory(tree.nodes, paging, lambda page: [_step(tree, node) for node in page])
 
 
 @router.get("/discoveries/{discovery_id}/steps/{step}", response=DecisionStepInFull)
 def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which) -> Any:
     """One decision, with what was known before it and what it tried."""
-    found, tree, node = _node(discovery_id, generalisation, step)
-    seen = blocks_of_step(tree.generalisation, node.number)
+    parts, tree, node = _node(discovery_id, generalisation, step)
+    blocks = blocks_of_step(tree.generalisation, node.number)
     before, tried = tree.around(node.number)
-    rests = tree.resting(node.number)
+    resting = tree.resting(node.number)
     return {
         **_step(tree, node),
-        "before": words_of(before),
-        "tried": words_of(tried),
+        "before": wording_or_none(before),
+        "tried": wording_or_none(tried),
         "before_document": before,
         "tried_document": tried,
-        "columns": seen.columns(found),
-        "rests_on": None if rests is None else rests.number,
-        "working": seen.asked.working,
-        "against": _against(found, node, seen.samples),
-        "changed": [{"predictor": name, "blocks": blocks} for name, blocks in seen.changed(found)],
+        "columns": blocks.columns(parts),
+        "rests_on": None if resting is None else resting.number,
+        "working": blocks.later.unfinished,
+        "against": _against(parts, node, blocks.samples),
+        "changed": [{"predictor": name, "blocks": count} for name, count in blocks.changed(parts)],
     }
 
 
@@ -170,14 +170,14 @@ def list_step_blocks(
     ),
 ) -> Any:
     """The blocks that a decision rests on, with all answers, also of those who were asked later."""
-    found, tree, node = _node(discovery_id, generalisation, step)
-    seen = blocks_of_step(tree.generalisation, node.number)
-    columns = seen.columns(found)
-    known = orders_of(len(columns))
-    if sort not in known:
-        raise ProblemError(422, f"{sort!r} is no order", where="query sort", right=", ".join(known))
-    page = page_of_blocks(found, seen, sort, number_of_page(paging), paging.limit)
-    return page_json(page, [judged_json(one, found.isa, columns) for one in found.examined(page.rows)])
+    parts, tree, node = _node(discovery_id, generalisation, step)
+    blocks = blocks_of_step(tree.generalisation, node.number)
+    columns = blocks.columns(parts)
+    orders = orders_of(len(columns))
+    if sort not in orders:
+        raise ProblemError(422, f"{sort!r} is no order", where="query sort", right=", ".join(orders))
+    page = page_of_blocks(parts, blocks, sort, page_number(paging), paging.limit)
+    return page_json(page, [judged_json(block, parts.isa, columns) for block in parts.examined(page.rows)])
 
 
 @router.get(
@@ -187,28 +187,28 @@ def export_step_blocks(
     request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which
 ) -> HttpResponse:
     """All blocks of a decision as CSV in the form of a basic-block set, which imports as one."""
-    found, tree, node = _node(discovery_id, generalisation, step)
-    access.note(request, Deed.EXPORTED, found.discovery)
-    text = blocks_csv(found, tree.generalisation, node.number)
-    name = f"{found.campaign.name} {found.discovery} step {node.number}"
+    parts, tree, node = _node(discovery_id, generalisation, step)
+    access.log_action(request, AuditAction.EXPORTED, parts.discovery)
+    text = blocks_csv(parts, tree.generalisation, node.number)
+    name = f"{parts.campaign.name} {parts.discovery} step {node.number}"
     return attachment(text, "text/csv; charset=utf-8", name, "csv")
 
 
 @router.post("/discoveries/{discovery_id}/steps/{step}/questions", response={201: RunOut})
 def ask_about_step(
-    request: HttpRequest, discovery_id: Id, step: Id, data: AskedAgain, generalisation: int | None = Which
+    request: HttpRequest, discovery_id: Id, step: Id, data: StepQuestion, generalisation: int | None = Which
 ) -> Any:
     """Ask any predictors about the blocks of a decision now; their answers come beside those of the campaign.
 
     `GET` the blocks again, or follow the run's events.
     """
-    found, tree, node = _node(discovery_id, generalisation, step)
+    parts, tree, node = _node(discovery_id, generalisation, step)
     if not node.n:
         raise ProblemError(
             409, "This decision rests on no blocks", where="path step", right="one whose `n` is above 0"
         )
     with transaction.atomic():  # no predictor is stored for a question that is refused
-        rows = predictors_named(data.predictors) if data.predictors else tools_here(found)
+        rows = predictors_named(data.predictors) if data.predictors else tools_here(parts)
         if not rows:
             raise ProblemError(
                 409,
@@ -218,12 +218,12 @@ def ask_about_step(
             )
         anew = data.anew or not data.predictors
         config = question_about_step(tree.generalisation, node.number, rows, anew=anew)
-        return started(request, KIND, config, name_of_question(found.discovery, node.number))
+        return start_response(request, KIND, config, name_of_question(parts.discovery, node.number))
 
 
 def _tree(discovery_id: int, generalisation: int | None) -> tuple[DiscoveryParts, Tree]:
-    found = discovery_or_404(discovery_id)
-    tree = found.tree(generalisation)
+    parts = discovery_or_404(discovery_id)
+    tree = parts.tree(generalisation)
     if tree is None:
         raise ProblemError(
             404,
@@ -231,24 +231,29 @@ def _tree(discovery_id: int, generalisation: int | None) -> tuple[DiscoveryParts
             where="query generalisation",
             right="the number of one that the discovery lists, with steps",
         )
-    return found, tree
+    return parts, tree
 
 
 def _node(discovery_id: int, generalisation: int | None, step: int) -> tuple[DiscoveryParts, Tree, Node]:
-    found, tree = _tree(discovery_id, generalisation)
+    parts, tree = _tree(discovery_id, generalisation)
     node = tree.node(step)
     if node is None:
         raise ProblemError(404, f"There is no step {step}", where="path step", right="one that is listed")
-    return found, tree, node
+    return parts, tree, node
 
 
-def _against(found: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> dict[str, str] | None:
-    example = None if node.taken else counter_example(found, samples)
+def _against(parts: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> dict[str, str] | None:
+    example = None if node.taken else counter_example(parts, samples)
     if example is None:
         return None
-    return {**BlockName(found.isa, example.code).as_json(), "block": example.block, "said": example.said}
+    return {
+        **BlockName(parts.isa, example.code).as_json(),
+        "block": example.block,
+        "said": example.answers_text,
+    }
 
 
 def _step(tree: Tree, node: Node) -> dict[str, Any]:
     implied = node.number not in tree.implied
-    return fields_of(node, DecisionStepOut, words=decision(node), reason=reason(node), implied=implied)
+    words, reason = decision_text(node), reason_text(node)
+    return fields_of(node, DecisionStepOut, words=words, reason=reason, implied=implied)

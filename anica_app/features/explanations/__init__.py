@@ -11,7 +11,7 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from inference.features.asking.questions.query import ShownBlock
+    from inference.features.asking.questions.query import QuestionBlock
     from inference.web.contributions import Context
 
 
@@ -34,27 +34,25 @@ KINDS = (
         job=_job,
         summary="What blocks like a given one have in common",
         example={"predictors": [2, 5], "block": "480fbcc3", "settings": {"metric": "relative"}},
-        lane=Lane.ASKING,
+        lane=Lane.INTERACTIVE,
     ),
 )
 
 PRESENTATIONS = {"generalise": _presentation}
 
 
-def _context(request: HttpRequest, subject: ShownBlock) -> Context:
+def _context(request: HttpRequest, subject: QuestionBlock) -> Context:
     from anica_app.features.explanations.panel import context_of  # noqa: PLC0415  pages load it, not every start
 
     return context_of(request, subject)
 
 
-def _press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
+def _press(request: HttpRequest, subject: QuestionBlock) -> HttpResponse | Context:
     from anica_app.features.explanations.panel import press  # noqa: PLC0415  pages load it, not every start
 
     return press(request, subject)
 
 
 PANELS = (
-    PagePanel(
-        PanelPlace.SHOWN_BLOCK, "explain", "Explain", "anica/explanations/section.html", _context, _press
-    ),
+    PagePanel(PanelPlace.BLOCK, "explain", "Explain", "anica/explanations/section.html", _context, _press),
 )

@@ -10,14 +10,14 @@ from django.urls import reverse
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from anica_app.core.search.judging import InterestSettings
+from anica_app.core.search.interestingness import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.models import Campaign
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.offers import predictors_named
-from inference.features.running.runs.runs_of_kind import submitted
+from inference.features.running.runs.runs_of_kind import submit_run
 from inference.isa.blocks import read_blocks
-from inference.web.api.answers import MOST_TEXT, Code
+from inference.web.api.answers import MAX_CODE_LENGTH, Code
 from inference.web.api.shapes import Ref, ref
 
 router = Router()
@@ -28,7 +28,7 @@ _NAMES = ["llvm-mca 19 · haswell", "OSACA 0.7.1 · HSW"]
 class NewExplanation(Code):
     """A block and two predictors whose difference is explained, or one whose prediction is (§8.4.1)."""
 
-    code: str = Field(min_length=1, max_length=MOST_TEXT, examples=[_CODE])
+    code: str = Field(min_length=1, max_length=MAX_CODE_LENGTH, examples=[_CODE])
     predictors: list[str] = Field(min_length=1, max_length=2, examples=[_NAMES])
     metric: str = Field("relative", description="relative, absolute or failure.")
     threshold: float = Field(InterestSettings.threshold, description="What a difference must exceed.")
@@ -49,18 +49,18 @@ class ExplanationOut(Schema):
 def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
     """Generalise one block as far as two predictors keep differing, or one keeps saying the same."""
     (block,) = read_blocks(data.code, 1, data.isa)
-    asked = {"metric": data.metric, "threshold": data.threshold, "samples": data.samples}
+    settings = {"metric": data.metric, "threshold": data.threshold, "samples": data.samples}
     with transaction.atomic():  # no predictor is stored for a block that is refused
         rows = predictors_named(data.predictors)
         config = {
             "predictors": [row.pk for row in rows],
             "isa": block.isa,
             "block": block.body.hex(),
-            "settings": asked,
+            "settings": settings,
             "tolerance": data.tolerance,
             "mode": data.mode,
         }
-        run = submitted(request, "generalise", config, "Explanation through the API")
+        run = submit_run(request, "generalise", config, "Explanation through the API")
     campaign = Campaign.objects.get(run=run)
     return Status(
         201, {"run": ref(run), "campaign": ref(campaign), "page": reverse("campaign", args=[campaign.pk])}

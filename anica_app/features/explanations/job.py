@@ -10,20 +10,20 @@ from pydantic import Field
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
+from anica_app.core.search.campaign_state import CampaignCounters, CampaignUpdate
 from anica_app.core.search.discovery_set import BlockExplanation
-from anica_app.core.search.findings import CampaignCounters, News
-from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers, SameAs
-from anica_app.core.search.panel import Driver, Meter
+from anica_app.core.search.interestingness import Disagreement, InterestJudge, JudgedBlock, SamePrediction
+from anica_app.core.search.search_tasks import Driver, PanelMeter
 from anica_app.features.campaigns.request import read_predictors
-from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
+from anica_app.features.campaigns.rows import CampaignRowStore, campaign_of, make_campaign
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import SearchRequest
-from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
+from anica_app.storage.domains import chosen_domain, restricted_domain, search_context
 from inference.core.events import Event, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.opening import opened_panel
+from inference.features.asking.predictors.opening import open_panel
 from inference.isa.blocks import block_of_hex
 from inference.isa.code.block import BlockError
 from inference.isa.targets import DEFAULT
@@ -58,18 +58,18 @@ class GeneraliseConfig(SearchRequest):
     mode: QuestionMode = AS_NAMED
 
 
-def read_config(given: Json) -> GeneraliseConfig:
+def read_config(description: Json) -> GeneraliseConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = GeneraliseConfig.read(given)
+    config = GeneraliseConfig.read(description)
     predictors = [row.pk for row in read_predictors(config.predictors, config.mode)]
     try:
         block = block_of_hex(config.block, config.isa)
     except BlockError as error:
         raise ConfigError(f"block: {error}") from error
-    found: Json = {"predictors": predictors, "block": block.hex}
+    completed: Json = {"predictors": predictors, "block": block.hex}
     if "minimise" not in config.model_fields_set:
-        found["minimise"] = len(predictors) > 1
-    return config.model_copy(update=found)
+        completed["minimise"] = len(predictors) > 1
+    return config.model_copy(update=completed)
 
 
 class GeneraliseJob:
@@ -86,44 +86,44 @@ class GeneraliseJob:
 
     def work(self, task: Task) -> Store:
         """Judge the block, make it short, generalise it."""
-        config = GeneraliseConfig.stored(task.run.config)
+        config = GeneraliseConfig.from_stored(task.run.config)
         campaign = campaign_of(task.run)
         isa = code_isa(campaign.isa)
         domain = chosen_domain(isa, task.run.config["space"], task.run.config["domain"])
         try:
-            with opened_panel(task, config.predictors, isa) as panel:
+            with open_panel(task, config.predictors, isa) as panel:
                 domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
                 task.reporter.emit(PhaseStarted(_STAGE, 2, LABELS))
-                meter = Meter(panel, task.lease.busy_seconds)
+                meter = PanelMeter(panel, task.lease.busy_seconds)
                 meter.start(0.0)  # from here: another attempt need not ask again what is supported
-                judge, start = _start(config, domain, panel)
+                judge, start = _judge_and_start(config, domain, panel)
                 explanation = BlockExplanation(
-                    world_of(domain, task.run.config["search"], config.seed),
+                    search_context(domain, task.run.config["search"], config.seed),
                     Driver(domain, panel, judge),
                     start,
                     shorten=config.minimise,
-                    look_up=_telling(task, meter),
+                    look_up=_progress_pulse(task, meter),
                 )
-                counted = meter.taken()
+                counts = meter.take_counts()
         except (AnicaError, PredictorError) as error:
             raise JobError(str(error)) from error
-        return partial(_store, task, campaign, domain, counted, explanation)
+        return partial(_store, task, campaign, domain, counts, explanation)
 
 
-def _telling(task: Task, meter: Meter) -> Callable[[], None]:
+def _progress_pulse(task: Task, meter: PanelMeter) -> Callable[[], None]:
     """Tells now and then how many blocks have been judged."""
     pace = PacedReporter(task.reporter)
 
     def tell() -> None:
         if pace.due(Progress.kind):
-            task.reporter.emit(Progress(_STAGE, meter.untaken(), None, 0.0, "blocks", None))
+            task.reporter.emit(Progress(_STAGE, meter.uncounted(), None, 0.0, "blocks", None))
 
     return tell
 
 
-def _start(
+def _judge_and_start(
     config: GeneraliseConfig, domain: BlockDomain, panel: Panel
-) -> tuple[InterestJudge, JudgedAnswers]:
+) -> tuple[InterestJudge, JudgedBlock]:
     """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
     code = bytes.fromhex(config.block)
     block = domain.block_of_code(code)
@@ -133,17 +133,17 @@ def _start(
     judge: InterestJudge = Disagreement(config.interest)
     verdict = judge.verdict(answers)
     if len(answers) == 1 and not verdict.interesting:
-        judge = SameAs(answers[0], config.tolerance)
+        judge = SamePrediction(answers[0], config.tolerance)
         verdict = judge.verdict(answers)
     if not verdict.interesting:
-        said = "; ".join(
-            f"{tool.name}: {_told(answer)}" for tool, answer in zip(panel.predictors, answers, strict=True)
+        answers_text = "; ".join(
+            f"{tool.name}: {_text(answer)}" for tool, answer in zip(panel.predictors, answers, strict=True)
         )
-        raise JobError(f"the block is not interesting, so that there is nothing to explain ({said})")
-    return judge, JudgedAnswers(block, code, answers, verdict)
+        raise JobError(f"the block is not interesting, so that there is nothing to explain ({answers_text})")
+    return judge, JudgedBlock(block, code, answers, verdict)
 
 
-def _told(answer: Answer) -> str:
+def _text(answer: Answer) -> str:
     return str(answer.failure) if answer.cycles is None else f"{answer.cycles:.4g} cycles"
 
 
@@ -151,12 +151,12 @@ def _store(
     task: Task,
     campaign: Campaign,
     domain: BlockDomain,
-    counted: tuple[int, Mapping[str, int]],
+    counts: tuple[int, Mapping[str, int]],
     explanation: BlockExplanation,
 ) -> tuple[Json, Sequence[Event]]:
     """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
     seconds = task.lease.busy_seconds()
-    judged, failures = counted
+    judged, failures = counts
     counters = CampaignCounters(
         rounds=0,
         sampled=0,
@@ -164,15 +164,15 @@ def _store(
         judged=judged,
         seconds=seconds,
     )
-    news = News(
+    update = CampaignUpdate(
         counters,
         failures,
         discoveries=explanation.discoveries,
         generalised=explanation.generalised,
         subsumed=explanation.subsumed,
     )
-    RowKeeper(campaign, domain, task.reporter).store(news)
-    made: Json = {
+    CampaignRowStore(campaign, domain, task.reporter).store(update)
+    result: Json = {
         "campaign": campaign.pk,
         "name": campaign.name,
         "url": f"/campaigns/{campaign.pk}/",  # not looked up: a fault in a page must not cost a result
@@ -181,4 +181,4 @@ def _store(
         "judged": judged,
         "seconds": round(seconds, 3),
     }
-    return made, [ResultStored(made)]
+    return result, [ResultStored(result)]

@@ -9,13 +9,13 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
+from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
-from anica_app.features.discoveries.saying import words_of
+from anica_app.features.discoveries.wording import wording_or_none
 from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.models import Campaign
 from inference.core.protocols import Json
-from inference.features.asking.questions.query import PredictorAnswer, ShownBlock, furthest_apart
+from inference.features.asking.questions.query import PredictorAnswer, QuestionBlock, furthest_pair
 from inference.isa.blocks import block_of_bytes, body_of
 from inference.isa.code.block import BlockName
 from inference.runs.errors import ConfigError
@@ -25,16 +25,16 @@ from inference.web.contributions import Context
 from inference.web.request_fields import RequestField, RequestForm, describe_fields
 
 KIND = "generalise"
-MOST_SHOWN = 10
+MOST_LISTED = 10
 
 
-def context_of(request: HttpRequest, subject: ShownBlock) -> Context:
+def context_of(request: HttpRequest, subject: QuestionBlock) -> Context:
     """The form, and the generalisations of the block so far, whose runs are followed."""
     del request
     return _context(subject, ExplainForm(subject.lines, subject.name))
 
 
-def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
+def press(request: HttpRequest, subject: QuestionBlock) -> HttpResponse | Context:
     """Start a generalisation; the context with what is wrong where that is refused."""
     form = ExplainForm(subject.lines, subject.name, request.POST)
     if form.is_valid():
@@ -46,14 +46,14 @@ def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
     return _context(subject, form)
 
 
-def _context(subject: ShownBlock, form: ExplainForm) -> Context:
+def _context(subject: QuestionBlock, form: ExplainForm) -> Context:
     explanations = explanations_of(subject.name)
     return {
         "explain": form,
         "number": subject.number,
         "shown_block": block_of_bytes(subject.name.code, subject.name.isa),
-        "explanations": [_explained(one) for one in explanations],
-        "followed": [one.run for one in explanations if one.run],
+        "explanations": [_explained(campaign) for campaign in explanations],
+        "followed": [campaign.run for campaign in explanations if campaign.run],
     }
 
 
@@ -63,14 +63,14 @@ def explanations_of(name: BlockName) -> list[Campaign]:
         of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
     )
     rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
-    return list(rows.order_by("-pk")[:MOST_SHOWN])
+    return list(rows.order_by("-pk")[:MOST_LISTED])
 
 
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
     """A generalisation of the block: its predictors, and its discoveries not covered by another one."""
     names = [tool.name for tool in campaign.tools]
-    found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
-    return campaign, names, [(row, words_of(row.abstract)) for row in found]
+    rows = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
+    return campaign, names, [(row, wording_or_none(row.abstract)) for row in rows]
 
 
 class ExplainForm(RequestForm):
@@ -101,11 +101,12 @@ class ExplainForm(RequestForm):
 
     def __init__(self, lines: Sequence[PredictorAnswer], block: BlockName, data: Any = None) -> None:
         """`lines`: what each predictor said of the block."""
-        apart = furthest_apart(lines)
-        super().__init__(data, initial={} if apart is None else {"first": apart[1], "second": apart[0]})
-        self._lines = {str(one.pk): one for one in lines if one.answer is not None and one.row is not None}
+        pair = furthest_pair(lines)
+        super().__init__(data, initial={} if pair is None else {"first": pair[1], "second": pair[0]})
+        answered = [line for line in lines if line.answer is not None and line.row is not None]
+        self._lines = {str(line.pk): line for line in answered}
         self._block = block
-        choices = [(key, one.name) for key, one in self._lines.items()]
+        choices = [(key, line.name) for key, line in self._lines.items()]
         self.set_choices(first=choices, second=[("", "none"), *choices])
         describe_fields(self)
 
@@ -127,17 +128,17 @@ class ExplainForm(RequestForm):
 
     def _check_difference(self, data: Mapping[str, Any]) -> None:
         lines = [self._lines[data[name]] for name in ("first", "second")]
-        answers = [one.answer for one in lines if one.answer is not None]
+        answers = [line.answer for line in lines if line.answer is not None]
         interest = InterestSettings(**self.stated(InterestSettings))
         verdict = Disagreement(interest).verdict(answers)
         if verdict.interesting:
             return
-        if any(one.cycles is None for one in lines):
+        if any(line.cycles is None for line in lines):
             self.add_error(None, "Where one of two has no number, only a crash counts as a difference.")
         else:
             unit = " cycles" if interest.metric == ABSOLUTE else ""
-            told = f"They differ by {verdict.value:.3g}{unit}; only more than the number here counts."
-            self.add_error("threshold", told)
+            complaint = f"They differ by {verdict.value:.3g}{unit}; only more than the number here counts."
+            self.add_error("threshold", complaint)
 
     def config(self) -> Json:
         """The description of the run, of a valid form."""

@@ -15,18 +15,18 @@ from anica_app.features.families.query import KIND, FamilyParts, answer_of, fami
 from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Family
 from anica_app.storage.findings import condition_of_family
-from anica_app.web.judging import Judgement
+from anica_app.web.judgement import Judgement
 from inference.core.protocols import Json
-from inference.features.running.runs.runs_of_kind import started
+from inference.features.running.runs.runs_of_kind import start_response
 from inference.isa.code.block import BlockName
 from inference.isa.targets import DEFAULT
 from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, check_cursor, list_answer_in_memory
 from inference.web.api.shapes import Note, Ref, RowOut, RunOut, fields_of
 from inference.web.file_answers import file_answer
 from inference.web.validation import Id
@@ -180,7 +180,7 @@ def list_families(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) 
     summary = {} if answer is None else answer.summary
     rows = list(families_in_order(row))
     return {
-        **listed_in_memory(rows, paging, lambda page: [family_out(one) for one in page]),
+        **list_answer_in_memory(rows, paging, lambda page: [family_out(family) for family in page]),
         "sentence": "" if answer is None else answer.sentence,
         **{name: summary.get(name, 0) for name in ("judged", "disagreements", "explained")},
         "against": _against(summary.get("against"), code_isa(row.isa)),
@@ -188,62 +188,62 @@ def list_families(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) 
     }
 
 
-def _against(told: Json | None, isa: str) -> Json | None:
-    if told is None:
+def _against(comparison: Json | None, isa: str) -> Json | None:
+    if comparison is None:
         return None
-    families = {name: [{"isa": isa, **one} for one in told[name]] for name in ("gone", "unseen")}
-    return {**told, **families}
+    families = {name: [{"isa": isa, **family} for family in comparison[name]] for name in ("gone", "unseen")}
+    return {**comparison, **families}
 
 
 @router.post("/campaigns/{campaign_id}/families", response={201: RunOut})
 def group_families(request: HttpRequest, campaign_id: Id, data: NewGrouping) -> Any:
     """Group the discoveries of a campaign that has ended, or was imported; marks of families stay."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    return started(request, KIND, data.config_for(row), name_of_grouping(row))
+    return start_response(request, KIND, data.config_for(row), name_of_grouping(row))
 
 
 @router.get("/families/{family_id}", response=FamilyInFull)
 def get_family(request: HttpRequest, family_id: Id) -> Any:
     """One family with its discoveries and the evidence for its cause."""
-    return _in_full(_found(family_id))
+    return _in_full(_family_parts(family_id))
 
 
 @router.patch("/families/{family_id}", response=FamilyInFull)
 def judge_family(request: HttpRequest, family_id: Id, data: Judgement) -> Any:
     """Mark a family as known, reported or fixed, and note what is worth remembering."""
-    found = _found(family_id)
-    data.store(found.family)
-    access.note(request, Deed.CHANGED, found.family)
-    return _in_full(found)
+    parts = _family_parts(family_id)
+    data.store(parts.family)
+    access.log_action(request, AuditAction.CHANGED, parts.family)
+    return _in_full(parts)
 
 
 @router.get("/families/{family_id}/report", response=FamilyReportOut)
 def get_family_report(request: HttpRequest, family_id: Id) -> Any:
     """The family as an issue for the tool's developers, with a test and a snippet; where to look for it."""
-    found = _found(family_id)
-    report = found.report(request)
-    return fields_of(report, FamilyReportOut, body=markdown(report), searches=found.searches)
+    parts = _family_parts(family_id)
+    report = parts.report(request)
+    return fields_of(report, FamilyReportOut, body=markdown(report), searches=parts.searches)
 
 
 @router.get("/families/{family_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
 def export_family_report(request: HttpRequest, family_id: Id) -> HttpResponse:
     """The report as a Markdown file."""
-    found = _found(family_id)
-    access.note(request, Deed.EXPORTED, found.family)
-    name = f"{found.campaign.name} {found.family.name}"[:150]
-    return file_answer(markdown(found.report(request)), "text/markdown", name, "md")
+    parts = _family_parts(family_id)
+    access.log_action(request, AuditAction.EXPORTED, parts.family)
+    name = f"{parts.campaign.name} {parts.family.name}"[:150]
+    return file_answer(markdown(parts.report(request)), "text/markdown", name, "md")
 
 
-def _found(family_id: int) -> FamilyParts:
-    found = FamilyParts(get_object_or_404(Family.objects.select_related("campaign__isa"), pk=family_id))
-    if not found.members:
+def _family_parts(family_id: int) -> FamilyParts:
+    parts = FamilyParts(get_object_or_404(Family.objects.select_related("campaign__isa"), pk=family_id))
+    if not parts.members:
         raise ProblemError(
             409,
             "The discoveries of this family have been deleted",
             where="path family_id",
             right="group the campaign's discoveries again",
         )
-    return found
+    return parts
 
 
 def family_out(row: Family) -> dict[str, Any]:
@@ -257,17 +257,17 @@ def family_out(row: Family) -> dict[str, Any]:
         witness=name.hex,
         assembly=assembly(name),
         condition=condition_of_family(row),
-        members=sorted(one.number for one in row.discoveries.all()),
+        members=sorted(discovery.number for discovery in row.discoveries.all()),
         judge={key: judge[key] for key in ("blocks", "right", "neither")} if "blocks" in judge else None,
     )
 
 
-def _in_full(found: FamilyParts) -> dict[str, Any]:
-    row = found.family
-    members = [(member, BlockName(found.name.isa, member.code)) for member in found.members]
+def _in_full(parts: FamilyParts) -> dict[str, Any]:
+    row = parts.family
+    members = [(member, BlockName(parts.name.isa, member.code)) for member in parts.members]
     return {
         **family_out(row),
-        "campaign": found.campaign,
+        "campaign": parts.campaign,
         "note": row.note,
         "before": row.before_id,
         "discoveries": [
@@ -281,8 +281,8 @@ def _in_full(found: FamilyParts) -> dict[str, Any]:
             for member, name in members
         ],
         "answers": [
-            fields_of(answer, NamedAnswerOut, predictor=predictor.name) for predictor, answer in found.answers
+            fields_of(answer, NamedAnswerOut, predictor=predictor.name) for predictor, answer in parts.answers
         ],
-        "measured": any(measures(predictor) for predictor, _ in found.answers),
-        "causes": found.causes,
+        "measured": any(measures(predictor) for predictor, _ in parts.answers),
+        "causes": parts.causes,
     }

@@ -7,14 +7,14 @@ from argparse import ArgumentParser
 from typing import Any
 
 from anica_app.features.discoveries.bug_report import markdown
+from anica_app.features.families.family_rows import families_result
 from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
-from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
 from inference.core.events import Event, Progress
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import chosen
+from inference.features.asking.predictors.query import predictor_row
 from inference.models import Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
@@ -54,7 +54,7 @@ class Command(RunCommand):
         if options["list"] or options["mark"] or options["report"] is not None:
             self._stored(options)
             return
-        run = self.do_run(lambda: _submitted(options))
+        run = self.do_run(lambda: _submit(options))
         if options["json"]:
             self.stdout.write(json.dumps(run.result))
             return
@@ -70,7 +70,7 @@ class Command(RunCommand):
             self.stdout.write(markdown(parts.report()))
             return
         if options["json"]:
-            self.stdout.write(json.dumps(told_of(campaign) if campaign.families.exists() else None))
+            self.stdout.write(json.dumps(families_result(campaign) if campaign.families.exists() else None))
             return
         for line in stored_lines(campaign):
             self.stdout.write(line.removeprefix("  "))
@@ -80,9 +80,9 @@ class Command(RunCommand):
         return "" if isinstance(event, Progress) else super().line(event)
 
 
-def _submitted(options: dict[str, Any]) -> Run:
+def _submit(options: dict[str, Any]) -> Run:
     campaign = by_name(Campaign, options["campaign"])
-    judge = chosen(options["judge"], may_choose=True).pk if options["judge"] else None
+    judge = predictor_row(options["judge"], may_choose=True).pk if options["judge"] else None
     config: Json = {
         "campaign": campaign.pk,
         "evaluate": options["evaluate"],

@@ -10,7 +10,7 @@ from inference.isa.targets import DEFAULT
 
 
 @dataclass(frozen=True)
-class GrowingFamily:
+class PartialFamily:
     """A family so far; `members` counts its discoveries."""
 
     name: str
@@ -21,10 +21,10 @@ class GrowingFamily:
 
 
 @dataclass(frozen=True)
-class FamiliesGrown(Event):
+class FamiliesEvent(Event):
     """The families so far, by the classes of their instructions: nobody has asked for causes yet."""
 
     kind = "families"
     replaced = True
     bulky = True
-    families: Sequence[GrowingFamily]
+    families: Sequence[PartialFamily]

@@ -12,32 +12,39 @@ from random import Random
 import numpy as np
 
 from anica_app.core.block_domain import BlockDomain, without_uops
-from anica_app.core.discovery_selection import fresh_blocks, judged_blocks
+from anica_app.core.discovery_selection import fresh_blocks, judge_blocks
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.space import SampledBlock
 from anica_app.core.errors import AnicaError
-from anica_app.core.families.culprits import culprits_of
-from anica_app.core.families.evidence import Answers, Ask, CauseWorld, DifferingBound, WitnessCause, slower_of
-from anica_app.core.families.finding import (
+from anica_app.core.families.campaign_families import (
     CampaignFamilies,
-    KnownDiscovery,
-    explained_by,
+    UngroupedDiscovery,
+    cause_or_guess,
     families_of,
-    guessed,
+    families_of_groups,
 )
-from anica_app.core.families.grouping import FamilyMember, grouped
-from anica_app.core.search.findings import News
-from anica_app.core.search.judging import DIFFERENCE, InterestJudge, JudgedAnswers
-from anica_app.core.search.panel import Driver
+from anica_app.core.families.causes import (
+    Answers,
+    CauseContext,
+    DifferingBound,
+    Query,
+    WitnessCause,
+    slower_of,
+)
+from anica_app.core.families.culprits import culprits_of
+from anica_app.core.families.grouping import FamilyMember, group_members
+from anica_app.core.search.campaign_state import CampaignUpdate
+from anica_app.core.search.interestingness import DIFFERENCE, InterestJudge, JudgedBlock
+from anica_app.core.search.search_tasks import Driver
 from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.features.families.earlier import ComparedFamilies, HeldAgainst, campaign_before
-from anica_app.features.families.events import FamiliesGrown, GrowingFamily
+from anica_app.features.families.earlier_campaign import ComparedFamilies, FamilyComparison, campaign_before
+from anica_app.features.families.events import FamiliesEvent, PartialFamily
 from anica_app.features.families.referee import RefereedFamilies, refereed, repeated_with_values
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.findings import interesting_samples
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.asking.predictors.opening import opened
+from inference.features.asking.predictors.opening import open_predictor
 from inference.models import Predictor
 from inference.predictors import core_model, machine, nanobench
 from inference.predictors.panel import Panel
@@ -53,7 +60,7 @@ MOST_OWN = 2000
 _PIECE = 500
 _ATTEMPTS = 20
 _BOUND = re.compile(r"bound by (ports|slots|dependencies|front end):")
-MOST_TOLD = 12
+MOST_PARTIAL = 12
 """Of the families so far, the largest."""
 
 
@@ -81,45 +88,45 @@ class GroupedDiscoveries:
     """By the numbers of discoveries, what machines measured of their witnesses with other values."""
 
 
-def asking(panel: Panel, pulse: Callable[[], None] = lambda: None) -> Ask:
+def panel_query(panel: Panel, pulse: Callable[[], None] = lambda: None) -> Query:
     """Ask all tools, piece by piece; answers are kept on the way, so that nobody asks twice."""
 
     def ask(codes: Sequence[bytes]) -> list[Answers]:
-        found: list[Answers] = []
+        answers: list[Answers] = []
         for begin in range(0, len(codes), _PIECE):
-            found += panel.ask(codes[begin : begin + _PIECE])()
+            answers += panel.ask(codes[begin : begin + _PIECE])()
             panel.flush()
             pulse()
-        return found
+        return answers
 
     return ask
 
 
-def world_of_causes(campaign: Campaign, ask: Ask) -> CauseWorld:
+def cause_context(campaign: Campaign, ask: Query) -> CauseContext:
     """What finding causes needs to know of a campaign's tools (one query)."""
     kinds = [tool.kind for tool in campaign.tools]
     executes = any(kind in (machine.KIND, nanobench.KIND) for kind in kinds)
 
-    def said(answers: Answers) -> str:
+    def named_bound(answers: Answers) -> str:
         """The bound that a core model names, where that is what the other tool lacks."""
         slower = slower_of(answers)
         if not slower or kinds[slower - 1] != core_model.KIND:
             return ""
-        found = _BOUND.match(answers[slower - 1].detail)
-        return found[1] if found else ""
+        bound = _BOUND.match(answers[slower - 1].detail)
+        return bound[1] if bound else ""
 
-    return CauseWorld(ask, executes, said)
+    return CauseContext(ask, executes, named_bound)
 
 
-def known_discoveries(campaign: Campaign, domain: BlockDomain) -> list[KnownDiscovery]:
+def ungrouped_discoveries(campaign: Campaign, domain: BlockDomain) -> list[UngroupedDiscovery]:
     """Those of a campaign that no other one covers, as far as our words and the domain's schemes suffice."""
     rows = campaign.discoveries.filter(subsumed_by=None, abstract__isnull=False).order_by("number")
     rows = rows.select_related("campaign").defer("foreign", "facts", "remarks", "note")
-    found = (known_discovery(row, domain) for row in rows)
-    return [one for one in found if one is not None]
+    discoveries = (ungrouped_discovery(row, domain) for row in rows)
+    return [discovery for discovery in discoveries if discovery is not None]
 
 
-def known_discovery(row: Discovery, domain: BlockDomain) -> KnownDiscovery | None:
+def ungrouped_discovery(row: Discovery, domain: BlockDomain) -> UngroupedDiscovery | None:
     """With its witness; without one the smallest block that it rests on, else a random block of it.
 
     None for one that we cannot read.
@@ -133,11 +140,11 @@ def known_discovery(row: Discovery, domain: BlockDomain) -> KnownDiscovery | Non
     witness = domain.block_of_code(code) if code else None
     if witness is None:
         random = Random(f"witness/{row.number}")  # noqa: S311 nothing secret
-        drawn = (domain.sample(abstract, random) for _ in range(_ATTEMPTS))
-        witness = next((block for block in drawn if block is not None), None)
+        samples = (domain.sample(abstract, random) for _ in range(_ATTEMPTS))
+        witness = next((block for block in samples if block is not None), None)
     if witness is None:
         return None
-    return KnownDiscovery(row.number, abstract, witness, kind, row.concrete)
+    return UngroupedDiscovery(row.number, abstract, witness, kind, row.concrete)
 
 
 def _read(row: Discovery, domain: BlockDomain) -> AbstractBlock | None:
@@ -157,8 +164,8 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
     smallest = parts.smallest(parts.examples())
     if smallest is None:
         return code, kind or DIFFERENCE
-    said = smallest.verdict.kind if smallest.verdict is not None else ""
-    return code or smallest.sample.code, kind or said or DIFFERENCE
+    verdict_kind = smallest.verdict.kind if smallest.verdict is not None else ""
+    return code or smallest.sample.code, kind or verdict_kind or DIFFERENCE
 
 
 def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
@@ -171,7 +178,7 @@ def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJu
 def grouped_discoveries(
     campaign: Campaign,
     domain: BlockDomain,
-    ask: Ask,
+    ask: Query,
     disagreements: JudgedDisagreements,
     questions: int,
     pulse: Callable[[], None] = lambda: None,
@@ -179,9 +186,9 @@ def grouped_discoveries(
     """The families of a campaign whose discoveries are stored."""
     return families_of(
         domain,
-        known_discoveries(campaign, domain),
+        ungrouped_discoveries(campaign, domain),
         disagreements.blocks,
-        world_of_causes(campaign, ask),
+        cause_context(campaign, ask),
         [tool.name for tool in campaign.tools],
         questions,
         pulse=pulse,
@@ -209,17 +216,17 @@ class CampaignGrouping:
     against: int | None = None
     referee: int | None = None
 
-    def judged(self, number: int, phase: str) -> list[JudgedAnswers]:
+    def judged(self, number: int, phase: str) -> list[JudgedBlock]:
         """The verdicts on so many fresh blocks, which tell how much the discoveries explain."""
 
-        def told(done: int) -> None:
+        def report(done: int) -> None:
             self.panel.flush()
             self.task.reporter.emit(Progress(phase, done, number, 0.0, "blocks", None))
 
         driver = Driver(self.domain, self.panel, self.judge)
-        return judged_blocks(driver, fresh_blocks(self.domain, number), told)
+        return judge_blocks(driver, fresh_blocks(self.domain, number), report)
 
-    def grouped(self, judged: Sequence[JudgedAnswers], questions: int) -> GroupedDiscoveries:
+    def grouped(self, judged: Sequence[JudgedBlock], questions: int) -> GroupedDiscoveries:
         """The families, weighed by the judged blocks; without such, by the campaign's own random blocks.
 
         Raises `JobError` where what they are held against, or the judge, is not there any more.
@@ -227,37 +234,37 @@ class CampaignGrouping:
         against = earlier_campaign(self.campaign, self.against)
         referee = None if self.referee is None else needed_row(Predictor, self.referee)
         pulse = self.task.reporter.pulse
-        ask = asking(self.panel, pulse)
+        ask = panel_query(self.panel, pulse)
         disagreements = self._disagreements(judged)
         families = grouped_discoveries(self.campaign, self.domain, ask, disagreements, questions, pulse)
-        held: ComparedFamilies | None = None
+        comparison: ComparedFamilies | None = None
         if against is not None:
             blocks = disagreements.blocks
-            holding = HeldAgainst(against, self.domain, ask, self.judge, blocks, self.task)
-            held = holding.compared(families.families)
+            holding = FamilyComparison(against, self.domain, ask, self.judge, blocks, self.task)
+            comparison = holding.compared(families.families)
         ruled = None if referee is None else self._refereed(referee, families, judged)
         repeated = repeated_with_values(self.task, self.campaign, families, self.judge, ruled)
-        return GroupedDiscoveries(families, disagreements, held, ruled, repeated)
+        return GroupedDiscoveries(families, disagreements, comparison, ruled, repeated)
 
-    def _disagreements(self, judged: Sequence[JudgedAnswers]) -> JudgedDisagreements:
+    def _disagreements(self, judged: Sequence[JudgedBlock]) -> JudgedDisagreements:
         if not judged:
             return own_disagreements(self.campaign, self.domain, self.judge)
-        blocks = tuple(one.block for one in judged if one.verdict.interesting)
+        blocks = tuple(block.block for block in judged if block.verdict.interesting)
         return JudgedDisagreements(len(judged), blocks, fresh=True)
 
     def _refereed(
-        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]
+        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedBlock]
     ) -> RefereedFamilies:
         isa, pulse = code_isa(self.campaign.isa), self.task.reporter.pulse
         with (
-            closing(opened(referee, self.task, isa=isa)) as tool,
+            closing(open_predictor(referee, self.task, isa=isa)) as tool,
             closing(Panel([tool], pulse)) as panel,
         ):
             tools = len(self.panel.predictors)
-            return refereed(referee, asking(panel, pulse), families, judged, self.domain, tools)
+            return refereed(referee, panel_query(panel, pulse), families, judged, self.domain, tools)
 
 
-class GrowingFamilies:
+class FamilyTracker:
     """Takes in what a search finds; `told` is the payload of the event."""
 
     def __init__(self, domain: BlockDomain, tools: list[str]) -> None:
@@ -265,47 +272,47 @@ class GrowingFamilies:
         self._tools = tools
         self._members: dict[int, FamilyMember] = {}
 
-    def seed(self, known: Sequence[KnownDiscovery]) -> None:
+    def seed(self, discoveries: Sequence[UngroupedDiscovery]) -> None:
         """What was found before the search was interrupted; nobody has kept the answers at hand."""
-        for one in known:
-            self._add(one, ())
+        for discovery in discoveries:
+            self._add(discovery, ())
 
-    def take(self, news: News) -> bool:
+    def take(self, update: CampaignUpdate) -> bool:
         """Whether that has changed anything."""
-        answers: dict[bytes, Answers] = {
-            one.candidate.witness.code: one.candidate.witness.answers for one in news.generalised
-        }
-        for found in news.discoveries:
-            block = self._domain.block_of_code(found.code)
+        witnesses = [generalisation.candidate.witness for generalisation in update.generalised]
+        answers: dict[bytes, Answers] = {witness.code: witness.answers for witness in witnesses}
+        for discovery in update.discoveries:
+            block = self._domain.block_of_code(discovery.code)
             if block is not None:
-                known = KnownDiscovery(found.number, found.abstract, block, found.kind, found.concrete)
-                self._add(known, answers.get(found.code, ()))
-        for special in news.subsumed or {}:
+                number, kind, concrete = discovery.number, discovery.kind, discovery.concrete
+                row = UngroupedDiscovery(number, discovery.abstract, block, kind, concrete)
+                self._add(row, answers.get(discovery.code, ()))
+        for special in update.subsumed or {}:
             self._members.pop(special, None)
-        return bool(news.discoveries or news.subsumed)
+        return bool(update.discoveries or update.subsumed)
 
-    def _add(self, known: KnownDiscovery, answers: Answers) -> None:
-        bound = DifferingBound.UNKNOWN if known.kind == DIFFERENCE else DifferingBound.FAILURE
-        self._members[known.number] = FamilyMember(
-            known.number,
-            self._domain.code(known.witness),
-            known.kind,
-            len(known.witness),
-            guessed(known, WitnessCause(bound, answers, slower_of(answers))),
-            culprits_of(self._domain, known.abstract, known.witness),
+    def _add(self, discovery: UngroupedDiscovery, answers: Answers) -> None:
+        bound = DifferingBound.UNKNOWN if discovery.kind == DIFFERENCE else DifferingBound.FAILURE
+        self._members[discovery.number] = FamilyMember(
+            discovery.number,
+            self._domain.code(discovery.witness),
+            discovery.kind,
+            len(discovery.witness),
+            cause_or_guess(discovery, WitnessCause(bound, answers, slower_of(answers))),
+            culprits_of(self._domain, discovery.abstract, discovery.witness),
         )
 
-    def event(self) -> FamiliesGrown:
+    def event(self) -> FamiliesEvent:
         """The families so far, those with most discoveries first."""
         members = [self._members[number] for number in sorted(self._members)]
-        rows = {one.number: row for row, one in enumerate(members)}
-        nothing = np.zeros((len(members), 0), dtype=np.bool_)
-        families = explained_by(grouped(members), nothing, rows, self._tools).families
-        largest = sorted(families, key=lambda one: (-len(one.members), one.name))
+        rows = {member.number: row for row, member in enumerate(members)}
+        no_blocks = np.zeros((len(members), 0), dtype=np.bool_)
+        families = families_of_groups(group_members(members), no_blocks, rows, self._tools).families
+        largest = sorted(families, key=lambda family: (-len(family.members), family.name))
         isa = self._domain.space.isa
-        return FamiliesGrown(
+        return FamiliesEvent(
             [
-                GrowingFamily(one.name, one.witness.code.hex(), len(one.members), one.predictions, isa=isa)
-                for one in largest[:MOST_TOLD]
+                PartialFamily(row.name, row.witness.code.hex(), len(row.members), row.predictions, isa=isa)
+                for row in largest[:MOST_PARTIAL]
             ]
         )

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 
-from anica_app.core.block_domain import BlockDomain, everything_domain
+from anica_app.core.block_domain import BlockDomain, full_domain
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.families.earlier import HeldAgainst, KeptAnswers
+from anica_app.core.search.interestingness import Disagreement, InterestJudge, InterestSettings
+from anica_app.features.families.earlier_campaign import FamilyComparison, StoredAnswers
+from anica_app.features.families.family_rows import store_families
 from anica_app.features.families.grouping import (
     SHARE_OF_QUESTIONS,
     CampaignGrouping,
@@ -23,9 +24,8 @@ from anica_app.features.families.grouping import (
     grouped_discoveries,
     own_disagreements,
 )
-from anica_app.features.families.query import KIND, in_one_sentence
+from anica_app.features.families.query import KIND, campaign_sentence
 from anica_app.features.families.request import FamiliesConfig
-from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
@@ -33,7 +33,7 @@ from anica_app.storage.findings import judge_of
 from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
-from inference.features.asking.predictors.opening import opened
+from inference.features.asking.predictors.opening import open_predictor
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
@@ -46,9 +46,9 @@ LEAST_QUESTIONS = 400
 """For campaigns of which nobody knows how many questions they took."""
 
 
-def read_config(given: Json) -> FamiliesConfig:
+def read_config(description: Json) -> FamiliesConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = FamiliesConfig.read(given)
+    config = FamiliesConfig.read(description)
     row = read_row(Campaign, "campaign", config.campaign)
     if row.kind != Campaign.Kind.CAMPAIGN:
         raise ConfigError(f"campaign: {row.name} is of one block, whose discoveries have one cause")
@@ -73,7 +73,7 @@ class FamiliesJob:
 
     def work(self, task: Task) -> Store:
         """Group by the tools' answers, or by what is stored."""
-        config = FamiliesConfig.stored(task.run.config)
+        config = FamiliesConfig.from_stored(task.run.config)
         campaign = needed_row(Campaign, config.campaign)
         judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
         domain = domain_of(campaign)
@@ -92,7 +92,7 @@ class FamiliesJob:
 def domain_of(campaign: Campaign) -> BlockDomain:
     """That of a campaign's own search; of an imported one, over all schemes that blocks can have."""
     if campaign.format != Campaign.Format.OURS:
-        return everything_domain()
+        return full_domain()
     config = campaign.config
     domain = chosen_domain(
         code_isa(campaign.isa),
@@ -112,7 +112,7 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     """The campaign's tools; None where one cannot be asked here."""
     isa = code_isa(campaign.isa)
     try:
-        tools = [stack.enter_context(closing(opened(row, task, isa=isa))) for row in campaign.tools]
+        tools = [stack.enter_context(closing(open_predictor(row, task, isa=isa))) for row in campaign.tools]
     except PredictorError as error:
         task.reporter.emit(Log("info", f"stored answers alone are used: {error}"))
         return None
@@ -123,9 +123,9 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
 
 def _by_asking(stage: CampaignGrouping, evaluate: int) -> GroupedDiscoveries:
     judged = stage.judged(evaluate, KIND)
-    asked = stage.campaign.facts.get("judged") or 0
+    question_count = stage.campaign.facts.get("judged") or 0
     try:
-        return stage.grouped(judged, max(LEAST_QUESTIONS, round(SHARE_OF_QUESTIONS * asked)))
+        return stage.grouped(judged, max(LEAST_QUESTIONS, round(SHARE_OF_QUESTIONS * question_count)))
     except (AnicaError, PredictorError) as error:
         raise JobError(str(error)) from error
 
@@ -134,22 +134,22 @@ def _by_what_is_stored(
     campaign: Campaign, domain: BlockDomain, judge: InterestJudge, task: Task, against: int | None
 ) -> GroupedDiscoveries:
     """No question is asked: what the tools once said of the witnesses is looked up."""
-    ask = KeptAnswers(campaign).ask
+    ask = StoredAnswers(campaign).ask
     disagreements = own_disagreements(campaign, domain, judge)
     families = grouped_discoveries(campaign, domain, ask, disagreements, 0, task.reporter.pulse)
     earlier = earlier_campaign(campaign, against)
     if earlier is None:
         return GroupedDiscoveries(families, disagreements)
-    held = HeldAgainst(earlier, domain, ask, judge, disagreements.blocks, task)
-    return GroupedDiscoveries(families, disagreements, held.compared(families.families))
+    comparison = FamilyComparison(earlier, domain, ask, judge, disagreements.blocks, task)
+    return GroupedDiscoveries(families, disagreements, comparison.compared(families.families))
 
 
 def _store(campaign: Campaign, grouped: GroupedDiscoveries) -> tuple[Json, Sequence[Event]]:
-    told = store_families(campaign, grouped)
-    made: Json = {
+    families = store_families(campaign, grouped)
+    result: Json = {
         "campaign": campaign.pk,
-        "name": in_one_sentence(campaign),
+        "name": campaign_sentence(campaign),
         "url": f"/campaigns/{campaign.pk}/",
-        **told,
+        **families,
     }
-    return made, [ResultStored({name: made[name] for name in ("campaign", "name", "url")})]
+    return result, [ResultStored({name: result[name] for name in ("campaign", "name", "url")})]

@@ -9,16 +9,16 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from anica_app.features.discoveries.bug_report import markdown
-from anica_app.features.discoveries.saying import words_of
+from anica_app.features.discoveries.wording import wording_or_none
 from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
-from anica_app.web.judging import store_judgement
+from anica_app.web.judgement import store_judgement
 from inference.features.asking.predictors.modes import common_mode
 from inference.features.asking.predictors.offers import offers
-from inference.features.asking.predictors.query import chosen
+from inference.features.asking.predictors.query import predictor_row
 from inference.features.asking.questions.query import KIND as QUESTION
-from inference.features.asking.questions.query import asked_about
+from inference.features.asking.questions.query import answers_about
 from inference.isa.blocks import intel_or_digits
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
@@ -33,25 +33,25 @@ def family_or_404(pk: int) -> FamilyParts:
 
 
 def family(request: HttpRequest, pk: int) -> HttpResponse:
-    found = family_or_404(pk)
-    row = found.family
-    asked = asked_about(_about(row))
-    report = found.report(request)
+    parts = family_or_404(pk)
+    row = parts.family
+    later = answers_about(_about(row))
+    report = parts.report(request)
     context = {
         "family": row,
-        "campaign": found.campaign,
-        "found": found,
-        "tools": found.tools,
-        "lines": intel_or_digits(found.code),
-        "hex": found.code.hex(),
-        "answers": found.answers,
-        "members": [(one, words_of(one.discovery.abstract)) for one in found.members],
-        "asked": asked,
+        "campaign": parts.campaign,
+        "parts": parts,
+        "tools": parts.tools,
+        "lines": intel_or_digits(parts.code),
+        "hex": parts.code.hex(),
+        "answers": parts.answers,
+        "members": [(member, wording_or_none(member.discovery.abstract)) for member in parts.members],
+        "later": later,
         "machines": offers().machines,
         "marks": Discovery.Mark.choices,
         "report": report,
         "text": markdown(report),
-        "searches": found.searches,
+        "searches": parts.searches,
     }
     return render(request, "anica/families/family.html", context)
 
@@ -62,24 +62,24 @@ def _about(row: Family) -> dict[str, int]:
 
 def family_report(request: HttpRequest, pk: int) -> HttpResponse:
     """The report as a file."""
-    found = family_or_404(pk)
-    name = f"{found.campaign.name} {found.family.name}"[:150]
-    return file_answer(markdown(found.report(request)), "text/markdown", name, "md")
+    parts = family_or_404(pk)
+    name = f"{parts.campaign.name} {parts.family.name}"[:150]
+    return file_answer(markdown(parts.report(request)), "text/markdown", name, "md")
 
 
 def family_test(request: HttpRequest, pk: int) -> HttpResponse:
     """The test file for llvm-mca."""
-    found = family_or_404(pk)
-    test = found.report().test
+    parts = family_or_404(pk)
+    test = parts.report().test
     if not test:
         raise Http404("none of the tools is llvm-mca")
-    return file_answer(test, "text/plain", f"{found.family.name} llvm-mca"[:150], "s")
+    return file_answer(test, "text/plain", f"{parts.family.name} llvm-mca"[:150], "s")
 
 
 def family_snippet(request: HttpRequest, pk: int) -> HttpResponse:
-    found = family_or_404(pk)
-    name = f"{found.family.name} llvm-exegesis"[:150]
-    return file_answer(found.report().snippet, "text/plain", name, "s")
+    parts = family_or_404(pk)
+    name = f"{parts.family.name} llvm-exegesis"[:150]
+    return file_answer(parts.report().snippet, "text/plain", name, "s")
 
 
 @require_POST
@@ -92,12 +92,12 @@ def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
 def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
     """Have a machine measure the witness."""
     row = get_object_or_404(Family, pk=pk)
-    wanted = request.POST.get("machine", "")
-    if wanted not in [one.text for one in offers().machines]:
+    machine_name = request.POST.get("machine", "")
+    if machine_name not in [machine.text for machine in offers().machines]:
         messages.error(request, "Choose a machine that measures.")
         return redirect("family", pk=pk)
     try:
-        predictor = chosen(wanted)
+        predictor = predictor_row(machine_name)
     except PredictorError as error:
         messages.error(request, str(error))
         return redirect("family", pk=pk)

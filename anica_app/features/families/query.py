@@ -11,10 +11,10 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
 from anica_app.features.discoveries.bug_report import BugReport, address_of
-from anica_app.features.discoveries.query import known_answers
-from anica_app.features.discoveries.report_parts import IssueSearch, Said, issue_searches
-from anica_app.features.families.earlier import NOT_KEPT
-from anica_app.features.families.events import FamiliesGrown, GrowingFamily
+from anica_app.features.discoveries.query import stored_answers
+from anica_app.features.discoveries.report_parts import IssueSearch, ToolAnswer, issue_searches
+from anica_app.features.families.earlier_campaign import NOT_STORED
+from anica_app.features.families.events import FamiliesEvent, PartialFamily
 from anica_app.figures.campaign_charts import TreemapCell, treemap
 from anica_app.models import Campaign, Discovery, Family
 from inference.core.protocols import Json
@@ -27,7 +27,7 @@ from inference.storage.instruction_sets import code_isa
 KIND = "families"
 """The event by which a campaign tells its families so far."""
 _LEAST_WIDTH, _LEAST_HEIGHT = 7.0, 11.0
-MOST_OTHERS = 10
+MOST_EXAMPLES = 10
 """Further blocks in a report."""
 _CHANGES = {
     "repeated": "as several copies after one another",
@@ -53,14 +53,14 @@ class FamilyAnswer:
     @property
     def against(self) -> Json | None:
         """What it was held against: the campaign, families that are gone or were not seen again."""
-        found: Json | None = self.summary["against"]
-        return found
+        comparison: Json | None = self.summary["against"]
+        return comparison
 
     @property
     def judge(self) -> Json | None:
         """Who is right, by class of instructions."""
-        found: Json | None = self.summary["judge"]
-        return found
+        judge_result: Json | None = self.summary["judge"]
+        return judge_result
 
     @property
     def statuses(self) -> Mapping[str, int]:
@@ -127,10 +127,10 @@ def answer_of(campaign: Campaign) -> FamilyAnswer | None:
     return FamilyAnswer(_sentence(campaign, summary, rows), summary, rows)
 
 
-def in_one_sentence(campaign: Campaign) -> str:
+def campaign_sentence(campaign: Campaign) -> str:
     """`LLVM 22 and OSACA 0.7 differ on 13.7 % of random blocks; 6 families explain 84 % of that; …`."""
-    found = answer_of(campaign)
-    return "" if found is None else found.sentence
+    answer = answer_of(campaign)
+    return "" if answer is None else answer.sentence
 
 
 def _sentence(campaign: Campaign, summary: Json, rows: Sequence[Family]) -> str:
@@ -161,10 +161,10 @@ def _percent(share: float, places: int = 1) -> str:
     return f"{100 * share:.{places}f}\N{NO-BREAK SPACE}%"
 
 
-def growing_families(run: Run) -> Sequence[GrowingFamily]:
+def growing_families(run: Run) -> Sequence[PartialFamily]:
     """The families so far, as a campaign that goes on told them last (one query)."""
-    event = run.events.filter(kind=FamiliesGrown.kind).order_by("-seq").first()
-    return [] if event is None else FamiliesGrown.read(event.payload).families
+    event = run.events.filter(kind=FamiliesEvent.kind).order_by("-seq").first()
+    return [] if event is None else FamiliesEvent.read(event.payload).families
 
 
 def grouping_runs(campaign: Campaign) -> tuple[Run | None, Run | None]:
@@ -218,24 +218,24 @@ class FamilyParts:
     @cached_property
     def members(self) -> list[FamilyMemberRow]:
         """Its discoveries, the shortest witness first (one query)."""
-        known: Json = self.family.facts.get("members", {})
+        facts: Json = self.family.facts.get("members", {})
         rulings: Json = self.family.facts.get("judge", {}).get("members", {})
         rows = self.family.discoveries.defer("foreign", "remarks", "note").order_by("number")
-        found = []
+        members = []
         for row in rows:
-            told = known.get(str(row.number))
-            code = bytes.fromhex(told["block"]) if told else bytes(row.code)
-            ruling = rulings.get(str(row.number))
-            found.append(FamilyMemberRow(row, code, _answers(told), ruling and ruling["right"]))
-        return sorted(found, key=lambda one: (len(one.code), one.discovery.number))
+            member = facts.get(str(row.number))
+            code = bytes.fromhex(member["block"]) if member else bytes(row.code)
+            ruling_ = rulings.get(str(row.number))
+            members.append(FamilyMemberRow(row, code, _answers(member), ruling_ and ruling_["right"]))
+        return sorted(members, key=lambda member: (len(member.code), member.discovery.number))
 
     @cached_property
-    def answers(self) -> list[Said]:
+    def answers(self) -> list[ToolAnswer]:
         """What is known of the witness: by the campaign's tools, then by everybody else (two queries)."""
-        member = next((one for one in self.members if one.code == self.code and one.answers), None)
-        given = [NOT_KEPT] * len(self.tools) if member is None else member.answers
-        own = [(row, answer) for row, answer in zip(self.tools, given, strict=False) if answer != NOT_KEPT]
-        return [*own, *known_answers(self.name, [row for row, _ in own])]
+        witness = next((row for row in self.members if row.code == self.code and row.answers), None)
+        stored = [NOT_STORED] * len(self.tools) if witness is None else witness.answers
+        own = [(row, answer) for row, answer in zip(self.tools, stored, strict=False) if answer != NOT_STORED]
+        return [*own, *stored_answers(self.name, [row for row, _ in own])]
 
     @property
     def searches(self) -> list[IssueSearch]:
@@ -245,41 +245,41 @@ class FamilyParts:
     @property
     def causes(self) -> list[str]:
         """What was tried on the witness, in sentences."""
-        return [cause_in_words(one) for one in self.family.facts.get("tried", ())]
+        return [cause_sentence(change) for change in self.family.facts.get("tried", ())]
 
     def report(self, request: HttpRequest | None = None) -> BugReport:
         """All of it as one report; a page's or operation's request tells where people find the family."""
-        others = [one for one in self.members if one.code != self.code and one.answers]
-        first = next((one for one in self.members if one.code == self.code), self.members[0])
+        other_members = [member for member in self.members if member.code != self.code and member.answers]
+        first = next((member for member in self.members if member.code == self.code), self.members[0])
         return BugReport(
             first.discovery,
             self.tools,
             self.code,
             self.answers,
-            others=[(one.code, one.answers) for one in others[:MOST_OTHERS]],
+            more_examples=[(member.code, member.answers) for member in other_members[:MOST_EXAMPLES]],
             address=address_of(request, "family", self.family.pk),
             family=self.family.name,
             cause=self.causes,
         )
 
 
-def _answers(told: Json | None) -> Sequence[Answer]:
-    if not told:
+def _answers(member: Json | None) -> Sequence[Answer]:
+    if not member:
         return ()
     return [
         Answer(cycles=cycles) if failure == "" and cycles is not None else _failed(failure)
-        for cycles, failure in zip(told["cycles"], told["failures"], strict=True)
+        for cycles, failure in zip(member["cycles"], member["failures"], strict=True)
     ]
 
 
 def _failed(failure: str) -> Answer:
-    return Answer(failure=Failure(failure)) if failure else NOT_KEPT
+    return Answer(failure=Failure(failure)) if failure else NOT_STORED
 
 
-def cause_in_words(tried: Json) -> str:
+def cause_sentence(tried: Json) -> str:
     """`Behind an instruction that writes rax anew: 1.00 | 1.00 cycles; the difference vanishes`."""
     pattern: str = _CHANGES.get(tried["change"]) or tried["change"]
     change = pattern.format(cut=", ".join(tried["cut"]))
-    cycles = " | ".join("–" if one is None else f"{one:.2f}" for one in tried["cycles"])
+    cycles = " | ".join("–" if value is None else f"{value:.2f}" for value in tried["cycles"])
     verdict = "the difference vanishes" if tried["vanishes"] else "the difference stays"
     return f"{change[:1].upper()}{change[1:]}: {cycles} cycles; {verdict}"

@@ -8,19 +8,19 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from anica_app.core.block_domain import BlockDomain
+from anica_app.core.families.campaign_families import CampaignFamilies
+from anica_app.core.families.causes import Answers, Query, slower_of
 from anica_app.core.families.culprits import instruction_class
-from anica_app.core.families.evidence import Answers, Ask, slower_of
-from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.families.grouping import FamilyMember
-from anica_app.core.families.refereeing import RefereedBlock, league, right_about
-from anica_app.core.search.judging import InterestJudge, JudgedAnswers
+from anica_app.core.families.league import RefereedBlock, correct_tool, league
+from anica_app.core.search.interestingness import InterestJudge, JudgedBlock
 from anica_app.core.value_dependence import MeasuredFinding, MeasureFrom, value_dependences
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.query import KIND
 from anica_app.models import Campaign
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.asking.predictors.kinds import kind_of, measured
+from inference.features.asking.predictors.kinds import kind_of, machine_in_run
 from inference.isa.blocks import mnemonics_of
 from inference.isa.start_values import StartValues
 from inference.models import Predictor
@@ -29,7 +29,7 @@ from inference.predictors.protocol import Answer
 from inference.runs.kinds import Task
 
 MOST_DISPUTED = 500
-MOST_OTHERS = 500
+MOST_UNDISPUTED = 500
 """So many blocks are measured at most, beside the witnesses: about which the tools disagree, and others."""
 MOST_REPEATED = 1500
 """Measurements per machine."""
@@ -65,9 +65,9 @@ class RefereedFamilies:
 
 def refereed(
     predictor: Predictor,
-    ask: Ask,
+    ask: Query,
     families: CampaignFamilies,
-    judged: Sequence[JudgedAnswers],
+    judged: Sequence[JudgedBlock],
     domain: BlockDomain,
     tools: int,
 ) -> RefereedFamilies:
@@ -75,49 +75,50 @@ def refereed(
 
     `judged` are those by which the families are weighed, in their order.
     """
-    disputed = [one for one in judged if one.verdict.interesting][:MOST_DISPUTED]
-    others = [one for one in judged if not one.verdict.interesting][:MOST_OTHERS]
-    members = [one for family in families.families for one in family.group.members]
-    codes = [*(one.code for one in members), *(one.code for one in (*disputed, *others))]
-    said = [given[0] for given in ask(codes)]
-    of_blocks = said[len(members) :]
-    known = [
-        RefereedBlock(_classes(one, domain), one.answers, answer.cycles, one.verdict.interesting)
-        for one, answer in zip((*disputed, *others), of_blocks, strict=True)
+    disputed = [block for block in judged if block.verdict.interesting][:MOST_DISPUTED]
+    undisputed = [block for block in judged if not block.verdict.interesting][:MOST_UNDISPUTED]
+    members = [member for family in families.families for member in family.group.members]
+    codes = [*(block.code for block in members), *(block.code for block in (*disputed, *undisputed))]
+    answers = [answer_[0] for answer_ in ask(codes)]
+    block_answers = answers[len(members) :]
+    refereed_blocks = [
+        RefereedBlock(_classes(block, domain), block.answers, answer.cycles, block.verdict.interesting)
+        for block, answer in zip((*disputed, *undisputed), block_answers, strict=True)
         if answer.cycles
     ]
     return RefereedFamilies(
         predictor,
         {
-            one.number: _ruling(one.cause.answers, answer)
-            for one, answer in zip(members, said, strict=False)
+            member.number: _ruling(member.cause.answers, answer)
+            for member, answer in zip(members, answers, strict=False)
             if answer.cycles
         },
         {
-            place: _tally(family.blocks, disputed, of_blocks, tools)
+            place: _tally(family.blocks, disputed, block_answers, tools)
             for place, family in enumerate(families.families)
         },
-        [row.as_json() for row in league(known, tools)],
-        sum(bool(answer.cycles) for answer in said),
-        sum(not answer.cycles for answer in said),
+        [row.as_json() for row in league(refereed_blocks, tools)],
+        sum(bool(answer.cycles) for answer in answers),
+        sum(not answer.cycles for answer in answers),
     )
 
 
-def _classes(one: JudgedAnswers, domain: BlockDomain) -> tuple[str, ...]:
-    return tuple(instruction_class(domain.space.schemes[each.scheme]) for each in one.block.instructions)
+def _classes(block: JudgedBlock, domain: BlockDomain) -> tuple[str, ...]:
+    schemes = domain.space.schemes
+    return tuple(instruction_class(schemes[part.scheme]) for part in block.block.instructions)
 
 
 def _ruling(answers: Sequence[Answer], measured: Answer) -> Json:
     assert measured.cycles
-    return {"cycles": measured.cycles, "right": right_about(answers, measured.cycles)}
+    return {"cycles": measured.cycles, "right": correct_tool(answers, measured.cycles)}
 
 
 def _tally(
-    places: Sequence[int], disputed: Sequence[JudgedAnswers], measured: Sequence[Answer], tools: int
+    places: Sequence[int], disputed: Sequence[JudgedBlock], measured: Sequence[Answer], tools: int
 ) -> Json:
     """How often who is right: `places` are among the disputed blocks, of which the first were measured."""
     rulings = [
-        right_about(disputed[at].answers, cycles)
+        correct_tool(disputed[at].answers, cycles)
         for at in places
         if at < len(disputed) and (cycles := measured[at].cycles)
     ]
@@ -213,14 +214,14 @@ def _findings_of_referee(
 
 def _same_right(answers: Answers, right: int) -> Callable[[float], bool]:
     """Whether the same tool is right with other cycles of the machine."""
-    return lambda cycles: right_about(answers, cycles) == right
+    return lambda cycles: correct_tool(answers, cycles) == right
 
 
 def _repeat(
     task: Task, row: Predictor, findings: Iterable[MeasuredFinding], repeated: dict[int, list[Json]]
 ) -> None:
     settings = kind_of(row.kind).settings_of(row.options)
-    with closing(measured(settings, task, repeat=1)) as tool:
+    with closing(machine_in_run(settings, task, repeat=1)) as tool:
         measure = _measuring(task, tool)
         dependences = value_dependences(findings, settings.options.start, measure, MOST_REPEATED)
     for finding, dependence in dependences:

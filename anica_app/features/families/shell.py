@@ -10,15 +10,15 @@ from typing import Any
 from django.core.management.base import CommandError
 from pydantic import ValidationError
 
-from anica_app.features.families.query import cycles_of, families_in_order, in_one_sentence
+from anica_app.features.families.query import campaign_sentence, cycles_of, families_in_order
 from anica_app.models import Campaign, Family
 from anica_app.storage.findings import condition_of_family
-from anica_app.web.judging import Judgement
+from anica_app.web.judgement import Judgement
 from inference.core.protocols import Json
 from inference.formats.junit import TestCase, write_junit
 from inference.isa.blocks import intel_of_bytes
 from inference.web.data_command import write_file
-from inference.web.validation import what_is_right, what_is_wrong
+from inference.web.validation import error_message, expected_value
 
 NEW = 2
 """Exit status where a family is new, or nobody can tell; everything else that goes wrong is 1."""
@@ -47,7 +47,7 @@ def check_against_options(options: Mapping[str, Any]) -> None:
         )
 
 
-def hold_against(result: Json, junit: str) -> None:
+def check_against(result: Json, junit: str) -> None:
     """Write the verdicts where they are wanted.
 
     Raises `CommandError` with `NEW` where a family is new, or nobody can tell.
@@ -57,13 +57,13 @@ def hold_against(result: Json, junit: str) -> None:
         cases = regression_cases(campaign)
         text = write_junit(f"{campaign.name} against {result['against']}", campaign.name, cases)
         write_file(Path(junit), text.encode())
-    told = [
-        f"{what}: {'; '.join(result[key])}"
-        for key, what in (("new", "new"), ("unsure", "not known then"))
+    changes = [
+        f"{words}: {'; '.join(result[key])}"
+        for key, words in (("new", "new"), ("unsure", "not known then"))
         if result[key]
     ]
-    if told:
-        raise CommandError(f"families against {result['against']!r}: {', '.join(told)}", returncode=NEW)
+    if changes:
+        raise CommandError(f"families against {result['against']!r}: {', '.join(changes)}", returncode=NEW)
 
 
 def family_lines(result: Json) -> Iterator[str]:
@@ -83,7 +83,7 @@ def family_lines(result: Json) -> Iterator[str]:
 
 def stored_lines(campaign: Campaign) -> Iterator[str]:
     """The sentence, the families with their numbers, and who is right by the judge, if any."""
-    yield f"  {in_one_sentence(campaign) or 'no families yet: they are looked for without --list'}"
+    yield f"  {campaign_sentence(campaign) or 'no families yet: they are looked for without --list'}"
     for row in families_in_order(campaign):
         share = "     –" if row.share is None else f"{100 * row.share:5.1f} %"
         news = f"  [{row.get_status_display()}]" if row.is_news else ""
@@ -103,7 +103,7 @@ def _league_lines(campaign: Campaign) -> Iterator[str]:
     yield f"  {judge['name']} as the judge, of {judge['answered']:,} blocks:"
     for row in judge["league"]:
         right = ", ".join(f"{name} {count}" for name, count in zip(names, row["right"], strict=True))
-        errors = ", ".join("–" if one is None else f"{100 * one:.0f} %" for one in row["errors"])
+        errors = ", ".join("–" if error is None else f"{100 * error:.0f} %" for error in row["errors"])
         count = f"{row['disputed']} disputed; right: {right}, neither {row['neither']}; errors {errors}"
         yield f"    {row['class'] or 'all'}: {count}"
 
@@ -125,8 +125,8 @@ def mark_family(campaign: Campaign, text: str, note: str | None) -> None:
         judgement = Judgement.model_validate({"mark": mark.strip(), "note": note})
     except ValidationError as error:
         first = error.errors()[0]
-        right = what_is_right(first)
-        raise CommandError(f"--{first['loc'][0]}: {what_is_wrong(first)}; right would be {right}") from error
+        right = expected_value(first)
+        raise CommandError(f"--{first['loc'][0]}: {error_message(first)}; right would be {right}") from error
     judgement.store(numbered_family(campaign, int(number)))
 
 
@@ -135,10 +135,10 @@ def regression_cases(campaign: Campaign) -> list[TestCase]:
     against = campaign.facts["families"]["against"] or {"gone": [], "unseen": []}
     return [
         *map(_case, campaign.families.all()),
-        *(TestCase(one["name"], "gone: the tools agree about its witness now") for one in against["gone"]),
+        *(TestCase(row["name"], "gone: the tools agree about its witness now") for row in against["gone"]),
         *(
-            TestCase(one["name"], "", skipped="not found again, though its witness may still show it")
-            for one in against["unseen"]
+            TestCase(row["name"], "", skipped="not found again, though its witness may still show it")
+            for row in against["unseen"]
         ),
     ]
 

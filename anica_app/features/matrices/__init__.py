@@ -15,7 +15,7 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from anica_app.features.matrices.asked import matrix_words  # noqa: PLC0415  pages load it
+    from anica_app.features.matrices.description import matrix_words  # noqa: PLC0415  pages load it
     from inference.features.judging.engine.addresses import comparisons_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=matrix_words, outcomes=comparisons_of)

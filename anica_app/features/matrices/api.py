@@ -12,18 +12,18 @@ from pydantic import Field
 from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.features.asking.block_sets.query import ORDERS, answers_of, differing_blocks
 from inference.features.asking.predictors.offers import predictors_named
-from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, start_response
 from inference.models import BlockColumn, Run
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import PredictorNames, SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, check_cursor, page_json
 from inference.web.api.shapes import RunOut, run_json
 from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
-DifferingSort = Annotated[str, sorts(ORDERS)]
+DifferingSort = Annotated[str, allowed_sorts(ORDERS)]
 
 
 class NewMatrix(MatrixConfig):
@@ -60,7 +60,7 @@ def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
             **data.model_dump(exclude={"name"}),
             "predictors": [row.pk for row in predictors_named(data.predictors)],
         }
-        return started(request, KIND, config, "Matrix through the API", data.name)
+        return start_response(request, KIND, config, "Matrix through the API", data.name)
 
 
 @router.get("/matrices", response=PageOf[RunOut])
@@ -102,5 +102,5 @@ def list_differing(
     )
     isa = code_isa(columns[0].block_set.isa)
     return page_json(
-        page, [block_json(each.block, isa, each.answers, columns) for each in answers_of(page.rows, columns)]
+        page, [block_json(row.block, isa, row.answers, columns) for row in answers_of(page.rows, columns)]
     )

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE
+from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.predictors.modes import add_mode_option
-from inference.features.asking.predictors.query import chosen
+from inference.features.asking.predictors.query import predictor_row
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
@@ -53,7 +53,7 @@ class Command(RunCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do the run and print its table."""
-        run = self.do_run(lambda: _submitted(options))
+        run = self.do_run(lambda: _submit(options))
         if options["json"]:
             self.stdout.write(json.dumps({"run": run.pk, **run.result}, ensure_ascii=False))
             return
@@ -65,12 +65,12 @@ class Command(RunCommand):
                 self.stdout.write(f"{names[first]} | {name}: {share} ({differing:,} of {both:,} blocks)")
 
 
-def _submitted(options: dict[str, Any]) -> Run:
+def _submit(options: dict[str, Any]) -> Run:
     row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
     if row is None and options["columns"]:
         raise CommandError("--column needs --set")
     columns = [] if row is None else [column_named(row, name).pk for name in options["columns"]]
-    predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
+    predictors = [predictor_row(name, may_choose=True).pk for name in options["predictors"]]
     config: Json = {
         "predictors": predictors,
         "block_set": None if row is None else row.pk,
@@ -80,5 +80,5 @@ def _submitted(options: dict[str, Any]) -> Run:
         "mode": options["mode"],
         "interest": {"metric": options["metric"], "threshold": options["threshold"]},
     }
-    what = row.name if row is not None else f"{options['blocks']:,} random blocks"
-    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Tools on {what}"[:180]))
+    blocks = row.name if row is not None else f"{options['blocks']:,} random blocks"
+    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Tools on {blocks}"[:180]))

@@ -10,16 +10,16 @@ from pydantic import AfterValidator, Field
 from anica_app.core.discovery_selection import fresh_blocks
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.judging import FAILING, InterestSettings
+from anica_app.core.search.interestingness import FAILING, InterestSettings
 from anica_app.storage.descriptions import Interest, Space
 from anica_app.storage.domains import chosen_domain
 from inference.core.judging.disagreement import disagreements
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
-from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_question_mode
 from inference.features.asking.predictors.query import common_isa
-from inference.features.judging.engine.item_answers import BlockAnswers, keep_columns
+from inference.features.judging.engine.item_answers import BlockAnswers, store_answer_columns
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.new_blocks import NewBlocks
 from inference.features.judging.engine.request import JudgeConfig
@@ -35,7 +35,7 @@ from inference.storage.instruction_sets import code_isa_row
 KIND = "matrix"
 MOST_TOOLS = 20
 MOST_BLOCKS = 100_000
-MOST_ASKED = 10_000_000
+ALL_BLOCKS = 10_000_000
 """Of a set, all blocks are asked for."""
 DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
 
@@ -66,34 +66,34 @@ class MatrixConfig(RunRequest):
     mode: QuestionMode = AS_NAMED
 
 
-def read_config(given: Json) -> MatrixConfig:
+def read_config(description: Json) -> MatrixConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = MatrixConfig.read(given)
-    held_columns = read_rows(BlockColumn, "columns", config.columns, what="column")
+    config = MatrixConfig.read(description)
+    existing_columns = read_rows(BlockColumn, "columns", config.columns, noun="column")
     named = read_rows(Predictor, "predictors", config.predictors)
-    rows = asked_in_mode(named, config.mode, [column.predictor for column in held_columns])
+    rows = rows_in_question_mode(named, config.mode, [column.predictor for column in existing_columns])
     predictors = [row.pk for row in rows]
-    columns = [row.pk for row in held_columns]
+    columns = [row.pk for row in existing_columns]
     if config.block_set is not None:
         block_set = read_set(config.block_set).pk
         there = BlockColumn.objects.filter(block_set=block_set, predictor__in=predictors)
-        held = dict(there.values_list("predictor", "pk"))
-        predictors = [pk for pk in predictors if pk not in held]
-        columns = list(dict.fromkeys([*columns, *held.values()]))
+        stored = dict(there.values_list("predictor", "pk"))
+        predictors = [pk for pk in predictors if pk not in stored]
+        columns = list(dict.fromkeys([*columns, *stored.values()]))
     else:
         common_isa(predictors)
-    if any(row.block_set_id != config.block_set for row in held_columns):
+    if any(row.block_set_id != config.block_set for row in existing_columns):
         raise ConfigError("columns: they must be of the basic-block set")
     if not 2 <= len(predictors) + len(columns) <= MOST_TOOLS:
         raise ConfigError(f"predictors: choose from 2 to {MOST_TOOLS} tools, with the columns of the set")
     return config.model_copy(update={"predictors": predictors, "columns": columns})
 
 
-class GrowingSet(BlockAnswers):
+class ExtendedBlockSet(BlockAnswers):
     """A basic-block set that keeps what is asked about it as new columns."""
 
-    def keep(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
-        return keep_columns(self.row, columns)
+    def store_columns(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
+        return store_answer_columns(self.row, columns)
 
 
 class MatrixJob(JudgeJob):
@@ -104,14 +104,14 @@ class MatrixJob(JudgeJob):
 
     def work(self, task: Task) -> Store:
         """Ask the predictors for the blocks that they have no column of, and count."""
-        config = MatrixConfig.stored(task.run.config)
-        held = BlockColumn.objects.filter(pk__in=config.columns).order_by("position")
+        config = MatrixConfig.from_stored(task.run.config)
+        existing = BlockColumn.objects.filter(pk__in=config.columns).order_by("position")
         against, *sources = (
-            *(f"{SourceKind.COLUMN}:{pk}" for pk in held.values_list("pk", flat=True)),
+            *(f"{SourceKind.COLUMN}:{pk}" for pk in existing.values_list("pk", flat=True)),
             *(f"{SourceKind.PREDICTOR}:{pk}" for pk in config.predictors),
         )
         described = JudgeConfig.model_construct(
-            block_set=config.block_set, sources=sources, against=against, most=MOST_ASKED, mode=config.mode
+            block_set=config.block_set, sources=sources, against=against, most=ALL_BLOCKS, mode=config.mode
         )
         reader = _reader(task, config, described)
 
@@ -127,7 +127,7 @@ class MatrixJob(JudgeJob):
                 "differing": counted.differing.tolist(),
             }
 
-        return self.compared(task, described, reader, facts, needs_reference=False)
+        return self.compare(task, described, reader, facts, needs_reference=False)
 
 
 def _reader(task: Task, config: MatrixConfig, described: JudgeConfig) -> BlockAnswers:
@@ -135,7 +135,7 @@ def _reader(task: Task, config: MatrixConfig, described: JudgeConfig) -> BlockAn
         row = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
         if row is None:
             raise JobError("the basic-block set has been deleted")
-        return GrowingSet(task, row, described)
+        return ExtendedBlockSet(task, row, described)
     isa = common_isa(config.predictors)
     blocks = [BlockToStore(code, mnemonics_of(code, isa)) for code in _fresh(config, isa)]
     name = f"{len(blocks):,} random blocks of {config.length} instructions"

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE, InterestSettings
+from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, InterestSettings
 from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
@@ -22,13 +22,13 @@ from inference.features.judging.engine.addresses import (
     comparison_address,
     limit_query,
     pair_query,
-    to_list,
+    redirecting_to_list,
 )
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.models import Comparison, Run
 from inference.web.file_answers import table_answer
 from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 
 class RandomBlocksForm(RunForm, ProcessorForm):
@@ -100,7 +100,7 @@ def matrix_csv(request: HttpRequest, pk: int) -> HttpResponse:
         for (first, second), both, differing in counts
     ]
     head = ("first", "second", "blocks", "differing", "share")
-    return table_answer(written(head, lines), run.name, matrix=run.name)
+    return table_answer(csv_text(head, lines), run.name, matrix=run.name)
 
 
 def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpResponse:
@@ -121,14 +121,14 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
 
 def matrix_new(request: HttpRequest) -> HttpResponse:
     """The form for random blocks, or where the address names a `set` that for any comparison."""
-    block_set = whole_number(request, "set")
+    block_set = number_parameter(request, "set")
     if block_set is None:
         return random_blocks(request)
     return redirect(f"{reverse('comparison-new')}?{urlencode({'items': f'blocks:{block_set}'})}")
 
 
 urlpatterns = [
-    path("campaigns/matrices/", to_list(KIND), name="matrices"),
+    path("campaigns/matrices/", redirecting_to_list(KIND), name="matrices"),
     path("campaigns/matrices/<int:pk>/", matrix, name="matrix"),
     path("campaigns/matrices/<int:pk>/table.csv", matrix_csv, name="matrix-csv"),
     path("campaigns/matrices/<int:pk>/<int:first>/<int:second>/", matrix_cell, name="matrix-cell"),

@@ -83,7 +83,7 @@ def slow_no_mask(start: StartValues) -> float:
 def test_a_finding_says_where_it_holds(text, cycles, found, condition):
     checked = dependence(text, cycles, found)
     assert checked.condition == condition
-    assert checked.usual.values == "as found"
+    assert checked.original.values == "as found"
 
 
 def test_both_inputs_that_matter_are_named():
@@ -96,7 +96,7 @@ def test_both_inputs_that_matter_are_named():
 
 def test_each_reading_has_its_operands_and_cycles():
     checked = dependence(SHIFT, slow_zero_count, 41.0)
-    assert [(reading.operands["cl"], reading.cycles, reading.holds) for reading in checked.others] == [
+    assert [(reading.operands["cl"], reading.cycles, reading.holds) for reading in checked.alternatives] == [
         ("0", 41.0, True),
         ("1", 1.0, False),
         ("5", 1.0, False),
@@ -165,7 +165,7 @@ def test_findings_hold_with_the_values_that_they_say(seed: int) -> None:
 
     condition = dependence(text, cycles, 20.0).condition
     for _ in range(50):
-        start = reads.moved(USUAL, other_values(dice))
+        start = reads.with_addresses(USUAL, other_values(dice))
         if is_slow(start):
             continue
         assert condition, (text, start)

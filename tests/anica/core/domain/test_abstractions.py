@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.abstractions import (
-    NONE,
+    NO_ELEMENTS,
     UP,
     EditDistances,
     LogSizes,
     Singletons,
     Subsets,
-    distance,
+    edit_distance,
 )
-from anica_app.core.domain.features import everything, weaker_access, weaker_operand
+from anica_app.core.domain.features import full_vocabulary, weaker_access, weaker_operand
 from anica_app.core.errors import AnicaError
 
 WORDS = st.text("abc", max_size=5)
@@ -36,7 +36,7 @@ def slow_distance(one: str, other: str) -> int:
 
 @given(WORDS, WORDS)
 def test_the_distance_is_the_least_number_of_edits(one: str, other: str) -> None:
-    assert distance(one, other) == slow_distance(one, other)
+    assert edit_distance(one, other) == slow_distance(one, other)
 
 
 def test_mnemonics_grow_apart_edit_by_edit_until_any_will_do() -> None:
@@ -79,12 +79,12 @@ def test_a_set_is_relaxed_element_by_element_and_none_is_apart() -> None:
     assert subsets.expand(some, UP) is None
     assert subsets.represents(some, frozenset({"W"}))
     assert not subsets.represents(some, frozenset())
-    assert subsets.represent(frozenset()) == NONE
-    assert subsets.represents(NONE, frozenset())
-    assert not subsets.represents(NONE, frozenset({"R"}))
-    assert subsets.expand(NONE, UP) is None
-    assert not subsets.is_below(NONE, some)
-    assert not subsets.is_below(some, NONE)
+    assert subsets.represent(frozenset()) == NO_ELEMENTS
+    assert subsets.represents(NO_ELEMENTS, frozenset())
+    assert not subsets.represents(NO_ELEMENTS, frozenset({"R"}))
+    assert subsets.expand(NO_ELEMENTS, UP) is None
+    assert not subsets.is_below(NO_ELEMENTS, some)
+    assert not subsets.is_below(some, NO_ELEMENTS)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_width_is_weakened_to_the_next_on_either_side(element: str, weaker: se
 def test_a_flag_that_is_read_is_weakened_to_any_and_memory_by_its_width(
     element: str, weaker: set[str]
 ) -> None:
-    assert weaker_operand(everything().operands, element) == weaker
+    assert weaker_operand(full_vocabulary().operands, element) == weaker
 
 
 _ACCESSES = ("R", "W", *(f"size:{bits}" for bits in (0, 8, 16, 32, 48, 64, 80, 128, 256, 512, 4096)))
@@ -189,7 +189,7 @@ def test_one_side_of_a_width_is_relaxed_while_the_other_stays() -> None:
     assert subsets.small_steps(value)[-1] == "size:32 > size<=32 & size>=32"
     assert subsets.represents(frozenset({"size<=128", "size>=32"}), frozenset({"R", "size:80"}))
     assert not subsets.represents(frozenset({"size<=128", "size>=32"}), frozenset({"R", "size:16"}))
-    flags = Subsets(partial(weaker_operand, everything().operands))
+    flags = Subsets(partial(weaker_operand, full_vocabulary().operands))
     assert flags.expand(frozenset({"cf:RW", "zf:R"}), "zf:R > flags:R") == {"cf:RW"}
     assert flags.expand(frozenset({"cf:RW"}), "cf:RW > flags:R") == {"flags:R"}
     assert flags.expand(frozenset({"cf:RW"}), "cf:RW > cf:R & cf:W") == {"cf:R", "cf:W"}
@@ -200,8 +200,8 @@ def test_the_paper_s_sets_know_no_small_steps() -> None:
     subsets = Subsets(weaker_access, gradual=False)
     value = frozenset({"W", "size:32"})
     assert subsets.small_steps(value) == ()
-    assert subsets.small_steps(NONE) == ()
-    assert Subsets(weaker_access).small_steps(NONE) == ()
+    assert subsets.small_steps(NO_ELEMENTS) == ()
+    assert Subsets(weaker_access).small_steps(NO_ELEMENTS) == ()
 
 
 def test_one_word_has_nothing_between_itself_and_any() -> None:
@@ -219,7 +219,7 @@ def test_one_word_has_nothing_between_itself_and_any() -> None:
         (Singletons(), [("a",), ("a", "b")]),
         (EditDistances(3), [("add", 0), ("add", 3)]),
         (LogSizes(5), [0, 1, 5]),
-        (Subsets(), [NONE, frozenset(), frozenset({"R", "W"})]),
+        (Subsets(), [NO_ELEMENTS, frozenset(), frozenset({"R", "W"})]),
     ],
 )
 def test_values_come_back_from_their_documents(abstraction, values) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.documents import expanded
-from anica_app.core.domain.wording import expansion_words, words
+from anica_app.core.domain.documents import expanded_document
+from anica_app.core.domain.wording import block_wording, expansion_wording
 from anica_app.core.errors import AnicaError
 from inference.isa.blocks import block_of_text
 from tests.anica.core.small import random_abstract, random_block, small_domain
@@ -30,15 +30,15 @@ def test_documents_come_back_as_what_they_were(seed: int, scheme: bool) -> None:
     text = json.dumps(domain.document(abstract))
     assert domain.read(json.loads(text)) == abstract
     assert json.dumps(domain.document(domain.read(json.loads(text)))) == text
-    words(json.loads(text))
+    block_wording(json.loads(text))
     for expansion in (*domain.expansions(abstract), *domain.small_expansions(abstract)):
         document = json.loads(json.dumps(domain.expansion_document(expansion)))
         back = domain.read_expansion(document)
         assert back == expansion
         assert domain.expand(abstract, back) == domain.expand(abstract, expansion)
         assert domain.expansion_document(back) == document
-        assert expansion_words(document)
-        assert expanded(domain.document(abstract), document) == domain.document(
+        assert expansion_wording(document)
+        assert expanded_document(domain.document(abstract), document) == domain.document(
             domain.expand(abstract, expansion)
         )
 
@@ -81,7 +81,7 @@ def test_the_form_is_fixed() -> None:
 
 
 def test_words_say_what_a_block_asks_for() -> None:
-    found = words(of_text("lock add [r8], rbx"))
+    found = block_wording(of_text("lock add [r8], rbx"))
     assert found.instructions == (
         (
             "mnemonic `add`",
@@ -117,7 +117,7 @@ def test_words_say_what_a_block_asks_for() -> None:
         ],
         "dependencies": [[2, 1, "register"], [1, 2, "flag"]],
     }
-    found = words(loose)
+    found = block_wording(loose)
     assert found.instructions == (
         ("mnemonic within 2 edits of `add`", "accesses memory", "no operands, not even implicit ones"),
         ("category rotate or shift", "does not access memory", "reads and writes the flag cf", "no µops"),
@@ -211,7 +211,7 @@ def test_words_say_what_a_block_asks_for() -> None:
     ],
 )
 def test_words_say_what_an_expansion_allows(document: Any, expected: str) -> None:
-    assert expansion_words(document) == expected
+    assert expansion_wording(document) == expected
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_words_say_what_an_expansion_allows(document: Any, expected: str) -> Non
         ({"instructions": [{}], "dependencies": [[1, 1]]}, "a dependency is a list such as"),
         ({"instructions": [{}], "dependencies": [[1, 1, "memory"]]}, "a dependency is a list such as"),
         ({"instructions": [{}], "dependencies": [["1", 1, "flag"]]}, "a dependency is a list such as"),
-        ({"instructions": [{}], "dependencies": [[1, 2, "flag"]]}, "between two instructions from 1 to 1"),
-        ({"instructions": [{}], "dependencies": [[1, 1, "flag"]]}, "between two instructions from 1 to 1"),
+        ({"instructions": [{}], "dependencies": [[1, 2, "flag"]]}, "between two instructions, 1 to 1"),
+        ({"instructions": [{}], "dependencies": [[1, 1, "flag"]]}, "between two instructions, 1 to 1"),
     ],
 )  # fmt: skip
 def test_a_wrong_document_is_refused_with_where_and_what(wrong: Any, wanted: str) -> None:
@@ -252,10 +252,10 @@ def test_a_wrong_document_is_refused_with_where_and_what(wrong: Any, wanted: str
 
 @pytest.mark.parametrize("word", ["size:", "size:x", "size<=", "foo", "MEM[<=]:W", "flags:X"])
 def test_words_of_others_that_say_nothing_here_are_shown_as_they_are(word: str) -> None:
-    said = words({"instructions": [{"memory": [word], "operands": [word]}]}).instructions[0]
+    said = block_wording({"instructions": [{"memory": [word], "operands": [word]}]}).instructions[0]
     assert said == ("accesses memory", f"operand `{word}`")
     step = {"instruction": 1, "feature": "memory", "drop": word, "to": []}
-    assert expansion_words(step) == f"instruction 1 need not access `{word}` of memory"
+    assert expansion_wording(step) == f"instruction 1 need not access `{word}` of memory"
 
 
 @pytest.mark.parametrize(
@@ -293,6 +293,8 @@ def test_an_expansion_that_does_not_apply_is_refused(seed: int) -> None:
 
 def test_a_step_that_drops_what_its_start_does_not_say_changes_nothing() -> None:
     start: Any = {"instructions": [{}, {}]}
-    assert documents.expanded(start, {"dependency": [1, 2, "flag"]}) == start
-    dropped = documents.expanded({**start, "dependencies": [[1, 2, "flag"]]}, {"dependency": [1, 2, "flag"]})
+    assert documents.expanded_document(start, {"dependency": [1, 2, "flag"]}) == start
+    dropped = documents.expanded_document(
+        {**start, "dependencies": [[1, 2, "flag"]]}, {"dependency": [1, 2, "flag"]}
+    )
     assert dropped == start

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import SpaceSettings
-from anica_app.core.domain.wording import words
+from anica_app.core.domain.wording import block_wording
 from anica_app.formats.anica_abstract import abstract_document
 
 _OTHERWISE_HERE = {"tab4_D"}
@@ -26,7 +26,7 @@ def test_every_component_of_the_published_discoveries_can_be_said() -> None:
     for file in files:
         document = abstract_document(json.loads(file.read_text())["ab"])
         abstract = domain.read(document)
-        assert len(words(document).instructions) == len(abstract)
+        assert len(block_wording(document).instructions) == len(abstract)
         assert domain.document(abstract) == document
         if file.parent.name not in _OTHERWISE_HERE:
             blocks = [domain.sample(abstract, Random(seed)) for seed in range(20)]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, OpKind, RegisterExt
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.families.evidence import (
-    CauseWorld,
+from anica_app.core.families.causes import (
+    CauseContext,
     DifferingBound,
     DisagreementWitness,
     causes_of,
@@ -29,13 +29,15 @@ PLAIN = PlantedCore("plain")
 INFO = InstructionInfoFactory()
 
 
-def asking(*cores):
+def panel_query(*cores):
     return lambda codes: list(zip(*(core.predict(codes) for core in cores), strict=True))
 
 
 def cause(code, one, other=PLAIN, questions=100):
     found, spent = causes_of(
-        [DisagreementWitness(0, bytes.fromhex(code), "difference")], CauseWorld(asking(one, other)), questions
+        [DisagreementWitness(0, bytes.fromhex(code), "difference")],
+        CauseContext(panel_query(one, other)),
+        questions,
     )
     assert spent <= questions
     return found[0]
@@ -112,18 +114,18 @@ def test_where_loads_are_links_a_cut_need_but_ease_the_chain():
             said.append(tuple(Answer(cycles=min(copies, 4) * one) for one in each))
         return said
 
-    found, _ = causes_of([DisagreementWitness(0, block.code, "difference")], CauseWorld(ask), 100)
+    found, _ = causes_of([DisagreementWitness(0, block.code, "difference")], CauseContext(ask), 100)
     assert (found[0].bound, found[0].chain) == ("dependencies", "load")
     assert {one.name for one in found[0].carriers} == {"rdi", "r13", "flags"}
 
 
 def test_what_can_only_be_loaded_stays_a_load():
-    assert not changed_block(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").code).in_registers()
-    assert not changed_block(block_of_text("mov [r14 + 64], rax\nadd [r15], rcx").code).in_registers()
-    assert not changed_block(bytes.fromhex(STORE_LOAD)).in_registers(), (
+    assert not changed_block(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").code).registers_for_loads()
+    assert not changed_block(block_of_text("mov [r14 + 64], rax\nadd [r15], rcx").code).registers_for_loads()
+    assert not changed_block(bytes.fromhex(STORE_LOAD)).registers_for_loads(), (
         "which would cut the way through memory"
     )
-    assert changed_block(bytes.fromhex(APART)).in_registers()
+    assert changed_block(bytes.fromhex(APART)).registers_for_loads()
     found = cause(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").hex, PlantedCore(loading=4.0))
     assert found.chain != "load"
 
@@ -132,7 +134,7 @@ def test_what_can_only_be_loaded_stays_a_load():
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_registers_in_place_of_loads_change_nothing_else(seed, size):
     block = domain().sample(domain().unconstrained(size), Random(seed))
-    changes = changed_block(block.code).in_registers()
+    changes = changed_block(block.code).registers_for_loads()
     before = list(Decoder(64, block.code))
     if not changes:
         return
@@ -166,7 +168,7 @@ def test_a_long_block_that_is_measured_a_little_longer_is_not_bound_by_the_front
         measured = [Answer(cycles=busy.cycles(code) + more) for code, more in zip(codes, noise, strict=True)]
         return list(zip(measured, PLAIN.predict(codes), strict=True))
 
-    found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], CauseWorld(ask), 50)
+    found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], CauseContext(ask), 50)
     assert found[0].bound is DifferingBound.PORTS
 
 
@@ -192,18 +194,18 @@ def test_what_waits_within_each_copy_is_cut_in_each(code):
         ]
 
     witness = DisagreementWitness(0, bytes.fromhex(code), "difference")
-    found, spent = causes_of([witness], CauseWorld(ask), 100)
+    found, spent = causes_of([witness], CauseContext(ask), 100)
     assert (found[0].bound, found[0].slower) == ("dependencies", 1)
     assert [one.kind for one in found[0].carriers] == ["flags"]
     assert spent <= 10
     kinds = [one.change.kind for one in found[0].tried if one.vanishes]
     assert kinds[0] is ChangeKind.CUT_EVERYWHERE
-    assert kinds[1:] in ([], [ChangeKind.CUT_ONE_EVERYWHERE])
+    assert kinds[1:] in ([], [ChangeKind.CUT_SINGLE_EVERYWHERE])
 
 
 def test_a_rotation_through_carry_by_0_reads_the_flags_for_processors():
     block = changed_block(block_of_text("rcr r10d, 0\nshrd rdx, rdx, cl").code)
-    (change,) = block.everywhere()
+    (change,) = block.cut_everywhere()
     assert "flags" in [one.name for one in change.cut]
 
 
@@ -219,7 +221,7 @@ def test_a_difference_that_is_only_hidden_by_what_cuts_is_none_of_dependencies()
         )
 
     witness = DisagreementWitness(0, bytes.fromhex(CARRY), "difference")
-    found, _ = causes_of([witness], CauseWorld(ask), 100)
+    found, _ = causes_of([witness], CauseContext(ask), 100)
     assert found[0].bound is DifferingBound.PORTS
     assert not any(one.vanishes for one in found[0].tried)
 
@@ -233,7 +235,9 @@ def test_a_load_wider_than_the_store_reads_what_is_stored():
 
 
 def test_a_core_model_names_the_bound_where_no_dependency_is_to_blame():
-    world = CauseWorld(asking(PlantedCore(busy={"bsf": 3.0}), PLAIN), said=lambda answers: "slots")
+    world = CauseContext(
+        panel_query(PlantedCore(busy={"bsf": 3.0}), PLAIN), named_bound=lambda answers: "slots"
+    )
     found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], world, 50)
     assert found[0].bound is DifferingBound.SLOTS
 
@@ -242,7 +246,7 @@ def test_questions_are_limited_and_the_first_witnesses_have_them():
     core = PlantedCore(latency={"bsf": 6.0})
     plain = PlantedCore()
     witnesses = [DisagreementWitness(n, bytes.fromhex(SCAN), "difference") for n in range(5)]
-    found, spent = causes_of(witnesses, CauseWorld(asking(core, plain)), 11)
+    found, spent = causes_of(witnesses, CauseContext(panel_query(core, plain)), 11)
     assert spent <= 11
     assert [found[n].bound for n in range(5)] == ["dependencies"] * 3 + ["unknown"] * 2
 
@@ -252,7 +256,7 @@ def test_nothing_is_asked_about_failures():
         assert codes == [b"\x90"]
         return [(Answer(failure=Failure.CRASH), Answer(cycles=1.0))]
 
-    found, spent = causes_of([DisagreementWitness(7, b"\x90", "crash of 1")], CauseWorld(ask), 100)
+    found, spent = causes_of([DisagreementWitness(7, b"\x90", "crash of 1")], CauseContext(ask), 100)
     assert (found[7].bound, spent) == ("failure", 0)
 
 
@@ -323,7 +327,7 @@ def test_a_cut_leaves_no_way_through_what_it_cuts(seed, size):
     block = domain().sample(domain().unconstrained(size), Random(seed))
     changed = changed_block(domain().code(block))
     slow = PlantedCore(latency=dict.fromkeys(mnemonics(block), 50.0), width=1000.0, forwarding=10.0)
-    for change in changed.first():
+    for change in changed.initial_changes():
         if change.kind is ChangeKind.CUT_ALL:
             chained = slow.waiting(change.code)
             assert chained <= 1.0, "what is left waits for the cutting instructions alone"

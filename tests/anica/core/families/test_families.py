@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.discovery_selection import fresh_blocks
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
+from anica_app.core.families.campaign_families import UngroupedDiscovery, families_of, wilson
+from anica_app.core.families.causes import CauseContext, ChainKind, DifferingBound, WitnessCause
 from anica_app.core.families.culprits import CulpritInstructions, culprits_of, instruction_class
-from anica_app.core.families.evidence import CauseWorld, ChainKind, DifferingBound, WitnessCause
-from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
-from anica_app.core.families.grouping import FamilyIdentity, FamilyMember, grouped, matched, names_of, nearest
-from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.families.grouping import (
+    FamilyIdentity,
+    FamilyMember,
+    group_members,
+    matched_families,
+    names_of,
+    nearest_family,
+)
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
 from inference.isa.block_changes import Carrier, CarrierKind, CarrierRole
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.predictors.protocol import Answer
 from tests.anica.core.families.cores import PlantedCore
 from tests.anica.core.search.planted import few_schemes
@@ -56,7 +63,7 @@ def discoveries(witnesses=tuple(WITNESSES)):
         values = zip(names, exact.instructions[0].values, strict=True)
         kept = [value if name == "mnemonic" else None for name, value in values]
         abstract = AbstractBlock((AbstractInstruction(tuple(kept)),), exact.aliasing)
-        found.append(KnownDiscovery(number, abstract, block, "difference"))
+        found.append(UngroupedDiscovery(number, abstract, block, "difference"))
     return found
 
 
@@ -72,7 +79,7 @@ def found(order=None, questions=200):
     known = discoveries()
     known = [known[place] for place in order] if order else known
     tools = ["faulty", "plain"]
-    return families_of(domain(), known, disagreements(), CauseWorld(both), tools, questions)
+    return families_of(domain(), known, disagreements(), CauseContext(both), tools, questions)
 
 
 def test_planted_causes_are_families_with_names():
@@ -137,7 +144,7 @@ def member(number, classes, bound="ports", weight=0):
 )
 def test_every_discovery_is_in_one_of_few_groups(described, most):
     members = [member(number, classes, bound) for number, (classes, bound) in enumerate(described)]
-    groups = grouped(members, most)
+    groups = group_members(members, most)
     assert len(groups) <= most
     assert sorted(one.number for group in groups for one in group.members) == list(range(len(members)))
     for group in groups:
@@ -146,7 +153,7 @@ def test_every_discovery_is_in_one_of_few_groups(described, most):
 
 
 def test_the_class_that_most_are_about_gets_those_about_several():
-    groups = grouped([member(0, "ab"), member(1, "b"), member(2, "b"), member(3, "ac"), member(4, "c")])
+    groups = group_members([member(0, "ab"), member(1, "b"), member(2, "b"), member(3, "ac"), member(4, "c")])
     assert [(group.classes, [one.number for one in group.members]) for group in groups] == [
         (("b",), [0, 1, 2]),
         (("c",), [3, 4]),
@@ -169,7 +176,7 @@ def waiting(number, name, chain="", role=CarrierRole.BETWEEN):
 
 def test_who_waits_without_need_is_no_family_with_who_has_to():
     members = [waiting(0, "move", "result", CarrierRole.RESULT), waiting(1, "move")]
-    groups = grouped(members)
+    groups = group_members(members)
     assert sorted(len(group.members) for group in groups) == [1, 1]
     assert set(names_of(groups, ["one", "other"])) == {
         "move: false dependency on the result",
@@ -183,25 +190,25 @@ def test_loads_within_chains_are_one_family_whatever_the_instructions():
         waiting(1, "FMA", "load"),
         waiting(2, "bit scan", "load", CarrierRole.RESULT),
     ]
-    (group,) = grouped([*members])
+    (group,) = group_members([*members])
     assert group.members == tuple(members)
     assert names_of([group], ["one", "other"]) == ["memory operands: load latency within a dependency chain"]
 
 
 @pytest.mark.parametrize("chain", ["result", "load"])
 def test_what_could_not_be_asked_about_is_in_the_family_of_its_class(chain):
-    groups = grouped([waiting(0, "move", chain, CarrierRole.RESULT), member(1, ["move"], "unknown")])
+    groups = group_members([waiting(0, "move", chain, CarrierRole.RESULT), member(1, ["move"], "unknown")])
     assert [len(group.members) for group in groups] == [2]
 
 
 def test_a_false_dependency_is_recognised_by_that_in_another_campaign():
-    groups = grouped([waiting(0, "move", "result", CarrierRole.RESULT), waiting(1, "move")])
+    groups = group_members([waiting(0, "move", "result", CarrierRole.RESULT), waiting(1, "move")])
     known = [identity(group.classes, "dependencies", group.way.slower) for group in groups]
-    assert matched(known, known) == {0: 0, 1: 1}
+    assert matched_families(known, known) == {0: 0, 1: 1}
 
 
 def test_what_could_not_be_asked_about_goes_where_its_class_is():
-    groups = grouped([member(0, "a", "ports"), member(1, "a", "unknown"), member(2, "b", "unknown")])
+    groups = group_members([member(0, "a", "ports"), member(1, "a", "unknown"), member(2, "b", "unknown")])
     assert [(group.way.bound.value, len(group.members)) for group in groups] == [("ports", 2), ("unknown", 1)]
 
 
@@ -212,10 +219,10 @@ def identity(classes, bound="ports", slower=1, others=""):
 def test_a_family_is_the_same_by_class_and_bound():
     old = [identity("a"), identity("bc"), identity("d", "dependencies")]
     new = [identity("c"), identity("a", "dependencies"), identity("d", "dependencies", 2), identity("a")]
-    assert matched(new, old) == {0: 1, 3: 0}
-    assert matched([identity("ab"), identity("ad"), identity("e", others="b")], old) == {0: 0}
-    assert nearest(identity("e", others="b"), old) == 1
-    assert nearest(identity("e"), old) is None
+    assert matched_families(new, old) == {0: 1, 3: 0}
+    assert matched_families([identity("ab"), identity("ad"), identity("e", others="b")], old) == {0: 0}
+    assert nearest_family(identity("e", others="b"), old) == 1
+    assert nearest_family(identity("e"), old) is None
     assert [FamilyIdentity.read(one.as_json()) for one in old] == old
 
 
@@ -247,4 +254,4 @@ def test_wilson_is_as_in_the_books():
     ],
 )
 def test_shifts_and_rotations_by_0_are_a_class_of_their_own(text, expected):
-    assert instruction_class(described(text)[0]) == expected
+    assert instruction_class(scheme_and_form(text)[0]) == expected

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
+from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from inference.core.judging.disagreement import disagreements
 from inference.predictors.protocol import Answer
 

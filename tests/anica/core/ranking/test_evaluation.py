@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from anica_app.core.discovery_selection import explained, fresh_blocks, judged_blocks
-from anica_app.core.search.findings import FoundDiscovery
-from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver
+from anica_app.core.discovery_selection import explained_blocks, fresh_blocks, judge_blocks
+from anica_app.core.search.campaign_state import CampaignDiscovery
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
+from anica_app.core.search.search_tasks import Driver
 from inference.predictors.panel import Panel
 from tests.anica.core.search.toy import Scripted, ToyDomain, abstract_of, plain
 
@@ -18,14 +18,14 @@ def any_a1_or_b2(block):
 
 
 def found(number, abstract, *, concrete=False):
-    return FoundDiscovery(number, abstract, "difference", b"", b"", 1, 1.0, 1, concrete)
+    return CampaignDiscovery(number, abstract, "difference", b"", b"", 1, 1.0, 1, concrete)
 
 
 def test_the_share_of_interesting_fresh_blocks_that_discoveries_subsume():
     panel = Panel([Scripted("one", any_a1_or_b2), Scripted("two", plain)])
     driver = Driver(DOMAIN, panel, Disagreement(InterestSettings()))
     done = []
-    judged = judged_blocks(driver, fresh_blocks(DOMAIN, 600), done.append)
+    judged = judge_blocks(driver, fresh_blocks(DOMAIN, 600), done.append)
     panel.close()
     assert done == [500, 600]
     assert all(len(one.block) == 4 for one in judged)
@@ -35,13 +35,13 @@ def test_the_share_of_interesting_fresh_blocks_that_discoveries_subsume():
         found(3, abstract_of(DOMAIN, "a1")),
         found(5, abstract_of(DOMAIN, "b2"), concrete=True),
     ]
-    result = explained(DOMAIN, discoveries, judged)
+    result = explained_blocks(DOMAIN, discoveries, judged)
     assert (result.blocks, result.interesting) == (600, len(interesting))
     assert result.covered == result.top_covered == len(with_a1)
     assert result.share == result.top_share == len(with_a1) / len(interesting)
     assert result.top == (3,)
     assert result.by_discovery == {3: len(with_a1)}
-    assert explained(DOMAIN, discoveries, []).as_json()["share"] is None
+    assert explained_blocks(DOMAIN, discoveries, []).as_json()["share"] is None
 
 
 def test_the_same_blocks_are_fresh_every_time():

@@ -19,7 +19,7 @@ from anica_app.core.search.settings import SearchSettings
 from inference.isa.blocks import block_of_bytes
 from inference.isa.operand_slots import Address
 from inference.isa.targets import sampling_groups
-from inference.isa.x86.choosing import LINE
+from inference.isa.x86.register_choices import LINE
 from tests.anica.core.small import TEXTS, random_abstract, random_block, small_domain
 from tests.drawn import examples
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from anica_app.core.search.campaign_state import CampaignDiscovery, Outcome
 from anica_app.core.search.discovery_set import DiscoverySet
-from anica_app.core.search.findings import Became, FoundDiscovery
-from anica_app.core.search.generalising import RoundCandidate
-from anica_app.core.search.judging import BlockInterest, JudgedAnswers
-from anica_app.core.search.panel import World
+from anica_app.core.search.generalisation import RoundCandidate
+from anica_app.core.search.interestingness import BlockInterest, JudgedBlock
+from anica_app.core.search.search_tasks import SearchContext
 from anica_app.core.search.settings import SearchSettings
-from tests.anica.core.search.test_generalising import generalised
+from tests.anica.core.search.test_generalisation import generalised
 from tests.anica.core.search.toy import ToyDomain, abstract_of, plain
 
 DOMAIN = ToyDomain()
@@ -22,21 +22,21 @@ def slow_together(block):
 
 
 def book_with(*, concrete):
-    a1 = FoundDiscovery(0, abstract_of(DOMAIN, "a1"), "difference", b"a1x", b"a1x", 1, 1.0, 1, concrete)
-    return DiscoverySet(World(DOMAIN, SearchSettings(), 1), [a1])
+    a1 = CampaignDiscovery(0, abstract_of(DOMAIN, "a1"), "difference", b"a1x", b"a1x", 1, 1.0, 1, concrete)
+    return DiscoverySet(SearchContext(DOMAIN, SearchSettings(), 1), [a1])
 
 
 @pytest.mark.parametrize("concrete", [False, True])
 def test_a_concrete_discovery_knows_itself_and_no_other_block(concrete):
     discovery_set = book_with(concrete=concrete)
-    assert discovery_set.knows(abstract_of(DOMAIN, "a1"), "difference")
-    assert discovery_set.knows(DOMAIN.represent(BLOCK), "difference") == (not concrete)
+    assert discovery_set.is_known(abstract_of(DOMAIN, "a1"), "difference")
+    assert discovery_set.is_known(DOMAIN.represent(BLOCK), "difference") == (not concrete)
 
 
-@pytest.mark.parametrize(("concrete", "became"), [(False, Became.SUBSUMED), (True, Became.DISCOVERY)])
+@pytest.mark.parametrize(("concrete", "became"), [(False, Outcome.SUBSUMED), (True, Outcome.DISCOVERY)])
 def test_a_concrete_discovery_makes_no_other_redundant(concrete, became):
     traces, _ = generalised(slow_together, BLOCK, orders=1)
-    witness = JudgedAnswers(BLOCK, b"a1x b2x", (), BlockInterest(True, 1.0, "difference"))
+    witness = JudgedBlock(BLOCK, b"a1x b2x", (), BlockInterest(True, 1.0, "difference"))
     candidate = RoundCandidate(0, witness, witness, DOMAIN.represent(BLOCK))
     admitted = book_with(concrete=concrete).admit(candidate, traces)
     assert [one.became for one in admitted] == [became]

@@ -8,17 +8,17 @@ from random import Random
 import pytest
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.wording import words
+from anica_app.core.domain.wording import block_wording
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.discovering import CampaignSearch
-from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import World
+from anica_app.core.search.campaign_search import CampaignSearch
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
+from anica_app.core.search.search_tasks import SearchContext
 from anica_app.core.search.settings import SearchSettings, Termination
 from inference.isa import targets
 from inference.isa.targets import AARCH64
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
-from tests.anica.core.search.toy import Kept, Quiet
+from tests.anica.core.search.toy import MemoryStore, Quiet
 from tests.isa.toy.blocks import OPERATIONS
 from tests.isa.toy.target import TARGET as TOY
 
@@ -49,15 +49,15 @@ def test_a_campaign_finds_what_is_planted_in_another_instruction_set(monkeypatch
     monkeypatch.setitem(targets.FOLDERS, TOY.name, lambda: TOY)
     domain = BlockDomain.of(isa=TOY.name)
     campaign = CampaignSearch(
-        World(domain, SearchSettings(batch=40), 1),
+        SearchContext(domain, SearchSettings(batch=40), 1),
         Panel([ToyPredictor(0.0), ToyPredictor(20.0)]),
         Disagreement(InterestSettings()),
         Termination(barren=120),
         Quiet(),
-        Kept(),
+        MemoryStore(),
     )
-    (discovery,) = campaign.search().standing
-    assert words(domain.document(discovery.abstract)).line == (
+    (discovery,) = campaign.search().unsubsumed
+    assert block_wording(domain.document(discovery.abstract)).line == (
         "mnemonic within 2 edits of inc | mnemonic within 2 edits of neg; "
         "instruction 2 reads a register that instruction 1 writes"
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.search.discovering import CampaignSearch
+from anica_app.core.search.campaign_search import CampaignSearch
 from anica_app.core.search.discovery_set import BlockExplanation
-from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, World
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
+from anica_app.core.search.search_tasks import Driver, SearchContext
 from anica_app.core.search.settings import SearchSettings, Termination
 from inference.isa.blocks import block_of_text
 from inference.predictors.panel import Panel
@@ -23,7 +23,7 @@ from tests.anica.core.search.planted import (
     slow_scan,
     widened_store,
 )
-from tests.anica.core.search.toy import Kept, Quiet
+from tests.anica.core.search.toy import MemoryStore, Quiet
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +35,16 @@ def search(domain, planted, *others, **settings):
     panel = Panel([Decoding(planted), *others])
     options = {"batch": 60, **settings}
     campaign = CampaignSearch(
-        World(domain, SearchSettings(**options), 1),
+        SearchContext(domain, SearchSettings(**options), 1),
         panel,
         Disagreement(InterestSettings()),
         Termination(barren=180),
         Quiet(),
-        Kept(),
+        MemoryStore(),
     )
     state = campaign.search()
     panel.close()
-    return state.standing, [named(domain.document(one.abstract)) for one in state.standing]
+    return state.unsubsumed, [named(domain.document(one.abstract)) for one in state.unsubsumed]
 
 
 def named(document):
@@ -70,7 +70,7 @@ def explained(domain, planted, code):
     block = domain.block_of_code(bytes.fromhex(code))
     (start,) = driver.judge([block])
     assert start.verdict.interesting
-    found = BlockExplanation(World(domain, SearchSettings(), 1), driver, start, shorten=True)
+    found = BlockExplanation(SearchContext(domain, SearchSettings(), 1), driver, start, shorten=True)
     panel.close()
     assert found.discoveries
     documents = [domain.document(one.abstract) for one in found.discoveries]

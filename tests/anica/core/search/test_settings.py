@@ -23,14 +23,14 @@ def test_samples_are_looked_at_in_turn_and_confirmed_where_evidence_is_shared(
 ):
     found = SearchSettings.parse(settings)
     if looks is not None:
-        assert found.looks() == looks
+        assert found.batch_sizes() == looks
     if confirms is not None:
         assert found.confirms is confirms
 
 
 def test_of_so_many_samples_a_share_is_forgiven():
-    assert [SearchSettings(exceptions=0.05).forgiven(n) for n in (10, 19, 20, 100)] == [0, 0, 1, 5]
-    assert SearchSettings(exceptions=0.29).forgiven(100) == 29
-    assert SearchSettings().forgiven(1000) == 0
+    assert [SearchSettings(exceptions=0.05).allowed_exceptions(n) for n in (10, 19, 20, 100)] == [0, 0, 1, 5]
+    assert SearchSettings(exceptions=0.29).allowed_exceptions(100) == 29
+    assert SearchSettings().allowed_exceptions(1000) == 0
     with pytest.raises(InvalidInputError, match="exceptions"):
         SearchSettings(exceptions=0.6)

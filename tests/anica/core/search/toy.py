@@ -194,19 +194,19 @@ class Quiet:
         self.events.append(event)
 
     def save(self, checkpoint):
-        raise AssertionError("checkpoints go to the keeper")
+        raise AssertionError("checkpoints go to the store")
 
     def pulse(self):
         self._pulse()
 
 
-class Kept:
-    """A keeper in memory."""
+class MemoryStore:
+    """A store in memory."""
 
     def __init__(self):
-        self.news = []
+        self.updates = []
         self.checkpoint = None
 
-    def keep(self, news, checkpoint):
-        self.news.append(news)
+    def save_update(self, update, checkpoint):
+        self.updates.append(update)
         self.checkpoint = checkpoint

@@ -12,10 +12,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from anica_app.formats.campaign_zip import Sort, sort_of_content
+from anica_app.formats.campaign_zip import CampaignFileKind, kind_of_content
 from anica_app.models import Campaign, CampaignPredictor, Discovery
 from inference.features.asking.predictors import offers as offering
-from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import Offer, Offers
 from inference.models import ISA, Predictor, Run
 from pmweb.models import AuditEntry
 from tests.anica.formats.published import LABEL
@@ -28,7 +28,7 @@ from tests.rows.programs import ADD, Program, family_of
 def tools(db: None, monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
     """Two that can be asked here."""
     rows = [Predictor.objects.create(name=f"tool {name}", kind="planted", key=name * 64) for name in "cd"]
-    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [], [])
+    found = Offers([Offer(row.name, row.name) for row in rows], [], [], [])
     monkeypatch.setattr(offering, "offers", lambda: found)
     return rows
 
@@ -69,7 +69,7 @@ def test_a_campaign_is_renamed_taken_away_and_deleted(program: Program, discover
     table = behind_head(program.raw("GET", f"{path}/exports/csv").content.decode())
     assert LABEL in table
     archive = b"".join(program.raw("GET", f"{path}/exports/zip").streaming_content)
-    assert sort_of_content(archive) is Sort.ARCHIVE
+    assert kind_of_content(archive) is CampaignFileKind.ARCHIVE
     assert zipfile.ZipFile(io.BytesIO(archive)).testzip() is None
     assert program("DELETE", path)[0] == 204
     assert program("GET", path)[0] == 404

@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.campaigns import starting_pages as starting
+from anica_app.features.campaigns import form_pages as starting
 from anica_app.features.campaigns.request import CampaignConfig
 from anica_app.models import Campaign, CampaignPredictor, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.errors import InvalidInputError
-from inference.features.asking.predictors.query import Listed
+from inference.features.asking.predictors.query import PredictorListing
 from inference.models import Predictor, Run
 from inference.predictors.kinds import KINDS
 from inference.runs.lifecycle import submit
@@ -35,8 +35,8 @@ def visitor(client: Client, administrator: User) -> Client:
 def tools(monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
     new_isa("x86-64", ["add GPR[64]:RW, GPR[64]:R", "bsf GPR[64]:W, GPR[64]:R"], "a few")
     rows = [Predictor.objects.create(name=f"tool {name}", kind="command", key=name * 64) for name in "ab"]
-    usable = [Listed(KINDS["command"], row.name, "1", {}, row=row) for row in rows]
-    monkeypatch.setattr(starting, "listed", lambda: usable)
+    usable = [PredictorListing(KINDS["command"], row.name, "1", {}, row=row) for row in rows]
+    monkeypatch.setattr(starting, "predictor_listings", lambda: usable)
     return rows
 
 
@@ -214,7 +214,7 @@ def test_a_campaign_again_without_a_change_is_the_same_whatever_it_was_told(
     }
     first = submit("campaign", asked, "first")
     assert all(
-        first.config[name] != CampaignConfig.usual(name)
+        first.config[name] != CampaignConfig.default_of(name)
         for name in asked.keys() - {"predictors", "settings", "excluded"}
     )
     before = Campaign.objects.get(run=first)
@@ -240,5 +240,5 @@ def test_the_address_names_predictors_and_a_preset(visitor: Client, tools: list[
 def test_without_predictors_the_form_says_how_to_get_some(
     visitor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starting, "listed", list)
+    monkeypatch.setattr(starting, "predictor_listings", list)
     assert "how to install it" in visitor.get(reverse("campaign-new")).content.decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.features import everything
+from anica_app.core.domain.features import full_vocabulary
 from anica_app.features.discoveries.query import samples_of_step, tree_of
 from anica_app.models import GeneralisationStep
 from benchmarks._generated_campaign import SAMPLES, generated_campaign
@@ -22,7 +22,7 @@ def test_it_has_the_discoveries_decisions_and_samples_asked_for() -> None:
         assert 1 < len(tree.nodes) <= 11
         assert one.samples_count == SAMPLES * len(tree.nodes)
         assert len(samples_of_step(one, 1) or ()) == SAMPLES
-        documents.read(one.result, everything())
+        documents.parse_block(one.result, full_vocabulary())
     steps = GeneralisationStep.objects.filter(generalisation__campaign=campaign)
     assert all(step.interesting == step.n for step in steps if step.taken)
 

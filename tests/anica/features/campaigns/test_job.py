@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from anica_app.core.domain.wording import words
+from anica_app.core.domain.wording import block_wording
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
 from anica_app.storage import domains as opening
 from inference.core.mapping import PortMapping as Mapping
@@ -45,7 +45,7 @@ def tools(monkeypatch):
         made[row.name] = Decoding(planted[row.name], row.name)
         return made[row.name]
 
-    monkeypatch.setattr(opened_predictors, "opened", opened)
+    monkeypatch.setattr(opened_predictors, "open_predictor", opened)
     return {"rows": rows, "made": made, "isa": new_isa("x86-64", few_schemes(), "a few")}
 
 
@@ -80,7 +80,12 @@ def test_a_campaign_ends_with_discoveries_their_generalisations_and_every_sample
     assert campaign.sampled == 120 == sum(batch.n for batch in campaign.batches.all())
     standing = campaign.discoveries.filter(subsumed_by=None)
     assert run.result["discoveries"] == standing.count() > 1
-    said = [phrase for one in standing for phrases in words(one.abstract).instructions for phrase in phrases]
+    said = [
+        phrase
+        for one in standing
+        for phrases in block_wording(one.abstract).instructions
+        for phrase in phrases
+    ]
     assert any("bs" in phrase for phrase in said)
     assert any(phrase.startswith(("writes", "accesses", "operand `MEM")) for phrase in said)
     for one in campaign.generalisations.all():
@@ -208,7 +213,7 @@ def test_a_predictor_that_cannot_work_fails_the_run_with_what_to_do(tools, monke
     def broken(row, task=None, *, isa):
         raise PredictorError("llvm-mca 3 is not installed: apt install llvm")
 
-    monkeypatch.setattr(opened_predictors, "opened", broken)
+    monkeypatch.setattr(opened_predictors, "open_predictor", broken)
     run = do("campaign", config(tools, "faulty", "plain"))
     assert (run.state, run.error) == ("failed", "llvm-mca 3 is not installed: apt install llvm")
 
@@ -225,7 +230,7 @@ def test_why_tools_disagree_about_one_block(tools):
         "what does not matter is left out"
     )
     assert {bytes(one.start_code).hex() for one in found} == {block}
-    said = [words(one.abstract) for one in found]
+    said = [block_wording(one.abstract) for one in found]
     assert any(
         one.aliasing == ("memory operand of instruction 1 is the same as memory operand of instruction 2",)
         for one in said
@@ -249,7 +254,9 @@ def test_what_a_prediction_rests_on(tools):
     assert run.state == "done", run.error
     campaign = Campaign.objects.get(run=run)
     assert campaign.kind == "explanation"
-    said = [phrase for one in campaign.discoveries.all() for phrase in words(one.abstract).instructions[0]]
+    said = [
+        phrase for one in campaign.discoveries.all() for phrase in block_wording(one.abstract).instructions[0]
+    ]
     assert any("`bsf`" in phrase for phrase in said)
 
 

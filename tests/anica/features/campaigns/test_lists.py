@@ -67,7 +67,7 @@ def make(count: int = 3, found: int = 4) -> list[Campaign]:
 def test_campaigns_come_with_their_tools_and_standing_discoveries() -> None:
     make()
     page = page_of(campaigns(), NEWEST, CAMPAIGN_ORDERS)
-    assert [(row.name, row.found) for row in page.rows] == [("c2", 3), ("c1", 3), ("c0", 4)]
+    assert [(row.name, row.discovery_count) for row in page.rows] == [("c2", 3), ("c1", 3), ("c0", 4)]
     assert [seat.predictor.name for seat in page.rows[0].seats.all()] == ["t1", "t0"]
     by_found = page_of(campaigns(), Order("discoveries", descending=True), CAMPAIGN_ORDERS)
     assert by_found.rows[0].name == "c0"
@@ -80,7 +80,7 @@ def test_a_page_of_campaigns_takes_a_fixed_number_of_queries(
     make(count=12, found=2)
     with django_assert_max_num_queries(4):
         page = page_of(campaigns(), Order(order), CAMPAIGN_ORDERS, size=10)
-        assert [(row.found, [seat.predictor.name for seat in row.seats.all()]) for row in page.rows]
+        assert [(row.discovery_count, [seat.predictor.name for seat in row.seats.all()]) for row in page.rows]
 
 
 @pytest.mark.parametrize("order", [f"{sign}{name}" for name in DISCOVERY_ORDERS for sign in ("", "-")])

@@ -17,7 +17,7 @@ from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.models import Campaign
 from anica_app.storage.findings import condition_of, repeated_findings
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.asking.predictors.query import chosen
+from inference.features.asking.predictors.query import predictor_row
 from inference.isa import x86
 from inference.isa.targets import X86
 from inference.models import ISA, PortMapping
@@ -47,13 +47,13 @@ def visitor(client: Client, administrator: User) -> Client:
 
 def searched(*predictors: str, judge: str = "") -> Campaign:
     description = {
-        "predictors": [chosen(text).pk for text in predictors],
+        "predictors": [predictor_row(text).pk for text in predictors],
         "scheme_filter": "-nothing",
         "settings": QUICK,
         "end": {"blocks": 120},
         "evaluate": 100,
     }
-    run = do("campaign", description | ({"judge": chosen(judge).pk} if judge else {}))
+    run = do("campaign", description | ({"judge": predictor_row(judge).pk} if judge else {}))
     assert run.state == "done", run.error
     return Campaign.objects.get(run=run)
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.search.events import Counted
+from anica_app.core.search.events import CountersEvent
 from anica_app.features.campaigns.query import lacking_of
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.domains import SUPPORT
@@ -239,7 +239,7 @@ def test_what_was_asked_shows_what_is_not_usual_first(visitor: Client, tools: li
 
 def test_while_it_runs_the_newest_counters_are_shown(visitor: Client, tools: list[Predictor]) -> None:
     row = make(tools, state="running")
-    counted = Counted(
+    counted = CountersEvent(
         sampled=1234,
         interesting=60,
         rate=321.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from anica_app.core.search.events import Counted
+from anica_app.core.search.events import CountersEvent
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.job import Progressing
 from inference.core.protocols import Checkpoint
@@ -27,7 +27,9 @@ def test_time_that_a_wave_has_taken_is_kept_before_the_wave_is_over():
     reporter = Saves()
     keeper = SimpleNamespace(last=last)
     progressing = Progressing(reporter, Termination(minutes=10), keeper, flush=lambda: None)  # type: ignore[arg-type]
-    progressing.emit(Counted(seconds=170.0, discoveries=0, standing=0, generalising=3, rate=1.0, failures={}))
+    progressing.emit(
+        CountersEvent(seconds=170.0, discoveries=0, standing=0, generalising=3, rate=1.0, failures={})
+    )
     (saved,) = reporter.saved
     assert saved.meta == {"counters": {"rounds": 3, "seconds": 170.0}, "pending": [1]}
     assert last.meta["counters"]["seconds"] == 20.0

@@ -46,7 +46,7 @@ def tools(monkeypatch) -> dict[str, Predictor]:
     }
     for module in (opening, item_answers):
         monkeypatch.setattr(
-            module, "opened", lambda row, task=None, **_: Refusing(planted[row.name], row.name)
+            module, "open_predictor", lambda row, task=None, **_: Refusing(planted[row.name], row.name)
         )
     return rows
 

@@ -6,12 +6,12 @@ import io
 
 import pytest
 
-from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
 from anica_app.features.coverage.job import (
     SetBlock,
     coverage_of,
     interesting_blocks,
-    standing_discoveries,
+    unsubsumed_discoveries,
 )
 from anica_app.models import Campaign, Discovery
 from inference.formats.block_sets import BlockSetOptions
@@ -50,7 +50,7 @@ def test_blocks_that_discoveries_subsume_are_covered(block_set: BasicBlockSet) -
     unsaid = discovery(campaign, 3, abstract=None)
     rows = block_set.blocks.order_by("position").values_list("position", "code")
     blocks = [SetBlock(position, bytes(code)) for position, code in rows]
-    found = coverage_of(blocks, standing_discoveries([campaign]))
+    found = coverage_of(blocks, unsubsumed_discoveries([campaign]))
     assert [one.number for one in found.discoveries] == [0, 1]
     covered = {block.position: row.tolist() for block, row in zip(found.blocks, found.covered.T, strict=True)}
     assert covered[0] == [False, True]

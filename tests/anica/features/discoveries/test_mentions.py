@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.block_domain import Mention, mention_of
-from anica_app.features.discoveries.saying import mentions_of
+from anica_app.features.discoveries.wording import mentions_of
 from anica_app.models import Campaign, Discovery
 from inference.models import ISA, InstructionScheme
 from inference.storage.instruction_sets import new_isa
@@ -59,7 +59,7 @@ def test_named_ones_come_first_and_included_ones_are_left_out(isa: ISA):
     discovery(campaign, 3, code=bytes.fromhex("06"))  # no instruction
     found = mentions_of(InstructionScheme.objects.get(text=CMOV))
     assert found is not None
-    assert found.found == [(block, Mention.NAMED), (among, Mention.AMONG)]
+    assert found.listed == [(block, Mention.NAMED), (among, Mention.AMONG)]
     assert (found.named, found.among, found.looked, found.more) == (1, 1, 3, 0)
 
 

@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from anica_app.features.discoveries.query import Node
-from anica_app.features.discoveries.saying import decision, label, table_of
+from anica_app.features.discoveries.wording import decision_label, decision_text, table_of
 from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, GeneralisationStep
 from anica_app.storage.campaigns import store_campaign
@@ -78,8 +78,8 @@ def test_dependencies_have_a_heading_of_their_own_and_a_direction(visitor, disco
     assert table_of(said).dependencies == ("1 → 2 (register)", "2 → 1 (flag)")
     assert "from the instruction that writes: 1 → 2 (register)" in page
     step = Node(1, "expansion", {"dependency": [2, 1, "flag"]}, None, True, "all", 3, 3, 0, 1.0)
-    assert label(step) == "2 → 1 (flag) free"
-    assert decision(step) == "instruction 1 need not read a flag that instruction 2 writes"
+    assert decision_label(step) == "2 → 1 (flag) free"
+    assert decision_text(step) == "instruction 1 need not read a flag that instruction 2 writes"
 
 
 def test_the_generality_of_an_imported_discovery_is_counted_among_all_schemes(visitor, discovery):
@@ -172,10 +172,11 @@ def test_table_tree_and_words_say_the_same_of_every_value():
         node = Node(
             1, "expansion", {"instruction": 1, "feature": name, "to": value}, None, True, "", 1, 1, 0, None
         )
-        assert not label(node).endswith(" any")
-        assert "any" not in decision(node).split(": ")[1].split()
+        assert not decision_label(node).endswith(" any")
+        assert "any" not in decision_text(node).split(": ")[1].split()
     free = Node(1, "expansion", {"instruction": 1, "feature": "memory"}, None, True, "", 1, 1, 0, None)
-    assert (label(free), decision(free)) == ("1 · memory any", "instruction 1: any use of memory, or none")
+    words = (decision_label(free), decision_text(free))
+    assert words == ("1 · memory any", "instruction 1: any use of memory, or none")
 
 
 def test_mark_and_note_are_kept(visitor, discovery):

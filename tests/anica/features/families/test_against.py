@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from iced_x86 import Mnemonic
 
 from anica_app.features.campaigns import command
-from anica_app.features.families import earlier, grouping
+from anica_app.features.families import earlier_campaign, grouping
 from anica_app.features.families import job as families_job
 from anica_app.models import Campaign, Family
 from inference.features.asking.predictors import opening
@@ -54,8 +54,8 @@ def tools(monkeypatch):
             raise PredictorError(f"{row.name} is not here any more")
         return Decoding(lambda code: sum(planted(code) for planted in PLANTED[row.name]), row.name)
 
-    for module in (opening, grouping, earlier, families_job):
-        monkeypatch.setattr(module, "opened", opened)
+    for module in (opening, grouping, earlier_campaign, families_job):
+        monkeypatch.setattr(module, "open_predictor", opened)
 
     def do_run(self, submitted):
         try:

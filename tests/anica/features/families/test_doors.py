@@ -12,7 +12,7 @@ from django.test import Client
 
 from anica_app.features.families import command, pages
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Family, SampleBatch
-from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import Offer, Offers
 from inference.models import AnswerCache, Predictor, Run, RunEvent
 from inference.models.block_set import block_key
 from inference.predictors.protocol import Answer
@@ -194,7 +194,7 @@ def test_a_stored_measurement_says_who_is_wrong(visitor, family):
 
 def test_the_witness_is_measured_at_the_press_of_a_button(visitor, family, monkeypatch):
     lab = Predictor.objects.create(name="lab", kind="machine", key="m" * 64, options={"mode": "loop"})
-    offered = Offers([], [], [], [OfferedPredictor("lab", "lab")])
+    offered = Offers([], [], [], [Offer("lab", "lab")])
     monkeypatch.setattr(pages, "offers", lambda: offered)
     visitor.post(f"/families/{family.pk}/measure/", {"machine": "command:command=/bin/sh"})
     assert not Run.objects.exists()

@@ -21,9 +21,9 @@ from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.asking.predictors.kinds import kinds
 from inference.features.asking.predictors.offers import offers
-from inference.features.asking.predictors.opening import opened
-from inference.features.asking.predictors.query import chosen, listed, row_for
-from inference.features.asking.questions.query import with_switch
+from inference.features.asking.predictors.opening import open_predictor
+from inference.features.asking.predictors.query import predictor_listings, predictor_row, row_for
+from inference.features.asking.questions.query import with_aliasing_variants
 from inference.formats.file_trees import ZipTree
 from inference.isa.targets import X86
 from inference.models import Predictor, identity_key
@@ -115,10 +115,10 @@ def test_nothing_of_it_is_run_whatever_is_asked(
 ) -> None:
     row = stored(options, identity)
     with pytest.raises(PredictorError, match="comes from an imported file"):
-        opened(row, isa=X86)
+        open_predictor(row, isa=X86)
     with pytest.raises(PredictorError, match="comes from an imported file"):
-        chosen("harmless")
-    assert "harmless" not in {one.name for one in listed()}
+        predictor_row("harmless")
+    assert "harmless" not in {one.name for one in predictor_listings()}
     assert "harmless" not in {one.label for one in offers().all}
     run = work_off(lifecycle.submit("ask", {"predictors": [row.pk], "blocks": ["4801d8"]}, "asked"))
     assert run.state == "done", run.error
@@ -129,9 +129,9 @@ def test_nothing_of_it_is_run_whatever_is_asked(
 @pytest.mark.parametrize("kind", ["osaca", "llvm-mca", "uica", "machine", "mapping"])
 def test_no_kind_of_it_is_tried_when_predictors_are_listed(kind: str, program: str, tmp_path: Path) -> None:
     row = stored({"program": program, "machine": "x", "mapping": "y"}, {"kind": kind}, kind)
-    assert row.name not in {one.name for one in listed()}
+    assert row.name not in {one.name for one in predictor_listings()}
     assert row.name not in {one.label for one in offers().all}
-    assert with_switch([row]) == [row]
+    assert with_aliasing_variants([row]) == [row]
     assert not (tmp_path / "ran").exists()
 
 
@@ -146,7 +146,7 @@ def test_an_administrators_own_predictor_takes_the_place_of_what_a_file_named(
     row.refresh_from_db()
     assert (row.kind, row.origin, row.name) == ("command", "configured", "mine")
     assert row.options == {**options, "title": "mine"}
-    predictor = opened(row, isa=X86)
+    predictor = open_predictor(row, isa=X86)
     assert predictor.predict([ADD])[0].cycles == 1.0
     predictor.close()
 
@@ -177,7 +177,7 @@ def test_one_odd_row_keeps_no_page_from_showing_the_others(
     client.force_login(administrator)
     for name in ("predictors", "blocks", "campaign-new", "matrix-new"):
         assert client.get(reverse(name)).status_code == 200, name
-    reasons = [one.reason for one in listed() if one.name == "harmless"]
+    reasons = [one.reason for one in predictor_listings() if one.name == "harmless"]
     assert len(reasons) == (origin != "imported")
     assert all(reasons)
 

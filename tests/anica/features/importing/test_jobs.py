@@ -60,7 +60,7 @@ def test_a_file_that_two_runs_have_read_is_stored_once(sort: str, tmp_path: Path
         reporter = JournalReporter(lease, StopRequests(lease))
         stores.append(job("import-anica").work(Task(run, lease, reporter, None)))
     stores[0]()
-    with pytest.raises(JobError, match="has been imported meanwhile, by another run"):
+    with pytest.raises(JobError, match="has been imported by another run meanwhile"):
         stores[1]()
     assert BasicBlockSet.objects.count() + Campaign.objects.count() == 1
 

@@ -108,9 +108,10 @@ def test_a_new_matrix_is_a_comparison_whose_cells_are_views(
     assert cells[1][1].url == f"{address}?view=telling&metric=relative&threshold=50&column=0"
     assert cells[3][1].url == f"{address}?view=telling&metric=relative&threshold=50&column=1&against=0"
     cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 2]), follow=True)
-    assert cell.context["view_tables"][0]["table"].title == "The smallest items that tell three from two"
+    title = cell.context["view_tables"][0]["table"].title
+    assert title == "The smallest items that distinguish three from two"
     cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 0]), follow=True)
-    assert cell.context["view_tables"][0]["table"].title == "The smallest items that tell two from one"
+    assert cell.context["view_tables"][0]["table"].title == "The smallest items that distinguish two from one"
 
 
 def test_a_campaign_can_be_started_where_both_columns_are_of_predictors(

@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from django.http import FileResponse
 from django.utils.text import slugify
 
-from anica_app.features.campaigns.query import CampaignStanding, discoveries, failures_in_words, standing_of
-from anica_app.features.discoveries.saying import in_one_line
+from anica_app.features.campaigns.query import CampaignStatus, campaign_status, discoveries, failures_in_words
+from anica_app.features.discoveries.wording import wording_line
 from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, CampaignFile, Discovery, Family
 from anica_app.storage.campaigns import write_campaign
@@ -36,7 +36,7 @@ def archive_answer(row: Campaign) -> FileResponse:
     return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
 
-def kept_file_answer(row: CampaignFile) -> FileResponse:
+def stored_file_answer(row: CampaignFile) -> FileResponse:
     """A file that came with an imported campaign, or that its run has kept, as it was."""
     content = io.BytesIO(zlib.decompress(bytes(row.content)))
     name = row.path.rpartition("/")[2]
@@ -52,7 +52,7 @@ def published_page(pk: int) -> PublishedPage:
     """Of a campaign, as far as it is. Raises `Campaign.DoesNotExist`."""
     row = Campaign.objects.select_related("isa", "run").get(pk=pk)
     run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
-    standing = standing_of(row, run)
+    status = campaign_status(row, run)
     tools = [tool.name for tool in row.tools]
     isa = "" if row.isa is None else row.isa.name
     answer = answer_of(row)
@@ -60,51 +60,51 @@ def published_page(pk: int) -> PublishedPage:
         PublishedKind.CAMPAIGN,
         row.name,
         " · ".join(filter(None, (row.get_kind_display(), *tools, isa, f"{row.created:%Y-%m-%d}"))),
-        tuple(_facts(standing, answer)),
-        tuple(_tables(row, standing, tools, answer)),
+        tuple(_facts(status, answer)),
+        tuple(_tables(row, status, tools, answer)),
     )
 
 
-def _facts(standing: CampaignStanding, answer: FamilyAnswer | None) -> Iterator[PublishedFact]:
+def _facts(status: CampaignStatus, answer: FamilyAnswer | None) -> Iterator[PublishedFact]:
     if answer is not None:
         share = answer.explained
         explained = "" if share is None else f"explain {100 * share:.0f} % of the disagreements"
         yield PublishedFact("families", f"{len(answer.families):,}", explained)
-    included = f"{standing.included:,} more are included by others" if standing.included else ""
-    yield PublishedFact("discoveries", f"{standing.discoveries:,}", included)
-    yield PublishedFact("blocks sampled", f"{standing.sampled:,}")
-    if standing.ratio is not None:
-        yield PublishedFact("of them interesting", f"{100 * standing.ratio:.1f} %")
-    if standing.judged is not None:
-        yield PublishedFact("blocks judged", f"{standing.judged:,}")
-    if standing.seconds:
-        yield PublishedFact("minutes", f"{standing.seconds / 60:,.1f}")
+    included = f"{status.included:,} more are included by others" if status.included else ""
+    yield PublishedFact("discoveries", f"{status.discoveries:,}", included)
+    yield PublishedFact("blocks sampled", f"{status.sampled:,}")
+    if status.ratio is not None:
+        yield PublishedFact("of them interesting", f"{100 * status.ratio:.1f} %")
+    if status.judged is not None:
+        yield PublishedFact("blocks judged", f"{status.judged:,}")
+    if status.seconds:
+        yield PublishedFact("minutes", f"{status.seconds / 60:,.1f}")
 
 
 def _tables(
-    row: Campaign, standing: CampaignStanding, tools: list[str], answer: FamilyAnswer | None
+    row: Campaign, status: CampaignStatus, tools: list[str], answer: FamilyAnswer | None
 ) -> Iterator[PublishedTable]:
     families = () if answer is None else answer.families
     if answer is not None and families:
         yield _families(families, tools, answer.sentence)
-    names = {one.number: family.name for family in families for one in family.discoveries.all()}
+    names = {discovery.number: family.name for family in families for discovery in family.discoveries.all()}
     page = discoveries(row, Order("interestingness", descending=True), size=_MOST_DISCOVERIES)
     yield table_of(
         "discoveries",
         "Discoveries",
         page.rows,
-        (number("Number"), lambda one: one.number),
-        (text("Blocks that are like this"), lambda one: in_one_line(one) or one.label),
+        (number("Number"), lambda discovery: discovery.number),
+        (text("Blocks that are like this"), lambda discovery: wording_line(discovery) or discovery.label),
         (code("For example"), _example),
-        (choice("Kind"), lambda one: one.kind),
-        (number("Interestingness"), lambda one: one.interestingness),
-        (number("Generality"), lambda one: one.generality),
-        (number("Instructions"), lambda one: one.length),
-        (text("Family"), lambda one: names.get(one.number, "")),
+        (choice("Kind"), lambda discovery: discovery.kind),
+        (number("Interestingness"), lambda discovery: discovery.interestingness),
+        (number("Generality"), lambda discovery: discovery.generality),
+        (number("Instructions"), lambda discovery: discovery.length),
+        (text("Family"), lambda discovery: names.get(discovery.number, "")),
         note="Interestingness: how far the tools disagree, on average. Generality: the least number of "
         "schemes of one of its instructions.",
     )
-    if failures := failures_in_words(standing.failures, tools):
+    if failures := failures_in_words(status.failures, tools):
         yield table_of(
             "failures",
             "Failures",
@@ -129,7 +129,7 @@ def _families(families: Sequence[Family], tools: Sequence[str], sentence: str) -
         (text("Slower"), lambda row: tools[row.slower - 1] if 0 < row.slower <= len(tools) else ""),
         (number("Share in %", 1), lambda row: None if row.share is None else 100 * row.share),
         (choice("Mark"), lambda row: row.get_mark_display() if row.mark else ""),
-        (text("Discoveries"), lambda row: ", ".join(str(one.number) for one in row.discoveries.all())),
+        (text("Discoveries"), lambda row: ", ".join(str(part.number) for part in row.discoveries.all())),
         note=sentence,
     )
 

@@ -50,29 +50,29 @@ class ComparedCampaigns:
         """`rows` are of `campaigns`, each once."""
         self.rows = list(rows)
         self.runs: CoverageRuns = coverage_runs([row.pk for row in rows])
-        self.found: Json = self.runs.result
+        self.result: Json = self.runs.result
 
     @cached_property
     def _owner(self) -> dict[int, int]:
-        pks = self.found.get("discoveries", [])
+        pks = self.result.get("discoveries", [])
         return dict(Discovery.objects.filter(pk__in=pks).values_list("pk", "campaign_id"))
 
     @cached_property
     def _overlap(self) -> dict[int, set[int | None]]:
         """Of each discovery that others include, whose these are."""
-        given = self.found.get("overlap", {})
-        return {int(pk): {self._owner.get(one) for one in others} for pk, others in given.items()}
+        overlap = self.result.get("overlap", {})
+        return {int(pk): {self._owner.get(other) for other in including} for pk, including in overlap.items()}
 
     @property
     def sides(self) -> list[Side]:
         return [self._side(row) for row in self.rows]
 
     def _side(self, row: Campaign) -> Side:
-        if not self.found:
-            return Side(row, row.found, None, None)  # type: ignore[attr-defined]
+        if not self.result:
+            return Side(row, row.discovery_count, None, None)  # type: ignore[attr-defined]
         own = self._own(row)
         alone = sum(not self._overlap.get(pk) for pk in own)
-        return Side(row, len(own), alone, self.found["by_campaign"].get(str(row.pk), 0))
+        return Side(row, len(own), alone, self.result["by_campaign"].get(str(row.pk), 0))
 
     def _own(self, row: Campaign) -> list[int]:
         return [pk for pk, campaign in self._owner.items() if campaign == row.pk]
@@ -86,19 +86,19 @@ class ComparedCampaigns:
         if row.pk == other.pk:
             return None
         own = self._own(row)
-        shared = sum(other.pk in self._overlap.get(pk, ()) for pk in own) if self.found else None
+        shared = sum(other.pk in self._overlap.get(pk, ()) for pk in own) if self.result else None
         return InclusionPair(shared, len(own))
 
     @property
     def alone(self) -> list[int]:
         """The ids of the discoveries that no other campaign has."""
-        pks = self.found.get("discoveries", [])
+        pks = self.result.get("discoveries", [])
         return [pk for pk in pks if pk in self._owner and not self._overlap.get(pk)]
 
     @property
     def covered(self) -> dict[int, int]:
         """How many of the blocks looked at each discovery includes, by its id."""
-        return {int(pk): count for pk, count in self.found.get("by_discovery", {}).items()}
+        return {int(pk): count for pk, count in self.result.get("by_discovery", {}).items()}
 
 
 def compared_campaigns(ids: Sequence[int]) -> ComparedCampaigns:
@@ -106,13 +106,13 @@ def compared_campaigns(ids: Sequence[int]) -> ComparedCampaigns:
     return ComparedCampaigns(list(campaigns().defer(None).filter(pk__in=ids).order_by("pk")))
 
 
-def differing(told: Sequence[Mapping[str, str]], unknown: str) -> tuple[list[Line], list[Line]]:
+def differing(descriptions: Sequence[Mapping[str, str]], unknown: str) -> tuple[list[Line], list[Line]]:
     """What is not the same in all; apart from it, what some have nothing of, which is told as `unknown`."""
-    names = dict.fromkeys(name for facts in told for name in facts)
-    lines = [(name, [facts.get(name, unknown) for facts in told]) for name in names]
-    found = [(name, values) for name, values in lines if len(set(values)) > 1]
-    shared = [line for line in found if unknown not in line[1]]
-    return shared, [line for line in found if line not in shared]
+    names = dict.fromkeys(name for facts in descriptions for name in facts)
+    lines = [(name, [facts.get(name, unknown) for facts in descriptions]) for name in names]
+    differences = [(name, values) for name, values in lines if len(set(values)) > 1]
+    shared = [line for line in differences if unknown not in line[1]]
+    return shared, [line for line in differences if line not in shared]
 
 
 def flattened(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -8,47 +8,47 @@ from typing import cast
 
 from anica_app.core.domain.abstract import AbstractBlock, Expansion
 from anica_app.core.domain.space import SampledBlock
-from anica_app.core.search.checking import AbstractCheck, InterestReason, SamplingChecker, alike
-from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.panel import Driver, Task, TimeIsUp, World
+from anica_app.core.search.abstract_check import AbstractCheck, InterestReason, SamplingChecker, is_like
+from anica_app.core.search.interestingness import JudgedBlock
+from anica_app.core.search.search_tasks import Driver, SearchContext, Task, TimeIsUp
 
 _MOST_ATTEMPTS = 5
 """How often a generalisation is begun at most; each time it knows more."""
 
 
 @dataclass(frozen=True)
-class Fresh:
+class FreshBlocks:
     """Judged random blocks by their places; `failed` counts attempts at sampling that came to nothing.
 
     A place has no block where all attempts failed.
     """
 
-    blocks: Mapping[int, JudgedAnswers]
+    blocks: Mapping[int, JudgedBlock]
     failed: int
 
 
-def sample_fresh(world: World, driver: Driver, places: Iterable[int]) -> Fresh:
+def sample_fresh(world: SearchContext, driver: Driver, places: Iterable[int]) -> FreshBlocks:
     """The random blocks at these places, of 1 to `longest` instructions; each depends on its place alone."""
     domain, settings = world.domain, world.settings
     sampled: dict[int, SampledBlock] = {}
     failed = 0
     for place in places:
         random = world.random("sample", place)
-        anything = domain.unconstrained(random.randint(1, settings.longest))
+        unconstrained = domain.unconstrained(random.randint(1, settings.longest))
         for _ in range(settings.attempts):
-            block = domain.sample(anything, random)
+            block = domain.sample(unconstrained, random)
             if block is not None:
                 sampled[place] = block
                 break
             failed += 1
     judged = driver.judge(list(sampled.values()))
-    return Fresh(dict(zip(sampled, judged, strict=True)), failed)
+    return FreshBlocks(dict(zip(sampled, judged, strict=True)), failed)
 
 
-def minimised(world: World, driver: Driver, fresh: Fresh) -> list[RoundCandidate]:
+def minimise_all(world: SearchContext, driver: Driver, fresh: FreshBlocks) -> list[RoundCandidate]:
     """The interesting blocks in the order of their places, each without whatever can be left out."""
-    starts = [(place, one) for place, one in fresh.blocks.items() if one.verdict.interesting]
-    witnesses = driver.carry_out([minimise(world, one, ("minimise", place)) for place, one in starts])
+    starts = [(place, start) for place, start in fresh.blocks.items() if start.verdict.interesting]
+    witnesses = driver.run([minimise(world, start, ("minimise", place)) for place, start in starts])
     return [
         RoundCandidate(place, start, witness, world.domain.represent(witness.block))
         for (place, start), witness in zip(starts, witnesses, strict=True)
@@ -56,7 +56,7 @@ def minimised(world: World, driver: Driver, fresh: Fresh) -> list[RoundCandidate
     ]
 
 
-def minimise(world: World, judged: JudgedAnswers, path: Sequence[object]) -> Task[JudgedAnswers]:
+def minimise(world: SearchContext, judged: JudgedBlock, path: Sequence[object]) -> Task[JudgedBlock]:
     """The interesting block without whatever can be left out, one instruction after the other.
 
     In each step all ways to leave out one are judged together; of those that stay interesting the first in a
@@ -67,10 +67,10 @@ def minimise(world: World, judged: JudgedAnswers, path: Sequence[object]) -> Tas
         positions = list(range(len(judged.block)))
         random.shuffle(positions)
         shorter = yield [world.domain.without(judged.block, position) for position in positions]
-        found = next((one for one in shorter if alike(world, one, judged)), None)
-        if found is None:
+        smaller = next((candidate for candidate in shorter if is_like(world, candidate, judged)), None)
+        if smaller is None:
             break
-        judged = found
+        judged = smaller
     return judged
 
 
@@ -82,8 +82,8 @@ class RoundCandidate:
     """
 
     place: int
-    start: JudgedAnswers
-    witness: JudgedAnswers
+    start: JudgedBlock
+    witness: JudgedBlock
     abstract: AbstractBlock
 
     @property
@@ -100,7 +100,7 @@ class GeneralisingStep:
     check: AbstractCheck
 
     @property
-    def taken(self) -> bool:
+    def accepted(self) -> bool:
         """Whether the generalisation went on with it."""
         return self.check.interesting
 
@@ -132,7 +132,7 @@ class GeneralisingTrace:
 
 
 def generalise(
-    world: World,
+    world: SearchContext,
     start: AbstractBlock,
     start_check: AbstractCheck,
     checker: SamplingChecker,
@@ -146,7 +146,7 @@ def generalise(
     """
     for attempt in range(_MOST_ATTEMPTS):
         below = (*path, "order", order, *([attempt] if attempt else []))
-        trace = yield from _generalised(world, start, start_check, checker, order, below)
+        trace = yield from _generalise_once(world, start, start_check, checker, order, below)
         if not start_check.interesting or not world.settings.confirms:
             break
         try:
@@ -158,8 +158,8 @@ def generalise(
     return trace
 
 
-def _generalised(
-    world: World,
+def _generalise_once(
+    world: SearchContext,
     start: AbstractBlock,
     start_check: AbstractCheck,
     checker: SamplingChecker,
@@ -180,14 +180,14 @@ def _generalised(
     rejected: set[Expansion] = set()
     steps: list[GeneralisingStep] = []
     while start_check.interesting:
-        available = [one for one in domain.expansions(abstract) if one not in rejected]
+        available = [candidate for candidate in domain.expansions(abstract) if candidate not in rejected]
         if available and world.settings.names_first and not order:
             least = min(map(domain.precedence, available))
-            available = [one for one in available if domain.precedence(one) == least]
+            available = [candidate for candidate in available if domain.precedence(candidate) == least]
         if available:
             expansion = choices.choice(available)
         else:
-            smaller = [one for one in domain.small_expansions(abstract) if one not in rejected]
+            smaller = [step for step in domain.small_expansions(abstract) if step not in rejected]
             if not smaller:
                 break
             expansion = smaller[0]
@@ -208,7 +208,7 @@ def _generalised(
 
 
 def generalise_all(
-    world: World,
+    world: SearchContext,
     driver: Driver,
     subjects: Sequence[RoundCandidate],
     expired: Callable[[], bool] = lambda: False,
@@ -217,23 +217,23 @@ def generalise_all(
 
     They end early where `expired` became true. A block whose representation is not interesting has one.
     """
-    checkers = [SamplingChecker(world, one.witness) for one in subjects]
-    paths = [("block", one.place) for one in subjects]
-    starts = driver.carry_out(
+    checkers = [SamplingChecker(world, subject.witness) for subject in subjects]
+    paths = [("block", subject.place) for subject in subjects]
+    starts = driver.run(
         [
-            checker.check(one.abstract, (*below, "start"))
-            for one, checker, below in zip(subjects, checkers, paths, strict=True)
+            checker.check(subject.abstract, (*below, "start"))
+            for subject, checker, below in zip(subjects, checkers, paths, strict=True)
         ]
     )
     places: list[int] = []
     tasks: list[Task[GeneralisingTrace]] = []
-    for one, checker, below, check in zip(subjects, checkers, paths, starts, strict=True):
+    for subject, checker, below, check in zip(subjects, checkers, paths, starts, strict=True):
         start = cast(AbstractCheck, check)  # nothing has made them stop early
         for order in range(world.settings.orders if start.interesting else 1):
-            places.append(one.place)
-            tasks.append(generalise(world, one.abstract, start, checker, order, below))
-    traces: dict[int, list[GeneralisingTrace]] = {one.place: [] for one in subjects}
-    for place, trace in zip(places, driver.carry_out(tasks, expired), strict=True):
+            places.append(subject.place)
+            tasks.append(generalise(world, subject.abstract, start, checker, order, below))
+    traces: dict[int, list[GeneralisingTrace]] = {subject.place: [] for subject in subjects}
+    for place, trace in zip(places, driver.run(tasks, expired), strict=True):
         if trace is not None:
             traces[place].append(trace)
     return traces

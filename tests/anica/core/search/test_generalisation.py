@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.search.checking import AbstractCheck, InterestReason, SamplingChecker
-from anica_app.core.search.generalising import RoundCandidate, generalise, generalise_all
-from anica_app.core.search.judging import BlockInterest, Disagreement, InterestSettings, JudgedAnswers
-from anica_app.core.search.panel import Driver, World
+from anica_app.core.search.abstract_check import AbstractCheck, InterestReason, SamplingChecker
+from anica_app.core.search.generalisation import RoundCandidate, generalise, generalise_all
+from anica_app.core.search.interestingness import BlockInterest, Disagreement, InterestSettings, JudgedBlock
+from anica_app.core.search.search_tasks import Driver, SearchContext
 from anica_app.core.search.settings import SearchSettings
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Failure
@@ -79,14 +79,14 @@ def test_with_an_ideal_check_the_result_is_interesting_and_nothing_above_it_is(p
     if not starts:
         return
     block = data.draw(st.sampled_from(starts))
-    world = World(DOMAIN, SearchSettings(), data.draw(st.integers(0, 1000)))
+    world = SearchContext(DOMAIN, SearchSettings(), data.draw(st.integers(0, 1000)))
     start = DOMAIN.represent(block)
     trace = ended(generalise(world, start, AbstractCheck(InterestReason.ALL), Ideal(interesting), 0, ()))
     assert interesting.issuperset(DOMAIN.listed(trace.result))
     assert DOMAIN.contains(trace.result, block)
     for above in more_general(trace.result):
         assert not interesting.issuperset(DOMAIN.listed(above))
-    assert [s.taken for s in trace.steps].count(True) == len(DOMAIN.expansions(start)) - len(
+    assert [step.accepted for step in trace.steps].count(True) == len(DOMAIN.expansions(start)) - len(
         DOMAIN.expansions(trace.result)
     )
 
@@ -102,7 +102,7 @@ def generalised(answer, block, other=plain, judge=None, expired=lambda: False, *
     tools = [Scripted("one", answer), Scripted("two", other)]
     panel = Panel(tools)
     driver = Driver(DOMAIN, panel, Disagreement(judge or InterestSettings()))
-    world = World(DOMAIN, SearchSettings(**settings), 1)
+    world = SearchContext(DOMAIN, SearchSettings(**settings), 1)
     witness = driver.judge([block])[0]
     candidate = RoundCandidate(0, witness, witness, DOMAIN.represent(block))
     traces = generalise_all(world, driver, [candidate], expired)[0]
@@ -149,7 +149,7 @@ def test_a_rule_may_have_as_many_exceptions_as_are_forgiven(exceptions, whole):
     expected = Abstract((("a1", None), (None, "b")), frozenset({(0, 1, MUST)}))
     assert (expected in [trace.result for trace in traces]) == whole
     assert any(special in DOMAIN.listed(trace.result) for trace in traces) == whole
-    counted = [step.check.samples for trace in traces for step in trace.steps if step.taken]
+    counted = [step.check.samples for trace in traces for step in trace.steps if step.accepted]
     for samples in counted:
         exceptional = sum(not one.verdict.interesting for one in samples)
         assert exceptional <= exceptions * len(samples)
@@ -161,7 +161,7 @@ def test_the_first_order_drops_names_first_and_only_if_wanted():
             return {"alias": 0, "family": 1, "name": 2}[expansion[0]]
 
     def taken(**settings):
-        world = World(Named(), SearchSettings(**settings), 1)
+        world = SearchContext(Named(), SearchSettings(**settings), 1)
         start = DOMAIN.represent(("a1x", "b2x"))
         check = AbstractCheck(InterestReason.ALL)
         traces = [ended(generalise(world, start, check, Ideal({*PAIRS}), order, ())) for order in (0, 1)]
@@ -195,7 +195,7 @@ def test_a_constraint_that_others_imply_goes_without_a_look():
     traces, _ = generalised(slow_aliased_store, ("a1x", "b2x"))
     idle = [step for trace in traces for step in trace.steps if step.check.reason is InterestReason.SAME]
     assert idle
-    assert all(step.taken and not step.check.samples for step in idle)
+    assert all(step.accepted and not step.check.samples for step in idle)
     for trace in traces:
         assert trace.result_check.samples, "how interesting the result is was seen when it last grew"
 
@@ -206,10 +206,10 @@ def test_a_trace_tells_what_was_tried_and_why():
     reached = trace.start
     for step in trace.steps:
         expanded = DOMAIN.expand(reached, step.expansion)
-        assert step.taken == (step.check.reason in (InterestReason.ALL, InterestReason.SAME))
+        assert step.accepted == (step.check.reason in (InterestReason.ALL, InterestReason.SAME))
         assert all(DOMAIN.contains(expanded, one.block) for one in step.check.samples)
-        assert step.taken == all(one.verdict.interesting for one in step.check.samples)
-        reached = expanded if step.taken else reached
+        assert step.accepted == all(one.verdict.interesting for one in step.check.samples)
+        reached = expanded if step.accepted else reached
     assert reached == trace.result
     tried = [step.expansion for step in trace.steps]
     assert len(tried) == len(set(tried)), "what was rejected is not tried again"
@@ -230,8 +230,8 @@ def test_looking_in_steps_asks_for_less_where_the_first_look_decides():
     at_once = generalised(slow_aliased_store, ("a1x", "b2x"), first_look=100, share_evidence=False)[1]
     in_steps = generalised(slow_aliased_store, ("a1x", "b2x"), first_look=5, share_evidence=False)[1]
     assert sum(map(len, in_steps[0].asked)) < sum(map(len, at_once[0].asked))
-    assert SearchSettings(samples=100, first_look=10).looks() == [10, 90]
-    assert SearchSettings(samples=7, first_look=100).looks() == [7]
+    assert SearchSettings(samples=100, first_look=10).batch_sizes() == [10, 90]
+    assert SearchSettings(samples=7, first_look=100).batch_sizes() == [7]
 
 
 def test_where_the_representation_is_not_interesting_the_concrete_block_is_the_result():
@@ -244,8 +244,8 @@ def test_where_the_representation_is_not_interesting_the_concrete_block_is_the_r
 
 
 def test_what_cannot_be_sampled_is_not_interesting():
-    world = World(ToyDomain(names=("b1",)), SearchSettings(attempts=3), 1)
-    model = JudgedAnswers(("a1x",), b"a1x", (), BlockInterest(True, 1.0, "difference"))
+    world = SearchContext(ToyDomain(names=("b1",)), SearchSettings(attempts=3), 1)
+    model = JudgedBlock(("a1x",), b"a1x", (), BlockInterest(True, 1.0, "difference"))
     check = ended(SamplingChecker(world, model).check(abstract_of(DOMAIN, "a1"), ()))
     assert check.reason is InterestReason.EMPTY
     assert not check.interesting
@@ -256,8 +256,8 @@ def test_what_cannot_be_sampled_is_not_interesting():
     ("new_share", "least", "most"), [(0.0, 0.2, 0.8), (0.75, 0.75, 0.95), (1.0, 1.0, 1.0)]
 )
 def test_a_share_of_the_samples_is_of_what_an_expansion_has_added(new_share, least, most):
-    world = World(DOMAIN, SearchSettings(new_share=new_share, first_look=20), 1)
-    model = JudgedAnswers(("a1x", "b1x"), b"a1x b1x", (), BlockInterest(True, 1.0, "difference"))
+    world = SearchContext(DOMAIN, SearchSettings(new_share=new_share, first_look=20), 1)
+    model = JudgedBlock(("a1x", "b1x"), b"a1x b1x", (), BlockInterest(True, 1.0, "difference"))
     before, wider = abstract_of(DOMAIN, "a", ""), abstract_of(DOMAIN, "", "")
     blocks = next(SamplingChecker(world, model).check(wider, (), before))
     new = [block for block in blocks if not DOMAIN.contains(before, block)]

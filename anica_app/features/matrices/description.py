@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anica_app.core.search.judging import distance_words
-from inference.features.asking.block_sets.query import names_of_columns, predictors_item, set_item
+from anica_app.core.search.interestingness import distance_words
+from inference.features.asking.block_sets.query import column_names, predictors_item, set_item
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.models import Run
 
@@ -19,6 +19,6 @@ def matrix_words(run: Run) -> Iterator[DescriptionItem]:
         )
     else:
         yield set_item(config)
-        yield DescriptionItem("Columns of the set", names_of_columns(config["columns"]))
+        yield DescriptionItem("Columns of the set", column_names(config["columns"]))
     yield predictors_item(config)
     yield DescriptionItem("Disagreement", distance_words(config["interest"]))

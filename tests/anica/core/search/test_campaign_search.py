@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from anica_app.core.search.discovering import CampaignSearch
-from anica_app.core.search.findings import Became, checkpoint_of
-from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import World
+from anica_app.core.search.campaign_search import CampaignSearch
+from anica_app.core.search.campaign_state import Outcome, checkpoint_of
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
+from anica_app.core.search.search_tasks import SearchContext
 from anica_app.core.search.settings import SearchSettings, Termination
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError, InvalidInputError
@@ -20,7 +20,7 @@ from inference.predictors.protocol import Failure, PredictorError
 from tests.anica.core.search.toy import (
     MUST,
     Abstract,
-    Kept,
+    MemoryStore,
     Quiet,
     Scripted,
     ToyDomain,
@@ -67,8 +67,8 @@ class Search:
         self, *answers, end=None, seed=1, pulse=lambda: None, excluded=(), clock=time.monotonic, **settings
     ):
         self.tools = [Scripted(f"tool {n}", answer) for n, answer in enumerate(answers)]
-        self.kept, self.reporter = Kept(), Quiet(pulse)
-        self.world = World(DOMAIN, SearchSettings(**{**QUICK, **settings}), seed)
+        self.store, self.reporter = MemoryStore(), Quiet(pulse)
+        self.world = SearchContext(DOMAIN, SearchSettings(**{**QUICK, **settings}), seed)
         self.panel = Panel(self.tools, self.reporter.pulse)
         self.campaign = CampaignSearch(
             self.world,
@@ -76,7 +76,7 @@ class Search:
             Disagreement(InterestSettings()),
             Termination(**(end or {"barren": 36})),
             self.reporter,
-            self.kept,
+            self.store,
             excluded=excluded,
             clock=clock,
         )
@@ -93,7 +93,7 @@ def blocks_of(discoveries):
 
 
 def test_a_store_that_is_slow_before_a_load_of_the_same_register_is_named_and_nothing_more():
-    found = Search(aliased, plain).result().standing
+    found = Search(aliased, plain).result().unsubsumed
     expected = frozenset(DOMAIN.listed(Abstract((("a1", None), (None, "b")), frozenset({(0, 1, MUST)}))))
     assert expected in blocks_of(found)
     for one in found:
@@ -107,7 +107,7 @@ def halves(block):
 
 
 def test_a_family_predicted_wrongly_is_one_discovery():
-    found = Search(family, plain).result().standing
+    found = Search(family, plain).result().unsubsumed
     assert [one.abstract for one in found] == [abstract_of(DOMAIN, "b")]
     assert found[0].kind == "difference"
     assert found[0].interestingness == pytest.approx(8 / 6)
@@ -116,7 +116,7 @@ def test_a_family_predicted_wrongly_is_one_discovery():
 
 def test_a_pair_that_crashes_is_found_beside_a_difference_and_told_apart():
     mixed = lambda block: max(family(block), 0) if pair_crashes(block) != Failure.CRASH else Failure.CRASH  # noqa: E731
-    found = Search(mixed, plain).result().standing
+    found = Search(mixed, plain).result().unsubsumed
     assert {one.kind for one in found} == {"difference", "crash of 1"}
     crash = next(one for one in found if one.kind == "crash of 1")
     assert set(DOMAIN.listed(crash.abstract)) == set(DOMAIN.listed(abstract_of(DOMAIN, "a2", "b1"))) or set(
@@ -125,7 +125,7 @@ def test_a_pair_that_crashes_is_found_beside_a_difference_and_told_apart():
 
 
 def test_one_tool_alone_is_searched_for_crashes():
-    found = Search(pair_crashes).result().standing
+    found = Search(pair_crashes).result().unsubsumed
     assert len(found) == 1
     assert found[0].kind == "crash of 1"
 
@@ -144,23 +144,23 @@ def test_discoveries_that_a_later_one_includes_are_marked():
     for special, general in state.subsumed.items():
         assert special < general
         assert DOMAIN.subsumes(by_number[general].abstract, by_number[special].abstract)
-    for one, other in itertools.permutations(state.standing, 2):
+    for one, other in itertools.permutations(state.unsubsumed, 2):
         assert not DOMAIN.subsumes(one.abstract, other.abstract)
 
 
 def test_every_generalisation_is_told_with_what_became_of_it():
     search = Search(aliased, plain, end={"blocks": 120})
     state = search.result()
-    told = [one for news in search.kept.news for one in news.generalised]
+    told = [one for news in search.store.updates for one in news.generalised]
     assert [one.number for one in told] == list(range(len(told))) != []
     assert state.counters.generalisations == len(told)
-    made = [one for news in search.kept.news for one in news.discoveries]
+    made = [one for news in search.store.updates for one in news.discoveries]
     assert [one.number for one in made] == list(range(len(made)))
     for one in told:
         discovery = made[one.discovery]
-        assert (one.became is Became.DISCOVERY) <= (one.trace.result == discovery.abstract)
+        assert (one.became is Outcome.DISCOVERY) <= (one.trace.result == discovery.abstract)
         assert DOMAIN.subsumes(discovery.abstract, one.trace.result)
-    fresh = [news.fresh for news in search.kept.news if news.fresh is not None]
+    fresh = [news.fresh for news in search.store.updates if news.fresh is not None]
     assert [one.number for one in fresh] == list(range(10))
     assert sum(len(one.blocks) for one in fresh) == state.counters.sampled == 120
 
@@ -170,7 +170,7 @@ def test_every_generalisation_is_told_with_what_became_of_it():
     [
         ({"blocks": 30}, lambda state: state.counters.sampled == 30),
         ({"barren": 24}, lambda state: 24 <= state.counters.barren < 48),
-        ({"discoveries": 1}, lambda state: len(state.standing) >= 1),
+        ({"discoveries": 1}, lambda state: len(state.unsubsumed) >= 1),
     ],
 )
 def test_it_ends_where_it_shall(end, reached):
@@ -235,14 +235,14 @@ def test_twenty_interruptions_at_random_moments_leave_no_trace():
         except InterruptedRunError:
             interruptions += 1
             state = None
-        if search.kept.checkpoint is not None:
-            stored = checkpoints.encode(search.kept.checkpoint)
-        news += search.kept.news
+        if search.store.checkpoint is not None:
+            stored = checkpoints.encode(search.store.checkpoint)
+        news += search.store.updates
         if state is not None:
             break
     assert interruptions == 20
     assert documents(state) == documents(expected)
-    assert told(news) == told(undisturbed.kept.news), "nothing is told twice, nothing is lost"
+    assert told(news) == told(undisturbed.store.updates), "nothing is told twice, nothing is lost"
 
 
 def test_what_the_tools_were_asked_before_the_search_is_not_counted():
@@ -283,5 +283,5 @@ def test_the_live_events_count_up_and_name_every_discovery():
     assert sum(e.interesting for e in by_kind["batch"]) == state.counters.interesting
     last = by_kind["counters"][-1].payload()
     assert last["sampled"] == 120
-    assert last["standing"] == len(state.standing)
+    assert last["standing"] == len(state.unsubsumed)
     assert last["judged"] > 120

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anica_app.core.families.finding import FoundFamily
+from anica_app.core.families.campaign_families import DiscoveryFamily
 from anica_app.core.families.grouping import FamilyMember
-from anica_app.features.families.earlier import NOT_KEPT, identity_of
+from anica_app.features.families.earlier_campaign import NOT_STORED, identity_of
 from anica_app.features.families.grouping import GroupedDiscoveries
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.findings import OPERAND_VALUES, condition_of_family
@@ -24,7 +24,7 @@ def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
     """
     marks = {row.name: (row.mark, row.note) for row in campaign.families.all()}
     campaign.families.all().delete()
-    rows = [_row(campaign, place, one, grouped) for place, one in enumerate(grouped.families.families)]
+    rows = [_row(campaign, place, family, grouped) for place, family in enumerate(grouped.families.families)]
     compared = {} if grouped.compared is None else grouped.compared.before
     before = Family.objects.in_bulk(list(compared.values()))
     for place, row in enumerate(rows):
@@ -34,18 +34,18 @@ def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
         elif earlier is not None:
             row.mark, row.note = earlier.mark, earlier.note
         row.before = earlier
-    made = Family.objects.bulk_create(rows)
+    stored = Family.objects.bulk_create(rows)
     ids = dict(campaign.discoveries.values_list("number", "pk"))
     through = Family.discoveries.through
     through.objects.bulk_create(
         through(family_id=row.pk, discovery_id=ids[number])
-        for row, one in zip(made, grouped.families.families, strict=True)
-        for number in one.members
+        for row, family in zip(stored, grouped.families.families, strict=True)
+        for number in family.members
     )
     _store_repeated(campaign, grouped.repeated)
     campaign.facts["families"] = summary_of(grouped)
     Campaign.objects.filter(pk=campaign.pk).update(facts=campaign.facts)
-    return told_of(campaign)
+    return families_result(campaign)
 
 
 def _store_repeated(campaign: Campaign, repeated: Mapping[int, Sequence[Json]]) -> None:
@@ -56,14 +56,14 @@ def _store_repeated(campaign: Campaign, repeated: Mapping[int, Sequence[Json]]) 
     Discovery.objects.bulk_update(rows, ["facts"], batch_size=200)
 
 
-def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDiscoveries) -> Family:
-    low, high = one.interval or (None, None)
+def _row(campaign: Campaign, place: int, family: DiscoveryFamily, grouped: GroupedDiscoveries) -> Family:
+    low, high = family.interval or (None, None)
     facts: Json = {
-        "tried": [tried.as_json() for tried in one.witness.cause.tried],
-        "members": {str(each.number): _member(each) for each in one.group.members},
+        "tried": [tried.as_json() for tried in family.witness.cause.tried],
+        "members": {str(member.number): _member(member) for member in family.group.members},
     }
     if grouped.refereed is not None:
-        members = {number: grouped.refereed.witnesses.get(number) for number in one.members}
+        members = {number: grouped.refereed.witnesses.get(number) for number in family.members}
         facts["judge"] = {
             "members": {str(number): ruling for number, ruling in members.items() if ruling},
             **grouped.refereed.blocks.get(place, {}),
@@ -71,16 +71,16 @@ def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDisco
     return Family(
         campaign=campaign,
         number=place,
-        name=one.name[:MOST_NAME],
-        bound=one.bound.value,
-        kind=one.group.way.kind,
-        slower=one.group.way.slower,
-        identity=identity_of(one).as_json(),
-        code=one.witness.code,
-        predictions=[list(each) for each in one.predictions],
-        covered=len(one.blocks),
-        own=one.own,
-        share=one.share,
+        name=family.name[:MOST_NAME],
+        bound=family.bound.value,
+        kind=family.group.way.kind,
+        slower=family.group.way.slower,
+        identity=identity_of(family).as_json(),
+        code=family.witness.code,
+        predictions=[list(member) for member in family.predictions],
+        covered=len(family.blocks),
+        own=family.own,
+        share=family.share,
         low=low,
         high=high,
         status=Family.Status.UNKNOWN if grouped.compared is None else grouped.compared.status[place],
@@ -94,26 +94,26 @@ def _member(member: FamilyMember) -> Json:
     return {
         "block": member.code.hex(),
         "cycles": [answer.cycles for answer in answers],
-        "failures": ["" if answer == NOT_KEPT else str(answer.failure or "") for answer in answers],
+        "failures": ["" if answer == NOT_STORED else str(answer.failure or "") for answer in answers],
     }
 
 
 def summary_of(grouped: GroupedDiscoveries) -> Json:
     """What the page begins with: how often the tools disagree, and how much of that is explained."""
-    found, by = grouped.families, grouped.disagreements
+    families, by = grouped.families, grouped.disagreements
     return {
         "judged": by.judged,
-        "disagreements": found.disagreements,
-        "explained": found.explained,
-        "by_ten": found.by_ten,
+        "disagreements": families.disagreements,
+        "explained": families.explained,
+        "by_ten": families.by_ten,
         "fresh": by.fresh,
-        "questions": found.questions,
+        "questions": families.questions,
         "against": None if grouped.compared is None else grouped.compared.as_json(),
         "judge": None if grouped.refereed is None else grouped.refereed.as_json(),
     }
 
 
-def told_of(campaign: Campaign) -> Json:
+def families_result(campaign: Campaign) -> Json:
     """What results of runs tell scripts: a summary, what has changed, and last the families."""
     rows = list(campaign.families.prefetch_related("discoveries"))
     summary: Json = campaign.facts["families"]
@@ -124,7 +124,7 @@ def told_of(campaign: Campaign) -> Json:
         "new": [row.name for row in rows if row.status == Family.Status.NEW],
         "unsure": [row.name for row in rows if row.status == Family.Status.UNSURE],
         "there": [row.name for row in rows if row.status == Family.Status.THERE],
-        "gone": [one["name"] for one in against.get("gone", ())],
+        "gone": [family["name"] for family in against.get("gone", ())],
         "judge": summary["judge"],
         "families": [family_json(row) for row in rows],
     }
@@ -135,7 +135,7 @@ def family_json(row: Family) -> Json:
     return {
         "name": row.name,
         "share": row.share,
-        "members": sorted(one.number for one in row.discoveries.all()),
+        "members": sorted(discovery.number for discovery in row.discoveries.all()),
         "isa": code_isa(row.campaign.isa),
         "witness": bytes(row.code).hex(),
         "predictions": row.predictions,

@@ -36,7 +36,7 @@ class BlockInterest:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedAnswers:
+class JudgedBlock:
     """A block with what each predictor answered, in their order, and what that means."""
 
     block: SampledBlock
@@ -103,7 +103,7 @@ class Disagreement:
         """A failure that counts ranks above every difference, one that does not makes it uninteresting."""
         cycles = [answer.cycles for answer in answers if answer.cycles is not None]
         if len(cycles) < len(answers):
-            return self._failed(answers)
+            return self._failure_verdict(answers)
         if len(cycles) < 2 or self._metric == FAILING:
             return BlockInterest(interesting=False, value=0.0)
         value = abs(cycles[0] - cycles[1])
@@ -113,7 +113,7 @@ class Disagreement:
             return BlockInterest(interesting=True, value=value, kind=DIFFERENCE)
         return BlockInterest(interesting=False, value=value)
 
-    def _failed(self, answers: Sequence[Answer]) -> BlockInterest:
+    def _failure_verdict(self, answers: Sequence[Answer]) -> BlockInterest:
         counting = [
             f"{answer.failure} of {number}"
             for number, answer in enumerate(answers, start=1)
@@ -125,7 +125,7 @@ class Disagreement:
         return BlockInterest(interesting=True, value=math.inf, kind=", ".join(counting))
 
 
-class SameAs:
+class SamePrediction:
     """One predictor: interesting where its prediction is (almost) the same as a given one (§8.4.1).
 
     What an abstract block then still constrains is what determines the prediction. `tolerance` is the

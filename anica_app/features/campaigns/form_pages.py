@@ -15,21 +15,21 @@ from anica_app.features.campaigns.request import PRESETS, CampaignConfig, read_c
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import Listed, listed
+from inference.features.asking.predictors.query import PredictorListing, predictor_listings
 from inference.models import Predictor
 from inference.runs.errors import ConfigError
 from inference.web.request_fields import start_run
-from inference.web.validation import one_of, row_number, row_numbers, whole_number
+from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_ids
 
-_TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mode")
+_INHERITED_FIELDS = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mode")
 """Of a campaign that is searched again, beside its settings."""
-_LEFT_EMPTY = ("uops",)
+_OPTIONAL_FIELDS = ("uops",)
 """Fields of a description that the form leaves out where nothing was chosen for them."""
 
 
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """Show the form, fill it in, estimate, or start the campaign."""
-    usable = [one for one in listed() if one.usable]
+    usable = [predictor for predictor in predictor_listings() if predictor.usable]
     if request.method != "POST":
         initial, excluded = _initial(request)
         return _page(request, CampaignForm(usable, initial=initial, excluded=excluded), usable)
@@ -37,14 +37,14 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     if press.startswith("preset:"):
         return _page(request, CampaignForm(usable, _with_preset(request.POST, press[7:])), usable)
     form = CampaignForm(usable, request.POST)
-    wanted = _plan(form, row_number(request.POST.get("from", "")))
-    if press == "start" and wanted is not None:
+    plan = _plan(form, row_id_or_none(request.POST.get("from", "")))
+    if press == "start" and plan is not None:
         title = " and ".join(row.name for row in form.rows)
-        run = start_run(request, "campaign", wanted.config, title[:180], form=form)
+        run = start_run(request, "campaign", plan.config, title[:180], form=form)
         if run is not None:
-            made = Campaign.objects.filter(run=run).first()
-            return redirect("run", run.pk) if made is None else redirect("campaign", made.pk)
-    return _page(request, form, usable, wanted, status=400 if press == "start" else 200)
+            campaign = Campaign.objects.filter(run=run).first()
+            return redirect("run", run.pk) if campaign is None else redirect("campaign", campaign.pk)
+    return _page(request, form, usable, plan, status=400 if press == "start" else 200)
 
 
 def _plan(form: CampaignForm, again: int | None) -> CampaignPlan | None:
@@ -53,30 +53,31 @@ def _plan(form: CampaignForm, again: int | None) -> CampaignPlan | None:
     described = form.config()
     try:
         read_config(described)
-        config = read_config(_with_kept(described, again)).as_json()
+        config = read_config(_with_inherited(described, again)).as_json()
     except ConfigError as error:
         form.blame(str(error))
         return None
-    wanted = plan_of(config)
-    if not wanted.schemes:
+    plan = plan_of(config)
+    if not plan.schemes:
         form.add_error("scheme_filter", "No scheme is found by this.")
         return None
-    return wanted
+    return plan
 
 
-def _with_kept(described: Json, again: int | None) -> Json:
+def _with_inherited(described: Json, again: int | None) -> Json:
     """A valid description with what the campaign that is searched again was told and no field is about, as
     far as it suits what was changed."""
     row = None if again is None else Campaign.objects.filter(pk=again, format=Campaign.Format.OURS).first()
     if row is None:
         return described
-    gone = [one for one in row.config.get("excluded", ()) if not _is_there(one)]
-    whole = {**described, "excluded": [*described["excluded"], *gone]}
-    for field, value in CampaignConfig.unstated(row.config, (*described, *GROUPS, *_LEFT_EMPTY)).items():
+    deleted = [exclusion for exclusion in row.config.get("excluded", ()) if not _is_there(exclusion)]
+    completed = {**described, "excluded": [*described["excluded"], *deleted]}
+    stated = (*described, *GROUPS, *_OPTIONAL_FIELDS)
+    for field, value in CampaignConfig.carried_over(row.config, stated).items():
         with suppress(ConfigError):  # a campaign that was deleted, a judge that is now one of the two
-            read_config({**whole, field: value})
-            whole[field] = value
-    return whole
+            read_config({**completed, field: value})
+            completed[field] = value
+    return completed
 
 
 def _is_there(excluded: Any) -> bool:
@@ -89,19 +90,19 @@ def _initial(request: HttpRequest) -> tuple[dict[str, Any], list[int]]:
     """What the address asks for, `from` a campaign, `predictor` ids, a `preset`; discoveries not to be found
     again: those that it names, and those of `from`."""
     initial: dict[str, Any] = {}
-    excluded = row_numbers(request.GET.getlist("exclude"))
-    preset = one_of(request, "preset", tuple(PRESETS))
-    again = whole_number(request, "from")
+    excluded = row_ids(request.GET.getlist("exclude"))
+    preset = choice_parameter(request, "preset", tuple(PRESETS))
+    again = number_parameter(request, "from")
     if again is not None:
         row = get_object_or_404(Campaign, pk=again)
         if row.format == Campaign.Format.OURS:
             initial = initial_settings(row.config)
-            initial |= {name: row.config[name] for name in _TAKEN_OVER if name in row.config}
+            initial |= {name: row.config[name] for name in _INHERITED_FIELDS if name in row.config}
         names = [tool.name for tool in row.tools]
         initial |= dict(zip(("first", "second"), names, strict=False))
         before = row.config.get("excluded", [])
-        excluded += [one["discovery"] for one in before if isinstance(one, dict) and one.get("discovery")]
-    ids = row_numbers(request.GET.getlist("predictor"))[:2]
+        excluded += [row["discovery"] for row in before if isinstance(row, dict) and row.get("discovery")]
+    ids = row_ids(request.GET.getlist("predictor"))[:2]
     names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))
     named = [names_by_id[pk] for pk in ids if pk in names_by_id]
     initial |= dict(zip(("first", "second"), named, strict=False))
@@ -133,19 +134,19 @@ def _with_preset(data: QueryDict, name: str) -> QueryDict:
 def _page(
     request: HttpRequest,
     form: CampaignForm,
-    usable: list[Listed],
-    wanted: CampaignPlan | None = None,
+    usable: list[PredictorListing],
+    plan: CampaignPlan | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    chosen = str(form["preset"].value() or "tools")
+    chosen_preset = str(form["preset"].value() or "tools")
     context = {
         "form": form,
         "usable": usable,
-        "presets": [(key, one, key == chosen) for key, one in PRESETS.items()],
-        "estimate": wanted,
-        "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
+        "presets": [(key, preset, key == chosen_preset) for key, preset in PRESETS.items()],
+        "estimate": plan,
+        "estimate_error": _first_complaint(form) if form.is_bound and plan is None else "",
         "refused": status == 400,
-        "again": whole_number(request, "from") or row_number(request.POST.get("from", "")),
+        "again": number_parameter(request, "from") or row_id_or_none(request.POST.get("from", "")),
         "excludes": bool(form.fields["excluded"].queryset),  # type: ignore[attr-defined]
     }
     return render(request, "anica/campaigns/new.html", context, status=status)

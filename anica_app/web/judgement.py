@@ -9,12 +9,12 @@ from django.http import HttpRequest
 from pydantic import Field, ValidationError
 
 from anica_app.models import Discovery, Family
-from inference.runs.request import OneOf
+from inference.runs.request import AllowedTexts
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api.shapes import Input
-from inference.web.validation import what_is_wrong
+from inference.web.validation import error_message
 
-Mark = Annotated[str, OneOf(Discovery.Mark.values)]
+Mark = Annotated[str, AllowedTexts(Discovery.Mark.values)]
 
 
 class Judgement(Input):
@@ -37,4 +37,4 @@ def store_judgement(request: HttpRequest, row: Discovery | Family) -> None:
         messages.success(request, "Saved.")
     except ValidationError as error:
         first = error.errors()[0]
-        messages.error(request, f"Nothing was saved: {first['loc'][0]}: {what_is_wrong(first)}")
+        messages.error(request, f"Nothing was saved: {first['loc'][0]}: {error_message(first)}")

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
+from anica_app.core.search.search_tasks import Driver
 from inference.core.errors import InterruptedRunError
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, Failure
@@ -35,7 +35,7 @@ def test_the_wishes_of_many_searches_become_few_questions_and_each_gets_its_own_
     driver, panel = driver_over(tool)
     a, b, ab = ("a1x",), ("b1x",), ("a1x", "b1x")
     tasks = [wanting([a], [ab, b]), wanting([b]), wanting([a, a]), wanting(), wanting([ab])]
-    results = driver.carry_out(tasks)
+    results = driver.run(tasks)
     panel.close()
     assert results[0] == [[(a, 1.0)], [(ab, 2.0), (b, 1.0)]]
     assert results[1] == [[(b, 1.0)]]
@@ -89,9 +89,7 @@ def test_a_wish_to_stop_is_heard_while_a_tool_takes_its_time():
 def test_searches_that_are_not_done_when_time_is_up_have_no_result():
     driver, panel = driver_over(Scripted("one", plain))
     asked = iter([False, True])
-    results = driver.carry_out(
-        [wanting([("a1x",)]), wanting(*[[("a1x",)]] * 50)], expired=lambda: next(asked)
-    )
+    results = driver.run([wanting([("a1x",)]), wanting(*[[("a1x",)]] * 50)], expired=lambda: next(asked))
     panel.close()
     assert results[0] == [[(("a1x",), 1.0)]]
     assert results[1] is None

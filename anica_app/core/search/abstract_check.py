@@ -11,22 +11,22 @@ from random import Random
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.space import SampledBlock
-from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.panel import Task, World
+from anica_app.core.search.interestingness import JudgedBlock
+from anica_app.core.search.search_tasks import SearchContext, Task
 
-_LEAST_KNOWN = 0.5
+_LEAST_DECIDED = 0.5
 """This share of its samples must have answers at least for an abstract block to be interesting."""
 
 
-def alike(world: World, judged: JudgedAnswers, other: JudgedAnswers) -> bool:
+def is_like(world: SearchContext, judged: JudgedBlock, other: JudgedBlock) -> bool:
     """Whether a block is interesting in the way that the other one is."""
     same_kind = not world.settings.kinds_apart or judged.verdict.kind == other.verdict.kind
     return judged.verdict.interesting and same_kind
 
 
-def speaks_against(world: World, judged: JudgedAnswers, model: JudgedAnswers) -> bool:
+def is_counterexample(world: SearchContext, judged: JudgedBlock, model: JudgedBlock) -> bool:
     """Whether a sample shows that not all blocks are interesting in the way of the model."""
-    return not judged.verdict.silent and not alike(world, judged, model)
+    return not judged.verdict.silent and not is_like(world, judged, model)
 
 
 class InterestReason(StrEnum):
@@ -52,7 +52,7 @@ class AbstractCheck:
     """
 
     reason: InterestReason
-    samples: tuple[JudgedAnswers, ...] = ()
+    samples: tuple[JudgedBlock, ...] = ()
     failed: int = 0
 
     @property
@@ -60,7 +60,7 @@ class AbstractCheck:
         return self.reason in (InterestReason.ALL, InterestReason.SAME)
 
     @property
-    def mean(self) -> float:
+    def mean_interest(self) -> float:
         """How interesting its samples are on average: `math.inf` for failures, 0 without samples."""
         values = [judged.verdict.value for judged in self.samples]
         return math.fsum(values) / len(values) if values else 0.0
@@ -74,12 +74,12 @@ class SamplingChecker:
     forgiven, it takes one more than are. An abstract block that several orders come to is judged once.
     """
 
-    def __init__(self, world: World, model: JudgedAnswers) -> None:
+    def __init__(self, world: SearchContext, model: JudgedBlock) -> None:
         self._world = world
         self._model = model
-        self._against: list[JudgedAnswers] = []
-        self._known: dict[AbstractBlock, AbstractCheck] = {}
-        self._confirmed: dict[AbstractBlock, AbstractCheck] = {}
+        self._counterexamples: list[JudgedBlock] = []
+        self._checks: dict[AbstractBlock, AbstractCheck] = {}
+        self._confirmations: dict[AbstractBlock, AbstractCheck] = {}
 
     def check(
         self, abstract: AbstractBlock, path: Sequence[object], before: AbstractBlock | None = None
@@ -89,55 +89,57 @@ class SamplingChecker:
         Of an expanded abstract block, the share `new_share` of them is of what the expansion has added: all
         else has been looked at, and what is rare would hardly be seen among it.
         """
-        looks = self._world.settings.looks()
-        known = self._remembered(abstract, self._known, sum(looks))
-        if known is not None:
-            return known
-        check = yield from self._sampled(abstract, before, looks, self._world.random(*path))
-        self._known[abstract] = self._learnt(check)
+        batch_sizes = self._world.settings.batch_sizes()
+        remembered = self._recall(abstract, self._checks, sum(batch_sizes))
+        if remembered is not None:
+            return remembered
+        check = yield from self._sample_batches(abstract, before, batch_sizes, self._world.random(*path))
+        self._checks[abstract] = self._record(check)
         return check
 
     def confirm(self, abstract: AbstractBlock, path: Sequence[object]) -> Task[AbstractCheck]:
         """Look at a result once more, at all that it represents; what speaks against it is remembered."""
-        looks = [self._world.settings.confirming]
-        known = self._remembered(abstract, self._confirmed, sum(looks))
-        if known is not None:
-            return known
-        check = yield from self._sampled(abstract, None, looks, self._world.random(*path))
-        self._confirmed[abstract] = self._learnt(check)
+        batch_sizes = [self._world.settings.confirming]
+        remembered = self._recall(abstract, self._confirmations, sum(batch_sizes))
+        if remembered is not None:
+            return remembered
+        check = yield from self._sample_batches(abstract, None, batch_sizes, self._world.random(*path))
+        self._confirmations[abstract] = self._record(check)
         return check
 
-    def _remembered(
+    def _recall(
         self, abstract: AbstractBlock, checks: dict[AbstractBlock, AbstractCheck], samples: int
     ) -> AbstractCheck | None:
         """What is known of it: as many blocks against it as so many samples may not have, or its check."""
         if not self._world.settings.share_evidence:
             return None
         contains, settings = self._world.domain.contains, self._world.settings
-        enough = settings.forgiven(samples) + 1
-        speaking = (one for one in self._against if contains(abstract, one.block))
-        found = tuple(itertools.islice(speaking, enough))
-        return checks.get(abstract) if len(found) < enough else AbstractCheck(InterestReason.KNOWN, found)
+        enough = settings.allowed_exceptions(samples) + 1
+        counterexamples = (judged for judged in self._counterexamples if contains(abstract, judged.block))
+        refuting = tuple(itertools.islice(counterexamples, enough))
+        is_refuted = len(refuting) >= enough
+        return AbstractCheck(InterestReason.KNOWN, refuting) if is_refuted else checks.get(abstract)
 
-    def _learnt(self, check: AbstractCheck) -> AbstractCheck:
+    def _record(self, check: AbstractCheck) -> AbstractCheck:
         if check.reason is InterestReason.SAMPLE:
             world, model = self._world, self._model
-            self._against.extend(one for one in check.samples if speaks_against(world, one, model))
+            refuting = (judged for judged in check.samples if is_counterexample(world, judged, model))
+            self._counterexamples.extend(refuting)
         return check
 
-    def _sampled(
-        self, abstract: AbstractBlock, before: AbstractBlock | None, looks: Sequence[int], random: Random
+    def _sample_batches(
+        self, abstract: AbstractBlock, before: AbstractBlock | None, sizes: Sequence[int], random: Random
     ) -> Task[AbstractCheck]:
-        samples: dict[bytes, JudgedAnswers] = {}
+        samples: dict[bytes, JudgedBlock] = {}
         failed = 0
-        for look in looks:
-            drawn, attempts, gave_up = self._draw(abstract, before, look, random)
+        for size in sizes:
+            blocks, attempts, gave_up = self._draw(abstract, before, size, random)
             failed += attempts
-            fresh = [block for code, block in drawn.items() if code not in samples]
-            if fresh:
-                judged = yield fresh
-                samples |= {one.code: one for one in judged}
-                if self._is_refuted(samples.values(), sum(looks)):
+            new_blocks = [block for code, block in blocks.items() if code not in samples]
+            if new_blocks:
+                judged = yield new_blocks
+                samples |= {answers.code: answers for answers in judged}
+                if self._is_refuted(samples.values(), sum(sizes)):
                     return AbstractCheck(InterestReason.SAMPLE, tuple(samples.values()), failed)
             if gave_up:
                 break
@@ -146,27 +148,29 @@ class SamplingChecker:
             reason = InterestReason.SAMPLE
         return AbstractCheck(reason, tuple(samples.values()), failed)
 
-    def _is_refuted(self, so_far: Collection[JudgedAnswers], planned: int) -> bool:
-        known = sum(not one.verdict.silent for one in so_far)
-        against = sum(speaks_against(self._world, one, self._model) for one in so_far)
-        return against > self._world.settings.forgiven(planned) or known < _LEAST_KNOWN * len(so_far)
+    def _is_refuted(self, so_far: Collection[JudgedBlock], planned: int) -> bool:
+        decided = sum(not judged.verdict.silent for judged in so_far)
+        counterexamples = sum(is_counterexample(self._world, judged, self._model) for judged in so_far)
+        allowed = self._world.settings.allowed_exceptions(planned)
+        return counterexamples > allowed or decided < _LEAST_DECIDED * len(so_far)
 
     def _draw(
         self, abstract: AbstractBlock, before: AbstractBlock | None, number: int, random: Random
     ) -> tuple[dict[bytes, SampledBlock], int, bool]:
         """So many random blocks by their code, how many attempts failed, and whether it gave up."""
         domain, settings = self._world.domain, self._world.settings
-        drawn: dict[bytes, SampledBlock] = {}
+        blocks: dict[bytes, SampledBlock] = {}
         failed = 0
-        for one in range(number):
-            new = before is not None and int((one + 1) * settings.new_share) > int(one * settings.new_share)
-            block = domain.sample_new(before, abstract, random) if new and before is not None else None
+        share = settings.new_share
+        for index in range(number):
+            is_new = before is not None and int((index + 1) * share) > int(index * share)
+            block = domain.sample_new(before, abstract, random) if is_new and before is not None else None
             attempts = 0
             while block is None and attempts < settings.attempts:
                 block = domain.sample(abstract, random)
                 attempts += block is None
             failed += attempts
             if block is None:
-                return drawn, failed, True
-            drawn[domain.code(block)] = block
-        return drawn, failed, False
+                return blocks, failed, True
+            blocks[domain.code(block)] = block
+        return blocks, failed, False

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.space import SampledBlock
 from anica_app.core.errors import AnicaError
-from anica_app.core.families.evidence import Answers, Ask, slower_of
-from anica_app.core.families.finding import FoundFamily
-from anica_app.core.families.grouping import FamilyIdentity, matched, nearest
-from anica_app.core.search.judging import InterestJudge
+from anica_app.core.families.campaign_families import DiscoveryFamily
+from anica_app.core.families.causes import Answers, Query, slower_of
+from anica_app.core.families.grouping import FamilyIdentity, matched_families, nearest_family
+from anica_app.core.search.interestingness import InterestJudge
 from anica_app.models import Campaign, Family, GeneralisationStep
 from inference.core.protocols import Json
-from inference.features.asking.predictors.opening import DatabaseAnswers, opened
+from inference.features.asking.predictors.opening import DatabaseAnswers, open_predictor
 from inference.models import Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.panel import Panel
@@ -25,18 +26,18 @@ from inference.predictors.samples import unpack
 from inference.runs.kinds import Task
 from inference.storage.instruction_sets import code_isa
 
-NOT_KEPT = Answer(failure=Failure.NO_NUMBER, detail="not kept")
+NOT_STORED = Answer(failure=Failure.NO_NUMBER, detail="not kept")
 """Stands for what a tool may once have said, and nobody knows any more."""
 
 _MEASURING = (machine.KIND, nanobench.KIND)
-_OF_RELEASE = ("release", "version", "program")
+_RELEASE_OPTIONS = ("release", "version", "program")
 """Options in which releases of one tool differ."""
-_LOOKED_AT = 50
+_MOST_SEARCHED = 50
 _MOST_BLOCKS = 20
 """Of what a family explains: so many at most tell whether it was there, where no witness does."""
 
 
-class KeptAnswers:
+class StoredAnswers:
     """What a campaign has kept of its tools' answers, gone through until all that is asked for is found."""
 
     def __init__(self, campaign: Campaign) -> None:
@@ -49,7 +50,7 @@ class KeptAnswers:
         remembered = [DatabaseAnswers(row, self._isa).known(codes) for row in self._tools]
         lacking = {code for code in codes if any(code not in known for known in remembered)}
         sampled = self._sampled(lacking)
-        nothing = tuple(NOT_KEPT for _ in self._tools)
+        nothing = tuple(NOT_STORED for _ in self._tools)
         return [
             tuple(
                 known.get(code, answer)
@@ -59,17 +60,17 @@ class KeptAnswers:
         ]
 
     def _sampled(self, missing: set[bytes]) -> Mapping[bytes, Answers]:
-        found: dict[bytes, Answers] = {}
+        answers: dict[bytes, Answers] = {}
         if not missing:
-            return found
+            return answers
         for samples in self._samples():
             for sample in unpack(samples):
                 if sample.code in missing:
-                    found[sample.code] = sample.answers[: len(self._tools)]
+                    answers[sample.code] = sample.answers[: len(self._tools)]
                     missing.discard(sample.code)
             if not missing:
                 break
-        return found
+        return answers
 
     def _samples(self) -> Any:
         steps = GeneralisationStep.objects.filter(generalisation__campaign=self._campaign)
@@ -78,31 +79,31 @@ class KeptAnswers:
                 yield bytes(samples)
 
 
-def answers_then(against: Campaign, codes: Sequence[bytes], task: Task | None) -> list[Answers]:
+def earlier_answers(against: Campaign, codes: Sequence[bytes], task: Task | None) -> list[Answers]:
     """What each tool of an earlier campaign says of each block; `NOT_KEPT` where nobody can tell.
 
     A predictor's row stands for one version of its tool with its options: where that is here, what it says
     now is what it said then. Else, and of whatever measures, what is remembered counts.
     """
     isa = code_isa(against.isa)
-    columns = [_asked(row, codes, isa, task) for row in against.tools]
+    columns = [_answers_now(row, codes, isa, task) for row in against.tools]
     if all(column is not None for column in columns):
         return list(zip(*(column for column in columns if column is not None), strict=True))
-    kept = KeptAnswers(against).ask(codes)
+    stored = StoredAnswers(against).ask(codes)
     return [
-        tuple(kept[at][place] if column is None else column[at] for place, column in enumerate(columns))
+        tuple(stored[at][place] if column is None else column[at] for place, column in enumerate(columns))
         for at in range(len(codes))
     ]
 
 
-def _asked(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) -> list[Answer] | None:
+def _answers_now(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) -> list[Answer] | None:
     """The answers of a tool as it was; None where it is not here any more, or nobody wants to wait for it."""
     if row.kind in _MEASURING:
         return None
     pulse = (lambda: None) if task is None else task.reporter.pulse
     try:
-        with closing(opened(row, task, isa=isa)) as tool, closing(Panel([tool], pulse)) as panel:
-            return [one for (one,) in panel.ask(codes)()]
+        with closing(open_predictor(row, task, isa=isa)) as tool, closing(Panel([tool], pulse)) as panel:
+            return [answer for (answer,) in panel.ask(codes)()]
     except PredictorError:
         return None
 
@@ -118,23 +119,23 @@ class ComparedFamilies:
     against: Campaign
     before: Mapping[int, int]
     status: Mapping[int, Family.Status]
-    gone: tuple[Family, ...]
+    vanished: tuple[Family, ...]
     unseen: tuple[Family, ...]
 
     def as_json(self) -> Json:
         """For the page and for scripts."""
-        lost = {"gone": list(map(_told, self.gone)), "unseen": list(map(_told, self.unseen))}
-        return {"campaign": self.against.pk, "name": self.against.name, **lost}
+        gone, unseen = list(map(_family_json, self.vanished)), list(map(_family_json, self.unseen))
+        return {"campaign": self.against.pk, "name": self.against.name, "gone": gone, "unseen": unseen}
 
 
-def _told(row: Family) -> Json:
+def _family_json(row: Family) -> Json:
     return {"family": row.pk, "name": row.name, "witness": bytes(row.code).hex(), "mark": row.mark}
 
 
-def identity_of(family: FoundFamily) -> FamilyIdentity:
+def identity_of(family: DiscoveryFamily) -> FamilyIdentity:
     """What it is recognised by elsewhere."""
     group = family.group
-    about = frozenset(name for one in group.members for name in one.culprits.classes)
+    about = frozenset(name for member in group.members for name in member.culprits.classes)
     classes = frozenset(group.classes)
     return FamilyIdentity(group.way.kind, group.way.slower, group.way.bound.value, classes, about - classes)
 
@@ -143,7 +144,7 @@ def campaign_before(campaign: Campaign) -> Campaign | None:
     """The newest earlier campaign with families over the same kinds of tools, but for their releases."""
     rows = Campaign.objects.filter(pk__lt=campaign.pk, families__isnull=False).distinct()
     own = _seats(campaign)
-    for row in rows.order_by("-pk").only("name")[:_LOOKED_AT]:
+    for row in rows.order_by("-pk").only("name")[:_MOST_SEARCHED]:
         if _seats(row) == own:
             return row
     return None
@@ -151,13 +152,13 @@ def campaign_before(campaign: Campaign) -> Campaign | None:
 
 def _seats(campaign: Campaign) -> list[tuple[str, Json]]:
     return [
-        (tool.kind, {name: value for name, value in tool.options.items() if name not in _OF_RELEASE})
+        (tool.kind, {name: value for name, value in tool.options.items() if name not in _RELEASE_OPTIONS})
         for tool in campaign.tools
     ]
 
 
 @dataclass(frozen=True)
-class HeldAgainst:
+class FamilyComparison:
     """What is needed to hold families against those of an earlier campaign.
 
     `ask`: the tools of this campaign. `explained`: the blocks by which its families were weighed.
@@ -165,73 +166,74 @@ class HeldAgainst:
 
     against: Campaign
     domain: BlockDomain
-    ask: Ask
+    ask: Query
     judge: InterestJudge
     explained: Sequence[SampledBlock]
     task: Task | None = None
 
-    def compared(self, families: Sequence[FoundFamily]) -> ComparedFamilies:
+    def compared(self, families: Sequence[DiscoveryFamily]) -> ComparedFamilies:
         """A family is the same one by bound, direction and class; of others, evidence tells what they are."""
         old = list(self.against.families.order_by("number"))
-        identities = [FamilyIdentity.read(one.identity) for one in old]
-        pairs = dict(matched([identity_of(one) for one in families], identities))
+        identities = [FamilyIdentity.read(row.identity) for row in old]
+        pairs = dict(matched_families([identity_of(family) for family in families], identities))
         status = dict.fromkeys(pairs, Family.Status.THERE)
-        left = [place for place in range(len(families)) if place not in pairs]
-        status |= self._status_by_evidence([(place, families[place]) for place in left])
-        for place in left:
-            closest = nearest(identity_of(families[place]), identities)
+        unmatched = [place for place in range(len(families)) if place not in pairs]
+        status |= self._status_by_evidence([(place, families[place]) for place in unmatched])
+        for place in unmatched:
+            closest = nearest_family(identity_of(families[place]), identities)
             if status[place] is Family.Status.THERE and closest is not None:
                 pairs[place] = closest
-        missing = [one for at, one in enumerate(old) if at not in pairs.values()]
-        gone = self._gone(missing)
+        missing = [row for at, row in enumerate(old) if at not in pairs.values()]
+        vanished = self._vanished_ids(missing)
         return ComparedFamilies(
             self.against,
             {place: old[at].pk for place, at in pairs.items()},
             status,
-            tuple(one for one in missing if one.pk in gone),
-            tuple(one for one in missing if one.pk not in gone),
+            tuple(row for row in missing if row.pk in vanished),
+            tuple(row for row in missing if row.pk not in vanished),
         )
 
-    def _status_by_evidence(self, left: Sequence[tuple[int, FoundFamily]]) -> dict[int, Family.Status]:
+    def _status_by_evidence(self, rows: Sequence[tuple[int, DiscoveryFamily]]) -> dict[int, Family.Status]:
         """Of families that the earlier campaign did not find: it may have been too short to meet them.
 
         They were there where an earlier discovery covers the witness, or where the earlier tools disagreed in
         the same way about most of the blocks of which their answers are known: the witnesses, or without
         these what the family explains.
         """
-        found = {place: Family.Status.THERE for place, one in left if self._covered(one)}
-        open_ones = [(place, one) for place, one in left if place not in found]
-        codes = [code for _, one in open_ones for code in (*self._witnesses(one), *self._explained(one))]
-        codes = list(dict.fromkeys(codes))
-        then = dict(zip(codes, answers_then(self.against, codes, self.task), strict=True)) if codes else {}
-        for place, one in open_ones:
-            verdicts = self._disagreed(one, self._witnesses(one), then)
-            verdicts = verdicts or self._disagreed(one, self._explained(one), then)
+        status = {place: Family.Status.THERE for place, family in rows if self._covered(family)}
+        undecided = [(place, family) for place, family in rows if place not in status]
+        blocks = [(*self._witnesses(family), *self._explained(family)) for _, family in undecided]
+        codes = list(dict.fromkeys(chain(*blocks)))
+        answers = earlier_answers(self.against, codes, self.task) if codes else []
+        answers_by_code = dict(zip(codes, answers, strict=True))
+        for place, family in undecided:
+            verdicts = self._disagreed(family, self._witnesses(family), answers_by_code)
+            verdicts = verdicts or self._disagreed(family, self._explained(family), answers_by_code)
             if not verdicts:
-                found[place] = Family.Status.UNSURE
+                status[place] = Family.Status.UNSURE
             else:
-                most = 2 * sum(verdicts) > len(verdicts)
-                found[place] = Family.Status.THERE if most else Family.Status.NEW
-        return found
+                is_majority = 2 * sum(verdicts) > len(verdicts)
+                status[place] = Family.Status.THERE if is_majority else Family.Status.NEW
+        return status
 
-    def _witnesses(self, family: FoundFamily) -> list[bytes]:
-        return [one.code for one in family.group.members]
+    def _witnesses(self, family: DiscoveryFamily) -> list[bytes]:
+        return [member.code for member in family.group.members]
 
-    def _explained(self, family: FoundFamily) -> list[bytes]:
+    def _explained(self, family: DiscoveryFamily) -> list[bytes]:
         return [self.domain.code(self.explained[at]) for at in family.blocks[:_MOST_BLOCKS]]
 
     def _disagreed(
-        self, family: FoundFamily, codes: Sequence[bytes], then: Mapping[bytes, Answers]
+        self, family: DiscoveryFamily, codes: Sequence[bytes], answers_by_code: Mapping[bytes, Answers]
     ) -> list[bool]:
         """For each block of which the answers are known, whether they differed in the family's way."""
         way = family.group.way
-        known = [then[code] for code in codes if NOT_KEPT not in then[code]]
+        known = [answers_by_code[code] for code in codes if NOT_STORED not in answers_by_code[code]]
         return [self._is_way(answers, way.kind, way.slower) for answers in known]
 
     def _is_way(self, answers: Answers, kind: str, slower: int) -> bool:
         return self.judge.verdict(answers).kind == kind and slower_of(answers) == slower
 
-    def _covered(self, family: FoundFamily) -> bool:
+    def _covered(self, family: DiscoveryFamily) -> bool:
         """Whether a discovery of the earlier campaign subsumes the witness in the same way."""
         block = self.domain.block_of_code(family.witness.code)
         if block is None:
@@ -248,11 +250,11 @@ class HeldAgainst:
                 continue
         return False
 
-    def _gone(self, missing: Sequence[Family]) -> set[int]:
+    def _vanished_ids(self, missing: Sequence[Family]) -> set[int]:
         """The ids of those about whose witness this campaign's tools agree."""
-        answers = self.ask([bytes(one.code) for one in missing]) if missing else []
+        answers = self.ask([bytes(row.code) for row in missing]) if missing else []
         return {
-            one.pk
-            for one, given in zip(missing, answers, strict=True)
-            if NOT_KEPT not in given and not self._is_way(given, one.kind, one.slower)
+            row.pk
+            for row, row_answers in zip(missing, answers, strict=True)
+            if NOT_STORED not in row_answers and not self._is_way(row_answers, row.kind, row.slower)
         }

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from anica_app.core.search.judging import Disagreement, InterestSettings, SameAs
+from anica_app.core.search.interestingness import Disagreement, InterestSettings, SamePrediction
 from inference.core.errors import InvalidInputError
 from inference.predictors.protocol import Answer, Failure
 
@@ -67,12 +67,12 @@ def test_a_single_tool_is_searched_for_failures():
 
 
 def test_an_explained_prediction_is_one_that_stays_the_same():
-    same = SameAs(Answer(cycles=2.0), 0.05)
+    same = SamePrediction(Answer(cycles=2.0), 0.05)
     assert same.verdict(cycles(2.05)).kind == "same"
     assert not same.verdict(cycles(2.2)).interesting
     assert not same.verdict([CRASH]).interesting
-    assert SameAs(CRASH, 0.05).verdict([CRASH]).interesting
-    assert not SameAs(CRASH, 0.05).verdict([TIMEOUT]).interesting
+    assert SamePrediction(CRASH, 0.05).verdict([CRASH]).interesting
+    assert not SamePrediction(CRASH, 0.05).verdict([TIMEOUT]).interesting
 
 
 @pytest.mark.parametrize(

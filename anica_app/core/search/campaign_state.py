@@ -12,15 +12,15 @@ from typing import Protocol
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
-from anica_app.core.search.judging import JudgedAnswers
+from anica_app.core.search.generalisation import GeneralisingTrace, RoundCandidate
+from anica_app.core.search.interestingness import JudgedBlock
 from inference.core.protocols import Checkpoint, Json
 
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class FoundDiscovery:
+class CampaignDiscovery:
     """An abstract block all of whose samples were interesting, but for exceptions; numbers count from 0.
 
     `concrete`: nothing but the block `code` itself is known to be interesting, and `abstract` merely
@@ -39,7 +39,7 @@ class FoundDiscovery:
     concrete: bool = False
 
 
-class Became(StrEnum):
+class Outcome(StrEnum):
     """What a generalisation turned out to be."""
 
     DISCOVERY = "discovery"
@@ -49,7 +49,7 @@ class Became(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Generalised:
+class CampaignGeneralisation:
     """A finished generalisation, with the number of the discovery that it is or belongs to.
 
     `discovery` is None where what subsumes it was excluded beforehand.
@@ -58,16 +58,16 @@ class Generalised:
     number: int
     candidate: RoundCandidate
     trace: GeneralisingTrace
-    became: Became
+    became: Outcome
     discovery: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class FreshRound:
     """The fresh blocks of a round and their verdicts; rounds count from 0."""
 
     number: int
-    blocks: Sequence[JudgedAnswers]
+    blocks: Sequence[JudgedBlock]
     failed: int
     """Attempts at sampling that came to nothing."""
 
@@ -91,27 +91,27 @@ class CampaignCounters:
 
 
 @dataclass(frozen=True)
-class News:
+class CampaignUpdate:
     """What has come about since the last checkpoint; `subsumed` has the discovery that includes another."""
 
     counters: CampaignCounters
     failures: Mapping[str, int]
-    fresh: Round | None = None
-    discoveries: Sequence[FoundDiscovery] = ()
-    generalised: Sequence[Generalised] = ()
+    fresh: FreshRound | None = None
+    discoveries: Sequence[CampaignDiscovery] = ()
+    generalised: Sequence[CampaignGeneralisation] = ()
     subsumed: Mapping[int, int] | None = None
 
 
-class Keeper(Protocol):
+class CampaignStore(Protocol):
     """Stores what a campaign finds while it goes on."""
 
-    def keep(self, news: News, checkpoint: Checkpoint) -> None:
+    def save_update(self, update: CampaignUpdate, checkpoint: Checkpoint) -> None:
         """Store both or neither: a campaign that goes on from the checkpoint tells no news twice."""
         ...
 
 
 @dataclass
-class State:
+class CampaignState:
     """Between two waves of generalisations.
 
     `pending` are the places of the fresh blocks that wait to be generalised; `fruitful` is the last place
@@ -122,17 +122,17 @@ class State:
     pending: list[int] = field(default_factory=list)
     fruitful: int = -1
     failures: Counter[str] = field(default_factory=Counter)
-    discoveries: list[FoundDiscovery] = field(default_factory=list)
+    discoveries: list[CampaignDiscovery] = field(default_factory=list)
     subsumed: dict[int, int] = field(default_factory=dict)
     seed: int = 0
 
     @property
-    def standing(self) -> list[FoundDiscovery]:
+    def unsubsumed(self) -> list[CampaignDiscovery]:
         """The discoveries not covered by another one: the result."""
-        return [one for one in self.discoveries if one.number not in self.subsumed]
+        return [discovery for discovery in self.discoveries if discovery.number not in self.subsumed]
 
 
-def checkpoint_of(state: State, domain: BlockDomain) -> Checkpoint:
+def checkpoint_of(state: CampaignState, domain: BlockDomain) -> Checkpoint:
     """The state; read it with the same domain."""
     return Checkpoint(
         {
@@ -142,29 +142,29 @@ def checkpoint_of(state: State, domain: BlockDomain) -> Checkpoint:
             "pending": state.pending,
             "fruitful": state.fruitful,
             "failures": dict(sorted(state.failures.items())),
-            "discoveries": [discovery_json(one, domain) for one in state.discoveries],
+            "discoveries": [discovery_json(discovery, domain) for discovery in state.discoveries],
             "subsumed": sorted(state.subsumed.items()),
         }
     )
 
 
-def state_of(checkpoint: Checkpoint, domain: BlockDomain) -> State:
+def state_of(checkpoint: Checkpoint, domain: BlockDomain) -> CampaignState:
     """Back from `checkpoint_of`. Raises `AnicaError` where another version wrote it."""
     meta = checkpoint.meta
     if meta.get("format") != FORMAT:
         raise AnicaError("this campaign was interrupted under another version: start it anew")
-    return State(
+    return CampaignState(
         counters=CampaignCounters(**meta["counters"]),
         pending=meta["pending"],
         fruitful=meta["fruitful"],
         failures=Counter(meta["failures"]),
-        discoveries=[discovery_of(one, domain) for one in meta["discoveries"]],
-        subsumed={int(one): int(by) for one, by in meta["subsumed"]},
+        discoveries=[discovery_of(document, domain) for document in meta["discoveries"]],
+        subsumed={int(number): int(includer) for number, includer in meta["subsumed"]},
         seed=meta["seed"],
     )
 
 
-def discovery_json(discovery: FoundDiscovery, domain: BlockDomain) -> Json:
+def discovery_json(discovery: CampaignDiscovery, domain: BlockDomain) -> Json:
     """A discovery as JSON; the interestingness of failures, which is infinite, is null."""
     finite = math.isfinite(discovery.interestingness)
     return {
@@ -176,14 +176,14 @@ def discovery_json(discovery: FoundDiscovery, domain: BlockDomain) -> Json:
     }
 
 
-def discovery_of(document: Json, domain: BlockDomain) -> FoundDiscovery:
-    known = document["interestingness"]
-    return FoundDiscovery(
+def discovery_of(document: Json, domain: BlockDomain) -> CampaignDiscovery:
+    interestingness = document["interestingness"]
+    return CampaignDiscovery(
         **{
             **document,
             "abstract": domain.read(document["abstract"]),
             "code": bytes.fromhex(document["code"]),
             "start_code": bytes.fromhex(document["start_code"]),
-            "interestingness": math.inf if known is None else known,
+            "interestingness": math.inf if interestingness is None else interestingness,
         }
     )

@@ -16,13 +16,13 @@ from typing import Generic, TypeAlias, TypeVar
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.space import SampledBlock
-from anica_app.core.search.judging import InterestJudge, JudgedAnswers
+from anica_app.core.search.interestingness import InterestJudge, JudgedBlock
 from anica_app.core.search.settings import SearchSettings
 from inference.predictors.panel import Panel
 
 ResultT = TypeVar("ResultT")
 
-Task: TypeAlias = Generator[Sequence[SampledBlock], Sequence[JudgedAnswers], ResultT]
+Task: TypeAlias = Generator[Sequence[SampledBlock], Sequence[JudgedBlock], ResultT]
 """A search over blocks: it yields at least one block at a time, in whatever number."""
 _WINDOW = 10.0  # seconds over which the rate is taken
 
@@ -32,7 +32,7 @@ class TimeIsUp(Exception):  # noqa: N818 it is no error
 
 
 @dataclass(frozen=True)
-class World:
+class SearchContext:
     """What all searches of a campaign have in common; `seed` names it in every random choice."""
 
     domain: BlockDomain
@@ -55,39 +55,39 @@ class Driver:
         self._panel = panel
         self._judge = judge
 
-    def judge(self, blocks: Sequence[SampledBlock]) -> list[JudgedAnswers]:
+    def judge(self, blocks: Sequence[SampledBlock]) -> list[JudgedBlock]:
         """The verdicts on some blocks, in their order."""
-        return self._asked(blocks)()
+        return self._request(blocks)()
 
-    def carry_out(
+    def run(
         self, tasks: Sequence[Task[ResultT]], expired: Callable[[], bool] = lambda: False
     ) -> list[ResultT | None]:
         """The result of each task; None for those that had come to nothing when `expired` became true."""
         results: dict[int, ResultT] = {}
         lanes = [
-            _Lane({n: task for n, task in enumerate(tasks) if n % 2 == side}, self._asked, results)
+            _Lane({n: task for n, task in enumerate(tasks) if n % 2 == side}, self._request, results)
             for side in (0, 1)
         ]
         try:
             for lane in lanes:
-                lane.begin()
+                lane.start()
             while any(lane.busy for lane in lanes) and not expired():
                 for lane in lanes:
-                    lane.go_on()
+                    lane.advance()
             for lane in lanes:
-                lane.end()
+                lane.interrupt()
         finally:
             for task in tasks:
                 task.close()
         return [results.get(n) for n in range(len(tasks))]
 
-    def _asked(self, blocks: Sequence[SampledBlock]) -> Callable[[], list[JudgedAnswers]]:
+    def _request(self, blocks: Sequence[SampledBlock]) -> Callable[[], list[JudgedBlock]]:
         codes = [self._domain.code(block) for block in blocks]
         answered = self._panel.ask(codes)
 
-        def judged() -> list[JudgedAnswers]:
+        def judged() -> list[JudgedBlock]:
             return [
-                JudgedAnswers(block, code, answers, self._judge.verdict(answers))
+                JudgedBlock(block, code, answers, self._judge.verdict(answers))
                 for block, code, answers in zip(blocks, codes, answered(), strict=True)
             ]
 
@@ -100,37 +100,37 @@ class _Lane(Generic[ResultT]):
     def __init__(
         self,
         tasks: dict[int, Task[ResultT]],
-        ask: Callable[[Sequence[SampledBlock]], Callable[[], list[JudgedAnswers]]],
+        ask: Callable[[Sequence[SampledBlock]], Callable[[], list[JudgedBlock]]],
         results: dict[int, ResultT],
     ) -> None:
         self._tasks = tasks
-        self._ask = ask
+        self._request = ask
         self._results = results
-        self._wanted: dict[int, Sequence[SampledBlock]] = {}
-        self._answer: Callable[[], list[JudgedAnswers]] | None = None
+        self._requests: dict[int, Sequence[SampledBlock]] = {}
+        self._pending_verdicts: Callable[[], list[JudgedBlock]] | None = None
 
     @property
     def busy(self) -> bool:
-        return self._answer is not None
+        return self._pending_verdicts is not None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         for number, task in self._tasks.items():
             self._send(number, task, None)
-        self._ask_all()
+        self._request_all()
 
-    def go_on(self) -> None:
+    def advance(self) -> None:
         """Take in the verdicts, let each task go on, and ask for what they want now."""
-        if self._answer is None:
+        if self._pending_verdicts is None:
             return
-        judged = iter(self._answer())
-        wanted, self._wanted = self._wanted, {}
-        for number, blocks in wanted.items():
+        judged = iter(self._pending_verdicts())
+        requests, self._requests = self._requests, {}
+        for number, blocks in requests.items():
             self._send(number, self._tasks[number], [next(judged) for _ in blocks])
-        self._ask_all()
+        self._request_all()
 
-    def end(self) -> None:
+    def interrupt(self) -> None:
         """Let each task that still waits end early."""
-        for number in self._wanted:
+        for number in self._requests:
             try:
                 while True:  # whatever it wants besides
                     self._tasks[number].throw(TimeIsUp())
@@ -139,25 +139,25 @@ class _Lane(Generic[ResultT]):
             except TimeIsUp:
                 continue
 
-    def _send(self, number: int, task: Task[ResultT], judged: Sequence[JudgedAnswers] | None) -> None:
+    def _send(self, number: int, task: Task[ResultT], judged: Sequence[JudgedBlock] | None) -> None:
         try:
-            self._wanted[number] = next(task) if judged is None else task.send(judged)
+            self._requests[number] = next(task) if judged is None else task.send(judged)
         except StopIteration as end:
             self._results[number] = end.value
 
-    def _ask_all(self) -> None:
-        blocks = [block for wanted in self._wanted.values() for block in wanted]
-        self._answer = self._ask(blocks) if blocks else None
+    def _request_all(self) -> None:
+        blocks = [block for requested in self._requests.values() for block in requested]
+        self._pending_verdicts = self._request(blocks) if blocks else None
 
 
-class Meter:
+class PanelMeter:
     """Counts what a panel has judged since it was last asked, and measures time."""
 
     def __init__(self, panel: Panel, clock: Callable[[], float]) -> None:
         self._panel = panel
         self._clock = clock
-        self._before = 0.0
-        self._begun = clock()
+        self._earlier_seconds = 0.0
+        self._started_at = clock()
         self._judged = 0
         self._failures: Counter[tuple[int, str]] = Counter()
         self._recent: deque[tuple[float, int]] = deque()
@@ -168,20 +168,20 @@ class Meter:
         What the panel has judged up to now is not counted: it was before, or, as for the schemes that are
         supported, belongs to no search.
         """
-        self.taken()
-        self._before = before
-        self._begun = self._clock()
+        self.take_counts()
+        self._earlier_seconds = before
+        self._started_at = self._clock()
 
     def seconds(self) -> float:
         """Of searching, over all attempts."""
-        return self._before + self._clock() - self._begun
+        return self._earlier_seconds + self._clock() - self._started_at
 
-    def untaken(self) -> int:
+    def uncounted(self) -> int:
         return self._panel.judged - self._judged
 
-    def taken(self) -> tuple[int, Counter[str]]:
+    def take_counts(self) -> tuple[int, Counter[str]]:
         """Blocks judged, and failures by words, since this was last called."""
-        judged, failures = self.untaken(), self._panel.failures - self._failures
+        judged, failures = self.uncounted(), self._panel.failures - self._failures
         self._judged, self._failures = self._panel.judged, Counter(self._panel.failures)
         words = {f"{failure} of {number}": count for (number, failure), count in failures.items()}
         return judged, Counter(words)

@@ -15,17 +15,17 @@ TOLERANCE = 0.25
 NEITHER = 0
 
 
-def right_about(answers: Sequence[Answer], measured: float, tolerance: float = TOLERANCE) -> int:
+def correct_tool(answers: Sequence[Answer], measured: float, tolerance: float = TOLERANCE) -> int:
     """Which tool, from 1, is right: the closest one, if it is close enough; else `NEITHER`.
 
     `measured`: cycles, more than 0. The first of two that are equally close.
     """
-    off = [_off(answer, measured) for answer in answers]
-    best = min(range(len(off)), key=lambda at: off[at], default=-1)
-    return best + 1 if best >= 0 and off[best] <= tolerance else NEITHER
+    errors = [_relative_error(answer, measured) for answer in answers]
+    best = min(range(len(errors)), key=lambda at: errors[at], default=-1)
+    return best + 1 if best >= 0 and errors[best] <= tolerance else NEITHER
 
 
-def _off(answer: Answer, measured: float) -> float:
+def _relative_error(answer: Answer, measured: float) -> float:
     return math.inf if answer.cycles is None else abs(answer.cycles - measured) / measured
 
 
@@ -73,8 +73,8 @@ def league(blocks: Iterable[RefereedBlock], tools: int) -> list[LeagueRow]:
 
 
 def _row(name: str, blocks: Sequence[RefereedBlock], tools: int) -> LeagueRow:
-    disputed = [one for one in blocks if one.disputed]
-    verdicts = [right_about(one.answers, one.measured) for one in disputed]
+    disputed = [block for block in blocks if block.disputed]
+    verdicts = [correct_tool(block.answers, block.measured) for block in disputed]
     return LeagueRow(
         name,
         len(blocks),
@@ -86,5 +86,6 @@ def _row(name: str, blocks: Sequence[RefereedBlock], tools: int) -> LeagueRow:
 
 
 def _mean_error(blocks: Sequence[RefereedBlock], tool: int) -> float | None:
-    off = [_off(one.answers[tool], one.measured) for one in blocks if one.answers[tool].cycles is not None]
-    return math.fsum(off) / len(off) if off else None
+    answered = [block for block in blocks if block.answers[tool].cycles is not None]
+    errors = [_relative_error(block.answers[tool], block.measured) for block in answered]
+    return math.fsum(errors) / len(errors) if errors else None

@@ -12,23 +12,23 @@ from anica_app.core.block_domain import BlockDomain
 from anica_app.core.discovery_selection import Covered, covered_blocks
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.space import SampledBlock
-from anica_app.core.families.culprits import culprits_of
-from anica_app.core.families.evidence import (
-    CauseWorld,
+from anica_app.core.families.causes import (
+    CauseContext,
     DifferingBound,
     DisagreementWitness,
     WitnessCause,
     causes_of,
 )
-from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped, names_of
-from anica_app.core.search.judging import DIFFERENCE
+from anica_app.core.families.culprits import culprits_of
+from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, group_members, names_of
+from anica_app.core.search.interestingness import DIFFERENCE
 from inference.predictors.protocol import Answer
 
 _Z = 1.959964  # standard deviations that 95 % of a normal distribution are within
 
 
 @dataclass(frozen=True, slots=True)
-class KnownDiscovery:
+class UngroupedDiscovery:
     """A discovery to be grouped; `concrete`: it explains no other block."""
 
     number: int
@@ -39,7 +39,7 @@ class KnownDiscovery:
 
 
 @dataclass(frozen=True)
-class FoundFamily:
+class DiscoveryFamily:
     """Discoveries with one cause.
 
     `members`: their numbers, the one of the smallest witness first. `predictions`: of each tool the lowest
@@ -72,7 +72,7 @@ class CampaignFamilies:
     `by_ten` that the ten largest do. `questions`: how many the causes took.
     """
 
-    families: tuple[FoundFamily, ...]
+    families: tuple[DiscoveryFamily, ...]
     disagreements: int
     explained: int
     by_ten: int
@@ -81,9 +81,9 @@ class CampaignFamilies:
 
 def families_of(
     domain: BlockDomain,
-    discoveries: Sequence[KnownDiscovery],
+    discoveries: Sequence[UngroupedDiscovery],
     disagreements: Sequence[SampledBlock],
-    world: CauseWorld,
+    world: CauseContext,
     tools: Sequence[str],
     questions: int,
     *,
@@ -94,48 +94,48 @@ def families_of(
 
     The discoveries that explain most are asked about first. A function of its arguments and the answers.
     """
-    covered = covered_blocks(domain, [one.abstract for one in discoveries], disagreements, pulse)
-    for row, one in enumerate(discoveries):
-        covered[row] &= not one.concrete
+    covered = covered_blocks(domain, [discovery.abstract for discovery in discoveries], disagreements, pulse)
+    for row, discovery in enumerate(discoveries):
+        covered[row] &= not discovery.concrete
     weights = [int(row.sum()) for row in covered]
     ranked = sorted(range(len(discoveries)), key=lambda at: (-weights[at], discoveries[at].number))
     witnesses = [
-        DisagreementWitness(one.number, domain.code(one.witness), one.kind)
-        for one in (discoveries[at] for at in ranked)
+        DisagreementWitness(discovery.number, domain.code(discovery.witness), discovery.kind)
+        for discovery in (discoveries[at] for at in ranked)
     ]
-    causes, spent = causes_of(witnesses, world, questions)
+    causes, used = causes_of(witnesses, world, questions)
     members = [
         FamilyMember(
-            one.number,
-            domain.code(one.witness),
-            one.kind,
-            len(one.witness),
-            guessed(one, causes[one.number]),
-            culprits_of(domain, one.abstract, one.witness),
+            discovery.number,
+            domain.code(discovery.witness),
+            discovery.kind,
+            len(discovery.witness),
+            cause_or_guess(discovery, causes[discovery.number]),
+            culprits_of(domain, discovery.abstract, discovery.witness),
             weight,
         )
-        for one, weight in zip(discoveries, weights, strict=True)
+        for discovery, weight in zip(discoveries, weights, strict=True)
     ]
-    rows = {one.number: row for row, one in enumerate(discoveries)}
-    return explained_by(grouped(members, most), covered, rows, tools, spent)
+    rows = {discovery.number: row for row, discovery in enumerate(discoveries)}
+    return families_of_groups(group_members(members, most), covered, rows, tools, used)
 
 
-def guessed(one: KnownDiscovery, cause: WitnessCause) -> WitnessCause:
+def cause_or_guess(discovery: UngroupedDiscovery, cause: WitnessCause) -> WitnessCause:
     """The cause; where nobody could be asked, what the abstract block insists on tells.
 
     Without the dependency that is asked for, or that operands that must be the same carry, the tools agree.
     """
     if cause.bound is not DifferingBound.UNKNOWN:
         return cause
-    kinds = {place.kind for pair in one.abstract.aliasing.must for place in pair}
-    kinds |= {"register"} if one.abstract.dependencies else set()
-    if one.kind != DIFFERENCE or not kinds:
+    kinds = {place.kind for pair in discovery.abstract.aliasing.must for place in pair}
+    kinds |= {"register"} if discovery.abstract.dependencies else set()
+    if discovery.kind != DIFFERENCE or not kinds:
         return cause
     bound = DifferingBound.MEMORY if kinds == {"memory"} else DifferingBound.DEPENDENCIES
     return WitnessCause(bound, cause.answers, cause.slower)
 
 
-def explained_by(
+def families_of_groups(
     groups: Sequence[MemberGroup],
     covered: Covered,
     rows: dict[int, int],
@@ -145,28 +145,28 @@ def explained_by(
     """Families of groups; `covered` has a row for each discovery, `rows` says which by its number."""
     blocks = covered.shape[1]
     unions: list[Covered] = [
-        np.logical_or.reduce(covered[[rows[one.number] for one in group.members]]) for group in groups
+        np.logical_or.reduce(covered[[rows[member.number] for member in group.members]]) for group in groups
     ]
     order = sorted(range(len(groups)), key=lambda at: (-int(unions[at].sum()), at))
     names = names_of([groups[at] for at in order], tools)
-    seen = np.zeros(blocks, dtype=np.bool_)
-    found, by_ten = [], 0
+    explained = np.zeros(blocks, dtype=np.bool_)
+    families, by_ten = [], 0
     for place, at in enumerate(order):
-        own = int((unions[at] & ~seen).sum())
-        seen |= unions[at]
-        by_ten = int(seen.sum()) if place < 10 else by_ten
-        found.append(_family(names[place], groups[at], unions[at], own))
-    return CampaignFamilies(tuple(found), blocks, int(seen.sum()), by_ten, questions)
+        own = int((unions[at] & ~explained).sum())
+        explained |= unions[at]
+        by_ten = int(explained.sum()) if place < 10 else by_ten
+        families.append(_family(names[place], groups[at], unions[at], own))
+    return CampaignFamilies(tuple(families), blocks, int(explained.sum()), by_ten, questions)
 
 
-def _family(name: str, group: MemberGroup, union: Covered, own: int) -> FoundFamily:
-    ranked = sorted(group.members, key=lambda one: (one.length, len(one.code), one.number))
+def _family(name: str, group: MemberGroup, union: Covered, own: int) -> DiscoveryFamily:
+    ranked = sorted(group.members, key=lambda member: (member.length, len(member.code), member.number))
     count, blocks = int(union.sum()), len(union)
-    tools = max((len(one.cause.answers) for one in ranked), default=0)
-    return FoundFamily(
+    tools = max((len(member.cause.answers) for member in ranked), default=0)
+    return DiscoveryFamily(
         name,
         group,
-        tuple(one.number for one in ranked),
+        tuple(member.number for member in ranked),
         ranked[0],
         tuple(_range(ranked, tool) for tool in range(tools)),
         tuple(int(place) for place in np.flatnonzero(union)),
@@ -177,8 +177,9 @@ def _family(name: str, group: MemberGroup, union: Covered, own: int) -> FoundFam
 
 
 def _range(members: Sequence[FamilyMember], tool: int) -> tuple[float | None, float | None]:
-    answers: list[Answer] = [one.cause.answers[tool] for one in members if tool < len(one.cause.answers)]
-    cycles = [one.cycles for one in answers if one.cycles is not None]
+    rows = [member.cause.answers for member in members]
+    answered: list[Answer] = [answers[tool] for answers in rows if tool < len(answers)]
+    cycles = [answer.cycles for answer in answered if answer.cycles is not None]
     return (min(cycles), max(cycles)) if cycles else (None, None)
 
 
@@ -189,5 +190,5 @@ def wilson(count: int, of: int) -> tuple[float, float] | None:
     share = count / of
     middle = share + _Z**2 / (2 * of)
     spread = _Z * math.sqrt(share * (1 - share) / of + _Z**2 / (4 * of**2))
-    whole = 1 + _Z**2 / of
-    return max(0.0, (middle - spread) / whole), min(1.0, (middle + spread) / whole)
+    denominator = 1 + _Z**2 / of
+    return max(0.0, (middle - spread) / denominator), min(1.0, (middle + spread) / denominator)

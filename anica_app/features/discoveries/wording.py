@@ -9,28 +9,28 @@ from functools import lru_cache
 from typing import Any
 
 from anica_app.core.block_domain import Mention, mention_of
-from anica_app.core.domain.wording import ANYTHING, Words, expansion_words, words
+from anica_app.core.domain.wording import ANY_INSTRUCTION, BlockWording, block_wording, expansion_wording
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.checking import InterestReason
+from anica_app.core.search.abstract_check import InterestReason
 from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.query import Node
 from anica_app.models import Campaign, Discovery, GeneralisationStep
 from inference.core.protocols import Json
 from inference.formats.provenance import head_of
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.isa.blocks import schemes_of_bytes
 from inference.isa.code.block import BlockError, BlockName
 from inference.isa.targets import DEFAULT, code_target, target_of
 from inference.models import InstructionScheme
 from inference.storage.instruction_sets import code_isa
 
-KEPT, GONE, NEW = "kept", "gone", "new"
+UNCHANGED, REMOVED, ADDED = "kept", "gone", "new"
 
 Phrase = tuple[str, str]
 """What is asked for, and whether that is kept, gone or new."""
-LOOKED_THROUGH = 1000
+MOST_SEARCHED = 1000
 """Newest discoveries that are looked through; those covered by others are not among them."""
-SHOWN = 20
+MOST_LISTED = 20
 HEADS = (
     *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
     *("included_by", "mark", "note", "block", "abstract"),
@@ -57,20 +57,20 @@ class Table:
     dependencies: tuple[str, ...] = ()
 
 
-def words_of(document: Json | None) -> Words | None:
+def wording_or_none(document: Json | None) -> BlockWording | None:
     """In words; None where our words do not suffice."""
     try:
-        return None if document is None else words(document)
+        return None if document is None else block_wording(document)
     except AnicaError:
         return None
 
 
-def compared(before: Json | None, now: Json | None) -> ComparedPhrases | None:
+def compare_wordings(before: Json | None, now: Json | None) -> ComparedPhrases | None:
     """What `now` asks for, with what `before` asked for marked as gone where it is."""
-    after = words_of(now)
+    after = wording_or_none(now)
     if after is None:
         return None
-    first = words_of(before) or after
+    first = wording_or_none(before) or after
     return ComparedPhrases(
         tuple(_phrases(*pair) for pair in zip(first.instructions, after.instructions, strict=True)),
         _phrases(first.sentences, after.sentences),
@@ -80,26 +80,28 @@ def compared(before: Json | None, now: Json | None) -> ComparedPhrases | None:
 def _phrases(before: Sequence[str], now: Sequence[str]) -> tuple[Phrase, ...]:
     """In the order of before, what is new where the old stood."""
     new = [phrase for phrase in now if phrase not in before]
-    found: list[Phrase] = []
+    phrases: list[Phrase] = []
     for phrase in before:
         if phrase in now:
-            found.append((phrase, KEPT))
-        elif phrase != ANYTHING:
-            found.append((phrase, GONE))
-            found += [(other, NEW) for other in new]
+            phrases.append((phrase, UNCHANGED))
+        elif phrase != ANY_INSTRUCTION:
+            phrases.append((phrase, REMOVED))
+            phrases += [(other, ADDED) for other in new]
             new = []
-    return (*found, *((phrase, NEW) for phrase in new))
+    return (*phrases, *((phrase, ADDED) for phrase in new))
 
 
 def table_of(document: Json) -> Table:
     """The constraints of a document, feature by feature."""
     instructions = document["instructions"]
-    features = dict.fromkeys(name for one in instructions for name in one)
+    features = dict.fromkeys(name for instruction in instructions for name in instruction)
     rows = [
-        (name, tuple(_value(one[name]) if name in one else "" for one in instructions)) for name in features
+        (name, tuple(_value(entry[name]) if name in entry else "" for entry in instructions))
+        for name in features
     ]
     signs = {"same": "=", "different": "≠"}
-    pairs = [f"{one} {signs.get(word, word)} {other}" for one, other, word in document.get("aliasing", [])]
+    aliasing = document.get("aliasing", [])
+    pairs = [f"{first} {signs.get(word, word)} {second}" for first, second, word in aliasing]
     dependencies = document.get("dependencies", [])
     directed = [f"{writer} → {reader} ({kind})" for writer, reader, kind in dependencies]
     return Table(tuple(rows), tuple(pairs), tuple(directed))
@@ -116,7 +118,7 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def decision(node: Node) -> str:
+def decision_text(node: Node) -> str:
     """What was tried, in words."""
     if node.kind == GeneralisationStep.Kind.START:
         return "the block itself"
@@ -124,26 +126,26 @@ def decision(node: Node) -> str:
         return "no way on"
     if node.expansion is not None:
         try:
-            return expansion_words(node.expansion)
+            return expansion_wording(node.expansion)
         except AnicaError:
             return json.dumps(node.expansion)
     return _foreign(node.foreign)
 
 
-def label(node: Node) -> str:
+def decision_label(node: Node) -> str:
     """The same in few words, for a box of the tree."""
     match node.expansion:
-        case {"aliasing": [str(one), str(other)]}:
-            return f"{_short(one)} , {_short(other)} free".replace(" ,", ",")
+        case {"aliasing": [str(first), str(second)]}:
+            return f"{_short(first)} , {_short(second)} free".replace(" ,", ",")
         case {"dependency": [writer, reader, kind]}:
             return f"{writer} → {reader} ({kind}) free"
-        case {"instruction": int(number), "feature": str(feature), **given}:
-            if "for" in given:
-                return f"{number} · {feature} {given['for']}"
-            if "drop" in given:
-                return f"{number} · {feature} without {given['drop']}"
-            return f"{number} · {feature} {_value(given['to']) if 'to' in given else 'any'}"
-    return decision(node)
+        case {"instruction": int(number), "feature": str(feature), **change}:
+            if "for" in change:
+                return f"{number} · {feature} {change['for']}"
+            if "drop" in change:
+                return f"{number} · {feature} without {change['drop']}"
+            return f"{number} · {feature} {_value(change['to']) if 'to' in change else 'any'}"
+    return decision_text(node)
 
 
 def _short(place: str) -> str:
@@ -151,21 +153,21 @@ def _short(place: str) -> str:
     return f"{number}.{kind[0]}{which}"
 
 
-def _foreign(given: object) -> str:
+def _foreign(document: object) -> str:
     """An expansion of the published AnICA that our words do not say, as far as it can be read."""
-    match given:
+    match document:
         case [0, int(number), [str(feature), value]]:
-            shown = "any" if value == "$SV:TOP" else json.dumps(value)
-            return f"instruction {number + 1}: {feature} {shown}"
+            value_text = "any" if value == "$SV:TOP" else json.dumps(value)
+            return f"instruction {number + 1}: {feature} {value_text}"
         case [1, pair]:
             return f"operands may be the same or differ: {json.dumps(pair)}"
-    return json.dumps(given)
+    return json.dumps(document)
 
 
-def reason(node: Node) -> str:
+def reason_text(node: Node) -> str:
     """Why it was taken or not."""
     missed = node.n - (node.interesting or 0)
-    said = {
+    sentences = {
         InterestReason.ALL.value: (
             f"{node.n - missed} of {node.n} blocks are interesting; others are exceptions or have no answer"
             if missed
@@ -180,7 +182,7 @@ def reason(node: Node) -> str:
             else "a block is interesting in another way"
         ),
     }
-    return said.get(node.reason, node.reason)
+    return sentences.get(node.reason, node.reason)
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ class Mentions:
     many by its mnemonic or by the block they come from, `among` others; `looked` through were so many.
     """
 
-    found: Sequence[tuple[Discovery, Mention]]
+    listed: Sequence[tuple[Discovery, Mention]]
     named: int
     among: int
     looked: int
@@ -197,42 +199,42 @@ class Mentions:
     @property
     def more(self) -> int:
         """Those that are not listed."""
-        return self.named + self.among - len(self.found)
+        return self.named + self.among - len(self.listed)
 
 
 def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     """Two queries; None for a scheme that discoveries cannot speak of."""
     isa = scheme.isa.name
-    speaks = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
-    if speaks is None:
+    mention_in = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
+    if mention_in is None:
         return None
     rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")
-    told: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
-    looked = 0
+    ids: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
+    examined = 0
     facts = rows.values_list("pk", "abstract", "code", "campaign__isa__name")
-    for pk, abstract, code, isa in facts[:LOOKED_THROUGH]:
-        looked += 1
+    for pk, abstract, code, isa in facts[:MOST_SEARCHED]:
+        examined += 1
         witness = BlockName(code_target(isa or DEFAULT).name, bytes(code))
-        how: Mention | None = Mention.NAMED if scheme.text in _schemes_in(witness) else None
-        if how is None and abstract is not None:
+        mention: Mention | None = Mention.NAMED if scheme.text in _schemes_in(witness) else None
+        if mention is None and abstract is not None:
             try:
-                how = speaks(abstract)
+                mention = mention_in(abstract)
             except AnicaError:  # of another version of this program, which knew other features
                 continue
-        if how is not None:
-            told[how].append(pk)
-    shown = [*told[Mention.NAMED], *told[Mention.AMONG]][:SHOWN]
-    named = set(told[Mention.NAMED])
-    by_id = Discovery.listed().in_bulk(shown)
+        if mention is not None:
+            ids[mention].append(pk)
+    listed = [*ids[Mention.NAMED], *ids[Mention.AMONG]][:MOST_LISTED]
+    named = set(ids[Mention.NAMED])
+    by_id = Discovery.listed().in_bulk(listed)
     return Mentions(
-        [(by_id[pk], Mention.NAMED if pk in named else Mention.AMONG) for pk in shown if pk in by_id],
-        len(told[Mention.NAMED]),
-        len(told[Mention.AMONG]),
-        looked,
+        [(by_id[pk], Mention.NAMED if pk in named else Mention.AMONG) for pk in listed if pk in by_id],
+        len(ids[Mention.NAMED]),
+        len(ids[Mention.AMONG]),
+        examined,
     )
 
 
-@lru_cache(maxsize=2 * LOOKED_THROUGH)
+@lru_cache(maxsize=2 * MOST_SEARCHED)
 def _schemes_in(name: BlockName) -> frozenset[str]:
     """The schemes of a block, remembered: the same discoveries are looked through for every scheme."""
     try:
@@ -243,7 +245,7 @@ def _schemes_in(name: BlockName) -> frozenset[str]:
 
 def discoveries_csv(campaign: Campaign) -> str:
     """All discoveries as CSV below where they come from, with what each includes where that is known."""
-    return written(
+    return csv_text(
         HEADS,
         _lines(campaign),
         head_of(**{"campaign": campaign.name, "instruction set": code_isa(campaign.isa)}),
@@ -255,7 +257,7 @@ def _lines(campaign: Campaign) -> Iterator[list[object]]:
     numbers = dict(campaign.discoveries.values_list("pk", "number"))
     for row in campaign.discoveries.defer("foreign", "facts", "remarks").order_by("number"):
         yield [
-            *(row.number, row.label, row.kind, in_one_line(row), row.length),
+            *(row.number, row.label, row.kind, wording_line(row), row.length),
             *(row.interestingness, row.generality),
             None if measure is None else measure.by_discovery.get(row.pk, 0),
             numbers.get(row.subsumed_by_id or 0),
@@ -264,7 +266,7 @@ def _lines(campaign: Campaign) -> Iterator[list[object]]:
         ]
 
 
-def in_one_line(row: Discovery) -> str:
+def wording_line(row: Discovery) -> str:
     """An abstract block in words; "" where ours do not suffice."""
-    said = words_of(row.abstract)
-    return "" if said is None else said.line
+    wording = wording_or_none(row.abstract)
+    return "" if wording is None else wording.line

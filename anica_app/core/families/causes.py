@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from anica_app.core.search.judging import DIFFERENCE
+from anica_app.core.search.interestingness import DIFFERENCE
 from inference.core.protocols import Json
 from inference.isa.block_changes import (
-    NOPS,
+    NOPS_PER_BLOCK,
     BlockChange,
     Carrier,
     CarrierKind,
@@ -21,7 +21,7 @@ from inference.isa.blocks import BlockError, changed_block
 from inference.predictors.protocol import Answer
 
 Answers = tuple[Answer, ...]
-Ask = Callable[[Sequence[bytes]], Sequence[Answers]]
+Query = Callable[[Sequence[bytes]], Sequence[Answers]]
 """The answers of all tools for each block, in the order asked."""
 
 
@@ -29,11 +29,11 @@ REMAINING = 0.5
 """Share of a difference that may be left where a change is said to make it vanish."""
 
 _WIDEST = 8  # instructions that any core takes in within a cycle
-_SEEN = 0.8  # of what they take at least
+_FRONT_END_SHARE = 0.8  # of what they take at least
 _LEAST_LONGER = 0.04  # of a block's time: measurements differ by less from one time to the next
 
 
-_TO_EASE = frozenset((ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE, ChangeKind.REGISTERS))
+_TO_EASE = frozenset((ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_SINGLE_EVERYWHERE, ChangeKind.REGISTERS))
 """Changes in every copy, which may hide a difference by what they cost: they count only if the slower tool
 predicts less."""
 
@@ -109,96 +109,97 @@ class WitnessCause:
 
 
 @dataclass(frozen=True)
-class CauseWorld:
+class CauseContext:
     """Whom to ask.
 
     `executes`: a tool executes blocks. `said`: which bound a core model among the tools names in its answers.
     """
 
-    ask: Ask
+    ask: Query
     executes: bool = False
-    said: Callable[[Answers], str] = lambda answers: ""
+    named_bound: Callable[[Answers], str] = lambda answers: ""
 
 
 def causes_of(
-    witnesses: Sequence[DisagreementWitness], world: CauseWorld, questions: int
+    witnesses: Sequence[DisagreementWitness], world: CauseContext, questions: int
 ) -> tuple[dict[int, WitnessCause], int]:
     """The cause of each by its number, and how many questions that took, `questions` at most.
 
     What is asked is a function of the witnesses and the answers. Those for which no questions are left have
     the bound `UNKNOWN`. The witness itself is asked for again, which costs no question.
     """
-    answered = dict(zip(witnesses, world.ask([one.code for one in witnesses]), strict=True))
-    open_ones: list[tuple[DisagreementWitness, ChangedBlock, list[BlockChange]]] = []
-    spent = 0
-    for one in witnesses:
-        block = _changed(one, world)
-        wanted = [] if block is None else block.first()
-        if block is not None and spent + len(wanted) <= questions:
-            spent += len(wanted)
-            open_ones.append((one, block, wanted))
-    first = _tried(world, answered, [(one, each) for one, _, wanted in open_ones for each in wanted])
+    answered = dict(zip(witnesses, world.ask([witness.code for witness in witnesses]), strict=True))
+    changeable: list[tuple[DisagreementWitness, ChangedBlock, list[BlockChange]]] = []
+    used = 0
+    for witness in witnesses:
+        block = _changeable_block(witness, world)
+        changes = [] if block is None else block.initial_changes()
+        if block is not None and used + len(changes) <= questions:
+            used += len(changes)
+            changeable.append((witness, block, changes))
+    initial = [(witness, change) for witness, _, changes in changeable for change in changes]
+    first = _try_changes(world, answered, initial)
     closer: list[tuple[DisagreementWitness, BlockChange]] = []
-    for one, block, _ in open_ones:
-        is_cut = _vanishes(first[one.number], ChangeKind.CUT_ALL)
-        repeats = _vanishes(first[one.number], ChangeKind.REPEATED)
-        for wanted in (
-            block.each() if is_cut else block.parted(),
-            [] if is_cut or repeats else block.everywhere(),
-            [] if repeats else block.in_registers(),
+    for witness, block, _ in changeable:
+        is_cut = _vanishes(first[witness.number], ChangeKind.CUT_ALL)
+        repeats = _vanishes(first[witness.number], ChangeKind.REPEATED)
+        for changes in (
+            block.single_cuts() if is_cut else block.loads_before_stores(),
+            [] if is_cut or repeats else block.cut_everywhere(),
+            [] if repeats else block.registers_for_loads(),
         ):
-            if spent + len(wanted) <= questions:
-                spent += len(wanted)
-                closer += [(one, each) for each in wanted]
-    second = _tried(world, answered, closer)
+            if used + len(changes) <= questions:
+                used += len(changes)
+                closer += [(witness, change) for change in changes]
+    second = _try_changes(world, answered, closer)
     closest: list[tuple[DisagreementWitness, BlockChange]] = []
-    for one, block, _ in open_ones:
-        is_cut = _vanishes(second.get(one.number, ()), ChangeKind.CUT_EVERYWHERE)
-        wanted = block.each_everywhere() if is_cut else []
-        if spent + len(wanted) <= questions:
-            spent += len(wanted)
-            closest += [(one, each) for each in wanted]
-    third = _tried(world, answered, closest)
-    found = {}
-    for one in witnesses:
-        tried = tuple(each for round_ in (first, second, third) for each in round_.get(one.number, ()))
-        found[one.number] = _concluded(one, answered[one], tried, world)
-    return found, spent
+    for witness, block, _ in changeable:
+        is_cut = _vanishes(second.get(witness.number, ()), ChangeKind.CUT_EVERYWHERE)
+        changes = block.single_cuts_everywhere() if is_cut else []
+        if used + len(changes) <= questions:
+            used += len(changes)
+            closest += [(witness, change) for change in changes]
+    third = _try_changes(world, answered, closest)
+    causes = {}
+    for witness in witnesses:
+        tried = tuple(trial for round_ in (first, second, third) for trial in round_.get(witness.number, ()))
+        causes[witness.number] = _conclude(witness, answered[witness], tried, world)
+    return causes, used
 
 
-def _changed(one: DisagreementWitness, world: CauseWorld) -> ChangedBlock | None:
+def _changeable_block(witness: DisagreementWitness, world: CauseContext) -> ChangedBlock | None:
     """The block to be changed; None where nothing is to be learnt from that."""
-    if one.kind != DIFFERENCE:
+    if witness.kind != DIFFERENCE:
         return None
     try:
-        return changed_block(one.code, executes=world.executes)
+        return changed_block(witness.code, executes=world.executes)
     except BlockError:
         return None
 
 
-def _tried(
-    world: CauseWorld,
+def _try_changes(
+    world: CauseContext,
     answered: Mapping[DisagreementWitness, Answers],
-    wanted: Sequence[tuple[DisagreementWitness, BlockChange]],
+    changes: Sequence[tuple[DisagreementWitness, BlockChange]],
 ) -> dict[int, list[TriedChange]]:
     """All changes at once, by the number of the witness."""
-    found: dict[int, list[TriedChange]] = {}
-    answers = world.ask([change.code for _, change in wanted]) if wanted else []
-    for (one, change), given in zip(wanted, answers, strict=True):
-        scaled = tuple(_per_copy(answer, change.copies) for answer in given)
-        left, before = _apart(scaled), _apart(answered[one])
-        vanishes = left is not None and before is not None and left <= REMAINING * before
+    trials: dict[int, list[TriedChange]] = {}
+    answers = world.ask([change.code for _, change in changes]) if changes else []
+    for (witness, change), changed_answers in zip(changes, answers, strict=True):
+        scaled = tuple(_answer_per_copy(answer, change.copies) for answer in changed_answers)
+        remaining, before = _difference(scaled), _difference(answered[witness])
+        vanishes = remaining is not None and before is not None and remaining <= REMAINING * before
         if change.kind in _TO_EASE:
-            vanishes = vanishes and _eases(answered[one], scaled)
-        found.setdefault(one.number, []).append(TriedChange(change, scaled, vanishes))
-    return found
+            vanishes = vanishes and _eases(answered[witness], scaled)
+        trials.setdefault(witness.number, []).append(TriedChange(change, scaled, vanishes))
+    return trials
 
 
-def _per_copy(answer: Answer, copies: int) -> Answer:
+def _answer_per_copy(answer: Answer, copies: int) -> Answer:
     return answer if answer.cycles is None else Answer(cycles=answer.cycles / copies)
 
 
-def _apart(answers: Answers) -> float | None:
+def _difference(answers: Answers) -> float | None:
     """By how many cycles two tools differ."""
     cycles = [answer.cycles for answer in answers if answer.cycles is not None]
     return abs(cycles[0] - cycles[1]) if len(cycles) == len(answers) == 2 else None
@@ -206,7 +207,7 @@ def _apart(answers: Answers) -> float | None:
 
 def _eases(before: Answers, after: Answers) -> bool:
     """Whether the slower tool gains: what cuts everywhere may hide a difference by its own cost, too."""
-    slower, apart = slower_of(before), _apart(before)
+    slower, apart = slower_of(before), _difference(before)
     if not slower or apart is None:
         return False
     then, now = before[slower - 1].cycles, after[slower - 1].cycles
@@ -214,12 +215,12 @@ def _eases(before: Answers, after: Answers) -> bool:
 
 
 def _chain_of(carriers: Sequence[Carrier]) -> ChainKind:
-    registers = [one.role for one in carriers if one.kind is CarrierKind.REGISTER]
+    registers = [carrier.role for carrier in carriers if carrier.kind is CarrierKind.REGISTER]
     false = bool(registers) and all(role is CarrierRole.RESULT for role in registers)
     return ChainKind.RESULT if false else ChainKind.PLAIN
 
 
-def _cuts_all_of_it(tried: TriedChange, before: Answers) -> bool:
+def _eases_by_full_cut(tried: TriedChange, before: Answers) -> bool:
     """Whether all dependencies were cut at once, and the slower tool gains by it."""
     return tried.change.kind in (ChangeKind.CUT_ALL, ChangeKind.CUT_EVERYWHERE) and _eases(
         before, tried.answers
@@ -227,32 +228,32 @@ def _cuts_all_of_it(tried: TriedChange, before: Answers) -> bool:
 
 
 def _vanishes(tried: Sequence[TriedChange], kind: ChangeKind) -> bool:
-    return any(one.vanishes for one in tried if one.change.kind is kind)
+    return any(trial.vanishes for trial in tried if trial.change.kind is kind)
 
 
-def _concluded(
-    one: DisagreementWitness, answers: Answers, tried: tuple[TriedChange, ...], world: CauseWorld
+def _conclude(
+    witness: DisagreementWitness, answers: Answers, tried: tuple[TriedChange, ...], world: CauseContext
 ) -> WitnessCause:
-    if one.kind != DIFFERENCE:
+    if witness.kind != DIFFERENCE:
         return WitnessCause(DifferingBound.FAILURE, answers)
     slower = slower_of(answers)
-    said = world.said(answers)
+    named_bound = world.named_bound(answers)
     if _is_between_accesses(tried):
-        every = next((t.change.cut for t in tried if t.change.kind is ChangeKind.CUT_ALL), ())
-        places = tuple(carrier for carrier in every if carrier.kind is CarrierKind.MEMORY)
+        all_cuts = next((t.change.cut for t in tried if t.change.kind is ChangeKind.CUT_ALL), ())
+        places = tuple(carrier for carrier in all_cuts if carrier.kind is CarrierKind.MEMORY)
         return WitnessCause(DifferingBound.MEMORY, answers, slower, places, tried)
     # Where copies alone make it vanish, cutting them says nothing. Where registers in place of loads do so,
     # a cut need only make the slower tool faster: the loads that are left may still differ.
     loads = _vanishes(tried, ChangeKind.REGISTERS)
-    cuts = [t for t in tried if t.change.cut and (t.vanishes or (loads and _cuts_all_of_it(t, answers)))]
+    cuts = [t for t in tried if t.change.cut and (t.vanishes or (loads and _eases_by_full_cut(t, answers)))]
     if cuts and not _vanishes(tried, ChangeKind.REPEATED):
         carriers = _fewest(cuts)
         memory = all(carrier.kind is CarrierKind.MEMORY for carrier in carriers)
         bound = DifferingBound.MEMORY if memory else DifferingBound.DEPENDENCIES
         chain = ChainKind.PLAIN if memory else ChainKind.LOAD if loads else _chain_of(carriers)
         return WitnessCause(bound, answers, slower, carriers, tried, chain)
-    if said:
-        return WitnessCause(DifferingBound(said), answers, slower, (), tried)
+    if named_bound:
+        return WitnessCause(DifferingBound(named_bound), answers, slower, (), tried)
     if not tried:
         return WitnessCause(DifferingBound.UNKNOWN, answers, slower)
     bound = DifferingBound.FRONT_END if _is_front_end(tried, slower) else DifferingBound.PORTS
@@ -272,10 +273,10 @@ def _fewest(cuts: Sequence[TriedChange]) -> tuple[Carrier, ...]:
 
     Several that are enough by themselves are links of one chain.
     """
-    single = [one.change.cut[0] for one in cuts if len(one.change.cut) == 1]
+    single = [cut.change.cut[0] for cut in cuts if len(cut.change.cut) == 1]
     if not single:
         return cuts[0].change.cut
-    registers = [one for one in single if one.kind is not CarrierKind.MEMORY]
+    registers = [carrier for carrier in single if carrier.kind is not CarrierKind.MEMORY]
     return tuple(registers or single)
 
 
@@ -292,9 +293,11 @@ def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:
     """
     if not slower:
         return False
-    cycles = {one.change.kind: one.answers[slower - 1].cycles for one in tried}
+    cycles = {trial.change.kind: trial.answers[slower - 1].cycles for trial in tried}
     plain, padded = cycles.get(ChangeKind.REPEATED), cycles.get(ChangeKind.PADDED)
     if plain is None or padded is None:
         return False
     copies = tried[0].change.copies
-    return (padded - plain) * copies >= _SEEN * NOPS / _WIDEST and padded - plain >= _LEAST_LONGER * plain
+    longer = padded - plain
+    least = _FRONT_END_SHARE * NOPS_PER_BLOCK / _WIDEST
+    return longer * copies >= least and longer >= _LEAST_LONGER * plain

@@ -11,12 +11,12 @@ from inference.core.pacing import PacedReporter, SilentReporter
 from inference.core.pmevo.climb import local_optima
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.fitness import FitnessGate, Slopes
-from inference.core.pmevo.population import children, chosen, packed, random_population, unpacked
+from inference.core.pmevo.population import children, pack, random_population, select, unpack
 from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.variation import fingerprints, inherited, mutated
+from inference.core.pmevo.variation import fingerprints, inherit_rows, mutate
 from inference.core.simulation.program import SchedulerPolicy, SimulatedProgram, SimulatedUop
 from inference.core.simulation.steady_state import simulate
 from inference.core.tables import ExperimentTable, Int64s
@@ -38,11 +38,11 @@ def compile_all() -> None:
     alike = random_population(np.zeros(16, dtype=np.uint64), limits)  # enough in common to be shared
     pairs: Int64s = np.array([[0, 1]], dtype=np.int64)
     offspring = children(few, pairs, np.zeros(1, dtype=np.uint64), drop=False)
-    evaluator.cycles(chosen(offspring, np.arange(2)))
+    evaluator.cycles(select(offspring, np.arange(2)))
     fingerprints(offspring)
     seeds = np.zeros(2, dtype=np.uint64)
-    mutated(inherited(few, pairs, seeds[:1]), seeds, 1.0, limits)
-    unpacked(packed(offspring), offspring.n_schemes, _PORTS)
+    mutate(inherit_rows(few, pairs, seeds[:1]), seeds, 1.0, limits)
+    unpack(pack(offspring), offspring.n_schemes, _PORTS)
     for population in (few, alike):
         evaluator.mean_relative_error(population, measured)
     settings = PMEvoSettings(ports=_PORTS, threads=1)

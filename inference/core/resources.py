@@ -211,8 +211,6 @@ class TooManyResourcesError(CoreError):
 
 @dataclass(frozen=True)
 class Conversion:
-    """Limit of a conversion."""
-
     max_resources: int = field(
         default=1024,
         metadata={

@@ -1,1 +1,3 @@
-"""Who answers "how many cycles?": recorded data, a simulated processor, and a cache in front of either."""
+"""Measurers: agents on other computers, recorded data, simulated processors, and proxies in front of any
+of them.
+"""

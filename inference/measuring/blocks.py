@@ -1,7 +1,7 @@
 """Basic blocks on a machine: a block and options become an item and its frame, results are in cycles.
 
-In contrast to experiments (`remote`), a block is measured as it is, dependencies included. How it is
-surrounded (`BlockOptions`) belongs to the identity of each result.
+In contrast to experiments (`remote`), a block is measured as it is, dependencies included. Its surroundings
+(`BlockOptions`) are part of the identity of each result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from inference.isa.blocks import (
     needs_avx,
     stores_of,
 )
-from inference.isa.code.block import MOST_COPIES_BYTES, usual_copies
+from inference.isa.code.block import MOST_COPIES_BYTES, default_copies
 from inference.isa.front_end import CodeReading, TimedCode
 from inference.isa.start_values import START, StartValues
 from inference.isa.targets import target_of
@@ -41,13 +41,18 @@ MAX_PAGES = 4096
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """How a block is surrounded.
+    """The surroundings of a measured block.
 
-    `mode`: "unrolled", copies without a loop after registers and memory began anew, by the difference of two
-    lengths; or "loop", copies in a loop that goes on from where it was. `copies`: of the block in the longer
-    code, 0 for as many as make about 1600 instructions (100 in a loop) and, unrolled, 512 stores. `registers`
-    and `memory`: 64-bit values that general-purpose registers and every eight bytes of memory start with.
-    `pages`: of memory that it may touch, one for each copy at least.
+    Args:
+        mode: "unrolled": copies without a loop after registers and memory were initialised, timed as the
+            difference
+            of two lengths; or "loop": copies in a loop that continues with the values it has.
+        copies: Of the block in the longer code; 0 for as many as make about 1600 instructions (100 in a loop)
+            and,
+            unrolled, 512 stores.
+        registers: 64-bit value that general-purpose registers start with.
+        memory: 64-bit value that every eight bytes of memory start with.
+        pages: Pages of memory that the block may touch, at least one per copy.
     """
 
     mode: str = UNROLLED
@@ -58,7 +63,7 @@ class BlockOptions:
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> BlockOptions:
-        """From names to values or their text. Raises `InvalidInputError`."""
+        """The options of {name: value or its text}. Raises `InvalidInputError`."""
         options = cls(**values_of(cls, values, "a run over blocks"))
         for name, problem in options.problems().items():
             raise InvalidInputError(f"{name} {problem}")
@@ -70,7 +75,7 @@ class BlockOptions:
 
     @property
     def start(self) -> StartValues:
-        """What blocks start with unless other values are asked for."""
+        """The values that blocks start with unless others are given."""
         return StartValues(dict.fromkeys(general_registers(), self.registers), Frame.vector, self.memory)
 
     def problems(self) -> dict[str, str]:
@@ -96,7 +101,7 @@ class BlockOptions:
 
 
 def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None) -> str:
-    """Why a block cannot be measured on a CPU with these flags (None: not known), "" where it can."""
+    """Why a block cannot be measured on a CPU with these flags (None: unknown flags), "" where it can."""
     if reason := block.obstacle():
         return reason
     catalogue = target_of(block.isa).schemes
@@ -113,7 +118,7 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
 
 
 def free_registers(block: Block) -> list[str]:
-    """Those that neither the block nor what closes its loop uses, the first to take first.
+    """The registers that neither the block nor the end of its loop uses, in order of preference.
 
     rax is none of them: agents set it to 0, for the flags, after the counter has got its value.
     """
@@ -124,8 +129,9 @@ def free_registers(block: Block) -> list[str]:
 def shared_counters(blocks: Sequence[Block]) -> list[str]:
     """For each block a register that counts its iterations, the same for as many as possible; "" for none.
 
-    What has the same frame is measured in one go, and a batch for each register would take longer to hand
-    over than to measure.
+    Blocks with the same frame are measured in one batch; a batch for each register would take longer to hand
+    over than
+    to measure.
     """
     free = [free_registers(block) for block in blocks]
     counters = [""] * len(blocks)
@@ -149,10 +155,15 @@ def item_for(
     counter: str | None = None,
     start: StartValues | None = None,
 ) -> tuple[Frame, BatchItem]:
-    """What an agent is sent for a block that has no `obstacle`.
+    """The frame and the item that an agent is sent for a block that has no `obstacle`.
 
-    `wide`: the agent fills masks and vectors of 512 bits. `counter`: the register that counts the iterations
-    of a loop, of those that are free. `start`: other values than those of the options.
+    Args:
+        block: To measure.
+        options: Its surroundings.
+        flags: Of the CPU, None where they are unknown.
+        wide: Whether the agent fills masks and vectors of 512 bits.
+        counter: The register that counts the iterations of a loop, of those that are free; None chooses one.
+        start: Other start values than those of the options.
     """
     start = start or options.start
     body = iteration_of(block)
@@ -175,12 +186,16 @@ def item_for(
         clear_masks=bool(masks) and not start.masks,
     )
     stores = sum(map(stores_of, block.instructions))
-    copies = options.copies or usual_copies(instructions, len(body.code), in_loop=not unrolled, stores=stores)
+    copies = options.copies or default_copies(
+        instructions, len(body.code), in_loop=not unrolled, stores=stores
+    )
     return frame, _item(frame, block.hex, body.code, instructions, copies, block.terms)
 
 
 def item_for_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
-    """What an agent is sent for code of our own, which leaves r15 alone: that counts the iterations."""
+    """The frame and the item of code made by this project, which does not use r15: that counts the
+    iterations.
+    """
     frame = Frame(
         memory_register="",
         counter_register="r15" if code.loop else "",
@@ -191,7 +206,7 @@ def item_for_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame
         unrolled=not code.loop,
         offset=code.offset,
     )
-    copies = code.copies or usual_copies(code.instructions, len(code.code), in_loop=code.loop)
+    copies = code.copies or default_copies(code.instructions, len(code.code), in_loop=code.loop)
     return frame, _item(frame, code.code.hex(), code.code, code.instructions, copies)
 
 
@@ -203,7 +218,7 @@ def _item(
     copies: int,
     terms: tuple[tuple[str, int], ...] = (),
 ) -> BatchItem:
-    """So many copies of a code, whose name says what it is and what surrounds it."""
+    """Copies of a code as an item, whose id depends on the code and on its surroundings."""
     half = max(copies // 2, 1)
     # Not by the register that counts, which depends on what else is measured at the same time.
     surroundings = sorted(replace(frame, counter_register="").as_json().items())
@@ -220,13 +235,23 @@ def _item(
 
 
 class BlockMeasurer:
-    """Measures blocks on the machine of a board; `identity` names it and its harness.
+    """Measures blocks on the machine of a board.
 
-    `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
-    computer has been disturbed for `patience` seconds, unsettled ones after all others, twice; what came for
-    an earlier attempt of the run is used. `wide`: as in `prepared`; `x87`: the agent fills
-    registers of x87 and MMX; `clears_masks`: it can start with masks of zeros; `shares`: it times what waits
-    for itself while others use the core.
+    Contended results are posted again until the computer has been disturbed for `contention_timeout` seconds,
+    unsettled ones after all others, twice. Results that came for an earlier attempt of the run are used.
+
+    Args:
+        board: Posts batches to the machine.
+        identity: Of the machine and its harness.
+        flags: Of the CPU, None where every block may be tried.
+        settings: Of the agent.
+        options: Surroundings of the blocks.
+        wide: As in `item_for`.
+        x87: Whether the agent fills registers of x87 and MMX.
+        clears_masks: Whether it can start with masks of zeros.
+        shares: Whether it times latency-bound code while others use the core.
+        contention_timeout: Seconds.
+        clock: Seconds that never go backwards.
     """
 
     def __init__(
@@ -265,11 +290,14 @@ class BlockMeasurer:
     ) -> Iterator[tuple[int, Result]]:
         """(index, result in cycles per iteration) of every block, in the order in which they come.
 
-        `mode`: another one than that of the options. `repeat`: of several measurements of the same blocks in
-        one run, which one this is; each keeps its own results when the run is taken up again.
-        `latency_bound`: indices of those that wait for themselves most of the time. `copies`: another number
-        than that of the options. `starts`: the values that each block starts with; those of the options where
-        it is left out.
+        Args:
+            blocks: To measure.
+            mode: Instead of that of the options.
+            repeat: Number of the repetition within one run; each has results of its own when the run is
+                resumed.
+            latency_bound: Indices of the blocks that mostly wait for their own results.
+            copies: Instead of the number of the options.
+            starts: The values that each block starts with; () for those of the options.
         """
         options = replace(
             self._options, mode=mode or self._options.mode, copies=copies or self._options.copies
@@ -298,7 +326,7 @@ class BlockMeasurer:
         return f"the agent is too old for {subject}: start the one that this site offers" if subject else ""
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
-        """See `CodeTimer`; the codes must be such as every CPU of the instruction set can execute."""
+        """See `CodeTimer`; every CPU of the instruction set must be able to execute the codes."""
         items = {index: item_for_code(code, self._flags) for index, code in enumerate(codes)}
         for index, result in self._results_by_index(items):
             settled = result.state == "settled"
@@ -306,7 +334,7 @@ class BlockMeasurer:
             yield CodeReading(codes[index], result.cycles if settled else None, result.spread or 0.0, note)
 
     def _results_by_index(self, items: Mapping[int, tuple[Frame, BatchItem]]) -> Iterator[tuple[int, Result]]:
-        """(index, result) of every item; equal ones are measured once."""
+        """(index, result) of every item; equal items are measured once."""
         indices: dict[str, list[int]] = defaultdict(list)
         for index, (_, item) in items.items():
             indices[item.id].append(index)

@@ -1,8 +1,10 @@
-"""Drift checks: every few minutes some settled results are measured again. Do they still hold?
+"""Drift checks: every few minutes some settled results are measured again, to see whether they still hold.
 
-Checks travel with a run's own experiments and take a small share of its time. A result that a check
-contradicts is measured a second time. Where that agrees with the first number, the check was the outlier;
-where it does not, the result is replaced, or counts as unsettled if the two new ones do not agree either.
+Checks are mixed with a run's own experiments and take a small share of its time. A result that a check
+contradicts
+is measured a second time. Where that agrees with the first number, the check was the outlier; where it does
+not,
+the result is replaced, or counts as unsettled if the two new ones do not agree either.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 CHECK_INTERVAL = 180.0
 """Seconds of measuring between two checks."""
 MAX_CHECKS = 8
-"""Results measured again at a time."""
+"""Largest number of results that are measured again at a time."""
 MAX_CHECK_SHARE = 0.02
-"""Of the experiments measured since the last check, at most so many are measured again."""
+"""Largest share of the experiments since the last check that are measured again."""
 MAX_CANDIDATES = 2000
-"""Results to choose from: of more, a random sample."""
+"""Largest number of candidates; above it, a random sample."""
 
 _RELATIVE_TOLERANCE = 0.005  # what settling allows slow experiments (docs/measuring.md)
 _READINGS = 2  # both numbers may be off by the tolerance
@@ -34,7 +36,7 @@ Measure = Callable[[Iterable[Experiment]], Iterator[Measured]]
 
 
 class DriftVerdict(StrEnum):
-    """What measuring a result again has shown."""
+    """Outcome of measuring a result again."""
 
     AGREES = "agrees"
     DOUBTED = "doubted"  # contradicted once: it is measured again
@@ -45,7 +47,7 @@ class DriftVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class DriftComparison:
-    """One result with what it was when measured again; all in cycles."""
+    """A result before and after it was measured again, in cycles."""
 
     experiment: Experiment
     before: float
@@ -54,14 +56,16 @@ class DriftComparison:
 
     @property
     def deviation(self) -> float:
-        """The last number / the result − 1."""
+        """The last number divided by the original, minus 1."""
         return self.after[-1] / self.before - 1
 
 
 @dataclass(frozen=True)
 class DriftCheck:
-    """One round. `unanswered`: of the checks, so many gave no number to compare. `amended`: the results that
-    take the place of contradicted ones, each with the number that it replaces.
+    """One round of checks.
+
+    `unanswered`: number of checks without a number to compare. `amended`: (replaced number, new result) of
+    contradicted results.
     """
 
     compared: tuple[DriftComparison, ...]
@@ -78,14 +82,17 @@ class _Round:
 
 
 def allowed_difference(cycles: float, length: int, tolerance: float) -> float:
-    """Cycles by which two settled results of an experiment of `length` instructions may differ."""
+    """Cycles by which two settled results of an experiment of `length` instructions may differ.
+
+    `tolerance`: of the agent's settings, in cycles per instruction.
+    """
     return _READINGS * max(tolerance * length, _RELATIVE_TOLERANCE * cycles)
 
 
 class DriftWatch:
-    """Puts checks among the experiments that a measurer is asked, and tells what they show.
+    """Adds checks to the experiments of a measurer, and reports their outcome.
 
-    `tell` is called at the end of every round. The choice of what is measured again is that of `seed`.
+    `report` is called at the end of every round. `seed` determines which results are measured again.
     """
 
     def __init__(
@@ -109,7 +116,9 @@ class DriftWatch:
         self._under_check: dict[Experiment, Measured] = {}
 
     def over(self, measure: Measure, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """What `measure` answers to the experiments, in order; checks are asked along and kept back."""
+        """The results of `measure` for the experiments, in order; those of the added checks are not
+        yielded.
+        """
         checks: deque[bool] = deque()
 
         def with_checks() -> Iterator[Experiment]:
@@ -140,7 +149,9 @@ class DriftWatch:
             self._end_round()
 
     def _remember(self, result: Measured) -> None:
-        """Remember a settled result; each seen so far is among the remembered with the same probability."""
+        """Add a settled result to the candidates; all results so far are candidates with the same
+        probability.
+        """
         if not result.usable:
             return
         self._n_since_check += 1
@@ -151,7 +162,7 @@ class DriftWatch:
             self._settled[place] = result
 
     def _due(self) -> list[Experiment]:
-        """What is to be measured again now: second looks, and every few minutes a new round."""
+        """The experiments to measure again now: second checks, and every few minutes a new round."""
         if second := self._second_checks():
             return second
         number = min(MAX_CHECKS, math.floor(MAX_CHECK_SHARE * self._n_since_check))
@@ -165,7 +176,7 @@ class DriftWatch:
         return list(chosen)
 
     def _second_checks(self) -> list[Experiment]:
-        """Contradicted results, each asked once more."""
+        """Contradicted results that have not been measured a second time."""
         doubtful = [experiment for experiment in self._doubts if experiment not in self._under_check]
         self._under_check |= {experiment: self._doubts[experiment][0] for experiment in doubtful}
         if doubtful:
@@ -190,7 +201,7 @@ class DriftWatch:
             self._end_round()
 
     def _end_round(self) -> None:
-        """Tell what the round has shown; checks without an answer yet are given up."""
+        """Report the round; checks without a result are abandoned."""
         round_, self._round = self._round, None
         self._under_check.clear()
         if round_ is not None and (round_.compared or round_.unanswered):

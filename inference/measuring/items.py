@@ -1,6 +1,6 @@
-"""Machine code that has a frame of its own, posted in batches until each item has a result.
+"""Machine code with a frame of its own, posted in batches until each item has a result.
 
-So chains are measured as loop bodies, of instruction sets without blocks.
+Chains of instruction sets without blocks are measured this way, as loop bodies.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from inference.measuring.remote import CONTENTION_TIMEOUT, batch_of
 
 _BATCH_ITEMS = 48
 _MAX_TRIES = 3
-"""How often what does not settle is measured: a neighbour is busy for a while, and then is not."""
+"""Measurements of an item that does not settle: another process may disturb the first ones."""
 
 MIN_INSTRUCTIONS = 100
 _INSTRUCTION_BYTES = 4  # of an instruction
 
 
 def reading_of(chain: DependencyChain, result: Result) -> ChainReading:
-    """What an agent's result says of a chain."""
+    """An agent's result for a chain, as a reading."""
     settled = result.state == "settled"
     note = "" if settled else result.note or f"the reading is {result.state}"
     return ChainReading(chain, result.cycles if settled else None, result.spread or 0.0, note)
 
 
 class ItemMeasurer:
-    """Has items measured by whoever takes batches from a board.
+    """Measures items on the machine of a board.
 
-    Contended results are posted again until the computer has been disturbed for `patience` seconds, unsettled
-    ones after all others, twice; what came for an earlier attempt of the run is used.
+    Contended results are posted again until the computer has been disturbed for `contention_timeout` seconds,
+    unsettled ones after all others, twice; results that came for an earlier attempt of the run are used.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ItemMeasurer:
         self._clock = clock
 
     def results(self, items: Mapping[str, tuple[Frame, BatchItem]]) -> Iterator[tuple[str, Result]]:
-        """(id, result) of every item, {id: it and its frame}, in the order in which they come."""
+        """(id, result) of every item, {id: (its frame, item)}, in the order in which they come."""
         earlier = self._board.earlier()
         remaining = dict(items)
         for name, result in earlier.items():
@@ -77,7 +77,7 @@ class ItemMeasurer:
                         yield result.id, result
 
     def _batches(self, remaining: dict[str, tuple[Frame, BatchItem]]) -> Iterator[Batch]:
-        """Blocks with the same frame together."""
+        """Batches of items with equal frames."""
         by_frame: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
         for frame, item in remaining.values():
             by_frame[repr(sorted(frame.as_json().items()))].append((frame, item))
@@ -87,7 +87,7 @@ class ItemMeasurer:
                 yield batch_of(group[0][0], self._settings, items)
 
     def _batch_results(self, batch: Batch) -> Sequence[Result]:
-        """The results of one batch; a missing one is a failure."""
+        """The results of one batch; an item without a result has failed."""
         self._board.post(batch)
         _, results = self._board.collect()
         by_id = {result.id: result for result in results}
@@ -96,7 +96,7 @@ class ItemMeasurer:
 
 
 class FramedChains:
-    """Measures chains on the machine of a board; `identity` names it, its harness and its settings."""
+    """Measures chains on the machine of a board; `identity` contains it, its harness and its settings."""
 
     def __init__(self, board: BatchBoard, identity: Json, settings: Settings, frame: Frame) -> None:
         self._items = ItemMeasurer(board, settings)

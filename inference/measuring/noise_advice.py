@@ -1,4 +1,7 @@
-"""What keeps a computer from measuring well, and what to type against it (MEASUREMENT: what did not hold)."""
+"""What makes a computer's measurements noisy, and the commands that reduce the noise.
+
+The texts are in `noise_advice.toml`, by topic and severity.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,23 @@ from enum import StrEnum
 from typing import Any
 
 from inference.agent.targets import TARGETS
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
 Facts = Mapping[str, Any]
-"""What an agent says of its computer; anything may be missing or None where it cannot tell."""
+"""Facts that an agent reports of its computer; any may be missing or None where the agent cannot find out."""
 
 QUIET_NOISE = 0.01
 """Median relative deviation of known blocks up to which a computer counts as quiet."""
 
 _FEW_CORES = 2
 _BUSY_SHARE = 0.25
-"""Of the cores that others may keep busy before it is worth a word."""
+"""Share of the cores that other processes may use before it is mentioned."""
 
-_TEXTS = table_beside(__file__)
+_TEXTS = table_of_module(__file__)
 
 
 class Severity(StrEnum):
-    """How something bears on measuring, the most urgent first."""
+    """Urgency of an advice, the most urgent first."""
 
     CHANGE = "change"
     """it disturbs, and a command changes it"""
@@ -36,10 +39,11 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing that bears on how quiet a computer is.
+    """One cause of noise on a computer.
 
-    `finding` is how it stands, `why` what that does to measurements, `command` what to type on that computer
-    and `undo` what takes it back; both are empty where there is nothing to type.
+    `finding`: its current state; `why`: its effect on measurements; `command`: what changes it on that
+    computer, and
+    `undo` what reverts that; both are empty where no command helps.
     """
 
     topic: str
@@ -51,7 +55,7 @@ class Advice:
 
 
 def advice_for(facts: Facts, noise: float | None = None) -> list[Advice]:
-    """Everything that the facts and the recent noise (a fraction) tell, the most urgent first."""
+    """Advice from an agent's facts and the recent noise (a share), the most urgent first."""
     findings = [*(check(facts) for check in _CHECKS), _noise(facts, noise)]
     return sorted(filter(None, findings), key=lambda advice: list(Severity).index(advice.verdict))
 
@@ -130,7 +134,7 @@ def _noise(facts: Facts, noise: float | None) -> Advice | None:
 
 
 def help_for_unfit(facts: Facts) -> str:
-    """What would let a computer that cannot measure do so; "" where the facts do not tell."""
+    """What would make a computer that cannot measure do so; "" where the facts do not show it."""
     system, machine = facts.get("system", "Linux"), facts.get("machine", "x86_64")
     if system != "Linux":
         return "Add a Linux computer under Machines, or learn from uploaded measurements here."

@@ -1,11 +1,11 @@
-"""Measurers in front of any other one: a memory, and a second opinion.
+"""Measurers in front of any other one: a cache, and a second opinion.
 
-Behind the memory nothing is measured twice under the same identity. A second opinion is for searches that
-take each measurement at its word. In a loop an experiment and its double take the same time per instance, but
-they are different machine code and different samples. Where the two disagree by more than the noise, the
-triple decides. What disturbs a computer makes it slower, hardly ever faster: of two that agree, the faster
-one counts. Where an experiment's own passes did not agree, its double and its triple have its time if they
-agree on one.
+The cache measures nothing twice under the same identity. A second opinion is for searches that take each
+measurement literally. In a loop an experiment and its double take the same time per instance, but they are
+different machine code and independent samples. Where the two disagree by more than the noise, the triple
+decides.
+Disturbances make a computer slower, hardly ever faster: of two that agree, the faster one counts. Where an
+experiment's own passes did not agree, the time of its double and its triple counts if these agree.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_LENGTH = 15  # instructions whose triple still fits into a loop body
 
 
 class CachedMeasurer:
-    """Asks the store first, the measurer for the rest, and lets the store remember what is new.
+    """Reads results from the store, measures the others, and stores new ones.
 
-    Failures are remembered too: the same experiment would fail again. A contended answer is not an answer,
-    so it is asked again.
+    Failures are stored too: the same experiment would fail again. A contended result is not used, but
+    measured again.
     """
 
     def __init__(self, measurer: Measurer, store: MeasurementStore) -> None:
@@ -39,18 +39,18 @@ class CachedMeasurer:
 
     @property
     def identity(self) -> Json:
-        """That of the measurer behind: a cache changes no answer."""
+        """That of the measurer: a cache changes no result."""
         return self._measurer.identity
 
     def offers(self) -> Sequence[Experiment] | None:
-        """Those of the measurer behind."""
         return self._measurer.offers()
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in order; repeats are measured once.
 
-        What is known up to the first gap comes at once. For the rest the measurer is asked once: one that
-        works in batches never runs dry.
+        Stored results up to the first gap come at once. For the others the measurer is called once, so that
+        one that works
+        in batches always has the next batch.
         """
         source = iter(experiments)
         while window := list(itertools.islice(source, LOOKUP_SIZE)):
@@ -76,7 +76,7 @@ class CachedMeasurer:
         waiting: deque[Experiment],
         answers: dict[Experiment, Measured],
     ) -> Iterator[Experiment]:
-        """Those without an answer, each once; all of them go to `waiting`, what is known to `answers`."""
+        """Experiments without a result, each once; all go to `waiting`, stored results to `answers`."""
         source = iter(experiments)
         requested: set[Experiment] = set()
         while window := list(itertools.islice(source, LOOKUP_SIZE)):
@@ -103,7 +103,7 @@ class CachedMeasurer:
 
 
 class RepeatingCache(CachedMeasurer):
-    """A cached measurer that can measure anew; `repetition` makes the measurer of one."""
+    """A cached measurer that can measure again; `repetition` makes the measurer of a repetition."""
 
     def __init__(
         self, measurer: Measurer, store: MeasurementStore, repetition: Callable[[int], Measurer]
@@ -113,7 +113,7 @@ class RepeatingCache(CachedMeasurer):
         self._repetitions: dict[int, Measurer] = {0: self}
 
     def repetition(self, number: int) -> Measurer:
-        """The measurer of that repetition; 0 is this one."""
+        """The measurer of repetition `number`; 0 is this one."""
         if number not in self._repetitions:
             self._repetitions[number] = self._repetition(number)
         return self._repetitions[number]
@@ -128,7 +128,7 @@ def _uncontended(known: Mapping[Experiment, Measured]) -> dict[Experiment, Measu
 
 
 class SecondOpinion:
-    """Asks the measurer for multiples of each experiment too; `epsilon` in cycles per instruction."""
+    """Measures multiples of each experiment too; `epsilon` is the noise in cycles per instruction."""
 
     def __init__(self, measurer: Measurer, epsilon: float) -> None:
         self._measurer = measurer
@@ -142,7 +142,7 @@ class SecondOpinion:
         return self._measurer.offers()
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """One result per experiment, in order; what cannot be measured once is not asked again."""
+        """One result per experiment, in order; an experiment that fails is not measured again."""
         originals = list(experiments)
         variants = [v for e in originals for v in ((e,) if e.length > MAX_LENGTH else (e, multiple(e, 2)))]
         answers = {result.experiment: result for result in self._measurer.measure(variants)}

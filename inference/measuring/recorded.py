@@ -1,4 +1,4 @@
-"""Recorded experiments and chains as measurers: only what was recorded can be asked."""
+"""Recorded experiments and chains as measurers: only what was recorded can be measured."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MISSING = "not in the recorded data"
 
 
 class RecordedMeasurer:
-    """Answers from results that exist already.
+    """Answers from existing results.
 
-    An experiment recorded several times answers with the median of its usable repeats.
+    An experiment that was recorded several times has the median of its usable repeats.
     """
 
     def __init__(self, results: Iterable[Measured]) -> None:
@@ -28,18 +28,18 @@ class RecordedMeasurer:
 
     @property
     def identity(self) -> Json:
-        """A digest of everything recorded: other data, other answers."""
+        """A digest of all recorded results."""
         digest = hashlib.sha256()
         for experiment, answer in sorted(self._answers.items(), key=lambda item: item[0]):
             digest.update(f"{experiment.terms!r} {answer.cycles!r} {answer.state}\n".encode())
         return {"kind": "recorded", "digest": digest.hexdigest()}
 
     def offers(self) -> Sequence[Experiment]:
-        """Everything recorded, in the order in which it was given."""
+        """All recorded experiments, in the order of the results."""
         return tuple(self._answers)
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """The recorded answers; an experiment that was never recorded is a failure that says so."""
+        """The recorded results; an experiment that was not recorded fails with a note."""
         for experiment in experiments:
             answer = self._answers.get(experiment)
             yield (
@@ -67,15 +67,15 @@ def _merge(repeats: Sequence[Measured]) -> Measured:
 
 
 class RecordedChains:
-    """Answers with what was `recorded`: {(code, whether it is a loop): (cycles, spread, note)}."""
+    """Answers from `recorded`: {(code, whether it is a loop): (cycles, spread, note)}."""
 
     def __init__(self, recorded: Mapping[tuple[bytes, bool], tuple[float | None, float, str]]) -> None:
         self._recorded = recorded
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        """One after the other, the same each time; of what is missing, a note that says so.
+        """The readings in order, the same for every `repeat`; a missing chain has no cycles and a note.
 
-        Earlier versions put no chain into a loop.
+        Earlier versions put no chain into a loop, so code of a loop is also looked up without one.
         """
         del repeat
         for chain in chains:

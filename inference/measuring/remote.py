@@ -17,7 +17,7 @@ from inference.measuring.drift import DriftWatch
 
 
 def measured_of(experiment: Experiment, result: Result) -> Measured:
-    """What an agent's result says of the experiment; both count cycles per execution of all of it."""
+    """An agent's result for an experiment; both are cycles per execution of the whole experiment."""
     return Measured(
         experiment,
         result.cycles,
@@ -30,7 +30,7 @@ def measured_of(experiment: Experiment, result: Result) -> Measured:
 
 
 def result_of(item: str, measured: Measured) -> Result:
-    """The result that an agent would send for the item of that id."""
+    """The result that an agent would send for the item with this id."""
     return Result(
         item,
         measured.state.value,
@@ -43,17 +43,17 @@ def result_of(item: str, measured: Measured) -> Result:
 
 
 def failure(experiment: Experiment, reason: str) -> Measured:
-    """An experiment that has no result, and why."""
+    """A failed measurement with its reason."""
     return Measured(experiment, None, MeasurementState.FAILED, passes=0, note=reason)
 
 
 BATCH_SIZE = 96
 FIRST_BATCH_SIZE = 24
-"""Of a long list of experiments, so that the first results come soon."""
+"""Experiments of the first batch of a long list, so that the first results come soon."""
 MAX_OUTSTANDING = 2
-"""Batches posted at a time: the agent never waits for the next one, and a stop leaves little undone."""
+"""Batches posted at a time: the agent never waits for the next one, and few are lost when a run stops."""
 CONTENTION_TIMEOUT = 1800.0
-"""Seconds of a disturbed computer until its contended results are taken as they are."""
+"""Seconds for which a computer may be disturbed until its contended results are used as they are."""
 
 
 Assemble = Callable[[Sequence[tuple[str, int]]], MachineCode]
@@ -61,15 +61,29 @@ AssembleInOrder = Callable[[Sequence[str]], MachineCode]
 
 
 class RemoteMeasurer:
-    """Assembles experiments, posts them in batches on a board, and gives back what comes.
+    """Assembles experiments, posts them in batches on a board, and yields the results.
 
-    `identity` names the machine and its harness; what is measured how is added here. Loop bodies are made as
-    usual for `isa` with or without `avx`, unless they are given with their `surroundings`. `flags` are the
-    CPU's as in /proc/cpuinfo, None where every instruction may be tried. An experiment that cannot be
-    assembled or executed there is a failure that says why, and is never posted. Contended results are posted
-    again until the computer has been disturbed for `patience` seconds. Results that came for an earlier
-    attempt of the run are used first. An `OrderedExperiment` is assembled in its order, and is another item
-    than the same without one. A `watch` measures some results again now and then.
+    An experiment that cannot be assembled or executed on the machine fails with a reason, and is never
+    posted.
+    Contended results are posted again until the computer has been disturbed for `contention_timeout` seconds.
+    Results
+    that came for an earlier attempt of the run are used first. An `OrderedExperiment` is assembled in its
+    order, and
+    is a different item than the same multiset without one.
+
+    Args:
+        board: Posts batches to the machine.
+        identity: Of the machine and its harness; settings and surroundings are added here.
+        flags: Of the CPU as in /proc/cpuinfo, None where every instruction may be tried.
+        settings: Of the agent.
+        avx: Whether the usual loop bodies may use AVX.
+        isa: Name of the instruction set.
+        assemble: Makes the code of an experiment's terms, instead of the usual loop body.
+        assemble_in_order: The same for an order.
+        surroundings: Of the loop bodies, instead of the usual ones.
+        contention_timeout: Seconds.
+        watch: Measures some results again from time to time.
+        clock: Seconds that never go backwards.
     """
 
     def __init__(
@@ -119,23 +133,23 @@ class RemoteMeasurer:
         return self._identity
 
     def offers(self) -> Sequence[Experiment] | None:
-        """None: anything that can be assembled can be asked."""
+        """None: any experiment can be assembled."""
         return None
 
     def obstacle(self, scheme: str) -> str:
-        """Why a scheme cannot be measured there, "" where nothing is known to be in the way."""
+        """Why a scheme cannot be measured there, "" where no reason is known."""
         if scheme not in self._obstacles:
             self._obstacles[scheme] = self._find_obstacle(scheme)
         return self._obstacles[scheme]
 
     def breakers(self, scheme: str) -> Sequence[Kind]:
-        """Kinds of instructions that stand before each copy of a scheme that can be measured."""
+        """Kinds of instructions that precede each copy of a scheme to break its dependencies."""
         if not self._surroundings.options.breaking:
             return ()
         return self._bodies.breakers_of(scheme)
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """One result per experiment, in the order asked; takes no more of them than it can post."""
+        """One result per experiment, in order; reads no more experiments than it can post."""
         if self._watch is not None:
             return self._watch.over(self._answers, experiments)
         return self._answers(experiments)
@@ -168,9 +182,9 @@ class RemoteMeasurer:
         return ""
 
     def _next_batch(self, work: _Request, size: int) -> list[_Prepared]:
-        """The next experiments to post, at most `size`; what has an answer already gets it.
+        """The next experiments to post, at most `size`; those with a result already are answered.
 
-        Their code is asked for in the end: some assemblers make it for all of them at once.
+        Their code is used last: some assemblers make it for all of them at once.
         """
         assembled: list[tuple[Experiment, MachineCode]] = []
         while len(assembled) < size and (experiment := work.next()) is not None:
@@ -184,7 +198,7 @@ class RemoteMeasurer:
         return [(experiment, _item(experiment, code)) for experiment, code in assembled]
 
     def _earlier_answer(self, experiment: Experiment) -> Measured | None:
-        """A result that came when nobody waited for it."""
+        """A result that came while no request waited for it."""
         if self._unclaimed is None:
             earlier = self._board.earlier().items()
             self._unclaimed = {item: result for item, result in earlier if result.state != "contended"}
@@ -192,7 +206,7 @@ class RemoteMeasurer:
         return None if answer is None else measured_of(experiment, answer)
 
     def _prepared(self, experiment: Experiment) -> MachineCode | Measured:
-        """As code, or a failure that says why there is none."""
+        """The code of an experiment, or a failure with the reason why there is none."""
         for scheme in experiment.schemes:
             if reason := self.obstacle(scheme):
                 return failure(experiment, f"{scheme}: {reason}")
@@ -209,7 +223,7 @@ class RemoteMeasurer:
         self._posted[number] = prepared
 
     def _collect(self, work: _Request) -> None:
-        """Wait for a batch; results that nobody here waits for any more are kept for the next question."""
+        """Wait for a batch; results that no request waits for are kept for later requests."""
         number, results = self._board.collect()
         by_id = {result.id: result for result in results}
         prepared = self._posted.pop(number, ())
@@ -226,7 +240,7 @@ class RemoteMeasurer:
                 self._unclaimed[item.id] = by_id[item.id]
 
     def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
-        """Those of the experiments that are worth another try."""
+        """The experiments that are worth another try."""
         now = self._clock()
         disturbed = [answer.experiment for answer in answers if answer.state is MeasurementState.CONTENDED]
         if len(disturbed) < len(answers):
@@ -252,13 +266,13 @@ _Prepared = tuple[Experiment, BatchItem]
 
 
 def batch_of(frame: Frame, settings: Settings, items: tuple[BatchItem, ...]) -> Batch:
-    """Items to measure together, in orders that depend on what they are."""
+    """Items to measure together; the seed of their order depends on the first item."""
     seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
     return Batch(frame, settings, items, seed)
 
 
 class _Request:
-    """One question's experiments: what is still to post, what is waited for, what can be given back."""
+    """The experiments of one call: those still to post, those waited for, and those that can be yielded."""
 
     def __init__(self, experiments: Iterable[Experiment]) -> None:
         self._source = iter(experiments)
@@ -270,16 +284,16 @@ class _Request:
 
     @property
     def is_over(self) -> bool:
-        """Whether everything asked has been given back."""
+        """Whether all results have been yielded."""
         return self._exhausted and not self._order
 
     @property
     def has_ready(self) -> bool:
-        """Whether the next result in order is there."""
+        """Whether the next result in order is available."""
         return bool(self._order) and self._order[0] in self._answers
 
     def next(self) -> Experiment | None:
-        """The next experiment without an answer on its way; repeats are posted once."""
+        """The next experiment that has not been posted; repeats are posted once."""
         if self._again:
             return self._again.popleft()
         for experiment in self._source:
@@ -291,18 +305,18 @@ class _Request:
         return None
 
     def waits_for(self, experiment: Experiment) -> bool:
-        """Whether a result of it is wanted and not there yet."""
+        """Whether a result of the experiment is needed and not yet available."""
         return self._requests[experiment] > 0 and experiment not in self._answers
 
     def ask_again(self, experiment: Experiment) -> None:
-        """Post it once more, before anything new."""
+        """Post it once more, before any new experiment."""
         self._again.append(experiment)
 
     def answer(self, experiment: Experiment, result: Measured) -> None:
         self._answers[experiment] = result
 
     def ready(self) -> Iterator[Measured]:
-        """Results as far as they can be given back in order."""
+        """The available results, in order, up to the first gap."""
         while self.has_ready:
             experiment = self._order.popleft()
             result = self._answers[experiment]
@@ -326,7 +340,7 @@ def _item(experiment: Experiment, code: MachineCode) -> BatchItem:
 
 
 def item_id(experiment: Experiment) -> str:
-    """The same for the same experiment wherever it is posted; an order is part of it."""
+    """An id that depends on the experiment alone, including its order."""
     terms = experiment.order if isinstance(experiment, OrderedExperiment) else experiment.terms
     return hashlib.blake2b(repr(terms).encode(), digest_size=12).hexdigest()
 

@@ -1,8 +1,10 @@
-"""A simulated processor: a port mapping, the bottleneck beside its ports, noise, and the odd outlier.
+"""A simulated processor: a port mapping, the bottleneck beside its ports, noise, and occasional outliers.
 
-It can be given schemes that do not follow the port mapping model, as thesis §6.3 met them on Zen+ (`Quirk`),
-to see what an algorithm makes of them; and a scheduler that wastes time (`ScheduledCore`), which executes the
-very code that a harness would run.
+It can have schemes that do not follow the port mapping model, as observed on Zen+ in thesis §6.3 (`Quirk`),
+to test
+how algorithms treat them; and a scheduler that wastes time (`ScheduledCore`), which executes the actual code
+of a
+harness.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _BUSY_CYCLES = 3  # cycles for which a unit that is not pipelined takes nothing 
 
 NOTHING, UOPS, PORTS = "nothing", "uops", "ports"
 COUNTERS = (NOTHING, UOPS, PORTS)
-"""What a simulated processor counts: all executed µops, or those of each port as well."""
+"""What a simulated processor can count: all executed µops, or those of each port as well."""
 
 NOISE_OPTIONS = (
     "noise",
@@ -60,21 +62,36 @@ NOISE_OPTIONS = (
     "odd_share",
     "counters",
 )
-"""What a simulation of experiments may be told beside its mapping; see `SimulatedProcessor`."""
+"""Options of a simulation of experiments beside its mapping; see `SimulatedProcessor`."""
 BLOCK_OPTIONS = ("zero_count_cycles",)
-"""What a simulated machine may be told besides, since it measures blocks too."""
+"""Further options of a simulated machine, which measures blocks too."""
 
 
 class SimulatedProcessor:
     """Measures like a processor whose port mapping is known.
 
-    `noise`: standard deviation of a Gaussian factor around 1; `noise_cpi`: of a Gaussian error in cycles per
-    instruction. `outlier_share`: probability that an answer is also multiplied by `outlier_factor`.
-    `odd_share` of the schemes misbehave, or those that `quirks` names. `counters` is one of `COUNTERS`.
-    `zero_count_cycles`: what a shift by `cl` takes longer where that is 0, in blocks; experiments have none
-    such. With a `core`, whose mapping has to be this one, times are what its scheduler makes of the
-    harness's code, instead of the least that ports and slots allow. An answer depends on the seed, the
-    repetition and the experiment alone, neither on the order nor on how often it is asked.
+    A result depends on the seed, the repetition and the experiment alone, neither on the order nor on the
+    number of
+    measurements.
+
+    Args:
+        mapping: The true port mapping.
+        noise: Standard deviation of a Gaussian factor around 1, in [0, 1).
+        noise_cpi: Standard deviation of a Gaussian error in cycles per instruction, in [0, 1).
+        outlier_share: Probability that a result is also multiplied by `outlier_factor`.
+        outlier_factor: Finite and > 0.
+        odd_share: Share of the schemes that misbehave, unless `quirks` names them.
+        counters: One of `COUNTERS`.
+        seed: Of noise and quirks.
+        quirks: {scheme: its misbehaviour}.
+        zero_count_cycles: Additional cycles of a shift by `cl` where that is 0, in blocks; experiments have
+            none such.
+        core: Its scheduler and latencies, with the same mapping. Times are then those of its scheduler with
+            the
+            harness's code, instead of the least that ports and slots allow.
+
+    Raises:
+        InvalidInputError: For parameters out of range.
     """
 
     def __init__(
@@ -147,24 +164,24 @@ class SimulatedProcessor:
         return parameters | {name: value for name, value in later.items() if value}
 
     def offers(self) -> Sequence[Experiment] | None:
-        """None: anything made of the mapping's schemes can be asked."""
+        """None: any experiment of the mapping's schemes can be measured."""
         return None
 
     def repetition(self, number: int) -> SimulatedProcessor:
-        """The same processor, measured another time."""
+        """The same processor with independent noise."""
         other = copy.copy(self)
         other._repetition = number
         return other
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """Simulated cycles; a scheme without a port usage, or one that takes no time, is a failure."""
+        """Simulated cycles; an experiment with a scheme without port usage, or without any time, fails."""
         source = iter(experiments)
         while batch := list(itertools.islice(source, BATCH_SIZE)):
             self._simulate(batch)
             yield from map(self._observe, batch)
 
     def _simulate(self, batch: Sequence[Experiment]) -> None:
-        """See to it that the exact times of these experiments are known."""
+        """Compute the exact times of these experiments."""
         if len(self._exact) > _MAX_CACHED:
             self._exact.clear()
             self._counted.clear()
@@ -183,7 +200,7 @@ class SimulatedProcessor:
 
     @staticmethod
     def _scheduled(core: ScheduledCore, experiment: Experiment) -> float:
-        """0 for code that cannot be made, which takes no measurable time."""
+        """Cycles on the core; 0 for code that cannot be made, which takes no measurable time."""
         try:
             return core.cycles(experiment)
         except CannotMeasureError:
@@ -221,7 +238,7 @@ class SimulatedProcessor:
         return Measured(experiment, observed, counters=self._count(experiment))
 
     def _count(self, experiment: Experiment) -> dict[str, float]:
-        """What the counters show; they see what is executed, not what keeps a port from executing."""
+        """The counters: they count executed µops, not those that only block a port."""
         if self._counters == NOTHING:
             return {}
         known = self._counted.get(experiment)
@@ -235,22 +252,20 @@ class SimulatedProcessor:
 
 
 class AsMultisets:
-    """A measurer that answers an `OrderedExperiment` as the multiset of its instructions."""
+    """A measurer that treats an `OrderedExperiment` as the multiset of its instructions."""
 
     def __init__(self, measurer: Measurer) -> None:
         self._measurer = measurer
 
     @property
     def identity(self) -> Json:
-        """That of the measurer behind."""
         return self._measurer.identity
 
     def offers(self) -> Sequence[Experiment] | None:
-        """Those of the measurer behind."""
         return self._measurer.offers()
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """One result per experiment, in the order asked."""
+        """One result per experiment, in order."""
         originals, inputs = tee(experiments)
         results = self._measurer.measure(
             item.multiset if isinstance(item, OrderedExperiment) else item for item in inputs
@@ -268,7 +283,9 @@ class Quirk(StrEnum):
 
 
 def sample_quirks(mapping: PortMapping, share: float, seed: int) -> dict[str, Quirk]:
-    """That share of the mapping's schemes, each with a quirk, in turn; the same seed chooses the same."""
+    """{scheme: quirk} for this share of the mapping's schemes, with quirks in turn; the same seed gives
+    the same.
+    """
     schemes = sorted(scheme for scheme, uops in mapping.usage.items() if uops)
     chosen = random.Random(seed).sample(schemes, round(share * len(schemes)))  # noqa: S311  no secret
     kinds = list(Quirk)
@@ -276,7 +293,7 @@ def sample_quirks(mapping: PortMapping, share: float, seed: int) -> dict[str, Qu
 
 
 def with_busy_ports(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> PortMapping:
-    """The mapping with a port more in use by those that keep one busy beside their own."""
+    """The mapping with an additional port for schemes with `Quirk.THIRD_PORT`."""
     usage = dict(mapping.usage)
     for scheme, quirk in quirks.items():
         if quirk is Quirk.THIRD_PORT:
@@ -289,7 +306,7 @@ def with_busy_ports(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> PortMa
 
 
 def without_microcode(experiment: Experiment, quirks: Mapping[str, Quirk]) -> Experiment | None:
-    """What is left for the ports while the sequencer is idle; None for nothing."""
+    """The part of the experiment that is executed while the sequencer is idle; None for nothing."""
     counts = {text: count for text, count in experiment.terms if quirks.get(text) is not Quirk.MICROCODE}
     return Experiment.of(counts) if counts else None
 
@@ -297,7 +314,7 @@ def without_microcode(experiment: Experiment, quirks: Mapping[str, Quirk]) -> Ex
 def slowed_down(
     experiment: Experiment, cycles: float, quirks: Mapping[str, Quirk], uops: Mapping[str, int], chance: float
 ) -> float:
-    """The cycles of an experiment with its misbehaving schemes; `chance` in [0, 1) decides between speeds."""
+    """The cycles of an experiment with its quirks; `chance` in [0, 1) decides between speeds."""
     mixed = len(experiment.terms) > 1
     for scheme, count in experiment.terms:
         quirk = quirks.get(scheme)
@@ -312,12 +329,12 @@ def slowed_down(
 
 
 ExperimentBody = tuple[Sequence[InstructionAccesses], int]
-"""The instructions of a loop body, and how many copies of the experiment it has."""
+"""The instructions of a loop body, and the number of copies of the experiment in it."""
 
 
 @dataclass(frozen=True)
 class ScheduledCore:
-    """What is true of a simulated core.
+    """The true properties of a simulated core.
 
     Args:
         model: Its µops and latencies.
@@ -325,8 +342,9 @@ class ScheduledCore:
         width: Slots that it dispatches per cycle.
         body: The loop body of an experiment. Raises `inference.isa.machine_bodies.CannotMeasureError`.
         memory_ports: Bit mask of ports that only load or store.
-        optimal_ports: Bit mask of ports over which the scheduler spreads µops as evenly as can be, as a Zen 5
-            does with those of vectors.
+        optimal_ports: Bit mask of ports over which the scheduler distributes µops optimally, as a Zen 5 does
+            with
+            those of vectors.
     """
 
     model: CoreModel
@@ -338,7 +356,7 @@ class ScheduledCore:
 
     @property
     def identity(self) -> str:
-        """A digest of all that changes its times, but for the code of `body`."""
+        """A digest of everything that changes its times, except the code of `body`."""
         assert self.model.mapping is not None, "a simulated core needs ports"
         latencies = sorted((scheme, sorted(pairs.items())) for scheme, pairs in self.model.latencies.items())
         facts: tuple[object, ...] = self.model.mapping.digest, latencies, self.policy, self.width
@@ -348,8 +366,9 @@ class ScheduledCore:
     def cycles(self, experiment: Experiment) -> float:
         """Cycles per execution of the experiment.
 
-        Raises `inference.isa.machine_bodies.CannotMeasureError` and
-        `inference.core.core_model.simulated_program.UndescribedSchemeError`.
+        Raises:
+            CannotMeasureError: See `inference.isa.machine_bodies`.
+            UndescribedSchemeError: See `inference.core.core_model.simulated_program`.
         """
         accesses, copies = self.body(experiment)
         simulated = self.cycles_of(accesses) / copies
@@ -361,7 +380,8 @@ class ScheduledCore:
     def cycles_of(self, code: Sequence[InstructionAccesses]) -> float:
         """Cycles per iteration of code in a loop, for which µops on `optimal_ports` only wait.
 
-        Raises `inference.core.core_model.simulated_program.UndescribedSchemeError`.
+        Raises:
+            UndescribedSchemeError: See `inference.core.core_model.simulated_program`.
         """
         program = program_of(
             code, self.model, self.width, self.memory_ports, simulated_ports=~self.optimal_ports

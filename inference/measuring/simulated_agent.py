@@ -27,7 +27,7 @@ _NAP = 0.05  # seconds between two looks at the clock while time passes
 
 @dataclass(frozen=True)
 class StandIn:
-    """Code that a simulated agent never executes; it reads an item's terms instead."""
+    """Code that a simulated agent never executes: it reads an item's terms instead."""
 
     code: bytes = 2 * _NOP
     copies: int = 2
@@ -36,15 +36,16 @@ class StandIn:
 
 
 def stand_in(_instructions: Sequence[object]) -> StandIn:
-    """What stands for the code of any experiment, in whatever order."""
+    """The stand-in for the code of any experiment, in whatever order."""
     return StandIn()
 
 
 class SimulatedHarness:
     """Answers batches as a processor with this port mapping would (`inference.agent.passes.Harness`).
 
-    `pace`: experiments per second, 0 for as many as possible. `contended_share`: probability that a result
-    comes back as contended; the next try may settle. The other options are those of `SimulatedProcessor`.
+    `pace`: experiments per second, 0 for as many as possible. `contended_share`: probability that a result is
+    contended;
+    the next try may settle. The other options are those of `SimulatedProcessor`.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class SimulatedHarness:
         self._tries: dict[str, int] = {}
 
     async def measure(self, batch: Batch, progress: Callable[[int, int], None]) -> list[Result]:
-        """One result per item, as fast as the pace allows."""
+        """One result per item, at the pace of the simulation."""
         self._measuring = True
         began = time.monotonic()
         try:
@@ -102,8 +103,7 @@ class SimulatedHarness:
         state = "measuring" if self._measuring else "idle"
         return Beat(state, noise=self._noise, ghz=_GHZ, rate=self._rate)
 
-    async def close(self) -> None:
-        """There is nothing to stop."""
+    async def close(self) -> None: ...
 
     async def _wait_until(self, moment: float) -> None:
         await asyncio.sleep(0)
@@ -117,7 +117,7 @@ class SimulatedHarness:
         return [self._disturbed(result) for result in results]
 
     def _disturbed(self, result: Result) -> Result:
-        """The same, or contended: by chance, but the same chance in every simulation with this seed."""
+        """The result, or a contended one, with a probability that depends on the seed alone."""
         if result.cycles is None or not self._contended_share:
             return result
         number = self._tries[result.id] = self._tries.get(result.id, 0) + 1
@@ -128,9 +128,9 @@ class SimulatedHarness:
 
 
 def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, isa: str = "") -> Json:
-    """What a simulated agent says of its computer, as `inference.agent.facts` does for a real one.
+    """The facts of a simulated computer, as `inference.agent.facts` reports those of a real one.
 
-    `isa`: the instruction set that the mapping is about, where that is known.
+    `isa`: the instruction set of the mapping, "" where that is unknown.
     """
     return {
         "simulated": True,
@@ -147,12 +147,13 @@ def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, is
 
 
 def with_zero_counts(result: Result, block: Block, start: StartValues, cycles: float) -> Result:
-    """The result of a block, each of whose shifts by a register of 0 takes so many cycles longer.
+    """The result of a block, each of whose shifts by a register of 0 takes additional cycles.
 
     Args:
-        result: Without that.
-        start: What the block starts with; a count that it computes itself is taken for another number than 0.
-        cycles: 0 for a machine without slow shifts.
+        result: Without these cycles.
+        block: The measured block.
+        start: Start values of the block; a count that it computes itself is assumed not to be 0.
+        cycles: Per shift; 0 for a machine without slow shifts.
     """
     if not cycles or result.cycles is None:
         return result

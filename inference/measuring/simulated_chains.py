@@ -21,22 +21,24 @@ Latency = Callable[[ChainLink], float | None]
 """Cycles of a link; None where the destination does not wait for the source."""
 
 _IDIOM_SHARE = 0.1
-"""Share of the schemes that wait for nothing with one register, and of those that wait for an old value."""
+"""Share of the schemes that wait for nothing with equal registers, and of those that wait for an old
+value.
+"""
 
 _SLOW_IMMEDIATE_SHARE = 0.03
 """Share of the immediates with which an instruction takes longer."""
 _MAX_IMMEDIATE_CYCLES = 3
-"""Cycles that an instruction takes more with another immediate at most."""
+"""Largest additional cycles of an instruction with another immediate."""
 _MAX_VALUE_CYCLES = 30
-"""Cycles by which slow values make an instruction slower at most."""
+"""Largest additional cycles of an instruction with slow values."""
 
 
 def sampled_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency:
-    """Latencies from 1 to 12 cycles, drawn by a seed; those of `quick` links, else of x86-64's connectors,
-    take one, as on most cores.
+    """Random latencies from 1 to 12 cycles; `quick` links, by default x86-64's connectors, take one.
 
     Where values matter, slow ones take up to 30 cycles more than quick ones. With some immediates
-    instructions take longer, too.
+    instructions take
+    longer, too. The same seed gives the same latencies.
     """
     maker = chain_maker(DEFAULT)
     single = frozenset(quick or maker.connectors())
@@ -57,7 +59,7 @@ def sampled_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Laten
         return 1.0 if link in single else float(dice.randint(1, 12))
 
     def _slowest(link: ChainLink) -> float:
-        """With one register, the destination waits for whichever source takes longest."""
+        """With equal registers, the destination waits for the source with the largest latency."""
         to_it = (other for other in maker.links_of(link.scheme) if other.destination == link.destination)
         return max(filter(None, map(latency_of, to_it)))
 
@@ -71,13 +73,15 @@ def _through_memory() -> frozenset[DependencyChain]:
 
 @dataclass(frozen=True)
 class SimulatedLatencies:
-    """`latency` of a link; a turn takes their sum, or `throughput` cycles per instruction if that is more.
+    """Measures chains by the `latency` of links.
 
-    Where one of them waits for nothing, throughput is all that is left.
-
-    `noise`: standard deviation of a Gaussian factor around 1 on every pass; with probability `outliers` it
-    takes up to twice as long. A reading is the median of `PASSES` passes, the same for the same chain, seed
-    and repeat. Chains through memory are executed by `memory` where there is one.
+    A turn takes the sum of its latencies, or `throughput` cycles per instruction if that is more, or where a
+    link waits
+    for nothing. `noise`: standard deviation of a Gaussian factor around 1 on every pass; with probability
+    `outliers` a
+    pass takes up to twice as long. A reading is the median of `PASSES` passes, the same for the same chain,
+    seed and
+    repeat. Chains through memory are executed by `memory` where there is one.
     """
 
     latency: Latency
@@ -105,6 +109,6 @@ class SimulatedLatencies:
         return max(together, self.throughput * max(len(latencies), chain.instances))
 
     def _slower(self, dice: random.Random) -> float:
-        """The factor of one pass."""
+        """The random factor of one pass."""
         factor = dice.gauss(1, self.noise)
         return factor * (1 + dice.random()) if dice.random() < self.outliers else factor

@@ -17,20 +17,30 @@ from inference.isa.targets import DEFAULT
 
 _LINE = 64
 _COUNTER_BYTES = 9
-"""Of what closes a loop."""
+"""Bytes of the instructions that close a loop."""
 _PASSES = 5
 
 
 @dataclass(frozen=True)
 class SimulatedFrontEnd:
-    """Slots per cycle in loops of up to `capacity` instructions; else so many `decoded` and so many bytes.
+    """Rates of a front end, per cycle.
 
-    `taken`, `untaken`: branches per cycle. `crossing`: cycles that a short loop loses over two cache lines.
-    `wide`: slots of an instruction with a number of four bytes or more. `fused`: mnemonics whose comparison
-    a branch behind it joins; `moved`: what joins a register move before it, of the copy. `roomy`: bytes that
-    instructions of a loop need on average, not to take a quarter longer. `portless`: register moves and
-    zeroing idioms per cycle, as many as `slots` where it is 0. `kept_flags`: cycles of a shift by 0 whose
-    flags are read. `noise` is the standard deviation of a Gaussian factor.
+    Args:
+        slots: In loops of up to `capacity` instructions.
+        decoded: Instructions in other code.
+        fetched_bytes: Bytes in other code.
+        capacity: Instructions of the µop cache.
+        taken: Taken branches.
+        untaken: Branches that are not taken.
+        crossing: Additional cycles of a short loop that crosses a cache line.
+        wide: Slots of an instruction with a number of four bytes or more.
+        fused: Mnemonics of comparisons that are fused with a branch behind them.
+        roomy: Mean bytes that instructions of a loop need, not to take a quarter longer.
+        portless: Register moves and zeroing idioms; 0 for as many as `slots`.
+        kept_flags: Cycles of a shift by 0 whose flags are read.
+        moved: Mnemonics of operations on a copy that are fused with the move before them.
+        noise: Standard deviation of a Gaussian factor.
+        seed: Of the noise.
     """
 
     slots: int = 6
@@ -115,7 +125,7 @@ class SimulatedFrontEnd:
 def _stalls(code: TimedCode) -> int:
     if code.instructions > MOST_INSTRUCTIONS:  # of what needs no port
         return 0
-    return reads_of_preserved_flags(accesses_of(block_of_bytes(code.code), alike=True))
+    return reads_of_preserved_flags(accesses_of(block_of_bytes(code.code), equal_start=True))
 
 
 def _is_portless(instruction: FetchedInstruction) -> bool:

@@ -1,8 +1,10 @@
-"""A simulated core that executes the very code of a measurement, with a memory unit of known properties.
+"""A simulated core that executes the actual code of a measurement, with a memory unit of known properties.
 
-Instructions are dispatched in order, so many per cycle, each result but a loaded one is there a cycle after
-its sources, and stores reach the cache in order after all before them have ended. What a load reads that a
-store wrote is there by one of the ways of `MemoryUnit`.
+Instructions are dispatched in order, several per cycle; each result except a loaded one is available a cycle
+after
+its sources, and stores reach the cache in order after all instructions before them have ended. A load that
+reads a
+stored value gets it by one of the ways of `MemoryUnit`.
 """
 
 from __future__ import annotations
@@ -16,47 +18,48 @@ from functools import lru_cache
 from inference.core.latency import ChainReading
 from inference.isa.blocks import Block, accesses_of, block_of_bytes, stores_of
 from inference.isa.chains import DependencyChain
-from inference.isa.code.block import usual_copies
+from inference.isa.code.block import default_copies
 from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
 
 _LINE = 64
 _IN_ADDRESS = ("address", "base", "index")
 _MIN_BITS = 32
-"""Of a value that is renamed or learned."""
+"""Bits of the smallest value that is renamed or learned."""
 _WIDEST_BITS = 512
 _MAX_COPIES = 140
-"""Executed: more loads than any drawn memory unit learns."""
+"""Copies that are executed: more loads than any sampled memory unit learns."""
 _CACHE_SIZE = 4096
-"""Codes, of which a machine is asked for some 260 in each run."""
+"""Codes, of which a run measures about 260."""
 _ROUNDS = 4
-"""Of the code; the last half of them is timed."""
+"""Executions of the code; the last half of them is timed."""
 
 
 @dataclass(frozen=True)
 class MemoryUnit:
-    """What is true of a simulated core's loads and stores; cycles, unless it says otherwise.
+    """The true properties of a simulated core's loads and stores, in cycles unless noted.
 
     Args:
         load: From an address to the value.
         forwarding: From a stored value to a load of it, from the store buffer.
         vector_forwarding: The same by vector registers.
         widest_forwarding: The same of 512 bits.
-        failing: From when a store is in the cache to a load that wants more than it wrote.
-        renames: A load by the same registers, unwritten in between, and the same displacement has a stored
-            value of 32 or 64 bits at once.
-        other_stores: In between, at most, where it is renamed.
-        learned: Loads that are not renamed and still served at once, in code that has no more of them; of the
-            same widths.
-        overtaken: From update to update where an instruction that is renamed would have another's old value.
-        lines: That were written last, to which stores go at the full rate.
+        failing: From when a store is in the cache to a load that reads more than it wrote.
+        renames: A load by the same registers, unwritten in between, and the same displacement gets a stored
+            value of
+            32 or 64 bits at once.
+        other_stores: Largest number of stores in between, where it is renamed.
+        learned: Largest number of loads of the same widths in a code that are not renamed and still served at
+            once.
+        overtaken: From update to update where an instruction that is renamed would get another's old value.
+        lines: Number of last written lines, to which stores go at the full rate.
         far: Cycles of a store to another line.
         slots: Stores per cycle to these lines.
         wide: Bits of a store from which on it takes all slots of a cycle.
-        pop: From one pop to the next where the stack pointer goes on from iteration to iteration.
+        width: Instructions per cycle.
+        pop: From one pop to the next where the stack pointer moves on from iteration to iteration.
         push: The same of pushes.
         beside_pop: From a load to such a pop.
-        behind_pop: Of what computes with the stack pointer behind a pop or a push.
-        width: Instructions per cycle.
+        behind_pop: Of instructions that compute with the stack pointer behind a pop or a push.
     """
 
     load: int = 4
@@ -80,7 +83,7 @@ class MemoryUnit:
 
 
 def sampled_memory_unit(seed: int) -> MemoryUnit:
-    """A memory unit whose properties are drawn by a seed."""
+    """A memory unit with random properties; the same seed gives the same."""
     dice = random.Random(f"memory unit {seed}")  # noqa: S311  not for secrets
     load = dice.randint(3, 6)
     forwarding = load + dice.randint(1, 6)
@@ -108,36 +111,36 @@ def sampled_memory_unit(seed: int) -> MemoryUnit:
 
 @dataclass(frozen=True)
 class SimulatedMemory:
-    """Executes blocks as machines measure them; registers and memory start alike."""
+    """Executes blocks as machines measure them; registers and memory start with equal values."""
 
     unit: MemoryUnit
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        """One after the other, the same each time."""
+        """The readings in order, the same for every `repeat`."""
         del repeat
         for chain in chains:
             yield ChainReading(chain, self.cycles_of(chain))
 
     def cycles_of(self, chain: DependencyChain) -> float:
-        """Per turn of a chain."""
+        """Cycles per turn of a chain."""
         return _cycles(self.unit, chain.code, in_loop=chain.loop, copies=chain.copies)
 
     def cycles(self, block: Block, *, in_loop: bool, copies: int = 0) -> float:
-        """Per iteration of a block; `copies` instead of the usual number."""
+        """Cycles per iteration of a block; `copies`: 0 for the usual number."""
         return _cycles(self.unit, block.code, in_loop=in_loop, copies=copies)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _cycles(unit: MemoryUnit, code: bytes, *, in_loop: bool, copies: int) -> float:
     block = block_of_bytes(code)
-    copies = copies or usual_copies(
+    copies = copies or default_copies(
         len(block.instructions),
         len(code),
         in_loop=in_loop,
         stores=sum(map(stores_of, block.instructions)),
     )
     copies = min(copies, _MAX_COPIES)
-    body = [_Decoded.of(accesses) for accesses in accesses_of(block, alike=True)]
+    body = [_Decoded.of(accesses) for accesses in accesses_of(block, equal_start=True)]
     run = _Run(unit)
     rounds = _ROUNDS if in_loop else 2
     ends = [run.round(body, copies, k) for k in range(rounds)]
@@ -147,7 +150,7 @@ def _cycles(unit: MemoryUnit, code: bytes, *, in_loop: bool, copies: int) -> flo
 
 @dataclass(frozen=True, slots=True)
 class _Decoded:
-    """What an instruction waits for and writes, all but memory by its location."""
+    """Sources and results of an instruction, except memory by their locations."""
 
     in_address: tuple[str, ...]
     values: tuple[str, ...]
@@ -177,16 +180,18 @@ class _Decoded:
 
     @property
     def is_update(self) -> bool:
-        """Whether it stores to what it loads."""
+        """Whether it stores to the place that it loads from."""
         return bool(self.loads and self.stores)
 
     @property
     def pops(self) -> bool:
-        """Whether it loads by a stack pointer that goes on from iteration to iteration."""
+        """Whether it loads by a stack pointer that moves on from iteration to iteration."""
         return _moves_stack(self.loads)
 
     def on_stack(self, unit: MemoryUnit, *, beside_pops: bool) -> float:
-        """Until the next one that goes on through the stack; 0 where this one does nothing to that."""
+        """Cycles until the next instruction that moves on through the stack; 0 where this one does not
+        affect that.
+        """
         if self.pops:
             return unit.pop
         if _moves_stack(self.stores):
@@ -205,7 +210,7 @@ class _Store:
 
 @dataclass(slots=True)
 class _Commits:
-    """The cycle in which stores reach the cache, how much of it is taken, and the lines written last."""
+    """The cycle in which stores reach the cache, its used slots, and the lines written last."""
 
     unit: MemoryUnit
     cycle: float = 0.0
@@ -232,7 +237,7 @@ class _Commits:
 
 
 class _Run:
-    """The state of the core while it executes copies of a block, again and again."""
+    """The state of the core while it repeatedly executes copies of a block."""
 
     def __init__(self, unit: MemoryUnit) -> None:
         self._unit = unit
@@ -249,7 +254,7 @@ class _Run:
         self._learned: frozenset[int] = frozenset()
 
     def round(self, body: Sequence[_Decoded], copies: int, number: int) -> float:
-        """When all copies have ended once more."""
+        """Execute all copies once more; returns the cycle in which they have ended."""
         self._has_pops = any(instruction.pops for instruction in body)
         for copy in range(copies):
             for place, instruction in enumerate(body):
@@ -278,7 +283,7 @@ class _Run:
             self._store(_in_iteration(place, iteration), done, instruction.is_update)
 
     def _forget(self, location: str) -> None:
-        """Addresses of a register that is written are others now."""
+        """Drop addresses of a register that is written, since they now mean another place."""
         for key in [key for key in self._by_text if any(location == name for name, _ in key[0])]:
             del self._by_text[key]
 
@@ -291,7 +296,7 @@ class _Run:
         self._by_text[_text(place)] = store
 
     def _loaded(self, code: int, place: MemoryPlace, address: float, instruction: _Decoded) -> float:
-        """When a loaded value is there."""
+        """The cycle in which a loaded value is available."""
         writers = {id(store): store for byte in _bytes(place) if (store := self._written.get(byte))}
         usual = address + self._unit.load
         if not writers:
@@ -321,7 +326,7 @@ def _moves_stack(places: Sequence[MemoryPlace]) -> bool:
 
 
 def _in_iteration(place: MemoryPlace, iteration: int) -> MemoryPlace:
-    """Where an access is in a later iteration."""
+    """The place of an access in a later iteration."""
     if not place.step:
         return place
     return place._replace(offset=(place.offset + iteration * (place.step or 0)) % PAGE_BYTES)
@@ -336,7 +341,7 @@ def _bytes(place: MemoryPlace) -> Iterator[int]:
 
 
 def _is_move(accesses: InstructionAccesses) -> bool:
-    """Whether it hands on what it reads, without computing: memory is extended on the way."""
+    """Whether it passes on what it reads without computing: memory is extended on the way."""
     scheme = accesses.scheme or ""
     return scheme.startswith(("mov ", "nop")) or (
         accesses.in_memory and scheme.startswith(("mov", "vmov", "push", "pop"))

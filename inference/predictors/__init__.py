@@ -1,4 +1,4 @@
-"""Throughput predictors, a file or folder each (see `kinds`): external programs, our mappings, machines.
+"""Throughput predictors, a file or folder each (see `kinds`): external programs, port mappings, machines.
 
-Beside them lies what several need: choosing and trying programs, remembering answers, asking many at once.
+Also here is what several of them use: choosing and trying programs, caching answers, asking many at once.
 """

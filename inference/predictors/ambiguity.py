@@ -1,13 +1,15 @@
-"""From what a program printed to an answer, by a regular expression that is not ambiguous.
+"""Reads an answer from a program's output, by a regular expression that is not ambiguous.
 
-Ambiguous are those for which Python's `re` can take far longer than their text is.
+Patterns are ambiguous for which Python's `re` can take far longer than in proportion to their text.
 
-`re` tries one reading of a text after the other, and holds the interpreter meanwhile. Weber and Seidl ("On
-the degree of ambiguity of finite automata", 1991) say when the readings grow:
+`re` tries one reading of a text after another, and holds the interpreter meanwhile. Weber and Seidl ("On the
+degree
+of ambiguity of finite automata", 1991) characterise when the number of readings grows:
 
 - exponentially, where a loop reads one text in two ways,
 - as a power of the length, where one text leads from a loop back to it, on to a second loop, and from that
-  back to it. A search begins at every place: a loop over any character in front of the pattern.
+back to
+  it. A search begins at every position: a loop over any character in front of the pattern.
 
 Only readings that fail cost time: a loop behind which the pattern may end is harmless.
 """
@@ -34,7 +36,7 @@ Rooms = Sequence[frozenset[int]]
 
 
 class Growth(StrEnum):
-    """Of the number of readings with the length of a text."""
+    """How the number of readings grows with the length of a text."""
 
     POLYNOMIAL = "polynomially"
     EXPONENTIAL = "exponentially"
@@ -42,7 +44,7 @@ class Growth(StrEnum):
 
 @dataclass(frozen=True)
 class Ambiguity:
-    """`text`, repeated, is read in ever more ways."""
+    """Repetitions of `text` have ever more readings."""
 
     growth: Growth
     text: str
@@ -54,9 +56,10 @@ class Ambiguity:
 def ambiguity_of(
     pattern: str | bytes, flags: int = 0, use: PatternUse = PatternUse.FULL_MATCH
 ) -> Ambiguity | None:
-    """The worst ambiguity of a pattern, None where its time grows with the length of the text alone.
+    """The worst ambiguity of a pattern, None where its time is proportional to the length of the text.
 
-    Raises `re.error` for what is no pattern, and for one that is too large to be checked.
+    Raises:
+        re.error: For an invalid pattern, and for one that is too large to be checked.
     """
     parsed = _parser.parse(pattern, flags)
     automata = [Automaton(parsed, parsed.state.flags, use)]
@@ -72,7 +75,7 @@ def ambiguity_of(
 
 
 class _Loops:
-    """The loops of an automaton, its strongly connected components."""
+    """The loops of an automaton: its strongly connected components."""
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
@@ -117,7 +120,7 @@ class _Loops:
         return next(filter(None, texts), "")
 
     def _partings(self, place: int, loop: frozenset[int]) -> dict[Places, int]:
-        """The pairs of places to which one character leads in two ways, and which characters do."""
+        """{pair of places that one character reaches in two ways: mask of these characters}."""
         automaton = self._automaton
         after = [p for p in automaton.after[place] if p in loop]
         masks = {(p, q): automaton.masks[p] & automaton.masks[q] for p in after for q in after if p < q}
@@ -125,7 +128,7 @@ class _Loops:
         return {pair: mask for pair, mask in masks.items() if mask}
 
     def read_in_turn(self) -> str:
-        """A text that a loop reads, a second one, and the way from the one to the other; empty for none."""
+        """A text that a loop reads, a second one, and the way from one to the other; empty for none."""
         for second in self._failing:
             for first in self._loops:
                 reachable = self._reachable[min(first)]
@@ -139,7 +142,7 @@ class _Loops:
         return ""
 
     def _path(self, begins: dict[Places, int], rooms: Rooms, is_goal: Callable[[Places], bool]) -> str:
-        """A text that leads from places, side by side, to a goal, each within its room; empty for none.
+        """A text that leads from several places at once to a goal, each within its room; empty for none.
 
         `begins`: the characters by which they are reached, 0 for none.
         """
@@ -160,7 +163,9 @@ class _Loops:
         return ""
 
     def _steps(self, places: Places, rooms: Rooms) -> Iterator[tuple[Places, int]]:
-        """Where one character leads from places side by side, and which characters do."""
+        """The places that one character reaches from several places at once, and the mask of these
+        characters.
+        """
         automaton = self._automaton
         ways: list[tuple[Places, int]] = [((), automaton.all_characters)]
         for place, room in zip(places, rooms, strict=True):
@@ -181,15 +186,19 @@ def _masks_to(places: Places | None, origins: dict[Places, tuple[Places | None, 
 MAX_AMBIGUOUS_TEXT = 1 << 14
 """Characters searched by a pattern whose time grows as their square: at worst a second."""
 NOT_EXECUTABLE, NO_SUCH_COMMAND = 126, 127
-"""Exit statuses by which a wrapper says that what it should start is not there."""
+"""Exit statuses by which a wrapper reports that the program it should start is missing."""
 
 
 @dataclass(frozen=True)
 class CyclesPattern:
-    """Where a number of cycles stands in an output, and what it is multiplied with.
+    """Where a number of cycles stands in an output, and its factor.
 
-    `number` has one group. `unknown`: what a program says, in output or complaints, of an instruction that it
-    does not know; empty where it says nothing.
+    `number` has one group. `unknown`: a pattern of what a program prints, to either stream, about an
+    instruction that
+    it does not know; empty where it prints nothing.
+
+    Raises:
+        InvalidInputError: For a pattern without exactly one group, or one that could search without end.
     """
 
     number: str
@@ -205,9 +214,10 @@ class CyclesPattern:
             compile_pattern("unknown", self.unknown)
 
     def of_call(self, ended: CallOutcome) -> Answer:
-        """The answer of a program that ran for one block.
+        """The answer of a program that was called for one block.
 
-        Raises `PredictorError` where the program, or what it should start, was not there.
+        Raises:
+            PredictorError: Where the program, or one that it should start, is missing.
         """
         if ended.status in (NOT_EXECUTABLE, NO_SUCH_COMMAND) and not ended.stdout:
             raise PredictorError(f"what the command should start is missing: {ended.last_error_line}")
@@ -224,7 +234,7 @@ class CyclesPattern:
         return self.of_text(output)
 
     def of_text(self, text: str) -> Answer:
-        """The answer that a text holds."""
+        """The answer in a text."""
         if reason := self.unsupported(text):
             return Answer(failure=Failure.UNSUPPORTED, detail=reason)
         match = _bounded_search(self.number, text)
@@ -238,7 +248,7 @@ class CyclesPattern:
         return Answer(failure=Failure.NO_NUMBER, detail=f"no number of cycles in its output: {first[:200]}")
 
     def unsupported(self, text: str) -> str:
-        """The line by which a text says that an instruction is not known, "" where it does not."""
+        """The line by which a text reports an unknown instruction, "" where it has none."""
         match = _bounded_search(self.unknown, text) if self.unknown else None
         if match is None:
             return ""
@@ -247,10 +257,14 @@ class CyclesPattern:
 
 
 def compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
-    """A regular expression that a user wrote. Raises `InvalidInputError`, also for exponential ambiguity."""
+    """A user's regular expression.
+
+    Raises:
+        InvalidInputError: For an invalid one, or one with exponential ambiguity.
+    """
     try:
         ambiguity = _ambiguity(pattern)
-        expression = re.compile(pattern, re.MULTILINE)  # bounded: as `_search` does, and checked here
+        expression = re.compile(pattern, re.MULTILINE)  # bounded: as `_bounded_search` does, and checked here
     except (re.error, OverflowError, RecursionError) as error:
         raise InvalidInputError(f"{name} is no regular expression: {error} in {pattern!r}") from None
     if ambiguity is not None and ambiguity.growth is Growth.EXPONENTIAL:
@@ -262,7 +276,7 @@ def compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
 
 
 def _bounded_search(pattern: str, text: str) -> re.Match[str] | None:
-    """Search in a text, of which an ambiguous pattern gets the beginning alone."""
+    """Search a text; an ambiguous pattern gets only its beginning."""
     end = len(text) if _ambiguity(pattern) is None else MAX_AMBIGUOUS_TEXT
     return re.compile(pattern, re.MULTILINE).search(text, 0, end)  # bounded: by the line above
 

@@ -1,4 +1,4 @@
-"""Answers of predictors for blocks as arrays, and which of several answers does not fit the others."""
+"""Answers of predictors for blocks as arrays, and which of several answers are outliers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from inference.core.tables import Floats
 from inference.predictors.protocol import Answer, Failure
 
 OUTLIER_FACTOR = 1.5
-"""Times the median, or one part in so many of it, from which an answer is odd."""
+"""Factor above or below the median from which an answer is an outlier."""
 
 _MIN_NUMBERS = 3
-"""Numbers among which one can be odd: of two that differ, either may be."""
+"""Smallest number of answers for outliers: of two that differ, either may be wrong."""
 
 
 def cycles_in(answers: Sequence[Answer]) -> Floats:
@@ -33,7 +33,7 @@ def column_of(answers: Sequence[Answer]) -> Answers:
 
 
 def answers_in(column: Answers) -> list[Answer]:
-    """What `column_of` makes a column of; all that lack a number have failures as reasons."""
+    """The answers of a column that `column_of` made; every reason has to be a failure."""
     failures = [None, *(Failure(reason) for reason in column.lacks)]
     return [
         Answer(failure=failures[reason]) if reason else Answer(cycles=cycles)
@@ -42,7 +42,11 @@ def answers_in(column: Answers) -> list[Answer]:
 
 
 def outlying_answers(cycles: Sequence[float | None]) -> frozenset[int]:
-    """The places of those that are far from the median of all."""
+    """The indices of the answers that are far from the median of all; empty where most are.
+
+    >>> sorted(outlying_answers([1.0, 1.1, None, 4.0]))
+    [3]
+    """
     numbers = [(place, number) for place, number in enumerate(cycles) if number]
     if len(numbers) < _MIN_NUMBERS:
         return frozenset()
@@ -54,7 +58,11 @@ def outlying_answers(cycles: Sequence[float | None]) -> frozenset[int]:
 
 
 def relative_spread(cycles: Sequence[float | None]) -> float | None:
-    """How far the largest and the smallest number are apart, in parts of their mean; None for a single."""
+    """Largest minus smallest number, as a share of their mean; None for fewer than two numbers.
+
+    >>> relative_spread([1.0, 3.0, None])
+    1.0
+    """
     numbers = [number for number in cycles if number is not None]
     if len(numbers) < 2 or not max(numbers):
         return None

@@ -1,7 +1,8 @@
-"""Programs that are asked about blocks: called per block or per batch, or kept running, several at a time.
+"""Programs that predict blocks: called per block or per batch, or kept running, several at a time.
 
-`CalledTool` is called once per block. Batches are for tools that take many blocks at a time, and may fail as
-a whole; `Workers` answer one line for each line. At the end are the forms in which programs take a block.
+`CalledTool` calls its program once per block. Batches are for tools that take many blocks at a time, and may
+fail
+as a whole; `Workers` answer one line for each line. At the end are the forms in which programs take a block.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from inference.predictors.permission import PROGRAM
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
 PROBE = bytes.fromhex("4801d8")
-"""`add rax, rbx`: a tool that gives no number for it is not set up."""
+"""`add rax, rbx`: a tool without a number for it is not set up."""
 
 _MAX_DIGESTED_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
 class CallSettings:
-    """How much a program may take that is called once per block."""
+    """Limits of a program that is called once per block."""
 
     processes: int = setting(0, "calls at a time; 0: one per processor", 20)
     seconds: float = setting(30.0, "time for one block", 10)
@@ -69,7 +70,7 @@ class CallSettings:
 
 @dataclass(frozen=True)
 class ToolSettings(CallSettings):
-    """Where a tool's program is, and how much it may take."""
+    """The path of a tool's program, and its limits."""
 
     program: str = setting(
         "", "path of the program; empty: where its installation puts it", None, chooses=PROGRAM
@@ -83,7 +84,7 @@ class ToolSettings(CallSettings):
 
 @dataclass(frozen=True)
 class Call:
-    """What is run for one block."""
+    """A program's call for one block: words, standard input, files of its directory, environment."""
 
     command: Sequence[str]
     stdin: bytes = b""
@@ -93,10 +94,17 @@ class Call:
 
 
 class CalledTool:
-    """A predictor made of a program: `call` says what is run for a block, `reading` what it means.
+    """A predictor that calls a program for each block. Threads may share it.
 
-    `advice` is told where it cannot work; with `probed`, before anything else it must give a number for a
-    plain addition. `access`: what it may open, if that is not what its command says. Threads may share it.
+    Args:
+        name: For people.
+        identity: See `Predictor`.
+        call: The call for a block.
+        reading: How its output is read.
+        settings: Limits of a call.
+        advice: Added to the error where the program does not work.
+        probed: Whether it must give a number for a plain addition before the first answer.
+        access: Files that it may open, if that does not follow from its command.
     """
 
     def __init__(
@@ -135,11 +143,11 @@ class CalledTool:
         return list(self._pool.map(self.answer, blocks))
 
     def close(self) -> None:
-        """Nothing is kept running between questions but threads."""
+        """End the threads; no process is kept running between calls."""
         self._pool.shutdown(cancel_futures=True)
 
     def answer(self, block: bytes) -> Answer:
-        """Of one call. Raises `PredictorError` where the program is missing."""
+        """The answer of one call. Raises `PredictorError` where the program is missing."""
         try:
             call = self._call(block)
         except BlockError as error:
@@ -159,7 +167,9 @@ class CalledTool:
         return self._reading.of_call(ended)
 
     def check(self) -> None:
-        """Raise `PredictorError` unless it works for a plain addition, where that is asked for; once."""
+        """Raise `PredictorError` unless the tool predicts a plain addition; done once, and only if it is
+        `probed`.
+        """
         with self._checking:
             if self._checked:
                 return
@@ -173,7 +183,7 @@ class CalledTool:
 
 
 def digest_of(path: str) -> str:
-    """What stands for the content of a program or a file of parameters in an identity."""
+    """A digest of a program or a file of parameters, for identities. Raises `PredictorError`."""
     try:
         facts = Path(path).stat()
     except OSError as error:
@@ -193,29 +203,29 @@ Item = TypeVar("Item")
 Reply = TypeVar("Reply")
 
 Ask = Callable[[Sequence[Item]], tuple[Sequence[Reply | None], Reply]]
-"""Answers for a batch, None where none came, and what is to be said of a single item without an answer."""
+"""Answers for a batch, None where none came, and the answer for a single item that never gets one."""
 
 _MIN_BATCH = 16
-"""A batch is not cut smaller for the sake of a second process."""
+"""Batches are not made smaller than this to occupy a second process."""
 
 
 def cpu_count() -> int:
-    """How many processors this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def in_batches(
     items: Sequence[Item], ask: Ask[Item, Reply], max_items: int, pool: ThreadPoolExecutor
 ) -> list[Reply]:
-    """Ask for all items, in batches of at most `most` that keep the threads of the pool busy."""
+    """Ask for all items, in batches of at most `max_items` that keep the threads of the pool busy."""
     batches = list(pool.map(lambda batch: ask_until_answered(batch, ask), _batches(items, max_items)))
     return [answer for batch in batches for answer in batch]
 
 
 def ask_until_answered(items: Sequence[Item], ask: Ask[Item, Reply]) -> list[Reply]:
-    """Ask again for what got no answer: all of it where there was progress, else in halves.
+    """Ask again for items without an answer: all of them where there was progress, else in halves.
 
-    So one item that makes a tool crash or hang costs a few more calls, and the others get their answers.
+    So an item that makes a tool crash or hang costs a few more calls, and the others get their answers.
     """
     results: list[Reply | None] = [None] * len(items)
     pending = [list(range(len(items)))] if items else []
@@ -246,7 +256,8 @@ def _batches(items: Sequence[Item], max_items: int) -> list[Sequence[Item]]:
 class Workers:
     """`count` processes of a command that answers one line for each line; see `LineWorker`.
 
-    Whatever a question makes of a worker stays with that worker: it is started anew for the next one.
+    The state that a question leaves in a worker does not affect others: the worker is restarted for the next
+    question.
     """
 
     def __init__(
@@ -277,16 +288,17 @@ class Workers:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="workers")
 
     def answers(self, lines: Sequence[bytes | Answer], read: Callable[[bytes], Answer]) -> list[Answer]:
-        """An answer for each line, as `read` understands it; what is an answer already stays.
+        """An answer for each line, as `read` understands it; a line that is an answer already stays.
 
-        Raises `CannotStartError`.
+        Raises:
+            CannotStartError: Where the command cannot be started.
         """
         return list(
             self._pool.map(lambda line: line if isinstance(line, Answer) else self._answer(line, read), lines)
         )
 
     def greeted(self, line: bytes) -> bytes:
-        """What one worker says to a line, whatever it may be. Raises `WorkerError`, `CannotStartError`."""
+        """The reply of one worker to a line. Raises `WorkerError`, `CannotStartError`."""
         worker = self._idle.get()
         try:
             return worker.ask(line)
@@ -332,14 +344,14 @@ def framed(code: bytes, around: str) -> bytes:
 
 
 def line_of(code: bytes, form: str) -> str:
-    """The block in one line of text: digits, or instructions parted by semicolons. Raises `BlockError`."""
+    """The block in one line of text: digits, or instructions separated by semicolons. Raises `BlockError`."""
     if form == HEX:
         return code.hex()
     return "; ".join(att_of_bytes(code) if form == ATT else intel_of_bytes(code))
 
 
 def content_of(code: bytes, form: str) -> bytes:
-    """The block as the content of a file; Intel syntax says that it is. Raises `BlockError`."""
+    """The block as the content of a file; Intel syntax is declared. Raises `BlockError`."""
     if form == BYTES:
         return code
     if form == OBJECT:

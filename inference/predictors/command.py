@@ -37,7 +37,7 @@ KIND = "command"
 INSTALL = "give the command, as absolute paths: each call has an empty directory of its own"
 ONCE, LINES = "once", "lines"
 FILE = "{file}"
-"""Stands in a command for the name of the block's file; without it, the block is the standard input."""
+"""Placeholder in a command for the name of the block's file; without it, the block is the standard input."""
 
 _FIRST_SECONDS = 120.0
 _CODE_NAMES = {"object": "block.o", "bytes": "block.bin", "hex": "block.hex"}
@@ -45,7 +45,7 @@ _CODE_NAMES = {"object": "block.o", "bytes": "block.bin", "hex": "block.hex"}
 
 @dataclass(frozen=True)
 class CommandSettings(CallSettings):
-    """What is called, what it is given, and how its answer is read."""
+    """The called command, the form of its input, and how its answer is read."""
 
     command: tuple[str, ...] = setting(
         (),
@@ -94,8 +94,9 @@ def _split(text: str) -> list[str]:
 def make(settings: CommandSettings) -> CalledTool | LineCommand:
     """The command as a predictor.
 
-    Raises `PredictorError` where its program is missing, `CannotStartError` for words that name what it must
-    not open.
+    Raises:
+        PredictorError: Where its program is missing.
+        CannotStartError: For words that name a file that it must not open.
     """
     program = shutil.which(settings.command[0])
     if program is None:
@@ -112,7 +113,7 @@ def make(settings: CommandSettings) -> CalledTool | LineCommand:
 
 
 class LineCommand:
-    """A command that is kept running in several processes; see `warm`."""
+    """A command that is kept running in several processes and answers a line for each line."""
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ def _call(command: Sequence[str], settings: CommandSettings) -> Callable[[bytes]
 
 
 def _identity(settings: CommandSettings, command: Sequence[str]) -> Json:
-    """The command by its words and the contents of the files among them."""
+    """The words of the command and the contents of the files among them."""
     digests = [digest_of(word) for word in command if Path(word).is_absolute() and Path(word).is_file()]
     return {
         "kind": KIND,

@@ -1,8 +1,9 @@
 """A core model as a predictor of blocks: the largest of its bounds.
 
-Its assumptions are explicit: all memory is in the first cache, accesses whose addresses are not surely the
-same are apart, branches are predicted, and a straight block is code that runs once, as the harness has it,
-or in `mode=loop` copies in a loop.
+Its assumptions: all memory is in the first cache, accesses whose addresses may differ are apart, branches are
+predicted, and a straight block is code that runs once, as the harness executes it, or in `mode=loop` copies
+in a
+loop.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _KINDS = tuple(kind.value for kind in BoundKind)
 
 @dataclass(frozen=True)
 class CoreModelSettings:
-    """Which core model, what it assumes, and which bounds are left out."""
+    """Which core model, its assumptions, and the bounds that are left out."""
 
     model: str = setting("", "name of a core model", None)
     registers: str = choice(
@@ -57,7 +58,7 @@ class CoreModelSettings:
 
     @property
     def assumed(self) -> Assumptions:
-        """The same as the core model's own value."""
+        """The assumptions as the core model's own value."""
         return Assumptions(
             tuple(map(BoundKind, self.left_out)),
             self.registers == "alike",
@@ -73,8 +74,9 @@ class CoreModelSettings:
 class ModelledBlocks:
     """A predictor over a core model, loaded with the first question.
 
-    A block with an instruction that the mapping does not describe is unsupported, unless the nearest schemes
-    are to be taken. `content` stands for all that the model says.
+    A block with an instruction that the mapping does not describe is unsupported, unless nearest schemes are
+    used.
+    `content` identifies everything that affects the model's answers.
     """
 
     def __init__(
@@ -108,11 +110,10 @@ class ModelledBlocks:
         return [self._answer(code) for code in blocks]
 
     def explain(self, block: Block) -> CorePrediction:
-        """All bounds of a block, with what the model lacks."""
+        """All bounds of a block, and what the model lacks."""
         return self._explained.predict(block)
 
-    def close(self) -> None:
-        """Nothing is kept running."""
+    def close(self) -> None: ...
 
     @cached_property
     def _explained(self) -> CoreModelBlocks:

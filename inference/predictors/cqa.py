@@ -34,7 +34,7 @@ _LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
 
 @dataclass(frozen=True)
 class CqaSettings(ToolSettings):
-    """Which processor CQA analyses for."""
+    """The processor that CQA analyses for."""
 
     arch: str = setting(_DEFAULT, "architecture, --uarch; `maqao cqa --uarch=list` tells them", "HASWELL")
 

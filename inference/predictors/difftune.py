@@ -35,9 +35,10 @@ class DiffTuneSettings(McaSettings):
 
 
 class DiffTune(LlvmMca):
-    """A predictor; blocks become text by its own llvm-mc, else by the newest release that is installed.
+    """A predictor; blocks are disassembled by its own llvm-mc, else by the newest installed release.
 
-    Raises `PredictorError` where the build or its parameters are missing.
+    Raises:
+        PredictorError: Where the build or its parameters are missing.
     """
 
     def __init__(self, settings: DiffTuneSettings) -> None:

@@ -24,7 +24,7 @@ _READING = CyclesPattern(
 
 @dataclass(frozen=True)
 class IacaSettings(ToolSettings):
-    """Which processor IACA analyses for."""
+    """The processor that IACA analyses for."""
 
     arch: str = choice("HSW", ARCHITECTURES, "architecture, -arch", "HSW")
 

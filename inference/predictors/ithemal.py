@@ -31,7 +31,7 @@ TOOL = ToolProgram(
 PER_BLOCK = 0.01
 """It predicts a hundred executions."""
 _DEPTH = 3
-"""Directories between predict.py and its repository."""
+"""Directories between predict.py and the root of its repository."""
 
 _READING = CyclesPattern(
     number=r"^\s*(?:Prediction:? *)?(\d+(?:\.\d+)?)\s*$", scale=PER_BLOCK, unknown=r"Tokenize failed"
@@ -40,7 +40,7 @@ _READING = CyclesPattern(
 
 @dataclass(frozen=True)
 class IthemalSettings(ToolSettings):
-    """Where Ithemal's parts are; `program` is predict.py."""
+    """Paths of Ithemal's parts; `program` is predict.py."""
 
     python: str = setting(
         "",
@@ -92,7 +92,7 @@ def make(settings: IthemalSettings) -> CalledTool:
 
 
 def _environment(program: str) -> dict[str, str]:
-    """What predict.py is told of where it is: it lies in learning/pytorch/ithemal of its repository."""
+    """Environment variables for predict.py, which lies in learning/pytorch/ithemal of its repository."""
     home = Path(program).parents
     if len(home) <= _DEPTH:
         return {}

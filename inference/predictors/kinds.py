@@ -1,4 +1,4 @@
-"""The kinds of predictors: what each needs, what is found of it on this computer, how it is made."""
+"""The kinds of predictors: their settings, their installations on this computer, and their construction."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from inference.predictors.uica import simulator as uica
 
 
 class UnconfiguredError(PredictorError):
-    """What a kind needs is there, but options are wanted that nobody can guess."""
+    """A kind is installed but needs options that have no default."""
 
 
 @dataclass(frozen=True)
 class InstalledKind:
-    """What this computer has of a kind: options that make a predictor, and the version behind them.
+    """An installation of a kind on this computer: options that make a predictor, and the version.
 
-    `make`: makes it with less effort than the options do, where there is such a way.
+    `make`: makes it with less effort than the options do, where that is possible.
     """
 
     options: Json
@@ -54,16 +54,25 @@ class InstalledKind:
 class PredictorKind:
     """A kind of predictor.
 
-    `summary` says what it is, `install` what to do to have it; `settings` is the dataclass of its options and
-    `make` takes one. `find` lists what can be used without further ado, and raises `PredictorError` with
-    what is missing. `anywhere`: the same program on another computer gives the same answers. `takes_jumps`:
-    it is asked about a loop with the jump that closes it; others are asked about the body alone.
-    `processors`: what the tool here knows of the option `arch`, () where it does not say. `is_uncontained`:
-    the operator has to allow it (`permission`), since it is any program of this computer, or executes blocks
-    with rights that no other program has. `modes`: {mode of `inference.measuring.blocks`: the options with
-    which a block without a jump is asked for in it}; a single one is that of all its answers, and none means
-    that the answer is the same in both, or that nothing is known of it. `isas`: the instruction sets whose
-    blocks it answers for.
+    Args:
+        name: Identifies the kind.
+        title: For people.
+        summary: Describes it in a sentence.
+        install: How to install it.
+        settings: Dataclass of its options.
+        make: Makes a predictor of its settings.
+        find: Lists what can be used without configuration; raises `PredictorError` with what is missing.
+        anywhere: The same program on another computer gives the same answers.
+        takes_jumps: A loop's code includes the jump that closes it; other kinds get the body alone.
+        processors: Values of the option `arch` that the installed tool knows, () where it does not say.
+        is_uncontained: The operator has to allow it (`permission`), since it is any program of this computer,
+            or
+            executes blocks with rights that no other program has.
+        modes: {mode of `inference.measuring.blocks`: options that select it for a block without a jump}. A
+            single mode
+            is that of all its answers; none means that the answer is the same in both, or that its mode is
+                unknown.
+        isas: The instruction sets whose blocks it predicts.
     """
 
     name: str
@@ -82,18 +91,18 @@ class PredictorKind:
 
     @property
     def obstacle(self) -> str:
-        """Why the operator of this site does not let it be used; empty where it can."""
+        """Why the operator of this site does not allow the kind; empty where it is allowed."""
         if self.is_uncontained and not are_commands_allowed():
             return f"this site runs no programs of its users' own and does not ask nanoBench: {HOW_TO_ALLOW}"
         return ""
 
     @property
     def options(self) -> list[Field[Any]]:
-        """The options that there are on this site."""
+        """The options that exist on this site."""
         return [option for option in fields(self.settings) if is_offered(option)]
 
     def choosing(self, options: Mapping[str, Any]) -> list[str]:
-        """Which of the options choose something of the program that is started; see `permission`."""
+        """The options that choose a part of the program that is started; see `permission`."""
         return choosing(self.settings, options)
 
     def predictor(self, options: Mapping[str, Any]) -> Predictor:
@@ -104,7 +113,7 @@ class PredictorKind:
             raise PredictorError(f"{self.name}: {error}") from error
 
     def mode_of(self, options: Mapping[str, Any]) -> str:
-        """The mode that options ask for; "" where it makes no difference to this kind."""
+        """The mode that options select; "" where it makes no difference to this kind."""
         if len(self.modes) < len(MODES):
             return next(iter(self.modes), "")
         usual = {option.name: option.default for option in fields(self.settings)}
@@ -114,7 +123,7 @@ class PredictorKind:
         return UNROLLED if is_unrolled else LOOP
 
     def in_mode(self, options: Mapping[str, Any], mode: str) -> Json:
-        """The same options, asking for a mode as far as this kind knows it."""
+        """The options changed to select a mode, as far as this kind knows it."""
         if mode not in self.modes or self.mode_of(options) == mode:
             return dict(options)
         names = {name for own in self.modes.values() for name in own}
@@ -122,11 +131,11 @@ class PredictorKind:
         return unmoded if mode == UNROLLED else {**unmoded, **self.modes[mode]}
 
     def choices_of(self, option: str) -> Sequence[str]:
-        """What the tool here takes for an option; () where it does not say, which is not all it may take."""
+        """Values of an option that the installed tool lists; () where it lists none. It may accept others."""
         return self.processors() if option == "arch" else ()
 
     def settings_of(self, options: Mapping[str, Any]) -> Any:
-        """The options as settings. Raises `PredictorError` that names the one that is wrong or forbidden."""
+        """The options as settings. Raises `PredictorError`, naming the wrong or forbidden one."""
         if self.obstacle:
             raise PredictorError(self.obstacle)
         allowed = {option.name for option in self.options}
@@ -156,12 +165,12 @@ def _installed_uica() -> list[InstalledKind]:
 
 
 def _installed_program(path: Callable[[], str]) -> Callable[[], Sequence[InstalledKind]]:
-    """A tool with a program that says nothing of its version: a digest of it stands for that."""
+    """The installation of a tool that does not report its version: a digest of its program replaces that."""
     return lambda: [InstalledKind({}, f"program {digest_of(path())[:8]}")]
 
 
 def _unconfigured(advice: str, program: ToolProgram | None = None) -> Callable[[], Sequence[InstalledKind]]:
-    """A kind that no option can be guessed of: it has to be configured, even where its program is there."""
+    """The search for a kind whose options have no default: it always raises `UnconfiguredError`."""
 
     def find() -> Sequence[InstalledKind]:
         if program is not None:
@@ -298,14 +307,16 @@ WITH_JUMP, WITHOUT_JUMP = "branch included", "branch left out"
 
 
 _STORED = (core_model.KIND, mapping.KIND)
-"""Kinds of the database that count the jump."""
+"""Kinds of the database that include the jump."""
 
 
 def loop_wording(kind: str, name: BlockName) -> str:
-    """How a predictor of this kind is asked about a loop, in words; "" for a block that is none."""
+    """Which part of a loop predictors of this kind are asked about, in words; "" for a block that is no
+    loop.
+    """
     if body_of(name.code, name.isa) == name.code:
         return ""
     if kind == machine.KIND:
-        return iteration_of(block_of_bytes(name.code, name.isa)).closing_text
+        return iteration_of(block_of_bytes(name.code, name.isa)).loop_note
     takes_jumps = kind in _STORED or (kind in KINDS and KINDS[kind].takes_jumps)
     return WITH_JUMP if takes_jumps else WITHOUT_JUMP

@@ -19,7 +19,7 @@ KIND = "machine"
 
 
 class BlockMeasurement(Protocol):
-    """From blocks to (index, result), in any order; see `BlockMeasurer.measure`."""
+    """Measures blocks as (index, result), in any order; see `BlockMeasurer.measure`."""
 
     def __call__(
         self, blocks: Sequence[Block], *, starts: Sequence[StartValues] = ()
@@ -40,7 +40,7 @@ _FAULTS = {
 
 @dataclass(frozen=True)
 class MachineSettings:
-    """Which machine measures, and how a block is surrounded there; part of each answer's identity."""
+    """Which machine measures, and the surroundings of blocks; part of each answer's identity."""
 
     machine: str = setting("", "name of a connected machine", None)
     mode: str = choice(BlockOptions().mode, MODES, "copies after a fresh start, or a loop that goes on", None)
@@ -55,7 +55,6 @@ class MachineSettings:
 
     @property
     def options(self) -> BlockOptions:
-        """How a block is surrounded."""
         return BlockOptions(self.mode, self.copies, self.registers, self.memory, self.pages)
 
 
@@ -88,12 +87,12 @@ class MeasuredBlocks:
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
         """See `inference.predictors.protocol.Predictor`.
 
-        What does not settle has no number: its cycles would be another's the next time.
+        A measurement that does not settle is a failure: its cycles would differ the next time.
         """
         return self.predict_from([(code, self._settings.options.start) for code in blocks])
 
     def predict_from(self, blocks: Sequence[tuple[bytes, StartValues]]) -> list[Answer]:
-        """The same of blocks that start with other values than those of the options."""
+        """As `predict`, of blocks that start with other values than those of the options."""
         answers: dict[int, Answer] = {}
         measurable: list[tuple[int, Block]] = []
         for index, (code, _) in enumerate(blocks):
@@ -112,7 +111,6 @@ class MeasuredBlocks:
         return [answers[index] for index in range(len(blocks))]
 
     def close(self) -> None:
-        """Nothing waits for the machine any more."""
         self._done()
 
 

@@ -1,8 +1,8 @@
 """A port mapping, or a resource mapping, as a predictor of blocks.
 
-Its assumptions are explicit: dependencies are left out, all memory is in the first cache, the block runs in a
-steady state, and the front end lets through what the mapping says, or what the user sets. A loop has its
-branch besides (`inference.predictors.mapping`).
+Its assumptions: dependencies are ignored, all memory is in the first cache, the block runs in a steady state,
+and
+the front end has the limits of the mapping, or those that the user sets. A loop has its branch in addition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_LIMIT = 0.0
 
 @dataclass(frozen=True)
 class MappingSettings:
-    """Which mapping answers, under which assumption of the front end."""
+    """Which mapping answers, under which assumption about the front end."""
 
     mapping: str = setting("", "name of a port mapping or a resource mapping", None)
     r_max: float | None = setting(
@@ -42,9 +42,11 @@ class MappingSettings:
 
 
 class MappedBlocks:
-    """A predictor over what knows experiments: a block is the multiset of its schemes.
+    """A predictor over a model of experiments: a block is the multiset of its schemes.
 
-    A block with an instruction that the mapping does not describe is unsupported.
+    A block with an instruction that the mapping does not describe is unsupported. `content` identifies
+    everything that
+    affects the answers; `fused`: see `loop_branch`.
     """
 
     def __init__(
@@ -55,7 +57,6 @@ class MappedBlocks:
         content: str,
         fused: Callable[[], Collection[str] | None] = lambda: None,
     ) -> None:
-        """`content` stands for all that the mapping says; `fused`: see `loop_branch`."""
         self._settings = settings
         self._title = title
         self._mapping = _assuming(mapping, settings.r_max)
@@ -71,7 +72,7 @@ class MappedBlocks:
 
     @property
     def identity(self) -> Json:
-        """What changes its answers: what the mapping says, not how it is called."""
+        """What changes its answers: the content of the mapping, not its name."""
         return {"kind": KIND, "content": self._content, "r_max": self._settings.r_max}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
@@ -85,8 +86,7 @@ class MappedBlocks:
         cycles = iter(self._cycles(experiments))
         return [answer or Answer(cycles=next(cycles)) for answer in answers]
 
-    def close(self) -> None:
-        """Nothing is kept running."""
+    def close(self) -> None: ...
 
     @cached_property
     def _fused(self) -> Collection[str] | None:
@@ -121,7 +121,7 @@ class MappedBlocks:
 
 
 def with_loops(model: ThroughputModel) -> ThroughputModel:
-    """The same, which knows the slot of a loop's branch where it knows slots at all."""
+    """The model, with the slot of a loop's branch where it models slots."""
     return PortMappingModel(with_branch_slot(model.mapping)) if isinstance(model, PortMappingModel) else model
 
 
@@ -142,8 +142,9 @@ class LoopBranch:
     """How the branch of a loop counts in a mapping.
 
     Args:
-        scheme: What counts for the jump, "" where it is one µop with the instruction before, which counts.
-        replaced: The scheme that is one µop with the jump and does not count beside it, "" for none.
+        scheme: The scheme that counts for the jump, "" where it is fused with the instruction before, which
+            counts.
+        replaced: The scheme that is fused with the jump and does not count beside it, "" for none.
     """
 
     scheme: str
@@ -163,9 +164,11 @@ def loop_branch(block: Block, described: Collection[str], fused: Collection[str]
     """How the branch of a loop counts, None of a straight block.
 
     Args:
+        block: A block.
         described: The schemes of the mapping.
-        fused: Pairs that the core makes one µop of, as `FrontEndLimits.fused`; None where not measured: then
-            comparison and jump count by themselves.
+        fused: Pairs that the core fuses, as `FrontEndLimits.fused`; None where not measured: then comparison
+            and jump
+            count separately.
     """
     if block.closing is None:
         return None
@@ -191,5 +194,5 @@ def iteration_terms(block: Block, branch: LoopBranch | None) -> dict[str, int]:
 
 
 def with_branch_slot(mapping: PortMapping) -> PortMapping:
-    """The mapping that knows `SLOT` as well."""
+    """The mapping with the scheme `SLOT`."""
     return with_sums(mapping, {SLOT: ()})

@@ -1,4 +1,4 @@
-"""The same block with other addresses: what a tool makes of dependencies through memory (thesis §8.3.1)."""
+"""The same block with other addresses, to compare a tool's dependencies through memory (thesis §8.3.1)."""
 
 from __future__ import annotations
 

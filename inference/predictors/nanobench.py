@@ -1,8 +1,10 @@
 """nanoBench: measures on this computer with performance counters; the least of several runs counts.
 
-It needs the rights to use the counters, which no stranger has: it alone of all programs runs with those of
-this user, or what its prefix gives it. Nothing else may run beside it: all processes of this user take turns,
-and a block is measured by one at a time.
+It needs the rights to use the counters, so of all programs only this one runs with those of this user, or
+with what
+its prefix gives it. Nothing else may run beside it: all processes of this user take turns, and each measures
+one
+block at a time.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ INSTALL = (
 _SCRIPT = ToolProgram("nanoBench", INSTALL, ("nanoBench.sh",), ("/opt/nanoBench", "~/nanoBench"))
 
 ROUNDS = 1000
-"""Of a loop, where blocks are asked for in one: what comes before and after it is then below 0.1 %."""
+"""Rounds of a loop, where blocks are measured in one: the code before and after it is then below 0.1 %."""
 
 _READING = CyclesPattern(
     number=r"^(?:CORE_CYCLES|LsNotHaltedCyc|Core cycles): +(\d+(?:\.\d+)?)",
     unknown=r"[Ii]llegal instruction|invalid instruction|Error: no such instruction",
 )
-"""As its configurations for Intel and AMD name that counter, and as Intel's fixed counters are printed."""
+"""The counter as in its configurations for Intel and AMD, and as Intel's fixed counters are printed."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +112,11 @@ class NanoBench:
 
     @property
     def identity(self) -> Json:
-        """What changes its answers; the computer is among it."""
+        """What changes its answers, the computer included."""
         return self._tool.identity
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`; one block after the other."""
+        """See `inference.predictors.protocol.Predictor`; one block after another."""
         results = []
         with _exclusive_lock():
             self._tool.check()
@@ -150,7 +152,7 @@ def _prefix(text: str) -> list[str]:
 
 @contextmanager
 def _exclusive_lock() -> Iterator[None]:
-    """While nobody else of this user measures with nanoBench."""
+    """A lock that processes of this user hold while they measure with nanoBench."""
     path = Path(tempfile.gettempdir()) / f"pmweb-nanobench-{os.getuid()}.lock"
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     try:

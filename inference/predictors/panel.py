@@ -1,9 +1,10 @@
-"""Predictors as they are asked: several side by side, never the same twice, on the computers of a cluster.
+"""Several predictors side by side, with cached answers, on the computers of a cluster.
 
-A `Panel` has several predictors answer for the same blocks. `Remembering` has a front in memory and a store
-behind it. Shared out, blocks go out in pieces, and answers come back in order. What comes back does not
-depend on who answers: a worker whose program differs from ours in what makes its identity declines, and then
-ours is asked.
+A `Panel` has several predictors answer for the same blocks. `CachedPredictor` has a cache in memory and a
+store
+behind it. `DistributedPredictor` sends blocks out in pieces; answers come back in order. They do not depend
+on the
+worker: one whose program differs in what makes its identity declines, and the local program is used.
 """
 
 from __future__ import annotations
@@ -25,33 +26,36 @@ from inference.predictors.protocol import Answer, Failure, Predictor, PredictorE
 _PULSE_INTERVAL = 0.2  # seconds
 
 MAX_CACHED_ANSWERS = 200_000
-"""Answers in the front; about 60 MB."""
+"""Answers in memory; about 60 MB."""
 
 _MAX_PIECES = 32
-"""Of one question at most: enough that quick workers do more of it than slow ones."""
+"""Pieces of one question: enough that quick workers do more of them than slow ones."""
 _MIN_PIECE_BLOCKS = 8
-"""Blocks of a piece at least: handing one out takes as long as a tool needs for a few. Fewer than these are
-not handed out at all: somebody may wait for them, and a cluster that is away takes seconds to be found so."""
+"""Blocks of a piece: sending one takes as long as a tool needs for a few. Fewer are not sent at all, because
+a user may
+wait for them, and noticing that a cluster is unreachable takes seconds.
+"""
 _MAX_TOOLS = 16
-"""Predictors that a worker keeps ready."""
+"""Predictors that a worker keeps open."""
 
 Answers = tuple[Answer, ...]
 
 
 @runtime_checkable
 class Flushable(Protocol):
-    """A predictor that remembers its answers and may be told to keep them."""
+    """A predictor with cached answers that can be written to its store."""
 
     def flush(self) -> None:
-        """Keep what has been answered so far."""
+        """Write the answers so far to the store."""
         ...
 
 
 class Panel:
-    """One or more predictors, each with a thread of its own, that answer for the same blocks.
+    """Predictors, each with a thread of its own, that answer for the same blocks.
 
-    `pulse` is called while they work; what it raises ends the waiting. `judged` counts the blocks that all
-    have answered, `failures` how often which predictor (from 1) failed how.
+    `pulse` is called while they work; what it raises ends the wait. `judged`: number of blocks that all have
+    answered.
+    `failures`: {(number of the predictor, from 1; failure): count}.
     """
 
     def __init__(self, predictors: Sequence[Predictor], pulse: Callable[[], None] = lambda: None) -> None:
@@ -62,9 +66,9 @@ class Panel:
         self.failures: Counter[tuple[int, str]] = Counter()
 
     def ask(self, codes: Sequence[bytes]) -> Callable[[], list[Answers]]:
-        """Begin to ask; call what is returned for the answers of each block, in the order asked.
+        """Start asking; the returned function waits for the answers of each block, in the order of `codes`.
 
-        That raises `PredictorError` where a predictor cannot work at all, and what `pulse` raises.
+        That function raises `PredictorError` where a predictor cannot work at all, and what `pulse` raises.
         """
         distinct = list(dict.fromkeys(codes))
         futures = [
@@ -89,35 +93,40 @@ class Panel:
         return [by_code[code] for code in codes]
 
     def flush(self) -> None:
-        """Have the predictors that remember their answers keep them now."""
+        """Have the predictors with cached answers write them to their stores."""
         for predictor in self.predictors:
             if isinstance(predictor, Flushable):
                 predictor.flush()
 
     def close(self) -> None:
-        """Let the threads end; questions that have not been begun are dropped."""
+        """End the threads; questions that have not been started are dropped."""
         for thread in self._threads:
             thread.shutdown(wait=False, cancel_futures=True)
 
 
 class AnswerStore(Protocol):
-    """What one predictor answered before, implemented over the database."""
+    """Stores the answers of one predictor, implemented over the database."""
 
     def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
-        """The answers that are remembered for any of these blocks."""
+        """The stored answers for any of these blocks."""
         ...
 
     def remember(self, answers: Mapping[bytes, Answer]) -> None:
-        """Keep new answers; keeping one twice changes nothing."""
+        """Store new answers; storing one twice changes nothing."""
         ...
 
     def flush(self) -> None:
-        """Whatever is not kept yet is kept now."""
+        """Write answers that `remember` has not written yet."""
         ...
 
 
 class CachedPredictor:
-    """Asks `predictor` for what neither memory nor `store` has. Threads may share it."""
+    """Asks `predictor` for blocks that are neither in memory nor in `store`. Threads may share it.
+
+    `max_answers`: in memory. `question_of`: the part of a block that the predictor is asked about, such as a
+    loop's body
+    alone.
+    """
 
     def __init__(
         self,
@@ -126,7 +135,6 @@ class CachedPredictor:
         max_answers: int = MAX_CACHED_ANSWERS,
         question_of: Callable[[bytes], bytes] = lambda block: block,
     ) -> None:
-        """`asked_about`: what of a block the predictor is asked about, such as a loop's body alone."""
         self._predictor = predictor
         self._question_of = question_of
         self._store = store
@@ -143,7 +151,7 @@ class CachedPredictor:
         return self._predictor.identity
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`; a block that comes several times is asked once."""
+        """See `inference.predictors.protocol.Predictor`; a repeated block is asked once."""
         return self._answers([self._question_of(block) for block in blocks])
 
     def _answers(self, blocks: Sequence[bytes]) -> list[Answer]:
@@ -163,19 +171,19 @@ class CachedPredictor:
         return [answer for block in blocks if (answer := by_block[block]) is not None]
 
     def flush(self) -> None:
-        """Let the store keep what it has heard so far."""
+        """Have the store write its pending answers."""
         if self._store is not None:
             self._store.flush()
 
     def close(self) -> None:
-        """Close the predictor; what the store has heard is kept."""
+        """Close the predictor and write pending answers."""
         try:
             self._predictor.close()
         finally:
             self.flush()
 
     def _keep(self, answers: Mapping[bytes, Answer]) -> None:
-        """In memory, where the oldest give way."""
+        """Cache answers in memory, where the oldest are dropped."""
         with self._lock:
             self._memory.update(answers)
             surplus = len(self._memory) - self._max_answers
@@ -203,7 +211,7 @@ class LocalPredictorExecutor:
 class DistributedPredictor:
     """`predictor`, made by the kind of this name from `options`, asked in `executor` at the pace of a run.
 
-    `close` ends whatever belongs to it.
+    `close` releases its resources.
     """
 
     def __init__(
@@ -228,7 +236,7 @@ class DistributedPredictor:
 
     @property
     def identity(self) -> Json:
-        """That of the predictor: who answers changes nothing."""
+        """That of the predictor: the worker changes nothing."""
         return self._predictor.identity
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
@@ -245,7 +253,7 @@ class DistributedPredictor:
 
 
 def ask_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
-    """The answers to a piece, on a worker's context. Raises `PredictorError` where it has another program."""
+    """The answers to a piece, on a worker. Raises `PredictorError` where its program is a different one."""
     context.pulse()
     return _encoded(_tool(common, context.threads).predict(_blocks(piece)))
 

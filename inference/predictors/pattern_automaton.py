@@ -1,9 +1,10 @@
 """The automaton of a regular expression (Glushkov's): a state for each place of a character in it.
 
-Every way from one place to the next is an edge of its own, so that two edges between the same places are two
-readings. Anchors and lookarounds of one character decide which edges there are. What is approximated: numbers
-of repetitions above `MOST_COPIES`, references to groups (empty), what is in an atomic group (one place that
-reads any of its characters) and lookbehind of more than one character (always true).
+Every way from one place to the next is an edge of its own, so two edges between the same places are two
+readings.
+Anchors and lookarounds of one character determine the edges. Approximations: numbers of repetitions above
+`MAX_COPIES`, references to groups (empty), the content of an atomic group (one place that reads any of its
+characters) and lookbehind of more than one character (always true).
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ class PatternUse(StrEnum):
 
 
 MAX_COPIES = 6
-"""Of a part that is repeated; more are taken for as many."""
+"""Copies of a repeated part; more repetitions are approximated by as many."""
 MIN_ENDLESS = 200
 """Repetitions from which on a part counts as repeated without end."""
 MAX_PLACES = 1000
-"""Of a pattern that is looked at; what is larger cannot be checked."""
+"""Places of a pattern that can be checked."""
 _CHARACTERS = "\0\t\n\r\x1f -09afgzAFGZ_²é٣€\u2028"
-"""Representatives of the classes `\\w`, `\\d` and `\\s`, beside the characters that a pattern names."""
+r"""Representatives of the classes `\\w`, `\\d` and `\\s`, beside the characters that a pattern names."""
 _ATOMIC = (_constants.ATOMIC_GROUP, _constants.POSSESSIVE_REPEAT)
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _SINGLE = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN)
@@ -42,12 +43,12 @@ _START = 0
 
 
 Condition = Callable[[str | None, str | None], bool]
-"""Whether a place without width is there, between two characters; None: where the text begins or ends."""
+"""Whether a zero-width place matches between two characters; None: where the text begins or ends."""
 
 
 @dataclass(frozen=True)
 class _Way:
-    """To or from a place, by places without width."""
+    """A way to or from a place, by zero-width places."""
 
     place: int
     conditions: tuple[Condition, ...] = ()
@@ -58,7 +59,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of a pattern: where it begins and ends, and the ways through it that read nothing."""
+    """A part of a pattern: its first and last places, and the ways through it that read nothing."""
 
     first: tuple[_Way, ...] = ()
     last: tuple[_Way, ...] = ()
@@ -71,9 +72,11 @@ _NOTHING = _Part(empty=((),))
 class Automaton:
     """Places are numbers, 0 the beginning of the text.
 
-    `masks`: the characters that each reads, as bits (`text_of` spells them). `edges`: the number of ways from
-    a place to another. `after`: the places behind one. `atomic`: those that `re` does not come back to.
-    `safe`: those from which the pattern may end, whatever follows.
+    `masks`: the characters that each place reads, as bits (`text_of` spells them). `edges`: the number of
+    ways from a
+    place to another. `after`: the places behind one. `atomic`: those that `re` does not return to. `safe`:
+    those from
+    which the pattern may end, whatever follows.
     """
 
     def __init__(self, pattern: Any, flags: int, use: PatternUse) -> None:
@@ -137,7 +140,7 @@ class Automaton:
         return sum(1 << bit for bit, text in enumerate(texts) if matches(text))
 
     def _read(self, mask: int) -> _Part:
-        """One character; a place for each kind that a place without width tells apart."""
+        """One character; a place for each class that a zero-width place distinguishes."""
         pieces = [mask] if mask else []
         for other in self._classes:
             pieces = [part for piece in pieces for part in (piece & other, piece & ~other) if part]
@@ -179,7 +182,7 @@ class Automaton:
         return reduce(self._joined, [*copies, tail])
 
     def _without_way_back(self, op: Any, value: Any, flags: int) -> _Part:
-        """An atomic group: one place that reads what any of its characters does, again and again."""
+        """An atomic group: one place that reads what any of its characters does, repeatedly."""
         body = value if op is _constants.ATOMIC_GROUP else value[2]
         begin, edges = len(self.masks), self.edges.copy()
         inner = self._built(body, flags)
@@ -194,7 +197,7 @@ class Automaton:
         return _either([part, _NOTHING]) if can_be_empty else part
 
     def _around(self, op: Any, direction: int, body: Any, flags: int) -> _Part:
-        """A lookaround: of one character a condition, else ahead a way that leads no further."""
+        """A lookaround: of one character a condition, otherwise ahead a way that leads no further."""
         if len(body) == 1 and body[0][0] in _SINGLE:
             mask, is_positive = self._mask(body[0], flags), op is _constants.ASSERT
             allowed = {c for bit, c in enumerate(self._characters) if mask >> bit & 1}
@@ -215,7 +218,7 @@ class Automaton:
 
 
 def atomic_bodies(pattern: Any) -> list[Any]:
-    """What is in the atomic groups of a parsed pattern."""
+    """The contents of the atomic groups of a parsed pattern."""
     return [body for op, value in _items(pattern) if op in _ATOMIC for body in _subpatterns(value)]
 
 
@@ -228,12 +231,12 @@ def _either(parts: Sequence[_Part]) -> _Part:
 
 
 def _maybe(_before: str | None, _after: str | None) -> bool:
-    """Of a lookahead: whether it holds is left open, and so the pattern may fail there."""
+    """A lookahead, which may hold or not, so that the pattern may fail there."""
     return True
 
 
 def _anchor(code: Any, flags: int) -> Condition:
-    """What an anchor needs beside it."""
+    """The condition of an anchor."""
     lines = flags & re.MULTILINE
     if code is _constants.AT_BEGINNING:
         return lambda before, _after: before is None or (bool(lines) and before == "\n")
@@ -268,7 +271,7 @@ def _subpatterns(value: Any) -> Iterator[Any]:
 
 
 def _contexts(pattern: Any) -> list[tuple[Any, Any]]:
-    """Items of one character by which anchors and lookarounds tell what is beside them."""
+    """Items of one character by which anchors and lookarounds distinguish adjacent characters."""
     items = list(_items(pattern))
     contexts = [
         (_constants.IN, [(_constants.CATEGORY, _constants.CATEGORY_WORD)]),
@@ -280,7 +283,7 @@ def _contexts(pattern: Any) -> list[tuple[Any, Any]]:
 
 
 def _representatives(pattern: Any, is_bytes: bool) -> str:
-    """Characters that stand for all others: those that a pattern names, their neighbours, and a few more."""
+    """Characters that represent all others: those that a pattern names, adjacent ones, and a few more."""
     codes = {ord(c) for c in _CHARACTERS}
     for op, value in _items(pattern):
         entries = value if op is _constants.IN else [(op, value)]

@@ -1,4 +1,4 @@
-"""What an option chooses of the program that is started, and who may choose it.
+"""Which part of a started program an option chooses, and who may choose it.
 
 | an option chooses | it takes | and is accepted from |
 |---|---|---|
@@ -6,8 +6,9 @@
 | `ARGUMENTS`, `PROGRAM`, `FILE` | paths where the site finds the tool (`tool_paths`) | people, the shell |
 | `COMMAND` | any program of this computer | the same, where the operator allows it |
 
-People are administrators who have confirmed lately, in a browser, that it is them. No token is enough, nor
-is a file.
+People are administrators who have recently confirmed their identity, in a browser. Neither a token nor a file
+is
+sufficient.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _operator = _Operator()
 
 
 def allow_commands(*, allowed: bool) -> None:
-    """What the operator's environment says, from now on in this process."""
+    """Set whether the operator allows commands, for this process; from the environment."""
     _operator.allows_commands = allowed
 
 
@@ -51,7 +52,7 @@ def is_offered(option: Field[Any]) -> bool:
 
 
 def choosing(settings: type[Any], options: object) -> list[str]:
-    """The options with values that choose something of the program that is started."""
+    """The options whose values choose a part of the program that is started."""
     if not isinstance(options, Mapping):
         return []  # as an old row or a request may have them: no settings are made of these
     return [

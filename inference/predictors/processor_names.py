@@ -1,4 +1,4 @@
-"""What tools call processors, and what is said of one that a tool does not know."""
+"""Names of processors in tools, and the message for one that a tool does not know."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ UICA_NAMES = {
     "tigerlake": "TGL",
     "rocketlake": "RKL",
 }
-"""What uiCA calls the cores that it knows, by their names in LLVM; IACA and Facile have the same names."""
+"""uiCA's names of the cores that it knows, by their names in LLVM; IACA and Facile have the same names."""
 
 PROCESSORS = tuple(name for name in TOOL_NAMES if not name.startswith(("Cortex", "Neoverse")))
-"""The cores of x86-64 that tools may know, by `Microarchitecture.name`."""
+"""The x86-64 cores that tools may know, by `Microarchitecture.name`."""
 
 _SAME_CORE = {"emeraldrapids": "sapphirerapids", "raptorlake": "alderlake"}
-"""An older name in LLVM of the same core or a very near one, for releases that lack the newer."""
+"""An older name in LLVM of the same core or a very similar one, for releases that lack the newer."""
 _OPTION = {"llvm-mca": "cpu", "osaca": "arch", "uica": "arch", "iaca": "arch", "facile": "arch"}
 """The option in which a kind of predictor takes its processor."""
 
@@ -37,7 +37,7 @@ def processor_option(kind: str) -> str:
 
 
 def names_of_processor(kind: str, processor: str) -> tuple[str, ...]:
-    """What a kind of predictor may call a core, the best name first; () where it knows none."""
+    """Names of a core in a kind of predictor, the best first; () where it knows none."""
     names = TOOL_NAMES.get(processor, NO_NAMES)
     if kind == "osaca":
         known: tuple[str, ...] = (names.osaca,)
@@ -49,7 +49,7 @@ def names_of_processor(kind: str, processor: str) -> tuple[str, ...]:
 
 
 def processors_named(kind: str, name: str) -> tuple[str, ...]:
-    """The cores that a kind of predictor may mean by a name; () for none that is known here."""
+    """The cores that a name may mean in a kind of predictor; () for an unknown name."""
     return tuple(core for core in PROCESSORS if name in names_of_processor(kind, core))
 
 
@@ -63,9 +63,11 @@ _MAX_SUGGESTIONS = 3
 
 
 def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -> str:
-    """A message that begins with the option, for `known` names of processors in the tool's own order.
+    """The error message for a processor that a tool does not know; it begins with the option.
 
-    Names by which other tools know a processor count as near: `HSW` and `Zen 4` for `haswell` and `znver4`.
+    `known`: names in the tool's own order. Names by which other tools know a processor count as similar:
+    `HSW` and
+    `Zen 4` for `haswell` and `znver4`.
     """
     near = _suggestions(name, known)
     hint = f"is it {' or '.join(near)}? It" if near else "it"

@@ -1,4 +1,4 @@
-"""What a predictor is: something that says how many cycles a basic block takes, or why it cannot."""
+"""The protocol of predictors: for a basic block, the number of cycles that it takes, or why there is none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 from inference.core.protocols import Json
 
 IMPORTED = "imported"
-"""The kind of a predictor that only a file knows of."""
+"""The kind of a predictor that exists in an imported file only."""
 
 
 class PredictorError(Exception):
@@ -19,7 +19,7 @@ class PredictorError(Exception):
 
 
 class Failure(StrEnum):
-    """Why there is no number. The four are different findings and are never mixed up."""
+    """Why there is no number. The four are different findings and are never merged."""
 
     CRASH = "crash"
     """The tool ended by a signal, or with a complaint about itself."""
@@ -35,8 +35,12 @@ class Failure(StrEnum):
 class Answer:
     """Inverse throughput in cycles per execution of the block in a steady state, or why there is none.
 
-    Exactly one of `cycles` (finite, ≥ 0) and `failure` is there. `detail` is one line for the reader: what
-    the tool complained of, "" where nothing is to be said.
+    Exactly one of `cycles` (finite, ≥ 0) and `failure` is set. `detail`: one line for the reader, such as the
+    tool's
+    complaint; "" for none.
+
+    Raises:
+        ValueError: For values that contradict this.
     """
 
     cycles: float | None = None
@@ -53,34 +57,38 @@ class Answer:
 
     @property
     def supported(self) -> bool:
-        """Whether the tool can work with such a block at all: a number other than zero (thesis §8.2.2)."""
+        """Whether the tool can handle such a block at all: a number other than zero (thesis §8.2.2)."""
         return self.cycles is not None and self.cycles > 0
 
 
 class Predictor(Protocol):
-    """Says how many cycles a basic block takes per execution: a tool, a mapping, a machine.
+    """Predicts how many cycles a basic block takes per execution: a tool, a mapping, a machine.
 
-    A basic block is its machine code: one or more instructions without control flow, all blocks that one
-    predictor is asked about being of one instruction set, which it was opened for.
+    A basic block is its machine code: one or more instructions without control flow. All blocks of one
+    predictor are of
+    one instruction set, for which it was opened.
     """
 
     @property
     def name(self) -> str:
-        """What people call it, e.g. `llvm-mca 19 · haswell`."""
+        """For people, e.g. `llvm-mca 19 · haswell`."""
         ...
 
     @property
     def identity(self) -> Json:
-        """Whatever changes its answers: kind, version, options; with a block, the key of an answer."""
+        """Everything that changes its answers: kind, version, options. With a block, the key of an answer."""
         ...
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """One answer per block, in the order asked; blocks are asked in bulk because tools are slow to start.
+        """One answer per block, in order; blocks are asked in bulk because tools are slow to start.
 
-        A failure for one block is an answer. Raises `PredictorError` where the tool cannot work at all.
+        A failure for one block is an answer.
+
+        Raises:
+            PredictorError: Where the tool cannot work at all.
         """
         ...
 
     def close(self) -> None:
-        """End what it keeps running. It is not asked afterwards."""
+        """End its processes. It is not asked afterwards."""
         ...

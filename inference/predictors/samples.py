@@ -33,7 +33,7 @@ from inference.predictors.protocol import Answer, Failure
 VERSION = 1
 MAX_CODE_BYTES = 0xFFFF  # bytes; blocks are limited to far less
 MAX_BYTES = 1 << 28
-"""More than this is never uncompressed: a step of millions of samples is no step."""
+"""Largest uncompressed size: a step of millions of samples is an error."""
 
 _FAILURES = tuple(Failure)
 _PLACES = {failure: place for place, failure in enumerate(_FAILURES, start=1)}
@@ -43,9 +43,9 @@ _COUNT = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A block's machine code and what each tool says of it, in the order of the campaign's tools.
+    """A block's machine code and the answer of each tool, in the order of the campaign's tools.
 
-    `seconds`: how long each tool took, () where nobody has noted it.
+    `seconds`: how long each tool took, () where it was not recorded.
     """
 
     code: bytes
@@ -56,7 +56,8 @@ class Sample:
 def pack(samples: Iterable[Sample]) -> bytes:
     """The samples as bytes; b"" for none. All have the same number of answers, and of times.
 
-    Raises `InvalidInputError` where they have not, and for code of more than 65,535 bytes.
+    Raises:
+        InvalidInputError: Where they have not, and for code of more than 65,535 bytes.
     """
     rows = list(samples)
     if not rows:
@@ -80,7 +81,7 @@ def pack(samples: Iterable[Sample]) -> bytes:
 
 
 def unpack(packed: bytes) -> list[Sample]:
-    """Back from `pack`. Raises `InvalidInputError` for bytes that it has not made."""
+    """The samples of bytes that `pack` returned. Raises `InvalidInputError` for other bytes."""
     if not packed:
         return []
     if packed[0] != VERSION:
@@ -102,7 +103,7 @@ def _uncompressed(packed: memoryview) -> bytes:
 
 
 class _Reader:
-    """Takes one piece after the other off a string of bytes."""
+    """Reads items from a string of bytes, one after another."""
 
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)
@@ -175,5 +176,5 @@ def _details(values: Sequence[str]) -> list[bytes]:
 
 
 def _width(distinct: int) -> str:
-    """The narrowest whole number that can count so many things."""
+    """The narrowest integer type that can count `distinct` values."""
     return "u1" if distinct <= 1 << 8 else "<u2" if distinct <= 1 << 16 else "<u4"

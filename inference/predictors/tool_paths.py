@@ -1,7 +1,8 @@
-"""Where the programs and files of a tool may lie: where the site finds it, or where the operator says.
+"""Where the programs and files of a tool may lie: where the site finds it, or where the operator allows.
 
-A path that somebody chooses is compared with these without its links. What is run then is the path that was
-found, so that a link that is replaced afterwards leads nowhere else.
+A path that a user chooses is compared with these without its links. The path that was found is then run, so
+that a
+link that is replaced afterwards has no effect.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PYTHONS = ("python3", "python", *(f"python3.{minor}" for minor in range(6, 30))
 
 
 def executables(names: Iterable[str], places: Iterable[str] = ()) -> list[str]:
-    """Programs of these names, the best name first, each on the PATH before it is in other places."""
+    """Programs of these names, the best name first, each on the PATH before other directories."""
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     directories = [Path(place) for place in (*path, *map(os.path.expanduser, places)) if place]
     files = (directory / name for name in names for directory in directories)
@@ -28,13 +29,13 @@ def executables(names: Iterable[str], places: Iterable[str] = ()) -> list[str]:
 
 
 def pythons() -> list[str]:
-    """Interpreters that tools may be run by: those of the PATH, and what this site's own is made from."""
+    """Interpreters that may run tools: those of the PATH, and the one of this site's environment."""
     return executables(_PYTHONS, (f"{sys.base_prefix}/bin",))
 
 
 @dataclass(frozen=True)
 class ToolProgram:
-    """The program of a tool: what it may be called, where it is put beside the PATH, and how to have it."""
+    """The program of a tool: its possible names, its directories beside the PATH, and how to install it."""
 
     title: str
     install: str
@@ -42,9 +43,10 @@ class ToolProgram:
     places: Sequence[str] = ()
 
     def path(self, chosen: str = "") -> str:
-        """The chosen one, else the first that there is.
+        """The chosen program, else the first that is installed.
 
-        Raises `PredictorError` that says what to install, or where the program may lie.
+        Raises:
+            PredictorError: With what to install, or where the program may lie.
         """
         programs = executables(self.names, self.places)
         if chosen:

@@ -4,16 +4,16 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 
 | module | |
 |---|---|
-| `model` | the value, with what each part rests on |
+| `model` | the value, with the basis of each part |
 | `bounds` | all bounds together; those of ports, slots, width, front end and scheduler |
 | `dependences` | the dependence graph of a block, and its largest ratio of latency to iterations |
-| `memory_bounds` | what the cache takes per cycle |
-| `stored_values` | how loads get what the block stored |
+| `memory_bounds` | the throughput of loads and stores |
+| `stored_values` | how loads get values that the block stored |
 | `prediction` | code, bounds and prediction as values |
-| `nearest` | blocks predicted under assumptions; what is not described, taken from the nearest scheme |
+| `nearest` | blocks predicted under assumptions; undescribed schemes replaced by the nearest ones |
 | `simulated_program` | a block on the core's simulated scheduler |
-| `scheduler_experiments`, `scheduler_inference`, `scheduled_times` | which scheduler a core has, by what |
-| `loop_code`, `memory_reading` | what measurements say of a core's fetching, and of its memory |
+| `scheduler_experiments`, `scheduler_inference`, `scheduled_times` | inferring a core's scheduler |
+| `loop_code`, `memory_reading` | a core's fetching and its memory, read from measurements |
 | `overview` | which kinds of instructions each port runs |
 """
 

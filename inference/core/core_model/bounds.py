@@ -1,7 +1,8 @@
 """The bounds of a block on a core, each by itself, and the largest of them as the prediction.
 
-Here are those of ports, issue slots, width, front end and scheduler, in this order; chains come from
-`dependences`, what loads and stores take from `memory_bounds`.
+Here are those of ports, issue slots, width, front end and scheduler, in this order; chains are in
+`dependences`,
+loads and stores in `memory_bounds`.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ from inference.isa.machine_bodies import LoopSize
 
 UNMEASURED_LOOP_SIZE = "no loop of this size was measured: fetching may hold it up"
 _SIMULATION_MARGIN = 1.01
-"""Times the largest other bound, up to which a simulated loop takes as long."""
+"""Multiple of the largest other bound up to which a simulated loop takes equally long."""
 _UOP_PARTS = 1000
-"""Of a µop, in which parts of one are counted."""
+"""Parts of a µop in which fractions are counted."""
 _FULL_RATE = 0.94
-"""Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs
-are timed a few per cent slower than they are."""
+"""Share of the instructions per cycle that a core can execute, from which decoding does not limit it: NOPs
+are timed
+a few per cent slower than they are.
+"""
 
 
 def predict_core(
@@ -53,7 +56,14 @@ def predict_core(
     model: CoreModel,
     without: Collection[BoundKind] = (),
 ) -> CorePrediction:
-    """The bounds of a block, but those that are left out."""
+    """The bounds of a block.
+
+    Args:
+        block: Its instructions in program order.
+        shape: Its code.
+        model: Missing parts are listed in `CorePrediction.lacking`.
+        without: Bounds that are left out.
+    """
     lacking: list[str] = []
     unknown: list[str] = []
     bounds: list[CoreBound] = []
@@ -97,7 +107,7 @@ def predict_core(
 def _front_end_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
-    """Cycles for which the front end holds a block up, be it by stalls or by how quickly it supplies."""
+    """Cycles for which the front end delays a block, by stalls or by its rate."""
     supplied = _supply_bound(block, shape, model, limits)
     stalls = reads_of_preserved_flags(block)
     cycles = stalls * (limits.kept_flags or 0.0)
@@ -148,27 +158,29 @@ def _portless(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> tuple[float, float | None, str]:
     """Moves and idioms that need no port: of these alone, `FrontEndLimits.slots` are handed over per cycle,
-    which some cores do with more slots of anything else (Zen 5: 7.1 and 8)."""
+    while some
+    cores hand over more slots of other instructions (Zen 5: 7.1 and 8).
+    """
     count = sum(is_portless(instruction, model) for instruction in block) - fused_moves(shape, limits)
     return count, limits.slots, f"{count} moves and idioms without a port"
 
 
 def _loop_size(block: Sequence[InstructionAccesses], shape: CodeShape) -> LoopSize:
-    """The size of the loop that copies of a block are put into."""
+    """The size of the loop that consists of copies of a block."""
     return LoopSize(shape.copies * len(block), shape.copies * shape.size, shape.copies)
 
 
 def _closing_slots(pairs: Sequence[str], fused: Collection[str] | None) -> int:
-    """Of the decrement and the jump that close a loop of copies; 0 where no pair stands for these.
+    """Slots of the decrement and the jump that close a loop of copies; 0 where no pair stands for these.
 
-    One where it is not known what the core fuses.
+    One where it is not known which pairs the core fuses.
     """
     are_separate = fused is not None and not any(pair in fused for pair in pairs)
     return 1 + are_separate if pairs else 0
 
 
 def _cycles_by_size(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
-    """Cycles per copy of a loop body of this size, and why; None where it was not found to be held up."""
+    """Cycles per copy of a loop body of this size, with the reason; None where no delay was measured."""
     cycles = code.get((body.instructions, body.size))
     if cycles is None:
         return None
@@ -178,7 +190,9 @@ def _cycles_by_size(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
 
 def _may_stall(code: LoopCode, body: LoopSize, cycles: float) -> bool:
     """Whether a loop of a size that was not measured may take longer than the `cycles` per copy of other
-    bounds: loops of instructions as long on average were held up, by more."""
+    bounds: loops
+    with instructions of the same average length were delayed, by more.
+    """
     if not code or (body.instructions, body.size) in code:
         return False
     lengths = [size / instructions for instructions, size in code]
@@ -190,7 +204,9 @@ def _may_stall(code: LoopCode, body: LoopSize, cycles: float) -> bool:
 def _chains(
     block: Sequence[InstructionAccesses], model: CoreModel, other_bounds: float, copies: int
 ) -> tuple[DependenceBound, DependenceBound]:
-    """Through registers alone, and through all. Where the `others` hold a block up, nothing is queued."""
+    """The bounds through registers alone, and through all. Where other bounds delay a block, nothing is
+    queued.
+    """
     if any(instruction.scheme in model.unqueued for instruction in block):
         unqueued = dependence_bounds(block, model.without_queues, copies)
         if unqueued[1].cycles <= other_bounds:
@@ -217,7 +233,8 @@ def _mapping_bounds(
 ) -> list[CoreBound]:
     """The bounds of ports, issue slots and instructions per cycle, as far as the mapping has them.
 
-    `stores`: the bound of the block's stores, whose µops share ports with others less than the mapping says.
+    `stores`: the bound of the block's stores, whose µops share ports with others less than the mapping
+    implies.
     """
     undescribed = [instruction for instruction in block if instruction.scheme not in mapping.usage]
     alone = Counter(
@@ -254,7 +271,7 @@ def _mapping_bounds(
 def _work_of_block(
     block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping
 ) -> dict[int, float]:
-    """The µops of what is described, {port mask: µops}."""
+    """{port mask: µops} of the described instructions."""
     working = Counter(
         instruction.scheme or ""
         for instruction in block
@@ -269,7 +286,7 @@ def _busiest_ports(work: Mapping[int, float]) -> float:
 
 
 def _waits_as_store(instruction: InstructionAccesses, model: CoreModel, stores: CoreBound | None) -> bool:
-    """Whether what it takes alone is what a store takes that goes to another line than the one before."""
+    """Whether the time of the scheme alone is that of a store to another line than the one before."""
     limit = model.memory.to_another_line
     return (
         stores is not None
@@ -287,10 +304,11 @@ def _scheduler_bounds(
     other_bounds: Sequence[CoreBound],
     without: Collection[BoundKind],
 ) -> list[CoreBound]:
-    """What the scheduler makes of its ports, where these limit the block.
+    """The cycles that the scheduler needs, where its ports limit the block.
 
-    A policy is known from code that its ports limit. Where a chain does, simulated schedulers hold up what
-    real ones do not: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
+    A policy is inferred from code that its ports limit. Where a chain limits it, simulated schedulers are
+    slower than
+    real ones: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
     """
     shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
     if model.mapping is None or shared_slots:  # how instructions share slots is not simulated

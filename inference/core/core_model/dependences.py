@@ -1,11 +1,15 @@
 """The dependence graph of a block, whose largest cycle ratio bounds an iteration.
 
-A node is a value that an instruction writes: (instruction, destination operand). An edge leads to it from
-the value that one of its sources has, with the latency between these two operands; from the iteration before
-where that was written there. A stored value reaches a load of the same place in the time that forwarding
-takes. Where nothing is known of a pair of operands, it takes a cycle, and a load what loads take.
-Neighbours of some kinds take longer together (`BypassTimes`). A destination that an instruction only writes
-is a source as well where the core waits for it: a false dependency.
+A node is a value that an instruction writes: (instruction, destination operand). An edge leads to it from the
+value of each of its sources, with the latency between these two operands; from the previous iteration where
+the
+source was written there. A stored value reaches a load of the same place after the forwarding latency. Where
+the
+latency of a pair of operands is unknown, it is one cycle, and that of a load the core's load latency.
+Neighbours
+of some kinds take longer together (`BypassTimes`). A destination that an instruction only writes is a source
+as
+well where the core waits for it: a false dependency.
 
 Along a cycle of dependences that spans n iterations and takes c cycles, an iteration takes c / n. Howard's
 algorithm finds the largest ratio (Cochet-Terrasson et al. 1998; Dasdan 2004 compares algorithms).
@@ -24,21 +28,21 @@ _ROUNDING = 1e-9
 
 UNKNOWN_LATENCY = 1.0
 ASSUMED_BASIS = "assumed"
-"""What the cycles of a pair of operands rest on of which nothing is known."""
+"""Basis of the cycles of a pair of operands whose latency is unknown."""
 FALSE_DEPENDENCY_BASIS = "a false dependency"
-"""What the cycles rest on from a destination's old value, which the instruction does not read."""
+"""Basis of the cycles from a destination's old value, which the instruction does not read."""
 BYPASS_BASIS = "with half of what both take longer beside each other"
-"""What the cycles rest on between neighbours of kinds that delay each other."""
+"""Basis of the cycles between neighbours of kinds that delay each other."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 _IN_ADDRESS = ("address", "base", "index")
 _MOVES = ("mov", "vmov", "lddqu", "vlddqu", "pop ")
-"""How schemes begin whose result is what they load."""
+"""Beginnings of schemes whose result is the loaded value itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
-    """A step of the critical chain: the instruction (by its place), by which operands, and how long.
+    """A step of the critical chain: the instruction's index, its operands, and the cycles between them.
 
     `basis`: what the cycles rest on, "" where they were measured by themselves.
     """
@@ -53,26 +57,26 @@ class ChainStep:
 
 @dataclass(frozen=True, slots=True)
 class DependenceBound:
-    """Cycles per iteration, and the chain that takes as long."""
+    """Cycles per iteration, and a chain that takes as long."""
 
     cycles: float
     chain: tuple[ChainStep, ...]
 
     @property
     def through_memory(self) -> bool:
-        """Whether a value is stored and loaded again on the way."""
+        """Whether the chain contains a store and a load of its value."""
         return any(step.location == MEMORY for step in self.chain)
 
 
 def _counts_with_load(source: str, destination: str) -> bool:
-    """Whether a value is stored: what that takes is a part of what its load takes."""
+    """Whether a value is stored: the latency of its load then includes that of the store."""
     return destination.endswith("data") and not source.endswith(_IN_ADDRESS)
 
 
 def dependence_bounds(
     block: Sequence[InstructionAccesses], model: CoreModel, copies: int = 1
 ) -> tuple[DependenceBound, DependenceBound]:
-    """The bounds of a block whose iterations follow each other: through registers alone, and through all.
+    """The bounds of a block in a loop: through registers alone, and through registers and memory.
 
     `copies`: see `DependenceGraph`.
     """
@@ -86,7 +90,7 @@ def dependence_bounds(
 class DependenceGraph:
     """`nodes`: (instruction, destination operand) by number; `edges` between them, see the module.
 
-    `copies`: of the block, one behind the other, until code comes again that was executed before.
+    `copies`: consecutive copies of the block in the executed loop.
     """
 
     def __init__(self, block: Sequence[InstructionAccesses], model: CoreModel, copies: int = 1) -> None:
@@ -112,7 +116,7 @@ class DependenceGraph:
         return DependenceBound(critical.cycles, tuple(self._step(edge) for edge in critical.edges))
 
     def is_through_memory(self, edge: Edge) -> bool:
-        """Whether it leads from a store to a load."""
+        """Whether the edge leads from a store to a load."""
         return self._operands[edge][1] == MEMORY
 
     def _step(self, edge: Edge) -> ChainStep:
@@ -157,13 +161,13 @@ class DependenceGraph:
                     yield edge
 
     def _excess(self, producer: tuple[int, str], place: int, ends: tuple[str, str]) -> float:
-        """What an instruction takes longer by these operands for the value that it waits for."""
+        """Additional cycles of an instruction with these operands because of the kind of its producer."""
         writer, written = producer
         producing, waiting = self._block[writer].scheme or "", self._block[place].scheme or ""
         return self._model.bypasses.between(producing, written, waiting, ends)
 
     def _false_reads(self, instruction: InstructionAccesses) -> list[OperandAccess]:
-        """Registers that it waits for, though it only writes them."""
+        """Registers that the instruction waits for although it only writes them."""
         waited = self._model.false_dependences.get(instruction.scheme or "", {})
         operands = waited.keys() - {access.operand for access in instruction.reads}
         return [access for access in instruction.writes if access.operand in operands]
@@ -176,12 +180,12 @@ class DependenceGraph:
         return self._has_stores if access.memory is not None else access.location in self._registers
 
     def _is_served(self, place: int) -> bool:
-        """Whether the block stored all that the instruction loads, by an address without an index."""
+        """Whether the block stored everything that the instruction loads, by an address without an index."""
         loads = [access for access in self._block[place].reads if access.memory is not None]
         return bool(loads) and all(serves(last_write(self._block, place, access), access) for access in loads)
 
     def _latency(self, place: int, access: OperandAccess, destination: str, last: LastWrite) -> float | None:
-        """From a source to a destination; None where the destination does not wait for it."""
+        """Cycles from a source to a destination; None where the destination does not wait for it."""
         instruction = self._block[place]
         scheme = instruction.scheme or ""
         latencies = self._model.latencies_of(instruction)
@@ -204,7 +208,7 @@ class DependenceGraph:
     def _through_register(
         self, place: int, access: OperandAccess, destination: str, last: LastWrite
     ) -> float | None:
-        """The same through a register or the flags, where nothing makes it wait for less than that."""
+        """Cycles from a register or flags to a destination; None where the destination does not wait."""
         instruction = self._block[place]
         latencies = self._model.latencies_of(instruction)
         loads = access.operand.endswith("address") and any(read.memory for read in instruction.reads)
@@ -222,7 +226,7 @@ class DependenceGraph:
         return max(cycles, self._model.memory.behind_pop or 0.0) if moved else cycles
 
     def _loaded(self, scheme: str) -> float:
-        """From an address to the result, where that was not measured."""
+        """Cycles from an address to the result, where that was not measured."""
         return self._model.memory.load + (0.0 if scheme.startswith(_MOVES) else UNKNOWN_LATENCY)
 
     def _through_memory(
@@ -235,7 +239,7 @@ class DependenceGraph:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From a node to a node: `cycles` later, `iterations` later."""
+    """A dependence between nodes: `cycles` later, `iterations` later."""
 
     source: int
     target: int
@@ -245,14 +249,16 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class CriticalCycle:
-    """Cycles per iteration, and the edges of a cycle that takes as long; none where there is no cycle."""
+    """Cycles per iteration, and the edges of a cycle that takes as long; no edges where there is no cycle."""
 
     cycles: float
     edges: tuple[Edge, ...] = ()
 
 
 def critical_cycle(nodes: int, edges: Sequence[Edge]) -> CriticalCycle:
-    """The cycle with the largest ratio; each must span an iteration at least."""
+    """The cycle of the graph with the largest ratio of cycles to iterations; every cycle must span an
+    iteration.
+    """
     best = CriticalCycle(0.0)
     for component in _components(nodes, edges):
         inside = [edge for edge in edges if edge.source in component and edge.target in component]
@@ -264,7 +270,10 @@ def critical_cycle(nodes: int, edges: Sequence[Edge]) -> CriticalCycle:
 
 
 def _howard(component: set[int], edges: Sequence[Edge]) -> CriticalCycle:
-    """Of one strongly connected component: improve the choice of an edge per node until none is better."""
+    """The critical cycle of a strongly connected component: the choice of an edge per node is improved until
+    no edge is
+    better.
+    """
     leaving: dict[int, list[Edge]] = {node: [] for node in component}
     for edge in edges:
         leaving[edge.source].append(edge)
@@ -287,8 +296,9 @@ def _howard(component: set[int], edges: Sequence[Edge]) -> CriticalCycle:
 def _best_of_policy(policy: dict[int, Edge], before: CriticalCycle) -> CriticalCycle:
     """The largest ratio of the cycles that a choice of one edge per node has.
 
-    The cycle of the choice `before`, where it is still there and none is larger but by rounding: from one to
-    another of cycles that take as long, choices would go to and fro for ever.
+    The previous cycle stays if it still exists and no ratio exceeds it by more than rounding: otherwise
+    choices could
+    alternate forever between cycles that take equally long.
     """
     is_still_there = all(policy[edge.source] is edge for edge in before.edges)
     best = before if is_still_there else CriticalCycle(float("-inf"))
@@ -311,7 +321,9 @@ def _best_of_policy(policy: dict[int, Edge], before: CriticalCycle) -> CriticalC
 
 
 def _values(policy: dict[int, Edge], cycle: CriticalCycle) -> dict[int, float]:
-    """How much more than the ratio allows each node's way to the cycle takes; least without such a way."""
+    """By how much each node's way to the cycle exceeds what the ratio allows; the least value without such
+    a way.
+    """
     entering: dict[int, list[Edge]] = {node: [] for node in policy}
     for edge in policy.values():
         entering[edge.target].append(edge)

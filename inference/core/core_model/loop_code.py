@@ -1,15 +1,19 @@
-"""Cycles that code takes by its size alone, seen in the measurements of experiments.
+"""Cycles that code takes because of its size alone, read from measurements of experiments.
 
-**Loops** (`measured_loop_code`). How many instructions a core fetches together depends on how they lie in the
-lines of its caches, by rules that differ from core to core and that few vendors tell. The bodies of
-experiments are loops, of many sizes. Each iteration is fetched anew behind a taken branch, so that a loop
-which fetching holds up takes whole cycles, whatever its instructions are. On a Zen 5, loops of 102
-instructions in 374 bytes take 18 cycles or more, those in 408 bytes 15, where ports and slots allow 13.
+**Loops** (`measured_loop_code`). How many instructions a core fetches together depends on their position in
+the
+lines of its caches, by rules that differ from core to core and that few vendors document. The bodies of
+experiments are loops, of many sizes. Each iteration is fetched anew behind a taken branch, so a loop that
+fetching
+delays takes whole cycles, whatever its instructions are. On a Zen 5, loops of 102 instructions in 374 bytes
+take
+18 cycles or more, those in 408 bytes 15, where ports and slots allow 13.
 
-**Straight code** (`code_bounds`). Instructions of other lengths fit in other numbers into the lines that a
-core decodes or keeps decoded. That many experiments with code of one length crowd at one rate, which none of
-that length exceeds while those of other lengths do, is the mark of it, as it is of the core's rate as a
-whole.
+**Straight code** (`code_bounds`). The number of instructions per line of decoded code depends on their
+lengths.
+Such a bound shows where many experiments with code of one length have the same rate, which no experiment of
+that
+length exceeds while those of other lengths do.
 """
 
 from __future__ import annotations
@@ -28,39 +32,41 @@ from inference.core.throughput import inverse_throughput
 from inference.isa.machine_bodies import CannotMeasureError, LoopSize
 
 MAX_EXPERIMENTS = 20_000
-"""To assemble one takes a millisecond."""
+"""Largest number of experiments: assembling one takes a millisecond."""
 _INTEGER_TOLERANCE = 0.1
-"""Cycles by which a whole number is missed in repeated measurements."""
+"""Cycles by which repeated measurements deviate from a whole number."""
 _MAX_OUTLIER_SHARE = 0.01
 """Share of the experiments of one size that may have been measured wrong."""
 _MAX_EXPLAINED_SHARE = 0.97
 """Share of the cycles up to which ports and slots do not explain them."""
 _MIN_RATE_SHARE = 0.5
-"""Of the most instructions per cycle in any loop: what takes longer than at this rate waits for results."""
+"""Share of the highest instructions per cycle of any loop: a slower loop waits for results."""
 _QUICK_RATIO = 1.25
-"""Times the cycles of an instruction at the best rate, up to which a scheme runs at it."""
+"""Multiple of the cycles per instruction at the best rate, up to which a scheme runs at that rate."""
 _MIN_LOOPS = 3
-"""Unexplained experiments that agree. Of 211 blocks on a recorded Zen 5 that such sizes decide, 3 are quicker
-by more than 3 %; of 15 more that two experiments would decide, 5 are."""
+"""Smallest number of unexplained experiments that agree. Of 211 blocks on a recorded Zen 5 that such sizes
+decide, 3
+are quicker by more than 3 %; of 15 more that two experiments would decide, 5 are.
+"""
 _MIN_KINDS = 2
-"""By the µops of their schemes, lest it be what the core wastes on some µops beside each other."""
+"""Smallest number of kinds by the µops of their schemes: one kind could be waste of the scheduler."""
 _PORTLESS_KIND: frozenset[Uops] = frozenset({()})
-"""Of experiments that need no port, on which it can waste nothing."""
+"""The kind of experiments that need no port, on which a scheduler can waste nothing."""
 
 _LENGTH_STEP = 0.1
-"""Bytes per instruction by which code of one length may differ."""
+"""Bytes per instruction by which code of one length class may differ."""
 _QUANTILE = 0.01
-"""Experiments of one length beyond it may have been measured wrong."""
+"""Share of the experiments of one length that may have been measured too quick."""
 _RATE_TOLERANCE = 0.03
 _MIN_EXPERIMENTS = 10
 _MIN_SHARE = 0.02
 _MIN_SCHEME_SHARE = 0.2
-"""Share of the schemes that occur at a rate, lest it be that of the ports of a few."""
+"""Share of the schemes that must occur at a rate: else it could be that of the ports of a few."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TimedLoop:
-    """So many `copies` of an experiment in a loop of so many `cycles`. `kind`: µops of its schemes."""
+    """`copies` of an experiment in a loop of `cycles`; `kind`: the µops of its schemes."""
 
     experiment: Experiment
     copies: int
@@ -73,12 +79,12 @@ def measured_loop_code(
     size_of: Callable[[Experiment], LoopSize],
     mapping: PortMapping,
 ) -> dict[tuple[int, int], float]:
-    """The sizes of loop bodies at which fetching holds them up.
+    """{(instructions, bytes): cycles} of loop bodies whose fetching delays them.
 
     Args:
-        measured: {experiment: cycles}; of more than `MOST_EXPERIMENTS`, a random sample counts.
+        measured: {experiment: cycles}; of more than `MAX_EXPERIMENTS`, a random sample counts.
         size_of: The loop body of an experiment. Raises `CannotMeasureError` for those measured elsewhere.
-        mapping: What ports and slots allow.
+        mapping: For the cycles that ports and slots allow.
     """
     most = max((experiment.length / cycles for experiment, cycles in measured.items()), default=0.0)
     quick = [mix for mix, cycles in measured.items() if mix.length >= _MIN_RATE_SHARE * most * cycles]
@@ -104,10 +110,12 @@ def measured_loop_code(
 def allowed_cycles(
     mapping: PortMapping, measured: Mapping[Experiment, float]
 ) -> Callable[[Experiment], float | None]:
-    """What ports and slots allow experiments, with what operations of the same ports waste alone.
+    """A function that gives the cycles that ports and slots allow an experiment, with waste among equal
+    ports.
 
-    A scheme without µops that alone is nearly as quick as can be needs slots only. None where another scheme
-    has no µops.
+    A scheme without µops that alone is nearly as quick as possible needs slots only. The function returns
+    None where
+    another scheme has no µops.
     """
     alone: dict[str, float] = {}
     for experiment, cycles in measured.items():
@@ -159,12 +167,13 @@ def _common_cycles(
 def code_bounds(
     measured: Mapping[Experiment, float], code_bytes: Mapping[Experiment, float]
 ) -> dict[Experiment, float]:
-    """{experiment: cycles that its code takes at least}, of those with code of a length that shows a bound.
+    """{experiment: cycles that its code takes at least}, for code of a length that shows a bound.
 
     Args:
         measured: {experiment: cycles}.
-        code_bytes: {experiment: bytes of an average instruction of its loop body}, of more than were
-            measured, where bounds of others are asked for.
+        code_bytes: {experiment: mean bytes per instruction of its loop body}; it may contain further
+            experiments
+            whose bounds are needed.
     """
     schemes = {scheme for experiment in measured for scheme in experiment.schemes}
     classes: defaultdict[int, list[tuple[float, Experiment]]] = defaultdict(list)

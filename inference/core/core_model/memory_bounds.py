@@ -1,20 +1,27 @@
-"""What the loads and stores of a block take beside what ports say of them, whatever waits for them.
+"""The throughput of the loads and stores of a block beyond what ports show, without dependencies.
 
 **Loads.** A core whose first-level cache has banks and that could read three words per cycle reads one of
-them only twice, and so the same word of several lines: a bank has it, whatever the line.
+them
+only twice, and so the same word of several lines, since a bank contains it for every line.
 
-**Pushes and pops** whose stack pointer goes on from iteration to iteration come to lines that no address of
-their page led to before. Where blocks are measured, all pages are one memory, and a core that looks for a
-line by its virtual address does not find it at first: a Zen 4 takes 0.33 cycles for a pop of a line again and
-again, and 0.67 to 0.75 for one that goes on, whatever the distance; a load of any line beside it 0.42 instead
-of 0.33.
+**Pushes and pops** whose stack pointer moves on from iteration to iteration reach lines that no address of
+their
+page led to before. Where blocks are measured, all pages are one memory, and a core that searches a line by
+its
+virtual address does not find it at first: a Zen 4 takes 0.33 cycles for a pop of a repeated line, and 0.67 to
+0.75 for one that moves on, whatever the distance; a load of any line beside it 0.42 instead of 0.33.
 
-**Stores.** Many cores write one cache line per cycle, or one half of a line, and of stores that follow each
-other to one of these two. Measured experiments store to another line each time, so that a port mapping says
-that every store takes a cycle of its own. In a block, those that share a cycle with the store before need
-that port no more, but where loads can use it, too, a port of theirs: what they share is an address to be
-computed. Other cores write any of the lines that they wrote last at their full rate, and wait for each that
-is not among these: how long a store takes after so many lines was measured.
+**Stores.** Many cores write one cache line per cycle, or one half of a line, and of consecutive stores to one
+of
+these two. Measured experiments store to another line each time, so a port mapping implies that every store
+takes a
+cycle of its own. In a block, stores that share a cycle with the store before do not need that port, but,
+where
+loads can use it too, one of the loads' ports: they still compute an address. Other cores write any of the
+lines
+that they wrote last at their full rate, and wait for every other line: the time of a store after so many
+lines was
+measured.
 """
 
 from __future__ import annotations
@@ -31,30 +38,32 @@ from inference.core.mapping import PortMapping
 from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace, OperandAccess
 
 PLAIN_LOADS = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
-"""Schemes that stand for every load, of x86-64 and of AArch64."""
+"""Schemes that represent every load, of x86-64 and of AArch64."""
 _WORD = 8
 _WORDS = 8
-"""Of a line."""
+"""Words of a line."""
 _LINE = 64
 _HALF = 32
 _ITERATIONS = 8
-"""After so many, steps of eight bytes and more have brought what moves back to where it was in its line."""
+"""Iterations after which steps of eight bytes and more have brought a moving address back to its place in
+a line.
+"""
 _STORE_TOLERANCE = 0.1
-"""Stores by which what was measured may be off."""
+"""Number of stores by which a measured rate may be off."""
 _USUAL_BITS = 64
-"""Of the stores that others count as where they were not measured."""
+"""Width of stores that represents widths that were not measured."""
 _MEASURED_LINES = 2
-"""Lines in turn that other measurements tell of."""
+"""Number of alternating lines that other measurements cover."""
 _MIN_SLOWER_RATIO = 1.15
-"""Times the cycles of a store to one of two lines, from which on more lines are slower."""
+"""Multiple of the cycles of a store to one of two lines, from which on more lines are slower."""
 _Spot = tuple[Hashable, int, int]
-"""Something that is equal for places near each other, how many bytes behind it, and how it moves."""
+"""A key that is equal for places near each other, the offset in bytes, and the step per iteration."""
 
 
 def memory_bounds(
     block: Sequence[InstructionAccesses], times: MemoryTimes, stores: CoreBound | None
 ) -> list[CoreBound]:
-    """What stores (`store_bound`), loads and the stack need, as far as the core's times are known."""
+    """The bounds of stores (`store_bound`), loads and the stack, as far as the core's times are known."""
     bounds = (stores, _blocked_bound(block, times), _load_bound(block, times), stack_bound(block, times))
     return [bound for bound in bounds if bound is not None]
 
@@ -64,9 +73,9 @@ def _memory_bound(cycles: float, why: str) -> CoreBound:
 
 
 def _load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
-    """What the loads of the busiest word take.
+    """Cycles of the loads of the busiest word.
 
-    Unless they are known, different addresses count as leading to different words, and as aligned.
+    Unknown addresses count as different words, and as aligned.
     """
     if not times.of_one_word:
         return None
@@ -87,7 +96,7 @@ def _words(place: MemoryPlace) -> set[int]:
 
 
 def stack_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
-    """What the pushes or the pops take of a block whose stack pointer goes on."""
+    """Cycles of the pushes or the pops of a block whose stack pointer moves on."""
     pops = sum(_moves_stack(instruction.reads) for instruction in block)
     pushes = sum(_moves_stack(instruction.writes) for instruction in block)
     loads = sum(access.memory is not None for instruction in block for access in instruction.reads)
@@ -108,12 +117,15 @@ def _moves_stack(accesses: Sequence[OperandAccess]) -> bool:
 
 
 def _blocked_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
-    """Loads of a block that a store before them keeps waiting until the cache has what was stored.
+    """Loads that a store keeps waiting until the cache has the stored value.
 
-    A load that wants more than the store before it wrote, or has another address for it, waits until the
-    cache has that. A store reaches the cache after all that stand before it have ended, in their order. So
-    of a store and its load, and another store behind that load, and its load, each pair waits by itself; two
-    pairs that overlap wait together, and of a pair that spans several iterations each iteration has a part.
+    A load that reads more than the store before it wrote, or has another address for it, waits until the
+    cache has
+    the value. A store reaches the cache after all instructions before it have ended, in program order. So of
+    a store
+    and its load, and another store behind that load, and its load, each pair waits by itself; two pairs that
+    overlap
+    wait together, and of a pair that spans several iterations each iteration has a part.
     """
     spans: list[tuple[int, int]] = []
     vector = False
@@ -134,7 +146,7 @@ def _blocked_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> 
 
 
 def _in_sequence(spans: Sequence[tuple[int, int]], begin: int, length: int) -> int:
-    """How many of these spans fit one behind the other into the iteration after a place."""
+    """The number of spans that fit one behind the other into the iteration after a place."""
     shifted = sorted((end + k * length, start + k * length) for start, end in spans for k in range(3))
     count, at = 0, begin
     for end, start in shifted:
@@ -144,11 +156,13 @@ def _in_sequence(spans: Sequence[tuple[int, int]], begin: int, length: int) -> i
 
 
 def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
-    """What the stores of a block take; None without any, or where the core's times are not known.
+    """The bound of the stores of a block; None without any, or where the core's times are not known.
 
     Where an address is not known, its base counts as aligned, and as still in the same line where the block
-    has changed it since: most pointers move by less than a line. Where it is known and moves, the lines are
-    those of several iterations. What then is left over in one line waits for nothing: the next line has more.
+    has
+    changed it since: most pointers move by less than a line. Where it is known and moves, the lines are those
+    of
+    several iterations. Room left in one line costs nothing, since the next line has more stores.
     """
     same_line, other_line = times.to_one_line, times.to_another_line
     places = [place for instruction in block for place in _places(instruction)]
@@ -172,8 +186,9 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
 def _far_stores(
     spots: Sequence[_Spot], curves: Sequence[StoreCurve | None], other_line: float
 ) -> tuple[int, float]:
-    """Of stores to lines that were not written just before: over how many lines they go at most, and the
-    cycles per iteration that they take one after another, as far as these are more than those of two lines.
+    """Stores to lines that were not written just before: the largest number of lines between, and the cycles
+    per
+    iteration that they take one after another, as far as these exceed those of two lines.
     """
     iterations = _ITERATIONS if any(step for _, _, step in spots) else 2  # the first one only begins
     written: list[tuple[Hashable, int]] = []
@@ -194,8 +209,7 @@ def _far_stores(
 def _cycles_of_runs(
     spots: Sequence[_Spot], times: MemoryTimes, same_line: float, other_line: float
 ) -> tuple[float, float]:
-    """By which stores go to the line, or the half of one, of the store before; and how many runs there are
-    per iteration of stores to the same."""
+    """Cycles of stores by runs to the same line, or half of one, and the number of runs per iteration."""
     moves = any(step for _, _, step in spots)
     iterations = _ITERATIONS if moves else 1
     size = _HALF if _takes_halves(times) else _LINE
@@ -219,8 +233,7 @@ def _takes_halves(times: MemoryTimes) -> bool:
 
 
 def _merges(times: MemoryTimes) -> bool:
-    """Whether three stores to one line can share one cycle, rather than two of them, and the third has
-    another."""
+    """Whether three stores to one line can share one cycle, rather than two of them."""
     other_line, mixed = times.to_another_line, times.three_and_one
     return other_line is not None and mixed is not None and 4 * mixed < 2.5 * other_line
 
@@ -228,12 +241,11 @@ def _merges(times: MemoryTimes) -> bool:
 def without_shared_stores(
     work: Mapping[int, float], block: Sequence[InstructionAccesses], mapping: PortMapping, cycles: float
 ) -> dict[int, float]:
-    """The µops of a block, {port mask: µops}, less those of stores that share a cycle with the one before.
+    """{port mask: µops} of a block, without those of stores that share a cycle with the one before.
 
-    `cycles`: what its stores take.
-
-    The port of stores is the one that each storing scheme needs; without such a port, nothing changes. Where
-    it is one of those of loads, these µops may go to any of them.
+    `cycles`: of its stores. The port of stores is the one that every storing scheme needs; without such a
+    port,
+    nothing changes. Where it is one of those of loads, these µops may go to any of them.
     """
     storing = [instruction.scheme or "" for instruction in block if _places(instruction)]
     usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
@@ -252,7 +264,7 @@ def without_shared_stores(
 
 
 def _ports_of_loads(mapping: PortMapping) -> int | None:
-    """Those of a plain load, None where the mapping has none of one µop."""
+    """The ports of a plain load, None where the mapping has none of one µop."""
     usage = next((mapping.usage[text] for text in PLAIN_LOADS if text in mapping.usage), ())
     return usage[0][0] if len(usage) == 1 and usage[0][1] == 1 else None
 

@@ -1,4 +1,4 @@
-"""What the measured loads and stores of a latency set say of a core's memory, as a core model has it."""
+"""The memory of a core as a core model has it, from the measured loads and stores of a latency set."""
 
 from __future__ import annotations
 
@@ -27,23 +27,26 @@ from inference.isa.chains import (
 )
 
 _PLAIN_BITS = 64
-"""Bits of the load that stands for those that were not measured."""
+"""Bits of the load that represents those that were not measured."""
 _PLAIN_CASE: ForwardingCase = (_PLAIN_BITS, _PLAIN_BITS, 0, False)
 _READING_ERROR = 0.1
 """Cycles by which a reading may be too large."""
 _SAME_BASE, _OTHER_BASE = "same base", "another base"
 _BY_BASE = (_SAME_BASE, "base and displacement", "stack pointer")
-"""Addresses by which cores know, or do not know, that a load reads what was stored."""
+"""Addresses by which cores recognise, or do not, that a load reads a stored value."""
 _MAX_VARIATION = 2.0
-"""Cycles by which forwarding may take longer as the load comes."""
+"""Cycles by which forwarding may take longer depending on when the load executes."""
 _OVERTAKEN = 1.2
-"""Times what an update takes that is not renamed, from which on something else than forwarding takes it."""
+"""Multiple of the time of an update that is not renamed, from which on something other than forwarding
+takes it.
+"""
 
 
 def memory_times(rows: Sequence[Json]) -> MemoryTimes:
-    """What a loaded value takes after its store at a good moment.
+    """The times of a core's memory; of a loaded value after its store, those of the best case.
 
-    Else with as few instructions between as were measured: what limits a block waits for nothing else.
+    Otherwise with as few instructions between as were measured: a block's bound assumes that nothing else
+    waits.
     """
     measured = [row for row in rows if row["cycles"] is not None]
     settled = [row for row in measured if not row.get("condition")]
@@ -87,7 +90,7 @@ def _added_by_load(both: float | None, pop: float | None) -> float:
 
 
 def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingConditions | None:
-    """When the core renames memory; None where it was not measured, and where it never does."""
+    """When the core renames memory; None where that was not measured, and where it never does."""
     by_condition: dict[str, list[Json]] = defaultdict(list)
     for row in sorted(measured, key=lambda row: row.get("number", 0)):
         by_condition[row.get("condition", "")].append(row)
@@ -126,7 +129,7 @@ def _is_renamed(row: Json) -> bool:
 
 
 def _forgotten(in_loops: Sequence[Json]) -> int | None:
-    """From which number of loads on the core was found not to have learned them; see `RenamingConditions`."""
+    """The smallest number of loads that the core was found not to have learned; see `RenamingConditions`."""
     learned = max((row["number"] for row in in_loops if _is_renamed(row)), default=0)
     if not learned:
         return 1
@@ -138,10 +141,11 @@ def _late(rows: Sequence[Json]) -> list[Json]:
 
 
 def _forwarded(rewritten: Sequence[Json], in_loops: Sequence[Json]) -> dict[ForwardingCase, float]:
-    """What values take that are not renamed, each at a good moment.
+    """Cycles of values that are not renamed, each in the best case.
 
-    `in_loops`: pairs that the core had not learned. Of many moments the usual one may be better than those
-    of chains: 6.7 cycles on a Zen 4, which takes 7.0 to 7.2 in chains.
+    `in_loops`: pairs that the core had not learned. Their usual case may be better than those of chains: 6.7
+    cycles
+    on a Zen 4, which takes 7.0 to 7.2 in chains.
     """
     late = _late(rewritten)
     quick = _quick_of([row for row in late if _is_forwarded(row)])
@@ -154,7 +158,7 @@ def _forwarded(rewritten: Sequence[Json], in_loops: Sequence[Json]) -> dict[Forw
 
 
 def store_curves(rows: Sequence[Json]) -> dict[int, StoreCurve]:
-    """{bits: what stores take over lines in turn} of the measured loads and stores of a latency set."""
+    """{bits: cycles of stores over alternating lines} of the measured loads and stores of a latency set."""
     points: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for row in rows:
         if row.get("condition") == MemoryCondition.LINES and row["cycles"] is not None:
@@ -168,9 +172,10 @@ def _case(row: Json) -> ForwardingCase:
 
 
 def _best_case_cycles(row: Json, cases: Sequence[Json], quick: float | None) -> float:
-    """What a stored value takes to its load at best: the same code takes more or less of it as it shifts.
+    """Cycles of a stored value to its load in the best case: the same code takes more or less as its position
+    shifts.
 
-    What a core renames, it does not always; from the store buffer a value comes when the load tries again.
+    Renaming does not always happen; a value from the store buffer comes when the load retries.
     """
     if row["how"] == Forwarding.RENAMED:
         addresses = _BY_BASE if row["address"] in _BY_BASE else (row["address"],)
@@ -186,8 +191,10 @@ def _without_delay(row: Json, quick: float | None) -> float:
 
 
 def _quick_forwarding(cases: Iterable[Json]) -> float | None:
-    """What forwarding between general-purpose registers takes at a good moment: whole cycles, as the quickest
-    quarter of the readings tells."""
+    """Cycles of forwarding between general-purpose registers in the best case: whole cycles, from the
+    quickest quarter of
+    the readings.
+    """
     return _quick_of([row for row in cases if row["address"] == _SAME_BASE and _is_forwarded(row)])
 
 

@@ -1,4 +1,4 @@
-"""A core as one value. Parts may be missing: what cannot be said of a block without them is said."""
+"""A core as one value. Parts may be missing; predictions list what they could not take into account."""
 
 from __future__ import annotations
 
@@ -17,19 +17,27 @@ from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace
 OperandLatencies = Mapping[tuple[str, str], float | None]
 """{(source, destination): cycles} of a scheme, None where the destination does not wait for the source."""
 LoopCode = Mapping[tuple[int, int], float]
-"""{(instructions, bytes): cycles of an iteration} of loop bodies; what closes the loop is not counted."""
+"""{(instructions, bytes): cycles of an iteration} of loop bodies, without the instructions that close the
+loop.
+"""
 LatencyBases = Mapping[tuple[str, str], str]
-"""{(source, destination): what the cycles rest on} of a scheme, where not measured by themselves."""
+"""{(source, destination): basis of the cycles} of a scheme, where they were not measured by themselves."""
 
 
 @dataclass(frozen=True)
 class FrontEndLimits:
-    """What comes in per cycle. `loop_capacity`: instructions in the longest loop that is handed over at
-    `slots` per cycle; `taken`: branches; `nops`: in a loop. `by_length`: (bytes of an average instruction,
-    instructions per cycle) of straight code, by length. `fused`: pairs of an instruction and a conditional
-    jump, or a register move and an operation on the copy, that are one (`cmp reg, imm + je`, `mov reg, reg +
-    add reg, reg`), None where that was not measured. `kept_flags`: cycles of a shift by 0 whose flags are
-    read: some cores wait until it is done before they go on."""
+    """Rates of a front end, per cycle unless noted; None where not measured.
+
+    `loop_capacity`: instructions in the longest loop that is handed over at `slots` per cycle. `taken`:
+    branches.
+    `nops`: in a loop. `by_length`: (mean bytes of an instruction, instructions per cycle) of straight code,
+    by length.
+    `fused`: pairs of an instruction and a conditional jump, or of a register move and an operation on the
+    copy, that
+    are one µop (`cmp reg, imm + je`, `mov reg, reg + add reg, reg`). `kept_flags`: cycles of a shift by 0
+    whose flags
+    are read, for which some cores wait before they continue.
+    """
 
     slots: float | None = None
     straight_instructions: float | None = None
@@ -48,13 +56,13 @@ class FrontEndLimits:
 
     @property
     def dispatched(self) -> float | None:
-        """Slots that a core hands over per cycle: eliminated moves may come a little slower than NOPs do."""
+        """Slots that a core hands over per cycle: eliminated moves may be a little slower than NOPs."""
         if self.slots is None or self.nops is None or self.pairs_nops:
             return self.slots
         return max(self.slots, self.nops)
 
     def decoding(self, instructions: int, size: int) -> float | None:
-        """Cycles of straight code of so many bytes, by what was measured of such instructions; else None."""
+        """Cycles of straight code of `size` bytes, interpolated from measured lengths; None without these."""
         if not self.by_length or not instructions:
             return None
         lengths, rates = zip(*self.by_length, strict=True)
@@ -68,25 +76,29 @@ ForwardingCase = tuple[int, int, int, bool]
 
 @dataclass(frozen=True)
 class RenamingConditions:
-    """When a stored value is there at once for a load of its place, on a core that renames memory, and what
-    it takes else.
+    """When a load gets a stored value of its place at once, on a core that renames memory, and the cycles
+    otherwise.
 
-    A core renames by the text of addresses: a load has the value of a store by the same registers and the
-    same displacement. Beside that, it may learn which load reads what which store wrote, for so many loads of
-    the code that it executes again and again.
+    A core renames by the text of addresses: a load gets the value of a store by the same registers and the
+    same
+    displacement. In addition, it may learn which load reads what which store wrote, for a number of loads of
+    the code
+    that it executes repeatedly.
 
     Args:
         by_text: It does; else it only learns.
         rewritten: Also where an instruction in between writes a register of the address.
         other_base: Also by another register that leads to the same place.
-        stores_between: Other stores in between at most; None where as many as were measured do no harm.
-        forgotten_pairs: Loads of what another instruction stored, from which on the core was found not to
-            have learned them; None where it had learned as many as were measured, 1 where it learns nothing.
+        stores_between: Largest number of other stores in between; None where as many as were measured do no
+            harm.
+        forgotten_pairs: Number of loads of other instructions' stores from which on the core was found not to
+            have
+            learned them; None where it had learned as many as were measured, 1 where it learns nothing.
         forgotten_updates: The same of instructions that update one place.
         forwarded: Cycles to the load where it is not renamed.
         update: Cycles of an instruction that updates what it stored itself, where that is not renamed.
         learned_update: The same where it is learned.
-        overtaken: Cycles from update to update where two addresses update one place in turn.
+        overtaken: Cycles from update to update where two addresses alternately update one place.
     """
 
     by_text: bool = True
@@ -102,22 +114,22 @@ class RenamingConditions:
 
 
 _PLATEAU_RATIO = 1.1
-"""Times the cycles of a store over two lines in turn, from which on it takes longer."""
+"""Multiple of the cycles of a store over two alternating lines, from which on it takes longer."""
 
 
 @dataclass(frozen=True)
 class StoreCurve:
-    """What stores of one width take, each to a line of its own.
+    """Cycles of stores of one width over alternating lines.
 
     Args:
-        in_turn: (lines in turn, cycles per store), fewest lines first.
+        in_turn: (alternating lines, cycles per store), fewest lines first.
     """
 
     in_turn: tuple[tuple[int, float], ...]
 
     @property
     def plateau(self) -> int:
-        """Lines in turn up to which a store takes no longer than over two."""
+        """Largest number of alternating lines for which a store takes no longer than for two."""
         two = self.of(2)
         slower = (lines for lines, cycles in self.in_turn if lines > 2 and cycles > _PLATEAU_RATIO * two)
         first = min(slower, default=None)
@@ -130,29 +142,40 @@ class StoreCurve:
         return self.in_turn[0][1]
 
     def of(self, lines: int) -> float:
-        """Cycles of a store to a line that was written so many lines ago, itself included."""
+        """Cycles of a store to a line that was written `lines` lines ago, itself included."""
         numbers, cycles = zip(*self.in_turn, strict=True)
         return float(interp(lines, numbers, cycles))
 
 
 @dataclass(frozen=True)
 class MemoryTimes:
-    """{(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded one.
+    """The times of a core's memory, in cycles; None where not measured.
 
-    `usual`: where a case was not measured. `indexed` and `relative`: the least where one of the addresses has
-    an index, or is relative to the instruction pointer; some cores recognise others before they are known.
-    `load`: cycles from an address to what is loaded. `blocked`: cycles per iteration where a load wants more
-    than a store before it wrote. `of_one_word`: cycles per load where all read one word of the first-level
-    cache, or the same word of several lines. `to_one_line`, `to_another_line`: cycles per store where each
-    goes to the cache line of the one before, and where none does; `to_another_half` of that line, and where
-    three go to one line and the next to another (`three_and_one`). `foreseen`: cycles per iteration of a load
-    that reads what was just stored, by an address that the load before gave. `behind_pop`: cycles per
-    iteration of a pop and of what moves the stack pointer back. `other_page`: cycles per iteration where a
-    load wants what a store before it wrote by an address on another page of the same memory. `pop`, `push`:
-    cycles of each where the stack pointer goes on from iteration to iteration; `load_beside_pop`: what a load
-    elsewhere adds there. `renaming`: None where it is not known when a core renames memory; then `forwarded`
-    holds whatever the addresses.
-    `stores`: {bits: what they take over lines in turn}.
+    Args:
+        forwarded: {(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded
+            one.
+        usual: The same for a case that was not measured.
+        indexed: The least where one of the addresses has an index.
+        relative: The least where an address is relative to the instruction pointer.
+        load: From an address to the loaded value.
+        blocked: Per iteration where a load reads more than a store before it wrote.
+        of_one_word: Per load where all read one word of the first-level cache, or the same word of several
+            lines.
+        to_one_line: Per store where each goes to the cache line of the one before.
+        to_another_line: Per store where none does.
+        to_another_half: Per store where each goes to the other half of that line.
+        three_and_one: Per store where three go to one line and the next to another.
+        foreseen: Per iteration of a load that reads what was just stored, by an address that the load before
+            gave.
+        behind_pop: Per iteration of a pop and of the instruction that moves the stack pointer back.
+        other_page: Per iteration where a load reads a stored value by an address on another page of the same
+            memory.
+        pop: Per pop where the stack pointer moves on from iteration to iteration.
+        push: Per push where it does.
+        load_beside_pop: Added there by a load elsewhere.
+        renaming: None where it is not known when the core renames memory; `forwarded` then holds for all
+            addresses.
+        stores: {bits: cycles over alternating lines}.
     """
 
     forwarded: Mapping[ForwardingCase, float] = field(default_factory=dict)
@@ -177,16 +200,16 @@ class MemoryTimes:
 
     @property
     def foresees(self) -> bool:
-        """Whether a load has what a store of the block wrote before its own address is known."""
+        """Whether a load gets a value stored by the block before its own address is known."""
         return self.foreseen is not None and self.foreseen < self.load / 2
 
     @property
     def serves_other_pages(self) -> bool:
-        """Whether a load has what was stored by an address on another page without waiting for the cache."""
+        """Whether a load gets a value stored by an address on another page without waiting for the cache."""
         return self.other_page is not None and self.blocked is not None and self.other_page < self.blocked / 2
 
     def cycles(self, stored: int, loaded: int, offset: int, *, vector: bool) -> float:
-        """From a store to a load, so many bits each, so many bytes behind."""
+        """Cycles from a store to a load of these widths in bits, `offset` bytes behind."""
         exact = self.forwarded.get((stored, loaded, offset, vector))
         if exact is not None:
             # A store and its load that took no longer than stores do may hide that forwarding takes no time.
@@ -197,7 +220,7 @@ class MemoryTimes:
         return self.failed
 
     def between(self, stored: MemoryPlace, loaded: MemoryPlace, *, vector: bool) -> float:
-        """From a store to a load of the same place."""
+        """Cycles from a store to a load of the same place."""
         if stored.page != loaded.page:
             return self.failed
         cycles = self.cycles(stored.bits, loaded.bits, loaded.offset - stored.offset, vector=vector)
@@ -210,13 +233,14 @@ class MemoryTimes:
 
     @property
     def failed(self) -> float:
-        """From a store to a load that the store buffer cannot serve."""
+        """Cycles from a store to a load that the store buffer cannot serve."""
         failed = self._failures(True) + self._failures(False)
         return median(failed) if failed else self.usual
 
     def blocked_by(self, *, vector: bool) -> float | None:
-        """Cycles per iteration where a load wants more than a store before it wrote; of vector registers as
-        much more as it takes there from a store to the load."""
+        """`blocked`, which for vector registers is larger by the additional cycles of failed vector
+        forwarding.
+        """
         by_vector, by_general = self._failures(True), self._failures(False)
         if self.blocked is None or not vector or not by_vector or not by_general:
             return self.blocked
@@ -231,24 +255,25 @@ class MemoryTimes:
 
 
 def is_contained(stored: int, loaded: int, offset: int) -> bool:
-    """Whether a store wrote all that a load wants; else the load cannot have it before the cache has it."""
+    """Whether a store wrote everything that a load reads; else the load has to wait for the cache."""
     return offset >= 0 and 8 * offset + loaded <= stored
 
 
 @dataclass(frozen=True)
 class BypassTimes:
-    """`kinds`: {scheme: {(source, destination): number of a kind}}. `excess`: cycles that two neighbours of
-    these kinds take together, one way and back, beyond their latencies.
+    """Latencies that depend on neighbours.
 
-    A neighbour counts half of it: over a cycle of dependences that is right where an excess is a sum of what
-    the producer and what the consumer adds.
+    `kinds`: {scheme: {(source, destination): number of a kind}}. `excess`: cycles that two neighbours of
+    these kinds
+    take together, in both directions, beyond their latencies. A neighbour counts half of it: over a cycle of
+    dependences that is exact where an excess is a sum of what the producer and what the consumer adds.
     """
 
     kinds: Mapping[str, Mapping[tuple[str, str], int]] = field(default_factory=dict)
     excess: tuple[tuple[float, ...], ...] = ()
 
     def between(self, producer: str, destination: str, consumer: str, ends: tuple[str, str]) -> float:
-        """From a destination of one scheme to another scheme, by these operands of it."""
+        """Additional cycles from a destination of one scheme to these operands (`ends`) of another."""
         kind = self.kinds.get(consumer, {}).get(ends)
         if kind is None:
             return 0.0
@@ -264,7 +289,7 @@ class CoreScheduler:
     Args:
         policy: How it gives µops to ports.
         width: Slots that the core dispatches per cycle.
-        ports: Bit mask of the ports that it is known of, those of the experiments that it was inferred from.
+        ports: Bit mask of the ports of the experiments that it was inferred from.
     """
 
     policy: SchedulerPolicy
@@ -274,16 +299,28 @@ class CoreScheduler:
 
 @dataclass(frozen=True)
 class CoreModel:
-    """`mapping`: ports and slots. `latencies`: by scheme; `bases`: what those of them rest on that were not
-    measured by themselves. `by_immediate`: {scheme: {immediate: latencies}} of pairs that take another time
-    with another one; `latencies` has the least of these. `free`: schemes that wait for nothing with one
-    register; `portless`: those of them, and moves, that need no port. `moves`: schemes whose latency is none.
-    `alone`: cycles of one instance of schemes whose ports could not be found. `scheduler`: None where none is
-    known, or where none explains more than ports and slots do. `sources`: {part: what it was taken from, in
-    words}. `bypasses`: what latencies have beside others. `unqueued`: latencies while nothing else is queued,
-    of pairs that take less then. `false_dependences`: {scheme: {destination: cycles}} from what a destination
-    held before, which the scheme waits for and does not read. `loop_code`: what loops take
-    by their size alone.
+    """A core, as far as it was measured.
+
+    Args:
+        mapping: Ports and slots.
+        latencies: {scheme: latencies}.
+        bases: {scheme: basis of the latencies that were not measured by themselves}.
+        free: Schemes that wait for nothing with equal registers.
+        portless: Of these, and of moves, those that need no port.
+        moves: Schemes without latency.
+        alone: {scheme: cycles of one instance}, of schemes whose ports are not known.
+        memory: Times of loads and stores.
+        front_end: Rates of fetching and decoding.
+        sources: {part: where it was taken from, as a text}.
+        scheduler: None where it is not known, or none explains more than ports and slots do.
+        by_immediate: {scheme: {immediate: latencies}} of pairs whose latency depends on it; `latencies` has
+            the least.
+        bypasses: Latencies that depend on neighbours.
+        unqueued: Latencies of pairs that are smaller while nothing else is queued.
+        false_dependences: {scheme: {destination: cycles}} from the old value of a destination, which the
+            scheme waits
+            for and does not read.
+        loop_code: Cycles of loops by their size alone.
     """
 
     mapping: PortMapping | None = None
@@ -304,7 +341,7 @@ class CoreModel:
     loop_code: LoopCode = field(default_factory=dict)
 
     def latencies_of(self, instruction: InstructionAccesses) -> OperandLatencies:
-        """Between the operands of an instruction, with the immediate that it has."""
+        """Latencies between the operands of an instruction, with its immediate."""
         scheme = instruction.scheme or ""
         latencies = self.latencies.get(scheme, {})
         if instruction.immediate is None or scheme not in self.by_immediate:
@@ -313,13 +350,13 @@ class CoreModel:
 
     @cached_property
     def without_queues(self) -> CoreModel:
-        """With the latencies that hold while nothing else is queued."""
+        """The model with the latencies that hold while nothing else is queued."""
         quicker = {text: {**self.latencies.get(text, {}), **pairs} for text, pairs in self.unqueued.items()}
         return replace(self, latencies={**self.latencies, **quicker})
 
 
 class LatencyEnd(IntEnum):
-    """What an end of a latency is, in the order in which chains usually go through it."""
+    """An end of a latency, in the order in which chains usually use them."""
 
     EXPLICIT = 0
     IMPLICIT = 1
@@ -331,7 +368,7 @@ class LatencyEnd(IntEnum):
 def chained_latency(model: CoreModel, text: str) -> float | None:
     """Cycles that a scheme adds to a chain through registers, None where that is not known.
 
-    Of explicit registers where it has any; the largest of several. A store adds none of its own.
+    The largest between explicit registers where it has any. A store adds none of its own.
     """
     if text in model.moves:
         return 0.0
@@ -345,7 +382,7 @@ def chained_latency(model: CoreModel, text: str) -> float | None:
 
 
 def known_latencies(latencies: OperandLatencies) -> list[tuple[tuple[LatencyEnd, LatencyEnd], float]]:
-    """Both ends and the cycles of all pairs of operands of which the one waits for the other."""
+    """Both ends and the cycles of all pairs of operands with a dependency."""
     return [
         ((_end(source), _end(target)), cycles)
         for (source, target), cycles in latencies.items()

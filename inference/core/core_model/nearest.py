@@ -1,9 +1,11 @@
-"""Blocks predicted by a core model, also where it describes a scheme only by the nearest one, which is said.
+"""Blocks predicted by a core model; undescribed schemes can be replaced by the nearest described ones.
 
 The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
-`cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register where there is memory,
-and a load or a store beside it; the form with a register where there is an immediate. Of several the closest
-in width counts. There is none of another operation.
+`cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register in place of memory,
+with a
+load or a store beside it; the form with a register in place of an immediate. Of several the closest in width
+is
+taken. A different operation is never used.
 """
 
 from __future__ import annotations
@@ -41,12 +43,12 @@ _VECTOR_LOADS = {
 }
 _STORES = ("mov MEM[64]:W, GPR[64]:R", "mov MEM[32]:W, GPR[32]:R")
 _FULL_WRITE_BITS = 32
-"""Bits of a general-purpose register from which on nothing of the old value is kept."""
+"""Bits of a general-purpose register from which on a write preserves nothing of the old value."""
 _BASIS = "as the nearest scheme"
 _OTHER_ENCODING = 2
 """The rank of the form with or without VEX."""
 _WITH_MEMORY = 3
-"""The rank of a form with registers, beside which there is memory."""
+"""The rank of a form with registers in place of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,12 @@ class CoreModelBlocks:
 
     @property
     def model(self) -> CoreModel:
-        """With what was taken so far."""
+        """The model, extended by the substitutions so far."""
         return self._model if self._nearest is None else self._nearest.model
 
     def predict(self, block: Block) -> CorePrediction:
-        """All bounds of a block, with what the model lacks."""
-        accesses = accesses_of(block, alike=self._assumed.alike)
+        """All bounds of a block, and what the model lacks."""
+        accesses = accesses_of(block, equal_start=self._assumed.alike)
         shape, without = shape_of(block, in_loop=self._assumed.in_loop), self._assumed.without
         if self._nearest is not None:
             return self._nearest.predict(accesses, shape, without)
@@ -82,10 +84,12 @@ class CoreModelBlocks:
 
 
 class NearestSchemes:
-    """A core model that takes what it does not describe from what is nearest, as far as it was asked.
+    """A core model that is extended by the nearest schemes for those that it does not describe, when they are
+    needed.
 
-    Ports come from the nearest scheme with ports; latencies, and the idioms that were looked for with them,
-    from the nearest one with latencies.
+    Ports come from the nearest scheme with ports; latencies, and the idioms that were measured with them,
+    from the
+    nearest one with latencies.
     """
 
     def __init__(self, model: CoreModel, describe: Describe) -> None:
@@ -102,7 +106,7 @@ class NearestSchemes:
     def predict(
         self, block: Sequence[InstructionAccesses], shape: CodeShape, without: Iterable[BoundKind] = ()
     ) -> CorePrediction:
-        """As `predict_core`; the prediction tells what was taken for what."""
+        """As `predict_core`; the prediction lists the substitutions of the block."""
         excluded = tuple(without)
         texts = dict.fromkeys(instruction.scheme for instruction in block if instruction.scheme is not None)
         self._extend([text for text in texts if text not in self._schemes])
@@ -110,7 +114,7 @@ class NearestSchemes:
         return replace(predict_core(block, shape, self.model, excluded), substitutions=substitutions)
 
     def _extend(self, texts: Sequence[str]) -> None:
-        """Extend the model by what is nearest to schemes that were not looked at before."""
+        """Extend the model for schemes that have not been looked up before."""
         for text in texts:
             scheme = self._describe(text)
             if scheme is None:
@@ -151,7 +155,7 @@ class NearestSchemes:
 
 
 class _ByOperation:
-    """Schemes that others may be taken for, by their operation; read when first asked."""
+    """Schemes that can substitute others, by their operation; read on the first use."""
 
     def __init__(self, describe: Describe, texts: Iterable[str]) -> None:
         self._describe = describe
@@ -168,7 +172,7 @@ class _ByOperation:
 
 
 def nearest_scheme(scheme: Scheme, known: Iterable[Scheme]) -> Scheme | None:
-    """The one of these that a scheme may be taken for, None where it is none."""
+    """The one of these schemes that can substitute a scheme, None where there is none."""
     match = _best(scheme, (candidate for candidate in known if _root(candidate) == _root(scheme)))
     return None if match is None else match.scheme
 
@@ -179,7 +183,7 @@ def _best(scheme: Scheme, known: Iterable[Scheme]) -> _Match | None:
 
 
 def _root(scheme: Scheme) -> str:
-    """What mnemonics of one operation have in common, whatever condition or encoding."""
+    """The operation of a mnemonic, without condition and encoding."""
     mnemonic = scheme.mnemonic
     conditional = _CONDITIONAL.fullmatch(mnemonic)
     if conditional is not None:
@@ -188,7 +192,7 @@ def _root(scheme: Scheme) -> str:
 
 
 def _match(scheme: Scheme, known: Scheme) -> _Match | None:
-    """In what a known scheme differs, None where that is too much."""
+    """The difference of a known scheme, None where it is too large."""
     mine, theirs = _visible_operands(scheme), _visible_operands(known)
     difference = _difference(scheme, known, [*map(_kind, mine)], [*map(_kind, theirs)])
     if difference is None:
@@ -201,7 +205,7 @@ def _match(scheme: Scheme, known: Scheme) -> _Match | None:
 def _difference(
     scheme: Scheme, known: Scheme, mine: Sequence[str], theirs: Sequence[str]
 ) -> tuple[int, str] | None:
-    """(rank, in words) of two schemes with operands of these kinds; "" for what widths tell."""
+    """(rank, text) of two schemes with operands of these kinds; "" where only widths differ."""
     encodings = scheme.encoding == "legacy", known.encoding == "legacy"
     if mine == theirs:
         if scheme.mnemonic == known.mnemonic:
@@ -219,12 +223,12 @@ def _difference(
 
 
 def _visible_operands(scheme: Scheme) -> list[Operand]:
-    """Its operands but for implicit ones; legacy SSE has an implicit `xmm0` where VEX names a register."""
+    """The operands without implicit ones; legacy SSE has an implicit `xmm0` where VEX names a register."""
     return [operand for operand in scheme.operands if not operand.implicit or _kind(operand) == "vector"]
 
 
 def _names(operands: Iterable[Operand]) -> list[str]:
-    """As latencies name them: by their places, and implicit ones by their registers."""
+    """Names of operands in latencies: their positions, and implicit ones by their registers."""
     return [operand.name if operand.implicit else str(place) for place, operand in enumerate(operands, 1)]
 
 
@@ -254,7 +258,9 @@ def _with_ports(model: CoreModel, scheme: Scheme, match: _Match) -> CoreModel:
 
 
 def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreModel:
-    """With the idioms as well, where these do not depend on what the two schemes differ in."""
+    """The model with the scheme's latencies, and idioms where these do not depend on the schemes'
+    difference.
+    """
     text, near, load = scheme.text, match.scheme.text, _load_latency(model)
     latencies = dict(_renamed(scheme, match, model.latencies.get(near, {}), load))
     extended = replace(

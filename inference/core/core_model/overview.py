@@ -1,4 +1,4 @@
-"""A core as people draw it: slots, ports, and the kinds of instructions that each port runs."""
+"""A core for a diagram: slots, ports, and the kinds of instructions that each port runs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 
 MIN_UNIT_SHARE = 0.5
-"""Share of the schemes of a kind with a µop on a port from which the port counts as one of its units."""
+"""Share of the schemes of a kind with a µop on a port, from which the port counts as one of its units."""
 
 
 @dataclass(frozen=True)
 class UnitKind:
-    """A kind of instructions. `schemes`: how many are described; `ports`: those that run most of them.
+    """A kind of instructions. `schemes`: number of described ones; `ports`: those that run most of them.
 
-    `cycles`: the inverse throughput of its quickest scheme alone. `latencies`: cycles from the quickest to
-    the slowest scheme in a chain; None where none is known.
+    `cycles`: the inverse throughput of its quickest scheme alone. `latencies`: cycles of the quickest and the
+    slowest
+    scheme in a chain; None where none is known.
     """
 
     name: str
@@ -32,7 +33,9 @@ class UnitKind:
 
 @dataclass(frozen=True)
 class KindOnPort:
-    """A kind on one port: how many of its schemes have a µop for it. `most`: at least half of them."""
+    """A kind on one port: the number of its schemes with a µop for the port. `most`: at least half of
+    them.
+    """
 
     kind: UnitKind
     schemes: int
@@ -41,7 +44,9 @@ class KindOnPort:
 
 @dataclass(frozen=True)
 class PortOfCore:
-    """A port by its name in the mapping, with what it runs and how many schemes of any kind can use it."""
+    """A port by its name in the mapping, the kinds that it runs, and the number of schemes that can use
+    it.
+    """
 
     name: str
     kinds: tuple[KindOnPort, ...]
@@ -52,7 +57,7 @@ class PortOfCore:
 class CoreOverview:
     """`instructions`, `slots`: most per cycle that go to the ports, None where there is no such limit.
 
-    `kinds`: all of them, in the order asked for; those without a port need no unit.
+    `kinds`: all of them, in the requested order, including those without a port.
     """
 
     ports: tuple[PortOfCore, ...]
@@ -65,10 +70,15 @@ class CoreOverview:
 def core_overview(
     model: CoreModel, kinds: Mapping[str, str], order: Sequence[str], all_uops: Collection[str]
 ) -> CoreOverview:
-    """Of the schemes that `kinds` gives one, {scheme: kind}, kinds in `order`.
+    """The overview of the schemes that have a kind; empty for a model without ports.
 
-    A scheme with several kinds of µops counts for the ports of those with the fewest: the others are what any
-    instruction may need beside. Of kinds in `whole` all µops count. Empty for a model without ports.
+    Args:
+        model: A core.
+        kinds: {scheme: kind}.
+        order: Kinds in the order of the result.
+        all_uops: Kinds of which all µops count. Otherwise a scheme with several kinds of µops counts for the
+            ports of
+            those with the fewest: other µops are of the kind that any instruction may need.
     """
     mapping = model.mapping
     if mapping is None:
@@ -99,7 +109,7 @@ def core_overview(
 
 
 def _ports_of(uops: Uops, *, all_uops: bool) -> int:
-    """The ports of the µops that say what a scheme is for, as a mask."""
+    """The ports of the µops that characterise a scheme, as a mask."""
     fewest = min((mask.bit_count() for mask, _ in uops), default=0)
     ports = 0
     for mask, _ in uops:
@@ -109,7 +119,7 @@ def _ports_of(uops: Uops, *, all_uops: bool) -> int:
 
 
 def _count_by_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
-    """How many of the sets of ports have each port."""
+    """For each port, how many of the masks contain it."""
     counted = Counter(masks)
     return [
         sum(number for mask, number in counted.items() if mask >> port & 1)

@@ -1,6 +1,7 @@
-"""A block's code as bounds see it, the bounds, and the prediction: values, and what they are asked with.
+"""A block's code as bounds see it, the bounds, and the prediction: values, and the assumptions of a
+prediction.
 
-Some instructions share a slot with another one or take no port, and a loop has its own jump besides.
+Some instructions share a slot with another one or take no port, and a loop has its own jump in addition.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from enum import StrEnum
 from inference.core.core_model.dependences import ChainStep
 from inference.core.core_model.model import CoreModel, FrontEndLimits
 from inference.isa.blocks import LOOP, Block, moves_of, pairs_of, stores_of
-from inference.isa.code.block import usual_copies
+from inference.isa.code.block import default_copies
 from inference.isa.dependences import InstructionAccesses
 
 LIMITING_SHARE = 0.9
 """Share of the largest other bound from which on the scheduler's ports limit a block."""
 
 _LOOP_END = "dec reg + je"
-"""What closes a loop of copies, as `FrontEndLimits.fused` has it: `jne` fuses as `je` does."""
+"""The pair that closes a loop of copies, as in `FrontEndLimits.fused`: `jne` fuses as `je` does."""
 
 
 class BoundKind(StrEnum):
-    """What a bound is made of; each can be left out of a prediction."""
+    """The resource of a bound; each bound can be left out of a prediction."""
 
     PORTS = "ports"
     SLOTS = "slots"
@@ -36,9 +37,9 @@ class BoundKind(StrEnum):
 
 @dataclass(frozen=True)
 class CoreBound:
-    """Cycles per iteration that a block takes at least, and `why` in a few words.
+    """Cycles per iteration that a block takes at least, and the reason `why` in a few words.
 
-    `chain`: of dependencies, through memory or not, the steps that take as long.
+    `chain`: the steps of dependencies, through memory or not, that take as long.
     """
 
     kind: BoundKind
@@ -49,9 +50,9 @@ class CoreBound:
 
 @dataclass(frozen=True, slots=True)
 class SchemeSubstitution:
-    """A scheme that was taken for another one, and in what they differ.
+    """A scheme that was replaced by the nearest described one, and their difference.
 
-    `parts`: what of the nearest one it has, in words.
+    `parts`: what was taken from the nearest scheme, as words.
     """
 
     scheme: str
@@ -68,10 +69,10 @@ class SchemeSubstitution:
 
 @dataclass(frozen=True)
 class CorePrediction:
-    """`bounds`, the largest first; `lacking`: what the model does not know of the block, in words.
+    """`bounds`, the largest first; `lacking`: unknown properties of the block, as sentences.
 
-    `unknown`: schemes without µops; while there are any, ports and slots say too little. `taken`: those of
-    the block that were taken for others.
+    `unknown`: schemes without µops; while there are any, the bounds of ports and slots are incomplete.
+    `substitutions`: of the block's schemes.
     """
 
     bounds: tuple[CoreBound, ...]
@@ -92,9 +93,14 @@ class CorePrediction:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Bounds that are left out, and whether registers start `alike`: different ones lead to one place then,
-    as where machines measure blocks. `nearest`: what is not described is taken from the nearest scheme.
-    `in_loop`: code without a jump is copies in a loop."""
+    """Assumptions of a prediction.
+
+    `without`: bounds that are left out. `alike`: all registers start with equal values, so that different
+    ones lead
+    to one place, as where machines measure blocks. `nearest`: undescribed schemes are replaced by the nearest
+    ones.
+    `in_loop`: code without a jump is copied into a loop.
+    """
 
     without: Collection[BoundKind] = ()
     alike: bool = True
@@ -106,12 +112,14 @@ class Assumptions:
 class CodeShape:
     """A block's machine code: its `size` in bytes, and whether it is a loop, or `copied` into one.
 
-    `pairs`: names of instructions and conditional jumps right behind them, which a core may make one of, as
-    `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone. Of what
-    is `copied`, the pair alone that counts the iterations.
-    `copies`: of straight code, until code comes again that was executed before. `moves`: as `pairs`, of
-    register moves and operations on the copy right behind them. `limiting`: the share of the largest other
-    bound from which on ports limit the code, so that its scheduler is simulated.
+    `pairs`: names of instructions and conditional jumps right behind them, which a core may fuse, as in
+    `FrontEndLimits.fused`; that of a loop's own jump is the last, "" where it stands alone. Of code that is
+    `copied`,
+    only the pair that counts the iterations. `copies`: consecutive copies of straight code in the executed
+    loop.
+    `moves`: as `pairs`, of register moves and operations on the copy right behind them. `limiting`: the share
+    of the
+    largest other bound from which on ports limit the code, so that its scheduler is simulated.
     """
 
     size: int
@@ -124,9 +132,9 @@ class CodeShape:
 
 
 def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
-    """Its size, and of a loop what may become one instruction. `in_loop`: straight code is put into one."""
+    """The shape of a block's code. `in_loop`: straight code is copied into a loop."""
     loop = block.kind == LOOP
-    copies = usual_copies(
+    copies = default_copies(
         len(block.instructions) + loop,
         len(block.code),
         in_loop=in_loop or loop,
@@ -143,8 +151,10 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
 
 
 def own_jumps(shape: CodeShape, model: CoreModel) -> int:
-    """Instructions that a loop has beyond those of its body: its own jump, less those that become a part of
-    the instruction before; 0 where it is not known which do."""
+    """Instructions of a loop beyond those of its body: its own jump, unless it is fused with the instruction
+    before; 0
+    where it is not known which pairs are fused.
+    """
     fused = None if model.front_end is None else model.front_end.fused
     if not shape.loop or fused is None:
         return 0
@@ -152,18 +162,20 @@ def own_jumps(shape: CodeShape, model: CoreModel) -> int:
 
 
 def fused_jumps(shape: CodeShape, fused: Collection[str]) -> int:
-    """Conditional jumps that become one with the instruction before them; `fused`: the pairs that do."""
+    """Number of conditional jumps that are fused with the instruction before them; `fused`: the pairs that
+    are.
+    """
     return sum(pair in fused for pair in shape.pairs)
 
 
 def fused_moves(shape: CodeShape, front_end: FrontEndLimits | None) -> int:
-    """Moves that take no slot of their own, but that of the operation on the copy."""
+    """Number of moves that share the slot of the operation on the copy."""
     fused = () if front_end is None or front_end.fused is None else front_end.fused
     return sum(pair in fused for pair in shape.moves)
 
 
 def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float:
-    """NOPs that take no slot of their own, but share that of the instruction beside them."""
+    """Number of NOPs that share the slot of the instruction beside them."""
     if model.front_end is None or not model.front_end.pairs_nops:
         return 0
     nops = sum((instruction.scheme or "").partition(" ")[0] == "nop" for instruction in block)
@@ -171,7 +183,7 @@ def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float
 
 
 def is_portless(instruction: InstructionAccesses, model: CoreModel) -> bool:
-    """Whether it needs no port: a move that renaming does, or an idiom of one register."""
+    """Whether the instruction needs no port: an eliminated move, or an idiom with equal registers."""
     if instruction.scheme in model.moves:
         return True
     return instruction.same_register and instruction.scheme in model.portless

@@ -1,8 +1,10 @@
-"""How long experiments take on a core whose ports are being searched for, by what else is known of it.
+"""How long experiments take on a core whose ports are being searched for, from its other known properties.
 
-Latencies, front end and the code of loop bodies say what an experiment takes on any ports. A scheduler says
-what it takes on the ports at hand: it is inferred under one mapping, and has its buses on the ports that the
-same operations have under others.
+Latencies, front end and the code of loop bodies bound an experiment on any ports. A scheduler gives the time
+on
+the current ports: it is inferred under one mapping, and has its buses on the ports that the same operations
+have
+under others.
 """
 
 from __future__ import annotations
@@ -39,11 +41,13 @@ from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.scheme import Scheme
 
 _MAX_BODIES = 80
-"""By which a scheduler is inferred for the ports at hand: half as many as for good."""
+"""Loop bodies by which a scheduler is inferred for the current ports: half as many as for a final result."""
 _COPIES = CodeShape(0, loop=False, copied=True)
 _CHAINED_COPIES = replace(_COPIES, limiting=0.5)
 """Experiments wait in a dozen chains at once, which a scheduler delays where a chain takes longer than ports:
-of 30 recorded ones on a Zen 5, chains alone explain all but 9.5 %, simulated all but 3.4 % of the time."""
+of 30
+recorded ones on a Zen 5, chains alone explain all but 9.5 %, simulated all but 3.4 % of the time.
+"""
 
 
 class ExperimentBody(Protocol):
@@ -51,12 +55,12 @@ class ExperimentBody(Protocol):
 
     @property
     def instructions(self) -> Sequence[InstructionAccesses]:
-        """All of it, in order."""
+        """All instructions of the body, in order."""
         ...
 
     @property
     def copies(self) -> int:
-        """Copies of the experiment in it."""
+        """Copies of the experiment in the body."""
         ...
 
     @property
@@ -68,7 +72,7 @@ class ScheduledTimes:
     """A `WasteSource` of a core.
 
     Args:
-        model: What is known of the core. Its ports say only what its scheduler is about, where it has one.
+        model: The known properties of the core. Its ports matter only for its scheduler, where it has one.
         schemes: Those of the experiments, as far as they are described.
         body_of: The loop body of an experiment. Raises `CannotMeasureError`.
         chained: Whether experiments are simulated too that chains through registers limit.
@@ -105,7 +109,7 @@ class ScheduledTimes:
     ) -> dict[Experiment, float]:
         """See `WasteSource`: chains through the registers of loop bodies, and their bytes.
 
-        Of `others`, too, which no bound rests on.
+        `further`: experiments whose bounds are also computed, but on which no bound rests.
         """
         bodies = {}
         for experiment in (*measured, *further):
@@ -128,14 +132,18 @@ class ScheduledTimes:
     def simulator(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> Simulated | None:
-        """See `WasteSource`. What it returns has the scheduler on the ports of whatever mapping it gets."""
+        """See `WasteSource`. The result has the scheduler on the ports of the mapping that it is called
+        with.
+        """
         return self._known or self.fit(mapping, measured, pulse).simulated
 
     def fit(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> SchedulerFit:
         """See `WasteSource`. The error is that of an inferred scheduler, also where one is known: under other
-        ports, it is another one."""
+        ports, another
+        one is inferred.
+        """
         kinds = self._kinds(mapping)
         planned = ((row.experiment, row.group) for row in usable_experiments(measured, kinds)[:_MAX_BODIES])
         bodies = [
@@ -197,7 +205,7 @@ class ScheduledTimes:
 def _on_new_ports(
     scheduler: CoreScheduler, before: Mapping[str, OperationKind], now: Mapping[str, OperationKind]
 ) -> CoreScheduler:
-    """The scheduler on the ports that operations have now."""
+    """The scheduler on the ports that the operations have now."""
 
     def ports(mask: int) -> int:
         moved = Counter(

@@ -1,13 +1,17 @@
-"""Experiments and blocks that tell schedulers apart.
+"""Experiments and blocks that distinguish schedulers.
 
-A scheduler shows where µops could have been spread better than they were: among operations whose ports are
+A scheduler shows where µops could have been distributed better than they were: among operations whose ports
+are
 some of those of the most flexible ones, whose results return after different times, and that read what they
-write or do not. Experiments have such operations of one µop, alone and beside each other; operations are
-known by their µops, latencies and operands alone.
+write
+or do not. Experiments have such operations of one µop, alone and combined; operations are characterised by
+their
+µops, latencies and operands alone.
 
-Dependent blocks show whether a policy holds where instructions wait for each other. They are drawn by chance
-from the operations of the experiments, and kept where the ports of these limit them: elsewhere a scheduler is
-not simulated. Compiled code looks so more than the experiments do.
+Dependent blocks show whether a policy holds where instructions wait for each other. They are made at random
+from
+the operations of the experiments, and used where the ports of these limit them: elsewhere a scheduler is not
+simulated. They are more similar to compiled code than the experiments are.
 """
 
 from __future__ import annotations
@@ -32,25 +36,27 @@ from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target
 
 MAX_EXPERIMENTS = 160
-"""That many are simulated in about 50 ms, half of them for each policy of a search."""
+"""About 50 ms of simulation, of half of them for each policy of a search."""
 _PER_GROUP = 2
 """Experiments of each group: one helps to choose a policy, the other to judge it."""
 _MAX_PORT_SETS = 4
 _MAX_KINDS = 9
 _MAX_LENGTH = 14
-"""In one experiment: of more, a loop body has too few copies for its registers to take turns."""
+"""Instructions of an experiment: of more, a loop body has too few copies for its registers to alternate."""
 _MAX_LATENCY = 8.0
 _INTEGER_TOLERANCE = 0.15
 
 MAX_BLOCKS = 96
-"""Half of them choose: with 24, policies of six drawn cores overstated up to 17 % of other blocks, with 48 up
-to 6, and with 100 no less."""
+"""Half of them choose: with 24, policies of six random cores overstated up to 17 % of other blocks, with 48
+up to 6,
+and with 100 no less.
+"""
 _MAX_DRAWS = 20 * MAX_BLOCKS
 _MIN_INSTRUCTIONS, _MAX_INSTRUCTIONS = 2, 8
 
 
 class OperandRole(StrEnum):
-    """What an operation does with its registers."""
+    """How an operation uses its registers."""
 
     UPDATES = "updates"  # reads a register and writes it
     WRITES = "writes"  # writes a register that it does not read
@@ -82,7 +88,8 @@ class GroupedExperiment:
 def operation_kinds(model: CoreModel, schemes: Iterable[Scheme]) -> dict[str, OperationKind]:
     """{scheme: its kind} of operations of one µop whose ports are some of those of the most flexible ones.
 
-    Without those that need memory, wait for a fixed register or flags, or whose latency is not known or not
+    Schemes are left out that need memory, wait for a fixed register or flags, or whose latency is unknown or
+    not
     whole. Empty without ports.
     """
     mapping = model.mapping
@@ -97,8 +104,10 @@ def operation_kinds(model: CoreModel, schemes: Iterable[Scheme]) -> dict[str, Op
 
 
 def scheduler_experiments(kinds: Mapping[str, OperationKind]) -> list[GroupedExperiment]:
-    """At most `MOST_EXPERIMENTS`, the most telling groups first: alone, in pairs, as many of each as they
-    have ports, in threes, two beside one."""
+    """At most `MAX_EXPERIMENTS` experiments, the most informative groups first: kinds alone, in pairs, as
+    many of each as
+    they have ports, in threes, two beside one.
+    """
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
     for text, kind in sorted(kinds.items(), key=lambda entry: (len(entry[0]), entry[0])):
         schemes[kind].append(text)
@@ -116,8 +125,7 @@ def scheduler_experiments(kinds: Mapping[str, OperationKind]) -> list[GroupedExp
 def usable_experiments(
     experiments: Iterable[Experiment], kinds: Mapping[str, OperationKind]
 ) -> list[GroupedExperiment]:
-    """Of experiments that were measured for something else those that consist of such operations, a few of
-    every group."""
+    """Existing experiments that consist of such operations, a few of every group."""
     groups: defaultdict[str, list[Experiment]] = defaultdict(list)
     for experiment in experiments:
         if experiment.length <= _MAX_LENGTH and all(scheme in kinds for scheme in experiment.schemes):
@@ -190,13 +198,13 @@ def _group_text(counts: Mapping[OperationKind, int]) -> str:
 def dependent_blocks(
     isa: str, model: CoreModel, kinds: Mapping[str, OperationKind], seed: int
 ) -> list[Block]:
-    """At most `MOST_BLOCKS` of the operations; equal seeds give equal blocks of the same model.
+    """At most `MAX_BLOCKS` blocks of the operations; equal seeds give equal blocks of the same model.
 
     Args:
-        isa: The instruction set; without dependent blocks, there are none.
-        model: What is known of the core; its scheduler counts for nothing.
+        isa: The instruction set; without a maker of dependent blocks, there are none.
+        model: The known properties of the core; its scheduler is ignored.
         kinds: {scheme: its kind}.
-        seed: Of what is drawn.
+        seed: Of the random choices.
     """
     maker = code_target(isa).dependent_blocks
     if maker is None or model.mapping is None or not kinds:
@@ -213,7 +221,7 @@ def dependent_blocks(
 
 def is_port_limited(block: Block, model: CoreModel) -> bool:
     """Whether ports limit the block, and some of its instructions wait for others."""
-    accesses = accesses_of(block, alike=True)
+    accesses = accesses_of(block, equal_start=True)
     prediction = predict_core(accesses, shape_of(block, in_loop=True), model, (BoundKind.SCHEDULER,))
     ports = (bound.cycles for bound in prediction.bounds if bound.kind is BoundKind.PORTS)
     if prediction.unknown or next(ports, 0.0) < LIMITING_SHARE * prediction.cycles:
@@ -225,7 +233,7 @@ def is_port_limited(block: Block, model: CoreModel) -> bool:
 def _random_blocks(
     maker: DependentBlockMaker, kinds: Mapping[str, OperationKind], dice: Random
 ) -> Iterator[Block]:
-    """Kinds of many ports come more often: so all ports have about as much to do."""
+    """Random blocks; kinds of many ports are more frequent, so that all ports have about as much work."""
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
     for text, kind in sorted(kinds.items()):
         schemes[kind].append(text)

@@ -1,4 +1,4 @@
-"""A core's scheduler from measured loop bodies, on what is known of the core otherwise."""
+"""A core's scheduler from measured loop bodies and the core's other known properties."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ from inference.isa.blocks import Block, accesses_of
 from inference.isa.dependences import InstructionAccesses
 
 MIN_EXPERIMENTS = 12
-"""Fewer leave a search more parameters than measurements."""
+"""Fewer experiments leave a search more parameters than measurements."""
 MIN_BLOCKS = 12
-"""Of these half judge: by fewer, chance decides."""
+"""Smallest number of blocks; half of them judge, and of fewer, chance decides."""
 _COPIES = CodeShape(0, loop=False, copied=True)
-"""Of loop bodies, which are handed over slot by slot, whatever their bytes."""
+"""Loop bodies of experiments, which are handed over slot by slot, whatever their bytes."""
 
 
 @dataclass(frozen=True)
 class MeasuredBody:
-    """A loop body as it was measured.
+    """A measured loop body.
 
     Args:
-        experiment: What it has `copies` of.
+        experiment: The experiment that it has `copies` of.
         instructions: All of it, in order.
+        copies: Of the experiment.
         cycles: Per execution of the experiment.
         group: See `ScheduledExperiment`.
     """
@@ -55,8 +56,9 @@ class MeasuredBody:
 
 @dataclass(frozen=True)
 class MeasuredBlock:
-    """Straight code with dependences, and the cycles per iteration of its copies in a loop, as often as they
-    were measured."""
+    """Straight code with dependences, and the cycles per iteration of its copies in a loop, one for each
+    measurement.
+    """
 
     block: Block
     readings: Sequence[float]
@@ -92,19 +94,20 @@ class ExplainedExperiment:
 
 @dataclass(frozen=True)
 class CoreSchedulerFinding:
-    """What came of looking for a core's scheduler.
+    """The result of inferring a core's scheduler.
 
     Args:
         scheduler: None where none is known, for a `reason`.
-        reason: In words; "" with a scheduler.
-        error, error_without: Mean relative errors with it and without, on the experiments that judge; None
-            where nothing was compared.
+        reason: A sentence; "" with a scheduler.
+        error: Mean relative error with the scheduler, on the experiments that judge; None where nothing was
+            compared.
+        error_without: The same of ports and slots alone.
         alternatives: Schedulers that fit as well, with their errors.
-        experiments: What it rests on.
+        experiments: Those that the result rests on.
         tried: Number of policies that were simulated.
-        finished: Whether the search came to its end before it was stopped.
-        blocks: The code with dependences that it rests on; none where there was too little.
-        code: How the best policy does on those of them that judge.
+        finished: Whether the search ended by itself.
+        blocks: The code with dependences that the result rests on; none where there was too little.
+        code: Errors of the best policy on those blocks that judge.
     """
 
     scheduler: CoreScheduler | None
@@ -120,7 +123,7 @@ class CoreSchedulerFinding:
 
 
 def dispatch_width(model: CoreModel) -> int | None:
-    """Slots that a core dispatches per cycle, in whole numbers; None where they were not measured.
+    """Slots that a core dispatches per cycle, as a whole number; None where they were not measured.
 
     Of a mapping without a front end, its issue width or the most instructions per cycle.
     """
@@ -141,14 +144,17 @@ def infer_core_scheduler(
     blocks: Sequence[MeasuredBlock] = (),
     likely: Iterable[SchedulerPolicy] = (),
 ) -> CoreSchedulerFinding:
-    """Look for the policy under which simulated bodies take as long as measured ones.
+    """Search for the policy with which simulated bodies take as long as measured ones.
 
     Args:
-        model: What is known of the core; its own scheduler counts for nothing.
+        model: The known properties of the core; its own scheduler is ignored.
         bodies: Experiments of `kinds`.
         kinds: {scheme: its kind}.
-        pulse, progress, seed, likely: See `infer_scheduler`; a policy with buses of other ports is left out.
-        blocks: Of `kinds`, too, with dependences. Fewer than `FEWEST_BLOCKS` count for nothing.
+        pulse: See `infer_scheduler`.
+        progress: See `infer_scheduler`.
+        seed: See `infer_scheduler`.
+        blocks: Code of `kinds` with dependences. Fewer than `MIN_BLOCKS` are ignored.
+        likely: See `infer_scheduler`; a policy with buses of other ports is left out.
     """
     width = dispatch_width(model)
     if width is None:
@@ -184,8 +190,8 @@ def _scheduled(body: MeasuredBody, model: CoreModel, width: int) -> ScheduledExp
 def _scheduled_block(
     measured: MeasuredBlock, model: CoreModel, width: int, ports: int
 ) -> ScheduledExperiment:
-    """As predictions of blocks in loops have it."""
-    accesses, shape = accesses_of(measured.block, alike=True), shape_of(measured.block, in_loop=True)
+    """The block as predictions of blocks in loops model it."""
+    accesses, shape = accesses_of(measured.block, equal_start=True), shape_of(measured.block, in_loop=True)
     bound = predict_core(accesses, shape, model).cycles
     program = program_of(accesses, model, width, simulated_ports=ports, copies=shape.copies)
     cycles = median(measured.readings)

@@ -1,9 +1,11 @@
 """A block on a core model as a simulated program.
 
-An instruction issues when the last of its sources is there. A result is ready the *least* of its latencies
-later; a source with a longer latency to it has to be ready by so much earlier. So what an instruction loads
-with is waited for early and the rest of it late, as on a core. Values that are there at once, such as those
-of eliminated moves, stores and renamed memory, hand on what they wait for.
+An instruction issues when the last of its sources is available. A result is available the *least* of its
+latencies later; a source with a longer latency to it has to be available correspondingly earlier. So the
+address
+of a load is waited for early and the other sources late, as on a core. Values that are available at once,
+such as
+those of eliminated moves, stores and renamed memory, pass on the dependencies of their sources.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from inference.core.simulation.program import MAX_LATENCY, SimulatedProgram, Sim
 from inference.isa.dependences import InstructionAccesses
 
 _MAX_FORWARDED = 8
-"""Values that are handed on one after another: of more, the number of ways could double with each."""
+"""Values that pass on dependencies one after another: of more, the number of ways could double with each."""
 
 
 class UndescribedSchemeError(ValueError):
-    """The core model does not know the µops of some instructions of a block: `schemes`."""
+    """The core model does not describe the µops of some instructions of a block: `schemes`."""
 
     def __init__(self, schemes: Sequence[str]) -> None:
         self.schemes = tuple(dict.fromkeys(schemes))
@@ -49,17 +51,20 @@ def program_of(
 
     Args:
         block: Its instructions in program order.
-        model: Its mapping says which µops an instruction has, its latencies when results are ready.
+        model: Its mapping has the µops of an instruction, its latencies the availability of results.
         width: Slots that the core dispatches per cycle.
         memory_ports: Bit mask of ports that only load or store. No result waits for µops there: latencies
-            from an address include the load.
-        simulated_ports: Bit mask of ports; µops that could use others are left out, and only delay what waits
-            for them. None for all.
+            from an
+            address include the load.
+        simulated_ports: Bit mask of ports; µops that could use others are left out, and only delay
+            instructions that
+            wait for them. None for all.
         jumps: Instructions behind the block that take a slot and no port, such as the loop's jump.
-        copies: Of the block until code comes again that was executed before.
+        copies: Consecutive copies of the block in the executed loop.
         edges_of: The dependences that are waited for.
 
-    Raises `UndescribedSchemeError` for instructions without known µops.
+    Raises:
+        UndescribedSchemeError: For instructions without known µops.
     """
     mapping = model.mapping
     assert mapping is not None, "a program needs ports"
@@ -88,7 +93,9 @@ def program_of(
 
 def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
     """Dispatch slots of an instruction. Those of a mapping count only where it has no more per cycle than the
-    core dispatches: else they were not slots."""
+    core
+    dispatches: else they are not slots.
+    """
     issued = mapping.issue_width
     return mapping.slots_of(scheme) if issued is not None and round(issued) <= width else 1
 
@@ -96,7 +103,7 @@ def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
 def _masks(
     instruction: InstructionAccesses, model: CoreModel, mapping: PortMapping
 ) -> tuple[int, ...] | None:
-    """The port sets of its µops; () for what needs no port, None for what is not described."""
+    """The port sets of its µops; () for an instruction without a port, None for an undescribed one."""
     scheme = instruction.scheme or ""
     if scheme in model.moves or (instruction.same_register and scheme in model.portless):
         return ()
@@ -118,11 +125,12 @@ def _with_waits(uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int
 
 
 class _Waits:
-    """What each instruction of a block waits for, by instructions instead of µops.
+    """The results that each instruction of a block waits for, by instructions instead of µops.
 
-    A node is a value that an instruction writes, as in `DependenceGraph`. A value that is there as soon as
-    one of its sources, such as that of an eliminated move, a store, or a load of renamed memory, is not
-    waited for: its sources are.
+    A node is a value that an instruction writes, as in `DependenceGraph`. A value that is available as soon
+    as one of
+    its sources, such as that of an eliminated move, a store, or a load of renamed memory, is replaced by its
+    sources.
     """
 
     def __init__(
@@ -144,12 +152,12 @@ class _Waits:
             self._results[place].append(node)
 
     def latency(self, instruction: int) -> int:
-        """Cycles from issue until the last result of an instruction returns, at most `LONGEST_LATENCY`."""
+        """Cycles from issue until the last result of an instruction returns, at most `MAX_LATENCY`."""
         own = [round(self._ready[node]) for node in self._results[instruction]]
         return min(max([1, *own]), MAX_LATENCY)
 
     def of(self, instruction: int) -> Iterator[Wait]:
-        """The results that an instruction waits for, made by instructions that need a port."""
+        """The results that an instruction waits for, of instructions that need a port."""
         for node in self._results[instruction]:
             for edge in self._entering[node]:
                 if not self._is_forwarded(node):

@@ -1,6 +1,7 @@
-"""Which instruction of a block wrote last what another one reads, and what a stored value takes to its load.
+"""Which instruction of a block last wrote a value that another one reads, and the cycles of a stored value to
+a load.
 
-A core that renames memory has the value at once under conditions that were found out; else it takes its time.
+A core that renames memory has the value at once under measured conditions; otherwise forwarding takes time.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from inference.core.core_model.model import MemoryTimes, RenamingConditions, is_
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
 _SINGLE_PAGE = 1
-"""0 is of places on no known page."""
+"""Page number of all places; 0 is that of places on an unknown page."""
 
 LEARNED_CASE = (64, 64, 0, False)
-"""The only one that loops were measured with."""
+"""The only case that loops were measured with."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastWrite:
-    """By which instruction (its place), and how many iterations ago; `memory` is where it stored then."""
+    """The last write of a value: by which instruction (index), and how many iterations ago.
+
+    `memory`: the place that it stored to then.
+    """
 
     access: OperandAccess
     writer: int
@@ -30,7 +34,7 @@ class LastWrite:
 
 
 def last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> LastWrite | None:
-    """The last write of any part of what is read: in this iteration before, else in the one before."""
+    """The last write of any part of what is read: earlier in this iteration, else in the previous one."""
     behind = place if read.memory is None else 0  # before it, in the iteration before, memory was elsewhere
     for iterations, candidates in (
         (0, range(place - 1, -1, -1)),
@@ -49,7 +53,7 @@ def last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAc
 
 
 def covers(stored: MemoryPlace, loaded: MemoryPlace | None) -> bool:
-    """Whether a store wrote all that a load wants, by the same page."""
+    """Whether a store wrote everything that a load reads, by the same page."""
     if loaded is None:
         return False
     contained = is_contained(stored.bits, loaded.bits, loaded.offset - stored.offset)
@@ -57,14 +61,14 @@ def covers(stored: MemoryPlace, loaded: MemoryPlace | None) -> bool:
 
 
 def serves(last: LastWrite | None, read: OperandAccess) -> bool:
-    """Whether the last write is a store that has all that is read, by an address without an index."""
+    """Whether the last write is a store that covers the read, by an address without an index."""
     if last is None or last.memory is None or read.memory is None:
         return False
     return not read.memory.is_indexed and covers(last.memory, read.memory)
 
 
 def with_single_page(block: Sequence[InstructionAccesses]) -> tuple[InstructionAccesses, ...]:
-    """The block as a core sees it to which all pages of one memory are alike."""
+    """The block for a core that does not distinguish pages of one memory."""
 
     def moved(accesses: Sequence[OperandAccess]) -> tuple[OperandAccess, ...]:
         return tuple(
@@ -78,10 +82,11 @@ def with_single_page(block: Sequence[InstructionAccesses]) -> tuple[InstructionA
 
 
 class StoredValues:
-    """What loads of a block wait for that read what it stored.
+    """Latencies of loads that read what the block stored.
 
-    `copies`: of the block, one behind the other, until code comes again that was executed before. A core
-    without known `RenamingConditions` takes what was measured by one register, whatever the addresses.
+    `copies`: consecutive copies of the block in the executed loop. A core without known `RenamingConditions`
+    has the
+    latencies that were measured by one register, whatever the addresses.
     """
 
     def __init__(self, block: Sequence[InstructionAccesses], times: MemoryTimes, copies: int = 1) -> None:
@@ -90,7 +95,7 @@ class StoredValues:
         self._copies = copies
 
     def loaded(self, place: int, read: MemoryPlace, last: LastWrite, *, vector: bool) -> float:
-        """Cycles from the stored value to that which the instruction at a place loads."""
+        """Cycles from the stored value to the value that the instruction at `place` loads."""
         assert last.memory is not None, "asked of what was stored"
         conditions = self._times.renaming
         at_once = self._times.between(last.memory, read, vector=vector)
@@ -104,8 +109,10 @@ class StoredValues:
         return max(at_once, conditions.forwarded.get(case, 0.0))
 
     def updated_elsewhere(self, place: int, read: MemoryPlace, last: LastWrite) -> float | None:
-        """Cycles from update to update where the instruction at a place updates what another one updated by
-        another address; None where it does not, and where that is known by loads."""
+        """Cycles from update to update where two instructions update one place by different addresses.
+
+        None where the instruction at `place` does not update another one's value, and where loads decide.
+        """
         conditions = self._times.renaming
         if conditions is None or last.writer == place or self._meets(place, read, last, conditions):
             return None
@@ -114,7 +121,7 @@ class StoredValues:
         return conditions.update if conditions.overtaken is None else conditions.overtaken
 
     def updated(self, place: int, read: MemoryPlace, last: LastWrite, own: float) -> float:
-        """Cycles of an instruction that updates what it stored itself, which take `own` at best."""
+        """Cycles of an instruction that updates what it stored itself, which takes `own` at best."""
         conditions = self._times.renaming
         if conditions is None or conditions.update is None or self._meets(place, read, last, conditions):
             return own
@@ -125,7 +132,7 @@ class StoredValues:
         return max(own - conditions.update, 0.0) + conditions.learned_update
 
     def _meets(self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions) -> bool:
-        """Whether the conditions hold under which the core renames whatever code it executes."""
+        """Whether the conditions hold under which the core renames in any code."""
         assert last.memory is not None, "asked of what was stored"
         if not conditions.by_text:
             return False
@@ -157,8 +164,9 @@ class StoredValues:
 
     @cached_property
     def _is_learned(self) -> bool:
-        """Whether the code has so few loads of stored values that the core has learned all that its
-        conditions do not rename."""
+        """Whether the code has so few loads of stored values that the core has learned all that are not
+        renamed by text.
+        """
         conditions = self._times.renaming
         assert conditions is not None, "asked where a core renames"
         pairs = updates = 0
@@ -178,13 +186,12 @@ class StoredValues:
 
 
 def _has_same_base(stored: MemoryPlace, loaded: MemoryPlace) -> bool:
-    """Whether both addresses are made of the same registers, and their displacements show how far they are
-    apart."""
+    """Whether both addresses have the same registers, and their displacements show their distance."""
     if stored.registers != loaded.registers or stored.page != loaded.page:
         return False
     return loaded.displacement - stored.displacement == loaded.offset - stored.offset
 
 
 def _share(loads: int, forgotten: int | None) -> float:
-    """Of what a core learns at least."""
+    """Share of the core's capacity for learning that these loads use, 0 for unlimited capacity."""
     return 0.0 if forgotten is None else loads / forgotten

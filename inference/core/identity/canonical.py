@@ -1,13 +1,15 @@
-"""The canonical form of a port mapping: the same for all that differ in the names of their ports alone.
+"""The canonical form of a port mapping: equal for mappings that differ only in the names of their ports.
 
-Ports are told apart by colours. Refinement splits ports of one colour by the µops that can use them and by
-the colours of the other ports of those µops, until nothing splits any more. Where ports of one colour are
-left, each of them is singled out in turn and the smallest of the resulting forms wins; but of ports that a
-symmetry of the mapping exchanges, one is enough. Symmetries are seen directly (two ports that can be swapped)
-or found when two ways end in the same form, as in McKay's graph canonisation. In the two-level model
-refinement alone leaves only ports with equal columns, which can be swapped.
+Ports are distinguished by colours. Refinement splits ports of one colour by the µops that can use them and by
+the colours of the other ports of those µops, until nothing splits any more. Where several ports of one colour
+remain, each of them is singled out in turn and the smallest of the resulting forms wins; of ports that a
+symmetry
+of the mapping exchanges, one suffices. Symmetries are recognised directly (two ports that can be swapped) or
+when
+two branches end in the same form, as in McKay's graph canonisation. In the two-level model refinement alone
+leaves only ports with equal columns, which can be swapped.
 
-Besides: parts of mappings, and mappings with their ports numbered anew.
+Also here: parts of mappings, and mappings with renumbered ports.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ def renumbered(uops: Uops, order: Sequence[int]) -> Uops:
 
 
 def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortMapping:
-    """What a mapping says of the µops of some schemes, without its limits, with ports that nothing uses added
-    up to `n_ports`.
+    """The µops of some schemes in a mapping, without its limits, on `n_ports` ports of which some may be
+    unused.
     """
     return PortMapping(
         tuple(str(k) for k in range(n_ports)), {scheme: mapping.usage[scheme] for scheme in schemes}
@@ -33,7 +35,7 @@ def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortM
 
 
 def side_by_side(mappings: Iterable[PortMapping], r_max: float | None) -> PortMapping:
-    """Mappings of different schemes as one: the ports of one after those of the other, named by number."""
+    """Mappings of different schemes as one: their ports one after another, named by number."""
     usage: dict[str, Uops] = {}
     ports = 0
     for mapping in mappings:
@@ -44,19 +46,22 @@ def side_by_side(mappings: Iterable[PortMapping], r_max: float | None) -> PortMa
 
 
 Colours = tuple[int, ...]
-"""For each port, how many ports have a smaller colour: a permutation once all ports are told apart."""
+"""For each port, how many ports have a smaller colour: a permutation once all ports are distinguished."""
 
 ColouredKinds = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]
-"""What is left of a mapping when only the colours of ports are seen."""
+"""A mapping in which only the colours of ports are visible."""
 
 
 def canonical(mapping: PortMapping) -> PortMapping:
-    """The mapping with ports "0", "1", … in one fixed order, its schemes sorted, its limits kept.
+    """The mapping with ports "0", "1", … in one fixed order, its schemes sorted, its limits unchanged.
 
     Two mappings have equal canonical forms exactly when a renaming of ports makes them equal: same schemes
-    with the same µops and slots, same number of ports (those that nothing uses included), same limits. Time
-    is polynomial where ports of one colour are symmetric, as they are in port mappings of processors; µops
-    that form a highly regular graph without symmetries could take longer, the answer stays exact.
+    with the
+    same µops and slots, same number of ports (unused ones included), same limits. Time is polynomial where
+    ports of
+    one colour are symmetric, as they are in port mappings of processors; µops that form a highly regular
+    graph
+    without symmetries could take longer, and the result stays exact.
     """
     order = canonical_order(mapping)
     usage = {scheme: renumbered(mapping.usage[scheme], order) for scheme in sorted(mapping.usage)}
@@ -80,9 +85,9 @@ def canonical_order(mapping: PortMapping) -> tuple[int, ...]:
 
 
 def labelled_kinds(mapping: PortMapping) -> dict[int, int]:
-    """{port mask of a kind of µops: label}; equal labels serve the same schemes equally often.
+    """{port mask of a kind of µops: label}; kinds with equal labels serve the same schemes equally often.
 
-    The labels are numbered by what they stand for, which no renaming of ports changes.
+    Labels are numbered in the order of the schemes that they stand for, which no renaming of ports changes.
     """
     users: dict[int, list[tuple[str, int]]] = {}
     for scheme in sorted(mapping.usage):
@@ -101,9 +106,7 @@ def can_swap(labels: Mapping[int, int], first: int, second: int) -> bool:
 
 
 def _widths(mapping: PortMapping) -> dict[str, list[tuple[int, int]]]:
-    """What a renaming of ports leaves alone, and quick to compare: {scheme: [(ports of a µop, its
-    count)]}.
-    """
+    """{scheme: [(ports of a µop, its count)]}: unchanged by a renaming of ports, and quick to compare."""
     return {
         scheme: sorted((mask.bit_count(), count) for mask, count in uops)
         for scheme, uops in mapping.usage.items()
@@ -112,7 +115,7 @@ def _widths(mapping: PortMapping) -> dict[str, list[tuple[int, int]]]:
 
 @dataclass
 class _Leaf:
-    """All ports told apart: `path` are the ports singled out, `trace` the pictures on the way."""
+    """All ports distinguished: `path` are the ports singled out, `trace` the coloured kinds on the way."""
 
     path: tuple[int, ...]
     trace: tuple[ColouredKinds, ...]
@@ -121,7 +124,7 @@ class _Leaf:
 
 @dataclass
 class _Search:
-    """The smallest form that was seen, and the symmetries that were found on the way."""
+    """The smallest form so far, and the symmetries found so far."""
 
     n_ports: int
     labels: dict[int, int]
@@ -135,7 +138,9 @@ class _Search:
         return self.best.colours
 
     def _visit(self, colours: Colours, path: tuple[int, ...], trace: tuple[ColouredKinds, ...]) -> int:
-        """Look at all forms below; returns how many ports may stay singled out before going on."""
+        """Visit all forms below; returns how many of the singled-out ports stay so before the search
+        continues.
+        """
         colours = self._refinement(colours)
         trace = (*trace, self._picture(colours))
         if self.best is not None and trace > self.best.trace[: len(trace)]:
@@ -190,7 +195,7 @@ class _Search:
         return tuple(sorted(colours)), tuple(kinds)
 
     def _is_symmetric_to(self, port: int, tried: Sequence[int], path: Sequence[int]) -> bool:
-        """Whether a symmetry that keeps the path takes a port that was tried to this one."""
+        """Whether a symmetry that fixes the path takes a port that was tried to this one."""
         if any(can_swap(self.labels, port, other) for other in tried):
             return True
         stabilisers = [g for g in self.symmetries if all(g[fixed] == fixed for fixed in path)]
@@ -201,7 +206,9 @@ class _Search:
 
 
 def _cell(colours: Colours) -> list[int]:
-    """The ports of the first of the smallest colours that several ports have; none once all differ."""
+    """The ports of the smallest colour class with several ports, the first of equal ones; [] once all
+    differ.
+    """
     cells: dict[int, list[int]] = {}
     for port, colour in enumerate(colours):
         cells.setdefault(colour, []).append(port)

@@ -1,9 +1,10 @@
-"""Two port mappings side by side: what they say of every scheme, how far they agree, what would decide it.
+"""Two port mappings side by side: their µops of every scheme, their agreement, an experiment that decides.
 
-A µop is hidden in a scheme where having it there or not changes no prediction of the judged experiments by
-more than the noise: one that can use as many ports as the core issues slots, or the address of a store, which
-its data outlasts. Two mappings agree on a scheme up to what is hidden if what each has beside the other is
-hidden. Where they say different things of a scheme's µops, some experiment would decide.
+A µop is hidden in a scheme where its presence changes no prediction of the judged experiments by more than
+the
+noise: one that can use as many ports as the core issues slots, or the address of a store whose data takes
+longer.
+Two mappings agree on a scheme up to hidden µops if what each has in addition to the other is hidden.
 """
 
 from __future__ import annotations
@@ -23,22 +24,24 @@ from inference.core.throughput import inverse_throughput, issue_bound, port_boun
 NOISE = 0.02
 """Cycles per instruction that a measurement may be off (thesis §4.3), and share of a prediction."""
 MAX_SEARCHED = 100_000
-"""Experiments that are searched for one that tells the mappings apart, at most; those of length 1 always."""
+"""Largest number of experiments searched for one that distinguishes the mappings; those of length 1 always
+are.
+"""
 
 MAX_CONSTRUCTED = 2_000_000
-"""Pairs of a set of classes and a class that are looked at: about a second."""
+"""Largest number of pairs of a set of classes and a class that are examined: about a second."""
 
 MAX_PARTNERS = 10
-"""Schemes of which experiments are made beside the scheme in question."""
+"""Largest number of schemes that are combined with the scheme in question."""
 
 MAX_EXPERIMENTS = 20_000
-"""Experiments that are looked at: some ten milliseconds."""
+"""Largest number of experiments examined: about ten milliseconds."""
 
 MAX_LENGTH = 8
 
 
 class SchemeRelation(StrEnum):
-    """How two mappings stand to each other on a scheme."""
+    """Which of two mappings describe a scheme, and whether equally."""
 
     DIFFERENT = "different"
     ONLY_FIRST = "only-first"
@@ -48,11 +51,11 @@ class SchemeRelation(StrEnum):
 
 @dataclass(frozen=True)
 class ComparedScheme:
-    """A scheme in two mappings: its µops, None where a mapping does not describe it, and cycles of one
-    instance.
+    """A scheme in two mappings: its µops and cycles of one instance, None where a mapping does not describe
+    it.
 
     The µops of the second mapping are under the best renaming, with the indices of `MappingComparison.ports`.
-    `differs_in_hidden`: only in µops that no experiment can show, each of the mapping that has it.
+    `differs_in_hidden`: the mappings differ only in µops that no experiment can show.
     """
 
     scheme: str
@@ -63,8 +66,7 @@ class ComparedScheme:
 
     @property
     def difference(self) -> float | None:
-        """The second mapping's cycles against the first's, in per cent of the first's; None where
-        undefined."""
+        """The second mapping's cycles minus the first's, in per cent of the first's; None where undefined."""
         first, second = self.cycles
         if first is None or second is None:
             return None
@@ -74,7 +76,7 @@ class ComparedScheme:
 
     @property
     def factor(self) -> float:
-        """How many times as long the slower mapping takes it to be; 1 where that is undefined."""
+        """Quotient of the longer and the shorter prediction, ≥ 1; 1 where that is undefined."""
         if not self.difference:
             return 1.0
         first, second = (cycles or 0.0 for cycles in self.cycles)
@@ -86,10 +88,14 @@ class MappingComparison:
     """Two mappings up to a renaming of the second one's ports.
 
     `ports`: the first mapping's port names, then those of the second that have no partner. `schemes`: all
-    that either describes, sorted. `limits` outside the ports of each. `other_slots`: the schemes that both
-    describe and that take different numbers of issue slots, where one of the mappings has an issue width.
-    `distinction`: a smallest experiment that tells them apart by more than 2 ·
-    `noise` cycles per instruction, which is 0 where only exact measurements could; None where none was found.
+    that either
+    describes, sorted. `limits` outside the ports of each. `other_slots`: the schemes that both describe with
+    different
+    numbers of issue slots, where one of the mappings has an issue width. `distinction`: a smallest experiment
+    whose
+    predictions differ by more than 2 · `noise` cycles per instruction; `noise` is 0 where only exact
+    measurements
+    could show it; None where no such experiment was found.
     """
 
     ports: tuple[str, ...]
@@ -102,14 +108,14 @@ class MappingComparison:
 
     @property
     def are_equal(self) -> bool:
-        """Whether both say the same of the same schemes, limits and slots included."""
+        """Whether both have the same schemes with the same µops, limits and slots included."""
         agreement = self.agreement
         differences = (*agreement.differing, *agreement.only_first, *agreement.only_second)
         return not differences and self.limits[0] == self.limits[1] and not self.other_slots
 
     @property
     def same_number(self) -> float | None:
-        """The share of the common schemes with as many µops in both, 0 to 1; None where there are none."""
+        """Share of the common schemes with equally many µops in both, 0 to 1; None where there are none."""
         common = [scheme.uops for scheme in self.schemes if None not in scheme.uops]
         if not common:
             return None
@@ -118,15 +124,15 @@ class MappingComparison:
 
     @property
     def largest(self) -> ComparedScheme | None:
-        """The scheme whose cycles differ by the largest factor; None where all common schemes take as
-        long."""
+        """The scheme whose cycles differ by the largest factor; None where all common schemes take equally
+        long.
+        """
         differing = [scheme for scheme in self.schemes if scheme.difference]
         return max(differing, key=lambda scheme: scheme.factor, default=None)
 
 
 def compare(a: PortMapping, b: PortMapping) -> MappingComparison:
-    """All that can be said about two mappings side by side; a fraction of a second for thousands of
-    schemes."""
+    """Compare two mappings; a fraction of a second for thousands of schemes."""
     agreement = structural_agreement(a, b)
     renamed = agreement.renaming.apply(b)
     distinction, noise = _distinction(a, b)
@@ -179,13 +185,18 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: StructuralAgreement
 
 
 def differ_in_hidden(hidden: tuple[frozenset[int], frozenset[int]], first: Uops, second: Uops) -> bool:
-    """Whether what each has beside the other is hidden in its own mapping."""
+    """Whether the µops that each has in addition to the other are hidden in its own mapping.
+
+    `hidden`: the results of `hidden_kinds` for both mappings.
+    """
     own, other = Counter(dict(first)), Counter(dict(second))
     return (own - other).keys() <= hidden[0] and (other - own).keys() <= hidden[1]
 
 
 def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, float]:
-    """An experiment for the noise of real measurements, else one for none."""
+    """An experiment that real measurements can decide, else one that exact measurements could; with its
+    noise.
+    """
     common = a.usage.keys() & b.usage.keys()
     different = {(a.usage[scheme], b.usage[scheme]) for scheme in common}
     classes = len({(a.usage[s], b.usage[s], a.slots_of(s), b.slots_of(s)) for s in common})
@@ -207,13 +218,19 @@ def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, fl
 def deciding_experiment(
     a: PortMapping, b: PortMapping, scheme: str, agreeing: Iterable[str], *, noise: float = NOISE
 ) -> Distinction | None:
-    """A smallest experiment with the scheme for which the mappings predict what measuring can tell apart.
+    """A smallest experiment with the scheme for which the mappings predict what measuring can distinguish.
 
-    `alike`: schemes that have equal µops in both under one renaming of the ports. Experiments of them alone
-    take as long in both, so that whatever tells the mappings apart contains `scheme`. Only a few of them
-    are used: those of few µops on ports that the scheme may use, since these can fill its ports (§6.2.2). The
-    smaller R_max of the two holds for both. The predictions are cycles of each mapping; see
-    `distinguishing_experiment` for `noise`. None: no short experiment decides.
+    Args:
+        a: First mapping.
+        b: Second mapping; the smaller R_max of the two holds for both.
+        scheme: Part of every experiment that can decide, since others take equally long in both.
+        agreeing: Schemes that have equal µops in both under one renaming of the ports. Only a few of them are
+            used:
+            those of few µops on ports that the scheme may use, since these can fill its ports (§6.2.2).
+        noise: See `distinguishing_experiment`.
+
+    Returns:
+        The experiment with the cycles that each mapping predicts; None where no short experiment decides.
     """
     partners = _partners(a, scheme, agreeing)
     length = 1
@@ -254,11 +271,16 @@ def _ports(uops: Uops) -> int:
 
 
 def agreement_up_to_hidden(a: PortMapping, b: PortMapping, judged: Iterable[Experiment]) -> float | None:
-    """The share of schemes, 0 to 1, that agree up to what is hidden, under the best renaming of b's ports.
+    """The share of schemes, 0 to 1, that agree up to hidden µops, under the best renaming of b's ports.
 
-    Of the schemes that occur in `judged`, experiments of schemes that both describe; others are passed over,
-    and None is the answer where none are left. It is `a` that is judged: its predictions, with its limits and
-    slots, show what is hidden.
+    Args:
+        a: Its predictions, with its limits and slots, show what is hidden.
+        b: The other mapping.
+        judged: Experiments whose schemes are compared; those with a scheme that one mapping lacks are
+            skipped.
+
+    Returns:
+        None where no experiment is left.
     """
     common = sorted(a.usage.keys() & b.usage.keys())
     first, second = a.restricted(common), b.restricted(common)
@@ -283,9 +305,10 @@ def is_hidden(
     change: Counter[int],
     judged: Sequence[tuple[Experiment, float]],
 ) -> bool:
-    """Whether so many more, or fewer, µops of a scheme change no prediction of experiments with it.
+    """Whether changing the µops of a scheme changes no prediction of experiments with it by more than
+    `NOISE`.
 
-    `change`: {port mask: µops more}. `judged`: the experiments with what the mapping predicts.
+    `change`: {port mask: µops more, or fewer if negative}. `judged`: (experiment, the mapping's prediction).
     """
     return not change or all(
         abs(_cycles_with(mapping, experiment, scheme, change) - cycles) <= NOISE * cycles
@@ -296,7 +319,7 @@ def is_hidden(
 def _containing(
     mapping: PortMapping, judged: Sequence[Experiment]
 ) -> dict[str, list[tuple[Experiment, float]]]:
-    """{scheme: the experiments that have it, with their predictions}; short ones, which show most, first."""
+    """{scheme: (experiment with it, its prediction)}, short experiments first, since these show most."""
     by_scheme: dict[str, list[tuple[Experiment, float]]] = {}
     for experiment in sorted(judged, key=lambda experiment: experiment.length):
         cycles = inverse_throughput(mapping, experiment)
@@ -306,13 +329,15 @@ def _containing(
 
 
 def _beyond_common(first: Uops, second: Uops) -> tuple[Counter[int], Counter[int]]:
-    """The changes that take from the first what the second lacks, and that give it what it lacks."""
+    """The changes that remove from the first what the second lacks, and that add to it what only the
+    second has.
+    """
     own, other = Counter(dict(first)), Counter(dict(second))
     return Counter({mask: -count for mask, count in (own - other).items()}), other - own
 
 
 def _cycles_with(mapping: PortMapping, experiment: Experiment, scheme: str, change: Counter[int]) -> float:
-    """Cycles of an experiment if one of its schemes had so many µops more."""
+    """Cycles of an experiment if each instance of one of its schemes had these additional µops."""
     work = work_of(mapping, experiment)
     repeats = dict(experiment.terms)[scheme]
     for mask, count in change.items():

@@ -1,25 +1,31 @@
-"""Experiments that tell two port mappings apart (thesis §4.2.2 and §4.3).
+"""Experiments that distinguish two port mappings (thesis §4.2.2 and §4.3).
 
-Three-level mappings are searched (`searching`); for two-level ones experiments are constructed.
-In a two-level mapping M, f(S) = |⋃_{i∈S} M[i]| is the number of ports that the schemes S have together, and
+Three-level mappings are searched (`searching`); for two-level ones experiments are constructed. In a
+two-level
+mapping M, f(S) = |⋃_{i∈S} M[i]| is the number of ports that the schemes S have together, and
 
     tp⁻¹(e) = max over S of e(S) / f(S)                         (thesis §5.1.4)
 
 where e(S) is the number of instances of S in e. Let t₁ < t₂ for an experiment e, and S be the maximiser of
-t₂. The instances of other schemes contribute nothing to t₂ and may slow t₁, so a smallest experiment has none
-of them, and t₂ = |e| / f₂(S): its port set Q = ⋃ M₂[i] is full. For a given Q the experiment may use all
-schemes whose ports lie in Q, and is a solution exactly when
+t₂.
+The instances of other schemes contribute nothing to t₂ and may slow t₁, so a smallest experiment has none of
+them, and t₂ = |e| / f₂(S): its port set Q = ⋃ M₂[i] is full. For a given Q the experiment may use all schemes
+whose ports lie in Q, and is a solution exactly when
 
     t₁(e) < |e| · κ      with κ = 1/|Q| - margin, and κ > 1/R_max.
 
 Solutions are the integer vectors inside the polymatroid that f₁, restricted to those schemes, spans when
-scaled by |e| · κ. There are some exactly when f₁ · κ > 1 (else even all ports together are too slow): then
-every base of f₁ itself is one, with f₁ instructions that take a single cycle. So it is known after a look at
-all Q whether any experiment distinguishes the mappings, and the smallest one has no more instructions than
-there are ports.
+scaled
+by |e| · κ. There are some exactly when f₁ · κ > 1 (else even all ports together are too slow): then every
+base of
+f₁ itself is one, with f₁ instructions that take a single cycle. So examining all Q decides whether any
+experiment
+distinguishes the mappings, and the smallest one has no more instructions than there are ports.
 
-Smaller ones than a base are found instance by instance: an instance is added if the rest could still be
-spread, in fractions, over the ports of the remaining schemes. What is left for backtracking is rounding.
+Smaller ones than a base are constructed instance by instance: an instance is added if the remaining ones
+could
+still be spread, in fractions, over the ports of the remaining schemes. Backtracking only has to handle
+rounding.
 """
 
 from __future__ import annotations
@@ -40,7 +46,7 @@ from inference.core.tunables import check_integer, check_number
 MAX_LENGTH = 1_000_000
 
 DEFAULT_LENGTH = 4
-"""How long three-level experiments get where no limit is given."""
+"""Largest length of three-level experiments unless another is given."""
 
 
 @dataclass(frozen=True)
@@ -62,29 +68,46 @@ def distinguishing_experiment(
     schemes: Sequence[str] | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> Distinction | None:
-    """A smallest experiment for which the mappings predict inverse throughputs that measuring can tell apart.
+    """A smallest experiment for which the mappings predict inverse throughputs that measuring can
+    distinguish.
 
     The predictions, within each mapping's limits, differ by more than 2 · noise · |e| cycles: no measurement
-    that is off by less than `noise` cycles per instruction agrees with both (§4.3). `r_max` (instructions per
-    cycle) holds for both mappings; None leaves each its own. `schemes`: those to make experiments of; by
-    default all that both mappings describe. Of the smallest experiments, the first when their instructions
-    are listed in ascending order is returned, e.g. `a; a` before `a; b` before `b; b`. All comparisons are
-    exact; `noise` and `r_max` count as the decimal numbers that they are written as (0.02 is 1/50).
-
-    None: there is no such experiment of up to `max_length` instructions. In the two-level model (every scheme
-    has one µop) and without `max_length`, there is none of any length: either the mappings are the same up to
-    a renaming of ports, or wherever they differ the noise or R_max hides it. In the three-level model
-    experiments of up to `max_length` instructions, `SEARCHED_LENGTH` by default, are all that is looked at:
-    None may mean that a longer one exists, or that the mappings are indistinguishable although no renaming
-    makes them equal.
+    with an
+    error below `noise` cycles per instruction agrees with both (§4.3). Of the smallest experiments, the first
+    when
+    their instructions are listed in ascending order is returned, e.g. `a; a` before `a; b` before `b; b`. All
+    comparisons are exact; `noise` and `r_max` count as the decimal numbers that they are written as (0.02 is
+    1/50).
 
     In the two-level model the experiment is constructed, and has at most as many instructions as there are
-    ports; time grows with the number of different unions of as many port sets as the experiment has
-    instructions. In the three-level model it is searched for among the multisets of schemes that the two
-    mappings do not both treat alike; a few milliseconds per ten thousand of these.
+    ports;
+    time grows with the number of different unions of as many port sets as the experiment has instructions. In
+    the
+    three-level model it is searched for among the multisets of schemes that the mappings treat differently; a
+    few
+    milliseconds per ten thousand of these.
 
-    Raises `InvalidInputError` for numbers out of range, `UnknownSchemeError` for unknown schemes, and lets
-    through what `pulse` raises, which is called all the time.
+    Args:
+        a: First mapping.
+        b: Second mapping.
+        noise: Largest error of a measurement in cycles per instruction, ≥ 0.
+        r_max: Instructions per cycle for both mappings; None leaves each its own.
+        max_length: Largest number of instructions; `DEFAULT_LENGTH` in the three-level model.
+        schemes: Those to make experiments of; by default all that both mappings describe.
+        pulse: Called all the time; what it raises ends the search.
+
+    Returns:
+        None where there is no such experiment of up to `max_length` instructions. In the two-level model
+            (every
+        scheme has one µop) and without `max_length`, there is none of any length: either the mappings are the
+            same
+        up to a renaming of ports, or wherever they differ the noise or R_max hides it. In the three-level
+            model a
+        longer one may exist, or the mappings may be indistinguishable although no renaming makes them equal.
+
+    Raises:
+        InvalidInputError: For numbers out of range.
+        UnknownSchemeError: For schemes that a mapping does not describe.
     """
     question = _question(a, b, noise, r_max, schemes, pulse)
     if max_length is not None:
@@ -136,7 +159,7 @@ def _question(
 
 
 def _are_equal(a: PortMapping, b: PortMapping, question: DistinguishingQuestion) -> bool:
-    """Whether a renaming of ports makes equal what the question is about."""
+    """Whether a renaming of ports makes the mappings equal as far as the question is concerned."""
     if question.per_slot[0] != question.per_slot[1] or any(
         group.slots[0] != group.slots[1] for group in question.classes if any(question.per_slot)
     ):
@@ -152,7 +175,7 @@ Answer = tuple[int, ...]
 
 
 def construct_answer(question: DistinguishingQuestion, max_length: int | None) -> Answer | None:
-    """The first of the smallest answers to a question, of up to `max_length` instructions if given."""
+    """The first of the smallest answers to a two-level question, of up to `max_length` instructions."""
     sides = [_Side(question, slow=slow) for slow in (0, 1)]
     length = 0
     while max_length is None or length < max_length:
@@ -174,7 +197,7 @@ def construct_answer(question: DistinguishingQuestion, max_length: int | None) -
 class _Goal:
     """Use `members` only, with fewer than `cpi` cycles per instruction in the fast mapping.
 
-    Fewer than `shortest` instructions cannot do: a single one takes too long.
+    `shortest`: fewer instructions cannot reach the goal, since a single one takes too long.
     """
 
     members: tuple[int, ...]
@@ -183,7 +206,7 @@ class _Goal:
 
 
 class _Side:
-    """One mapping is to be slower than the other: `slow` is its index."""
+    """Searches for experiments for which one mapping, that of index `slow`, is the slower one."""
 
     def __init__(self, question: DistinguishingQuestion, *, slow: int) -> None:
         self._slow = [_port_set(group.uops[slow]) for group in question.classes]
@@ -201,9 +224,9 @@ class _Side:
         self._add_goal(tuple(range(len(question.classes))), question.floors[slow])
 
     def grow(self) -> None:
-        """Take in the unions of one more port set: n instructions fill a union of at most n.
+        """Add the unions with one more port set: n instructions fill a union of at most n.
 
-        Those that are too wide to be slow enough are dropped: whatever they grow into is wider still.
+        Unions that are too wide to be slow enough are dropped, since larger ones are even faster.
         """
         grown = {union | ports for union in self.growing for ports in self._port_sets} - self._unions
         self._unions |= grown
@@ -214,7 +237,7 @@ class _Side:
             self._add_goal(tuple(inside), Fraction(1, union.bit_count()))
 
     def _add_goal(self, members: tuple[int, ...], cpi: Fraction) -> None:
-        """Make it a goal to be faster than this by the margin, if that is possible at all."""
+        """Add the goal to be faster than `cpi` by the margin, if that is possible."""
         cpi -= self._margin
         if cpi <= self._floor:
             return
@@ -259,7 +282,9 @@ class _Side:
         return None
 
     def _full_work(self, work: Mapping[int, int], members: tuple[int, ...], n_left: int) -> Mapping[int, int]:
-        """The work of a complete experiment at least: what is left may go to any port of these members."""
+        """A lower bound of the work of a complete experiment: the remaining instances may use any port of
+        the members.
+        """
         if not n_left or not all(self._fast[k] for k in members):
             return work
         ports = self._ports_of(members)
@@ -271,7 +296,7 @@ def _port_set(uops: tuple[tuple[int, int], ...]) -> int:
 
 
 def _fits(work: Mapping[int, int], cycles: Fraction) -> bool:
-    """Whether the ports do this work in less than so many cycles."""
+    """Whether the ports do this work in less than `cycles`."""
     if not work:
         return True
     densest = densest_ports(work)

@@ -1,12 +1,15 @@
-"""The renaming of ports that makes one mapping most like another: many schemes with equal µops, fast.
+"""The renaming of ports that makes one mapping most similar to another: many schemes with equal µops, fast.
 
-A set of schemes is a whole number with one bit per scheme. A scheme's µops are equal under a matching of
-ports only if every port is used alike by it in both mappings: by as many µops of each width. For schemes with
-one kind of µop that is enough; for the others the µops themselves are compared at the end.
+A set of schemes is an integer with one bit per scheme. A scheme's µops are equal under a matching of ports
+only
+if the scheme uses every port equally in both mappings: with equally many µops of each width. For schemes with
+one
+kind of µop that is sufficient; for the others the µops themselves are compared at the end.
 
-Partners for all rows of a square of whole numbers, so that their sum is as large as possible, are found by
-the Hungarian algorithm with shortest augmenting paths: n³ steps, exact, and always the same answer. For the
-few dozen ports of a processor it is done long before a library for it would be loaded.
+The matching with the largest sum of gains is computed by the Hungarian algorithm with shortest augmenting
+paths:
+n³ steps, exact, and deterministic. For the few dozen ports of a processor it takes less time than loading a
+library for it.
 """
 
 from __future__ import annotations
@@ -29,17 +32,18 @@ from inference.core.identity.canonical import (
 from inference.core.mapping import PortMapping, Uops, ports_in
 
 MAX_PROOF_STEPS = 20_000
-"""Partial matchings that a proof looks at before it gives up: within a second or so."""
+"""Partial matchings that a proof examines before it gives up: within about a second."""
 
 _WORK_UNIT = 1e-6  # work is compared as whole numbers, so that the order of summation decides nothing
 
 
 @dataclass(frozen=True)
 class Renaming:
-    """What the ports of a mapping `b` are called in a mapping `a`.
+    """The port names of a mapping `a` for the ports of a mapping `b`.
 
-    `ports[k]` is the index in `a` of the port with index k in `b`, None where `a` has fewer ports. `names`
-    are the names of a's ports. `exact`: no other renaming gives more schemes equal µops.
+    `ports[k]` is the index in `a` of the port with index k in `b`, None where `a` has fewer ports. `names`:
+    of a's
+    ports. `exact`: no other renaming gives more schemes equal µops.
     """
 
     ports: tuple[int | None, ...]
@@ -47,7 +51,9 @@ class Renaming:
     exact: bool
 
     def apply(self, b: PortMapping) -> PortMapping:
-        """`b` with the port indices and names of `a`; ports that `a` lacks keep their names, with a prime."""
+        """`b` with the port indices and names of `a`; ports that `a` lacks get a prime where their name is
+        in use.
+        """
         names = list(self.names)
         for port, name in zip(self.ports, b.ports, strict=True):
             if port is None:
@@ -59,7 +65,7 @@ class Renaming:
         return replace(b, ports=tuple(names), usage=usage)
 
     def inverse(self, names: Sequence[str]) -> Renaming:
-        """What the ports of `a` are called in `b`, whose ports have these names."""
+        """The renaming of a's ports to those of `b`, whose ports have these names."""
         at = {port: k for k, port in enumerate(self.ports) if port is not None}
         return Renaming(tuple(at.get(port) for port in range(len(self.names))), tuple(names), self.exact)
 
@@ -67,11 +73,15 @@ class Renaming:
 def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:
     """The renaming of b's ports under which most of the schemes that both describe have equal µops.
 
-    Guaranteed: when some renaming makes all of these schemes equal, one that does is returned, and `exact` is
-    set. Otherwise the ports are matched by the work that both mappings put on them, which is improved by
-    swaps and then by branch and bound; `exact` says whether that proved that no renaming has more equal
-    schemes (it gives up after `matching.MOST_STEPS` steps). Among renamings with equally many, one with the
-    most work on equal ports is preferred, which no single swap can improve. Deterministic.
+    When some renaming makes all of these schemes equal, such a one is returned, with `exact`. Otherwise the
+    ports are
+    matched by the work that both mappings put on them, improved by swaps and then by branch and bound;
+    `exact` tells
+    whether that proved that no renaming has more equal schemes (it gives up after `MAX_PROOF_STEPS` steps).
+    Among
+    renamings with equally many, one with much work on equal ports is preferred, which no single swap can
+    improve.
+    Deterministic.
     """
     common = sorted(a.usage.keys() & b.usage.keys())
     n = max(len(a.ports), len(b.ports))
@@ -91,18 +101,22 @@ def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:
 
 
 def _unused_name(name: str, used: Sequence[str]) -> str:
+    """The name with as many primes as make it differ from the used ones."""
     return _unused_name(name + "′", used) if name in used else name
 
 
 Score = tuple[int, int, int]
-"""What a good matching has much of: schemes with equal µops, work on matched ports, equal port names."""
+"""Schemes with equal µops, work on matched ports, equal port names: larger is better, the first counts
+most.
+"""
 
 
 class Matching:
     """Two mappings of the same schemes and with equally many ports.
 
-    A matching lists, for each port of `second`, the port of `first` that it is. `alike[k]` is the mask of
-    first's ports that have the name of second's port k.
+    A matching lists, for each port of `second`, the port of `first` that it is. `same_names[k]`: mask of
+    first's
+    ports that have the name of second's port k.
     """
 
     def __init__(
@@ -118,7 +132,9 @@ class Matching:
         self._same_names = same_names
 
     def agreeing(self, matched: Sequence[int], least: int = 0) -> int:
-        """The schemes with equal µops; where they are fewer than `least`, possibly some more than these."""
+        """Bit set of the schemes with equal µops; where there are fewer than `least`, it may contain
+        further ones.
+        """
         agreeing = self.all_schemes
         for port, other in enumerate(matched):
             agreeing &= self.fits[port][other]
@@ -131,7 +147,7 @@ class Matching:
         return agreeing
 
     def score(self, matched: Sequence[int], least: int = 0) -> Score:
-        """See `Score`; its number of schemes may be too high where that is below `least`."""
+        """The score of a matching; its number of schemes may be too high where that is below `least`."""
         return (
             self.agreeing(matched, least).bit_count(),
             sum(int(self._work[port, other]) for port, other in enumerate(matched)),
@@ -147,7 +163,9 @@ class Matching:
         return self.improved(proof.matched), proof.complete
 
     def improved(self, matched: Sequence[int]) -> list[int]:
-        """The matching after the best swap of two ports, again and again until no swap improves the score."""
+        """The matching after repeatedly applying the best swap of two ports, until none improves the
+        score.
+        """
         best, score = list(matched), self.score(matched)
         while True:
             swaps = [_swapped(best, i, j) for i, j in itertools.combinations(range(self.n_ports), 2)]
@@ -159,7 +177,7 @@ class Matching:
 
 
 class _Proof:
-    """Branch and bound for more agreeing schemes: second's ports get their partners one by one."""
+    """Branch and bound for more agreeing schemes: second's ports get their partners one after another."""
 
     def __init__(self, matching: Matching, matched: list[int]) -> None:
         self.matched = matched
@@ -173,7 +191,7 @@ class _Proof:
 
     @property
     def complete(self) -> bool:
-        """Whether every matching was looked at or ruled out."""
+        """Whether every matching was examined or ruled out."""
         return self._steps <= MAX_PROOF_STEPS
 
     def _descend(self, partners: dict[int, int], free: int, alive: int) -> None:
@@ -192,7 +210,9 @@ class _Proof:
                 self._descend({**partners, port: other}, free ^ 1 << other, alive & fits[other])
 
     def _bound(self, done: int, free: int, alive: int) -> int:
-        """At most so many schemes agree: each needs, for every port that is left, a free one that fits."""
+        """An upper bound of the agreeing schemes: each needs a free port that fits for every remaining
+        port.
+        """
         for port in self._ports[done:]:
             fitting = 0
             for other in ports_in(free):
@@ -213,7 +233,7 @@ def _swapped(matched: list[int], i: int, j: int) -> list[int]:
 
 
 def _fits(first: PortMapping, second: PortMapping, schemes: Sequence[str]) -> list[list[int]]:
-    """For each port of `second` and each of `first` the schemes that use both alike."""
+    """Bit sets of schemes, [port of `second`][port of `first`]: those that use both ports equally."""
     numbers: dict[tuple[tuple[int, int], ...], int] = {(): 0}
     uses = []
     for mapping in (first, second):
@@ -238,7 +258,7 @@ def _fits(first: PortMapping, second: PortMapping, schemes: Sequence[str]) -> li
 
 
 def _signatures(uops: Uops, n_ports: int) -> list[tuple[tuple[int, int], ...]]:
-    """How a scheme uses each port: (ports, count) of each of its µops that can use it, sorted."""
+    """How a scheme uses each port: sorted (ports, count) of each of its µops that can use it."""
     uses: list[list[tuple[int, int]]] = [[] for _ in range(n_ports)]
     for mask, count in uops:
         for port in ports_in(mask):
@@ -247,7 +267,7 @@ def _signatures(uops: Uops, n_ports: int) -> list[tuple[tuple[int, int], ...]]:
 
 
 def _common_work(first: PortMapping, second: PortMapping, schemes: Sequence[str]) -> npt.NDArray[np.int64]:
-    """The shares of their work that schemes put on both of two ports: int64[second's, first's]."""
+    """The work of schemes that both mappings put on two ports, in `_WORK_UNIT`: int64[second's, first's]."""
     ours, theirs = (_shares(mapping, schemes) for mapping in (first, second))
     common = np.array([[np.minimum(own, their).sum() for own in ours] for their in theirs])
     return np.rint(common / _WORK_UNIT).astype(np.int64)
@@ -269,7 +289,11 @@ def _shares(mapping: PortMapping, schemes: Sequence[str]) -> npt.NDArray[np.floa
 
 
 def best_partners(gain: Sequence[Sequence[int]]) -> list[int]:
-    """For each row another column, with the greatest sum of `gain[row][column]`; `gain` is square."""
+    """A column for each row, all different, with the greatest sum of `gain[row][column]`; `gain` is square.
+
+    >>> best_partners([[1, 2], [2, 4]])
+    [0, 1]
+    """
     n = len(gain)
     # Prices on rows and columns: no gain exceeds the sum of both, and that of partners is equal to it.
     row_price = [max(row, default=0) for row in gain]
@@ -291,7 +315,7 @@ def _find_partner(
     column_price: list[int],
     row_of: list[int | None],
 ) -> None:
-    """Give one more row a column: rows that have one move on along the path on which least is lost."""
+    """Give one more row a column; rows move along the path that costs least."""
     open_columns = set(range(len(gain)))
     lost = dict.fromkeys(open_columns, 0)  # by the best path to a column; once closed, for good
     before: dict[int, int | None] = dict.fromkeys(open_columns)  # the column that a path comes from
@@ -327,9 +351,9 @@ def _find_partner(
 
 @dataclass(frozen=True)
 class StructuralAgreement:
-    """What two mappings say of their schemes, the second with its ports renamed; each tuple is sorted.
+    """The schemes of two mappings by whether their µops are equal, under one renaming; each tuple is sorted.
 
-    `agreeing` and `differing` are the schemes that both describe, with equal and with different µops.
+    `agreeing` and `differing`: schemes that both describe.
     """
 
     agreeing: tuple[str, ...]
@@ -340,15 +364,13 @@ class StructuralAgreement:
 
     @property
     def share(self) -> float | None:
-        """The share of the common schemes that agree, 0 to 1; None where there are no common schemes."""
+        """Share of the common schemes that agree, 0 to 1; None where there are no common schemes."""
         common = len(self.agreeing) + len(self.differing)
         return len(self.agreeing) / common if common else None
 
 
 def structural_agreement(a: PortMapping, b: PortMapping) -> StructuralAgreement:
-    """Compare the µops of all schemes under the best renaming of ports, of which `best_renaming` says
-    more.
-    """
+    """Compare the µops of all schemes under the best renaming of ports, see `best_renaming`."""
     renaming = best_renaming(a, b)
     renamed = renaming.apply(b).usage
     common = sorted(a.usage.keys() & b.usage.keys())

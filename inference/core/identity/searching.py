@@ -1,9 +1,9 @@
-"""Distinguishing experiments of three-level mappings, by looking at all short multisets of schemes at once.
+"""Distinguishing experiments of three-level mappings, by evaluating all short multisets of schemes at once.
 
 Experiments of one length are the columns of a table with a row for each port set Q that may be the bottleneck
 (the unions of µops' port sets, thesis §5.1.4), holding the µops confined to Q. Listed in ascending order, the
 experiments of length n that begin with class c are c followed by each of length n - 1 that begins with c or
-later, which is a tail of the list before: a block of the next table is a slice of the last one plus one
+later, which is a tail of the list before: a block of the next table is a slice of the previous one plus one
 column.
 """
 
@@ -26,7 +26,7 @@ from inference.core.mapping import Uops
 from inference.core.throughput import densest_ports
 
 MAX_UNIONS = 1 << 12
-"""Rows of a table, at most; with more port sets, experiments are looked at one by one."""
+"""Largest number of rows of a table; with more port sets, experiments are evaluated one by one."""
 
 _MAX_UOPS = 1 << 31  # that a table can count
 _CHUNK_ENTRIES = 1 << 19  # entries of a table that are looked at together: they stay in the cache
@@ -39,9 +39,8 @@ def decimal(value: float) -> Fraction:
 
 @dataclass(frozen=True)
 class SchemeClass:
-    """Schemes that both mappings treat alike, represented by the first of them.
-
-    With their µops in each mapping, and the issue slots that they take in each.
+    """Schemes that each mapping treats equally, represented by the first: their µops and issue slots in
+    each.
     """
 
     scheme: str
@@ -53,10 +52,14 @@ class SchemeClass:
 class DistinguishingQuestion:
     """Find an experiment with |t₁ - t₂| > `margin` · |e|; tᵢ = max(tp⁻¹ᵢ, |e| / ratesᵢ, slots / widthsᵢ).
 
-    `classes`: what experiments are made of, in ascending order of their schemes. `margin`: cycles per
-    instruction. `rates`: the R_max of each mapping in instructions per cycle, `widths` its issue width in
-    slots per cycle, None for none. An answer is a tuple of indices of classes in ascending order, repeats
-    listed. `pulse` is called between steps, and may raise to end the search.
+    An answer is a tuple of indices of classes in ascending order, repeats listed.
+
+    Args:
+        classes: Parts of experiments, in ascending order of their schemes.
+        margin: Cycles per instruction.
+        rates: R_max of each mapping in instructions per cycle; None for no limit.
+        widths: Issue width of each mapping in slots per cycle; None for no limit.
+        pulse: Called between steps; may raise to end the search.
     """
 
     classes: tuple[SchemeClass, ...]
@@ -67,10 +70,11 @@ class DistinguishingQuestion:
 
     @staticmethod
     def classes_of(schemes: Iterable[SchemeClass]) -> tuple[SchemeClass, ...]:
-        """One class for all schemes of the same µops and slots; they come in ascending order.
+        """One class for all schemes with the same µops and slots; they come in ascending order.
 
-        The first smallest experiment has no use for the other schemes of a class: replacing each by the first
-        one changes neither prediction and makes the list of its instructions no larger.
+        The first smallest experiment needs no other scheme of a class: replacing each by the first one
+        changes neither
+        prediction and makes the list of its instructions no larger.
         """
         classes: dict[object, SchemeClass] = {}
         for group in schemes:
@@ -79,7 +83,9 @@ class DistinguishingQuestion:
 
     @cached_property
     def floors(self) -> tuple[Fraction, Fraction]:
-        """The fewest cycles per instruction that each mapping's limits allow: none takes less than a slot."""
+        """The fewest cycles per instruction that each mapping's limits allow: every instruction takes at
+        least a slot.
+        """
         first, second = (
             max(_per_unit(rate), _per_unit(width))
             for rate, width in zip(self.rates, self.widths, strict=True)
@@ -94,7 +100,7 @@ class DistinguishingQuestion:
 
     @property
     def is_two_level(self) -> bool:
-        """Whether every scheme has one µop, or none, and takes one slot where an issue width counts them."""
+        """Whether every scheme has at most one µop, and takes one slot where an issue width counts slots."""
         return all(
             sum(count for _, count in uops) <= 1 and (slots == 1 or not per_slot)
             for group in self.classes
@@ -193,7 +199,9 @@ class _Table:
         self._shorter = np.zeros((len(self._per_class), 1), dtype=np.int32)
 
     def times(self, k: int, start: int, end: int, length: int) -> Ints:
-        """Of class k followed by each of a range of the experiments that are one instruction shorter."""
+        """Times of class k followed by each of a range of the experiments that are one instruction
+        shorter.
+        """
         confined = self._shorter[:, start:end] + self._per_class[:, k, None]
         slowest = np.full(end - start, int(self._floor * length * self._unit), dtype=self._exact)
         for weight, row, rows in self._groups:
@@ -202,7 +210,7 @@ class _Table:
         return slowest
 
     def lengthen(self, tails: list[int]) -> None:
-        """Go on to experiments of one more instruction."""
+        """Extend the table to experiments of one more instruction."""
         blocks = [self._shorter[:, tail:] + self._per_class[:, k, None] for k, tail in enumerate(tails)]
         self._shorter = np.concatenate(blocks, axis=1)
 
@@ -222,7 +230,7 @@ def _confined(classes: Sequence[Uops], family: Sequence[int]) -> Ints:
 
 
 def _unions(question: DistinguishingQuestion, mapping: int) -> list[int] | None:
-    """All unions of port sets in use, narrow ones first; None if there are too many."""
+    """All unions of occurring port sets, narrow ones first; None if there are more than `MAX_UNIONS`."""
     unions = {0}
     for mask in sorted({mask for group in question.classes for mask, _ in group.uops[mapping]}):
         unions |= {union | mask for union in unions}

@@ -1,7 +1,7 @@
-"""How good a predictor is: one word, and why.
+"""How good a predictor is: one word, and its reasons.
 
-It is held against two things that can be had on the same items: what measuring them once more gives, and what
-the best published tool predicts.
+A predictor is compared with two references on the same items: repeated measurements, and the best published
+tool.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from inference.core.tables import Bools, Floats
 MAX_QUARTILE_DISTANCE = 3.0
 """Interquartile ranges above the third quartile beyond which Tukey calls a value far out."""
 USUAL_SPREAD = 0.03
-"""Share of the smaller reading by which two readings of an item may differ and never be set aside."""
+"""Share of the smaller reading by which two readings of an item may differ without being set aside."""
 
 
 @dataclass(frozen=True)
 class RepeatSpread:
-    """Two readings of the same items, `n` of them with both.
+    """Two readings of the same items; `n` of them have both.
 
     `set_aside`: items whose readings differ by far more than those of the others, such as 0.98 and 18.31
-    cycles: one of the two was disturbed. `mape`, in per cent of the first reading, and `median` are of the
-    others; None where there are none.
+    cycles,
+    because one of the two was disturbed. `mape`, in per cent of the first reading, and `median` are of the
+    others;
+    None where there are none.
     """
 
     n: int
@@ -70,8 +72,10 @@ def repeat_spread(first: Floats, second: Floats) -> tuple[RepeatSpread, Bools]:
 
 
 def fence(differences: Floats) -> float:
-    """The difference beyond which an item is set aside: it depends on the quartiles alone, which outliers
-    cannot move, and never lies below what readings usually vary by."""
+    """The difference beyond which an item is set aside, as a share.
+
+    It depends on the quartiles alone, which outliers cannot move, and is at least `USUAL_SPREAD`.
+    """
     if not len(differences):
         return USUAL_SPREAD
     first, third = np.quantile(differences, (0.25, 0.75))
@@ -79,7 +83,7 @@ def fence(differences: Floats) -> float:
 
 
 class Grade(StrEnum):
-    """What a predictor is fit for, the best first."""
+    """Grade of a predictor, the best first."""
 
     GOOD = "good"
     USABLE = "usable"
@@ -90,20 +94,22 @@ class Grade(StrEnum):
 _ORDER = tuple(Grade)
 
 MIN_ITEMS = 20
-"""Items below which a mean error says little."""
+"""Number of items below which a mean error is not meaningful."""
 _MAPE = {Grade.GOOD: (5.0, 1.5), Grade.USABLE: (15.0, 3.0), Grade.DOUBTFUL: (50.0, 5.0)}
-"""Per cent, or times what repeating gives where that is more, up to which a grade is possible."""
+"""Largest MAPE of a grade: per cent, or times the error of repeated measurements where that is more."""
 _KENDALL = {Grade.GOOD: 0.8, Grade.USABLE: 0.6, Grade.DOUBTFUL: 0.2}
-"""Share of the τ that repeating gives, from which a grade is possible."""
+"""Smallest τ of a grade, as a share of the τ of repeated measurements."""
 _COVERAGE = {Grade.GOOD: 0.75, Grade.USABLE: 0.5, Grade.DOUBTFUL: 0.0}
-"""Share of the items with a prediction, from which a grade is possible."""
+"""Smallest share of the items with a prediction for a grade."""
 _MIN_COMMON_SHARE = 0.5
-"""Share of the items of a predictor that a tool has to predict to be held against it."""
+"""Share of a predictor's items that a tool has to predict to be compared with it."""
 
 
 @dataclass(frozen=True)
 class ToolErrors:
-    """A published tool and the predictor that is judged, on the `n` items that both predict, in per cent."""
+    """Errors of a published tool and of the judged predictor on the `n` items that both predict, in per
+    cent.
+    """
 
     name: str
     n: int
@@ -113,11 +119,13 @@ class ToolErrors:
 
 @dataclass(frozen=True)
 class AccuracyFigures:
-    """What a predictor is judged by.
+    """The figures that decide the grade of a predictor.
 
-    `errors` of the items compared, `coverage` the share of all items with a prediction. `repeats`: what
-    measuring once more gives, with `repeated_kendall`; None where nothing was measured twice. `tool`: the
-    best published one on the same items; None where none was asked.
+    `errors`: of the compared items; `coverage`: share of all items with a prediction. `repeats`: errors of
+    measuring
+    once more, with `repeated_kendall`; None where nothing was measured twice. `tool`: the best published one
+    on the
+    same items; None where none was asked.
     """
 
     errors: Agreement
@@ -129,7 +137,7 @@ class AccuracyFigures:
 
 @dataclass(frozen=True)
 class AccuracyJudgement:
-    """A grade with its reasons: the first says how far predictions are off, later ones what else counts."""
+    """A grade with its reasons: the first is the size of the errors, later ones are further conditions."""
 
     grade: Grade
     reasons: tuple[str, ...]
@@ -148,7 +156,7 @@ class AccuracyJudgement:
 
 
 def accuracy_judgement(figures: AccuracyFigures, noun: str = "items") -> AccuracyJudgement:
-    """The grade of these figures: the worst that any of them allows. `noun`: what the items are."""
+    """The grade of these figures: the worst that any of them allows. `noun`: the items, in the plural."""
     mape = figures.errors.scores.mape
     if mape is None:
         return AccuracyJudgement(Grade.WRONG, (f"it predicts none of the {noun} that were measured",))
@@ -160,7 +168,7 @@ def accuracy_judgement(figures: AccuracyFigures, noun: str = "items") -> Accurac
 
 
 def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[Grade, str]]:
-    """(the best grade possible, why), one for each thing that counts."""
+    """(the best grade possible, its reason) for each figure."""
     errors, scores, repeats = figures.errors, figures.errors.scores, figures.repeats
     floor = 0.0 if repeats is None or repeats.mape is None else repeats.mape
     grade = next(
@@ -206,10 +214,11 @@ def _beside_tool(tool: ToolErrors | None, floor: float, noun: str) -> Iterator[t
 
 @dataclass(frozen=True, eq=False)
 class SheetFloor:
-    """What no source of a sheet can be expected to do better than: measuring the items once more.
+    """The accuracy that repeated measurements reach: no source can be expected to do better.
 
-    `spread`: how far that is off, and `kendall` its τ; None where nothing was repeated. `items` bool[n]:
-    those to judge by, without disturbed ones.
+    `spread`: their errors; `kendall`: their τ; None where nothing was repeated. `items` bool[n]: those to
+    judge by,
+    without disturbed ones.
     """
 
     items: Bools
@@ -218,7 +227,9 @@ class SheetFloor:
 
 
 def floor_of(sheet: AnswerSheet, again: int | None) -> SheetFloor:
-    """The floor of a sheet whose column `again` is its reference measured once more; None: there is none."""
+    """The floor of a sheet; `again` is the column that repeats the reference's measurements, None without
+    one.
+    """
     if again is None:
         return SheetFloor(sheet.reference > 0)
     spread, steady = repeat_spread(sheet.reference, sheet.columns[again].cycles)
@@ -230,7 +241,7 @@ def floor_of(sheet: AnswerSheet, again: int | None) -> SheetFloor:
 def verdict(
     sheet: AnswerSheet, column: int, floor: SheetFloor, tools: Mapping[str, int] = MappingProxyType({})
 ) -> AccuracyJudgement:
-    """How good a column is on the items that the floor leaves; `tools`: the columns of published tools."""
+    """The judgement of a column on the items of the floor; `tools`: {name: column} of published tools."""
     points = sheet.compare(column, among=np.flatnonzero(floor.items))
     items = int(floor.items.sum())
     published = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
@@ -248,7 +259,7 @@ def verdict(
 def best_tool(
     measured: Floats, predicted: Floats, items: Bools, tools: Mapping[str, Floats]
 ) -> ToolErrors | None:
-    """The published tool that is least off, on items that a predictor predicts as well.
+    """The published tool with the smallest error, relative to the predictor on the items of both.
 
     Args:
         measured: float64[n], in cycles.
@@ -274,10 +285,10 @@ def best_tool(
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """What columns are for a verdict on others.
+    """Columns that serve the verdict on others.
 
-    `repeats`: positions of those that are the reference measured again; none where that is no measurement.
-    `tools`: (name, position) of published tools.
+    `repeats`: indices of those that measure the reference again; none where the reference is no measurement.
+    `tools`: (name, index) of published tools.
     """
 
     repeats: tuple[int, ...] = ()
@@ -287,7 +298,7 @@ class ColumnRoles:
 def column_verdict(
     sheet: AnswerSheet, position: int, roles: ColumnRoles, selection: ItemSelection = ALL_ITEMS
 ) -> AccuracyJudgement:
-    """The verdict on a column; the first repeated measurement says what measuring once more gives."""
+    """The verdict on a column; the first repeated measurement gives the floor."""
     floor = floor_of(sheet, next((at for at in roles.repeats if at != position), None))
     if not selection.is_all:
         floor = SheetFloor(floor.items & sheet.among(selection), floor.spread, floor.kendall)

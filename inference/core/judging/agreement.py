@@ -1,6 +1,4 @@
-"""How well a source agrees with the reference: in numbers, group by group, and by which factor it is too
-long or too short, scheme by scheme.
-"""
+"""How well a source agrees with the reference: in numbers, by group, and by scheme."""
 
 from __future__ import annotations
 
@@ -17,18 +15,20 @@ from inference.core.tables import ExperimentTable, Floats, Int64s
 NEAR_TOLERANCE = 0.10
 """Share of the reference within which a prediction is near."""
 ABOVE_TOLERANCE = 0.03
-"""Share of the reference by which a lower bound may be above it: what measurements vary by."""
+"""Share of the reference by which a lower bound may exceed it: the variation of measurements."""
 
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A source beside the reference; a number is None where it is undefined, as on no items.
+    """The agreement of a source with the reference; a number is None where it is undefined, as on no items.
 
-    `median` of the absolute errors, and `signed`, of those with their sign (above 0 where too much is
-    predicted), in per cent of the reference. Shares of the items that are `near` the reference, and more than
-    `ABOVE` over it. `weighted`: the MAPE in which each item counts by its weight.
+    `median` of the absolute errors, and `signed` of those with their sign (above 0 where too much is
+    predicted), in
+    per cent of the reference. Shares of the items that are `near` the reference, and more than
+    `ABOVE_TOLERANCE`
+    above it. `weighted`: the MAPE in which each item counts by its weight.
     """
 
     scores: Scores
@@ -56,7 +56,7 @@ def agreement(points: ComparedPoints, weights: Floats | None = None) -> Agreemen
 
 
 def weighted_error(points: ComparedPoints, weights: Floats) -> float | None:
-    """The mean absolute error in per cent, each item counted by its weight; None where all weights are 0."""
+    """Weighted mean of the absolute errors in per cent; None where all weights are 0."""
     point_weights = weights[points.at]
     total = float(point_weights.sum())
     return 100 * float(np.abs(points.errors) @ point_weights) / total if total > 0 else None
@@ -64,7 +64,9 @@ def weighted_error(points: ComparedPoints, weights: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class GroupErrors:
-    """Errors on the `n` compared items of a group, in per cent: means, and the median of the sizes."""
+    """Errors on the `n` compared items of a group, in per cent: means, and the median of the absolute
+    errors.
+    """
 
     name: str
     n: int
@@ -74,7 +76,7 @@ class GroupErrors:
 
 
 def errors_by_group(points: ComparedPoints, groups: Grouping) -> tuple[GroupErrors, ...]:
-    """One entry per group with any compared item, in the order of the names."""
+    """Errors of each group that has a compared item, in the order of the names."""
     numbers = groups.number[points.at]
     return tuple(
         _group_errors(groups.names[number], points.errors[numbers == number])
@@ -89,7 +91,7 @@ def _group_errors(name: str, errors: Floats) -> GroupErrors:
 
 
 GRADE_FACTORS = (1.1, 1.5, 2.0, 4.0)
-"""Factors at which a bias becomes another grade."""
+"""Factors at which a bias gets another grade."""
 
 GRADES = tuple(range(-len(GRADE_FACTORS), len(GRADE_FACTORS) + 1))
 """From far too fast over within 10 % to far too slow."""
@@ -99,9 +101,11 @@ GRADES = tuple(range(-len(GRADE_FACTORS), len(GRADE_FACTORS) + 1))
 class SchemeBias:
     """Predicted over measured cycles of the `n` experiments with a scheme, as geometric means.
 
-    `scheme` is a number of the table. `factor` > 1: predicted too slow; None where nothing but 0 cycles is
-    predicted, which `free` of the experiments are. `alone`: the factor of its experiments without any other
-    scheme, None without such.
+    `scheme`: its number in the table. `factor` > 1: predicted too slow; None where all predictions are 0
+    cycles.
+    `free`: number of experiments that are predicted to take 0 cycles. `alone`: the factor of the experiments
+    without
+    any other scheme, None without such.
     """
 
     scheme: int
@@ -112,19 +116,25 @@ class SchemeBias:
 
     @property
     def grade(self) -> int:
-        """See `grade_of`; what is always free of cost is too fast beyond any factor."""
+        """See `grade_of`; a scheme that is always predicted as free has the lowest grade."""
         return GRADES[0] if self.factor is None else grade_of(self.factor)
 
 
 def grade_of(factor: float) -> int:
-    """How many of the `STEPS` a factor has reached: > 0 too slow, < 0 too fast, 0 within 10 %."""
+    """How many of the `GRADE_FACTORS` a factor has reached: > 0 too slow, < 0 too fast, 0 within 10 %.
+
+    >>> grade_of(2.5), grade_of(0.95)
+    (3, 0)
+    """
     if factor >= 1:
         return bisect_right(GRADE_FACTORS, factor)
     return -bisect_right(GRADE_FACTORS, 1 / factor) if factor else GRADES[0]
 
 
 def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
-    """One entry per scheme that occurs among the compared experiments, by number; `cycles` are in cycles."""
+    """The bias of each scheme that occurs among the compared experiments, by number; `cycles` are in
+    cycles.
+    """
     terms = np.diff(table.offsets)[cycles.at]
     positive = cycles.predicted > 0
     logs = np.log(np.where(positive, cycles.predicted, cycles.reference)) - np.log(cycles.reference)
@@ -159,7 +169,7 @@ def grouped_table(table: ExperimentTable, groups: Sequence[str]) -> ExperimentTa
 
 
 def _entries(table: ExperimentTable, at: Int64s) -> Int64s:
-    """The places in the table of all terms of the experiments `at`, one experiment after the other."""
+    """The indices in the table of all terms of the experiments `at`, one experiment after another."""
     terms = np.diff(table.offsets)[at]
     ends = np.cumsum(terms)
     places: Int64s = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)

@@ -1,10 +1,11 @@
-"""Which word may be used of a result: the only place that decides, and the only one that has such words.
+"""Which word may describe a result: the only place that decides, and the only one with such words.
 
-What a search concludes is no more than what it saw: a mapping that no measurement of the search contradicts
-may be wrong about all others. So a strong word needs what the search itself cannot give: the model holds on
-experiments that were kept from it, and the newest check of the model on the same machine does not say that no
-port mapping can; no other result of the machine says otherwise; and errors on what was held out are no larger
-than what repeated measurements explain.
+A search can conclude no more than it has measured: a mapping that no measurement of the search contradicts
+may be
+wrong about all others. So a strong word needs evidence that the search itself cannot give: the model predicts
+experiments that were held out, the newest check of the model on the same machine does not refute every port
+mapping, no other result of the machine contradicts it, and errors on held-out experiments are no larger than
+those of repeated measurements.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from inference.core.judging.held_out_checks import HeldOutCheck
 
 
 class StrongClaim(StrEnum):
-    """What a search concludes, in the word that it would use."""
+    """The conclusion of a search, as the word that it would use."""
 
     PROVEN = "proven"  # of a scheme: witnesses show its µops
     UNIQUE = "unique"  # of a mapping: no other explains what was measured
@@ -36,12 +37,13 @@ _OUTCOMES = {
 
 @dataclass(frozen=True)
 class Grounds:
-    """What a word rests on beside the search.
+    """The evidence for a word beside the search itself.
 
-    `held_out`: how the result does on experiments that were kept from it; None where none were. `results`:
-    results of the same machine that were compared, this one included; `contradicted_by` names those that say
-    otherwise. `unexplained`: experiments that the search itself left unexplained. `objections`: of the newest
-    check of the model on the machine.
+    `held_out`: errors on experiments that were held out; None where none were. `results`: compared results of
+    the
+    same machine, this one included; `contradicted_by` names those that contradict it. `unexplained`:
+    experiments that
+    the search itself left unexplained. `objections`: of the newest check of the model on the machine.
     """
 
     held_out: HeldOutCheck | None = None
@@ -59,7 +61,7 @@ NO_GROUNDS = Grounds()
 class AllowedWord:
     """The word for a result. `is_strong`: whether it is the claim's own, which pages may show in green.
 
-    `reasons`: what it rests on, or what is missing for the strong one.
+    `reasons`: its evidence, or what the strong word lacks.
     """
 
     text: str
@@ -76,7 +78,7 @@ class AllowedWord:
 
 
 def strongest_word(claim: StrongClaim, grounds: Grounds) -> AllowedWord:
-    """The strongest word that may be used where a search concludes `claim`."""
+    """The strongest word that is allowed where a search concludes `claim`."""
     objections = tuple(_objections(grounds))
     if not objections:
         return AllowedWord(claim.value, True, (_OUTCOMES[claim], *_support(grounds)))
@@ -84,7 +86,7 @@ def strongest_word(claim: StrongClaim, grounds: Grounds) -> AllowedWord:
 
 
 def best_of(grounds: Grounds) -> str:
-    """`best of 3, 12 experiments unexplained`: what can be said where no strong word may be used."""
+    """`best of 3, 12 experiments unexplained`: the description where no strong word is allowed."""
     off = grounds.unexplained + (0 if grounds.held_out is None else grounds.held_out.off)
     unexplained = f"{off:,} experiment{'' if off == 1 else 's'} unexplained"
     if grounds.held_out is None or not grounds.held_out.n:

@@ -1,4 +1,4 @@
-"""Where two results of one machine say different things of a scheme."""
+"""Schemes for which two results of one machine have different µops."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ NOT_SETTLED = "not settled"
 
 @dataclass(frozen=True)
 class UopsConflict:
-    """A scheme with other µops in another result. `here` and `there` are in words, under the ports of each
-    side's own mapping, `there` with as many words as the difference needs."""
+    """A scheme whose µops differ between two results.
+
+    `here` and `there` are texts, under the ports of each side's own mapping; `there` is as detailed as the
+    difference
+    requires.
+    """
 
     scheme: str
     here: str
@@ -22,12 +26,14 @@ class UopsConflict:
 
 
 def uops_conflicts(first: PortMapping, second: PortMapping) -> tuple[list[UopsConflict], list[UopsConflict]]:
-    """The schemes of which both say something different, up to a renaming of ports and to what no experiment
-    of either could show; sorted.
+    """The schemes for which two mappings differ, up to a renaming of ports and up to hidden µops; sorted.
 
-    Once as the first has it and once as the second, with the same schemes whichever of two is the first.
-    `here` is what a side says itself. Where the numbers of µops differ, `there` is the other's number alone;
-    else its ports go by the names of this side.
+    Returns:
+        The conflicts from the first mapping's side and from the second's, with the same schemes whichever
+            mapping
+        comes first. `here` are the side's own µops. Where the numbers of µops differ, `there` is the other's
+            number
+        alone; otherwise its µops with this side's port names.
     """
     if second.digest < first.digest:  # a renaming that is not exact depends on which is the first
         other, own = uops_conflicts(second, first)
@@ -48,14 +54,16 @@ def uops_conflicts(first: PortMapping, second: PortMapping) -> tuple[list[UopsCo
 
 
 def _conflict(scheme: str, here: PortMapping, there: PortMapping) -> UopsConflict:
-    """Of a scheme, the ports of both mappings going by the same names."""
+    """The conflict on a scheme; the ports of both mappings have the same names."""
     own, other = here.usage[scheme], there.usage[scheme]
     text = described(other, there.ports) if _uop_count(own) == _uop_count(other) else _uop_count_text(other)
     return UopsConflict(scheme, described(own, here.ports), text)
 
 
 def conflict_text(here: str, name: str, there: str, other: str) -> str:
-    """`PMEvo: 1×[1,2,10]; explained: 3 µops; not settled`. `name` and `other` say which results these are."""
+    """`PMEvo: 1×[1,2,10]; explained: 3 µops; not settled`; `name` and `other` are those of the two
+    results.
+    """
     return f"{name}: {here}; {other}: {there}; {NOT_SETTLED}"
 
 

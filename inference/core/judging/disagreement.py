@@ -12,7 +12,7 @@ from inference.core.tables import Bools, Floats, Int64s
 
 
 class DifferenceMetric(StrEnum):
-    """How far two numbers of cycles are apart."""
+    """How the distance of two numbers of cycles is computed."""
 
     RELATIVE = "relative"
     ABSOLUTE = "absolute"
@@ -20,14 +20,16 @@ class DifferenceMetric(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class DisagreementMatrix:
-    """`both` int64[s, s]: items for which two sources have numbers; `differing`: how often these differ."""
+    """`both` int64[s, s]: items for which two sources have numbers; `differing`: how many of these differ."""
 
     both: Int64s
     differing: Int64s
 
 
 def differences(first: Floats, second: Floats, metric: str) -> Floats:
-    """|a − b|, in cycles or by the mean of both; 0 where both are 0, NaN where one is: float64[n]."""
+    """|a − b|, in cycles or relative to the mean of both: float64[n]; 0 where both are 0, NaN where one
+    is.
+    """
     apart: Floats = np.abs(first - second)
     if metric == DifferenceMetric.ABSOLUTE:
         return apart
@@ -41,7 +43,7 @@ def differing(first: Floats, second: Floats, metric: str, threshold: float) -> B
 
 
 def disagreements(columns: Sequence[Floats], metric: str, threshold: float) -> DisagreementMatrix:
-    """Count for all pairs of columns, float64[n] each."""
+    """Disagreements of all pairs of columns, float64[n] each."""
     size = len(columns)
     both, far = (np.zeros((size, size), dtype=np.int64) for _ in range(2))
     answered = [~np.isnan(column) for column in columns]
@@ -57,9 +59,10 @@ def disagreements(columns: Sequence[Floats], metric: str, threshold: float) -> D
 def distinguishing_items(
     first: Floats, second: Floats, lengths: Int64s, metric: str, threshold: float, limit: int
 ) -> Int64s:
-    """The shortest items that tell two sources apart: indices of at most so many, the shortest first.
+    """The shortest items that distinguish two sources: at most `limit` indices, the shortest item first.
 
-    Of equally long ones, first those on which the sources differ most; items of unknown length come last.
+    Of equally long items, those on which the sources differ most come first; items of unknown length come
+    last.
     """
     distances = differences(first, second, metric)
     at = np.flatnonzero(distances > threshold)

@@ -1,4 +1,4 @@
-"""How a mapping does on experiments that were kept from its search."""
+"""Errors of a mapping on experiments that were held out from its search."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from inference.core.identity.comparison import NOISE
 from inference.core.tables import Floats
 
 TOLERANCE, TOLERANCE_SHARE = 0.05, 0.05
-"""Cycles, and the share of what was measured, by which a prediction may be off where a search has no
-tolerance of its own."""
+"""Cycles, and share of the measurement, by which a prediction may be off for a search without a tolerance."""
 
 
 @dataclass(frozen=True)
 class HeldOutCheck:
     """`n` held-out experiments with a prediction, of which `off` lie outside the tolerance.
 
-    `error`: their mean absolute error in per cent, None without any. `repeats`: the median spread of repeated
-    measurements of one of them, in per cent; None where each was measured once.
+    `error`: mean absolute error in per cent, None without any. `repeats`: the median spread of repeated
+    measurements
+    of one of them, in per cent; None where each was measured once.
     """
 
     n: int
@@ -34,7 +34,7 @@ class HeldOutCheck:
 
     @property
     def allowed(self) -> float:
-        """Per cent of error that repeated measurements explain; what nobody could tell apart at least."""
+        """Error in per cent that repeated measurements explain, at least the noise of any measurement."""
         return max(100 * NOISE, self.repeats or 0.0)
 
 
@@ -46,7 +46,7 @@ class HeldOutChecks:
     schemes: Mapping[str, HeldOutCheck]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, short enough to stand beside a mapping of thousands of schemes."""
+        """Plain JSON, small enough to be stored with a mapping of thousands of schemes."""
         overall = self.overall
         return {
             "n": overall.n,
@@ -73,12 +73,12 @@ class HeldOutChecks:
 def held_out_checks(
     results: Sequence[Measured], predicted: Floats, epsilon: float | None = None
 ) -> HeldOutChecks:
-    """Held-out experiments beside the predictions of a mapping.
+    """Compare held-out experiments with the predictions of a mapping.
 
     Args:
-        results: usable measurements.
+        results: Usable measurements.
         predicted: float64[n] in cycles, nan where the mapping does not describe an experiment.
-        epsilon: the search's own tolerance in cycles per instruction; None where it has none.
+        epsilon: The search's own tolerance in cycles per instruction; None where it has none.
     """
     by_scheme: defaultdict[str, list[tuple[bool, float]]] = defaultdict(list)
     points: list[tuple[bool, float]] = []

@@ -1,4 +1,4 @@
-"""Whether a core does what port mappings can say at all: what a check of the model on it measured."""
+"""Whether a core behaves as port mappings can describe, according to a check of the model on it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from typing import Any, Self
 from inference.core.model_check import MODEL_TOLERANCE, ORDER_TOLERANCE
 
 MAX_SHARE_BEYOND = 0.05
-"""Of the mixes of a check, those that a disturbed computer may have measured wrong."""
+"""Share of the mixes that may contradict every port mapping: a disturbed computer may have measured them
+wrong.
+"""
 
 
 @dataclass(frozen=True)
 class PortModelCheck:
-    """A check of the model, `name`, on a core.
+    """A check of the model on a core, called `name`.
 
     Of `mixes` that settled, `beyond` took over 10 % longer than their instructions in turn, or over 10 % less
-    than one of their schemes alone. Of `orders` experiments that were measured in several orders, the slowest
-    and the fastest differ by `apart` cycles per instruction on average. `reference`: the row of the mapping
-    that was compared, which is off by `reference_error` per cent on the mixes; None without one.
+    than
+    one of their schemes alone. Of `orders` experiments that were measured in several orders, the slowest and
+    the
+    fastest differ by `apart` cycles per instruction on average. `reference`: the row of the mapping that was
+    compared,
+    whose error on the mixes is `reference_error` per cent; None without one.
     """
 
     name: str
@@ -32,7 +37,7 @@ class PortModelCheck:
 
     @classmethod
     def of(cls, name: str, reference: int | None, result: Mapping[str, Any]) -> Self:
-        """Of what the run of a check concluded."""
+        """The check from the result of its run."""
         mixes = result.get("mixes") or ()
         orders = [row for row in result.get("orders") or () if row["mean"] is not None]
         scored = [row for row in mixes if row["scores"] and row["scores"]["mape"] is not None]
@@ -47,7 +52,9 @@ class PortModelCheck:
         )
 
     def objections(self, mapping: int | None) -> Iterator[str]:
-        """Why no strong word may be used of results of this core; one of them is `mapping`, a row."""
+        """Reasons against a strong word for results of this core; `mapping` is the row of the result's
+        mapping.
+        """
         fails = f"the model's check “{self.name}” fails on this core"
         if self.mixes and self.beyond > MAX_SHARE_BEYOND * self.mixes:
             yield (

@@ -1,10 +1,12 @@
-"""What blocks with large errors have in common: which of their traits go with errors far above the rest.
+"""What blocks with large errors have in common: traits whose blocks have significantly larger errors.
 
-A trait is held by some blocks: a scheme in them, an access to memory, a range of lengths. Whether its
-blocks have larger errors than all others is a matter of ranks (Mann and Whitney 1947): no block counts more
-for being wildly off. So many traits are tried that some would stand out by chance; what is told here still
-stands out after Holm's correction (1979) for all of them. Traits that come together stand out together: one
-may stand for another.
+A trait belongs to some blocks: a scheme in them, an access to memory, a range of lengths. Whether its blocks
+have
+larger errors than all others is tested by ranks (Mann and Whitney 1947), so no block counts more for an
+extreme
+error. With many tests some would be significant by chance; those reported are significant after Holm's
+correction
+(1979) for all of them. Traits that occur together are significant together: one may stand for another.
 """
 
 from __future__ import annotations
@@ -22,17 +24,19 @@ from inference.core.tables import Bools, Floats, Int64s
 from inference.isa.blocks import Block, BlockError, accesses_of, block_of_bytes
 
 MIN_BLOCKS = 5
-"""With a trait, and without it: fewer say nothing."""
+"""Smallest number of blocks with a trait, and without it, for a test."""
 MAX_P = 0.01
-"""The chance that any trait at all is told without reason."""
+"""Probability that any trait at all is reported by chance."""
 MIN_FARTHER_SHARE = 0.6
-"""The least share of pairs of blocks, one with and one without, of which that with the trait is farther off:
-a large set makes the smallest difference significant."""
+"""Smallest effect: the share of pairs, of a block with and one without the trait, in which the former has the
+larger
+error. In a large set even tiny differences are significant.
+"""
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Trait:
-    """What blocks may have in common: `kind` is scheme, memory, length or bound."""
+    """A property of blocks: `kind` is scheme, memory, length or bound."""
 
     kind: str
     name: str
@@ -42,9 +46,11 @@ class Trait:
 class TraitExcess:
     """A trait of `n` blocks with larger errors than the others.
 
-    Medians of the absolute errors `inside` and `outside` and of the errors with their sign (`signed`, above 0
-    where too much is predicted), in per cent. `farther`: in how many of all pairs of a block with and one
-    without it the former has the larger error. `p`: how likely that is by chance, after the correction.
+    Medians, in per cent, of the absolute errors `inside` and `outside`, and of the errors with their sign
+    (`signed`,
+    above 0 where too much is predicted). `farther`: share of all pairs of a block with and one without the
+    trait in
+    which the former has the larger error. `p`: probability of that by chance, after the correction.
     """
 
     kind: str
@@ -59,7 +65,9 @@ class TraitExcess:
 
 @dataclass(frozen=True, slots=True)
 class TraitFindings:
-    """Of the traits that were `tried`, those that go with large errors, the farthest off first."""
+    """The traits that go with large errors, the largest effect first; `tried`: how many traits were
+    tested.
+    """
 
     tried: int
     traits: tuple[TraitExcess, ...]
@@ -96,7 +104,7 @@ def traits_of_table(items: Items, at: Int64s) -> dict[Trait, Bools]:
 
 
 def length_range(low: int, high: int | None) -> str:
-    """A range of lengths in words."""
+    """`4 to 6 instructions`, `13 or more instructions`."""
     return f"{low} or more instructions" if high is None else f"{low} to {high} instructions"
 
 
@@ -107,10 +115,11 @@ def _block_mask(places: Int64s, size: int) -> Bools:
 
 
 def significant_traits(errors: Floats, traits: Mapping[Trait, Bools]) -> TraitFindings:
-    """Which traits go with large errors.
+    """The traits that go with large errors.
 
-    `errors`: float64[n], relative, with their sign, not a number for blocks that are not compared; `traits`:
-    bool[n] each.
+    Args:
+        errors: float64[n], relative, with their sign; nan for blocks that are not compared.
+        traits: {trait: bool[n]}.
     """
     is_compared = ~np.isnan(errors)
     signed = errors[is_compared]
@@ -141,7 +150,7 @@ def _percent(errors: Floats) -> float:
 
 
 def _ranks(values: Floats) -> Floats:
-    """From 1; equal values have the mean of their ranks."""
+    """Ranks from 1; equal values have the mean of their ranks."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     means: Floats = (ends - (counts - 1) / 2)[which]
@@ -149,7 +158,9 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _rank_test(ranks: Floats, inside: Bools) -> tuple[float, float]:
-    """The share of pairs that those with the trait win, ties halved, and how likely so many or more are."""
+    """The share of pairs in which the block with the trait has the larger error, ties halved, and its p
+    value.
+    """
     n, m = int(inside.sum()), int((~inside).sum())
     wins = float(ranks[inside].sum()) - n * (n + 1) / 2
     _, ties = np.unique(ranks, return_counts=True)
@@ -163,7 +174,7 @@ def _rank_test(ranks: Floats, inside: Bools) -> tuple[float, float]:
 
 
 def memory_traits(codes: Sequence[bytes], isa: str) -> dict[Trait, Bools]:
-    """{trait: bool[n], which blocks have it}."""
+    """{trait: bool[n], which blocks have it}; code that is no block has no trait."""
     traits: dict[Trait, Bools] = defaultdict(lambda: np.zeros(len(codes), dtype=np.bool_))
     for place, code in enumerate(codes):
         try:
@@ -176,8 +187,10 @@ def memory_traits(codes: Sequence[bytes], isa: str) -> dict[Trait, Bools]:
 
 
 def _accesses(block: Block) -> Iterator[str]:
-    """Registers start alike, as machines have it: different bases lead to one place."""
-    instructions = accesses_of(block, alike=True)
+    """Kinds of memory accesses of a block, with equal registers as machines start it: different bases
+    overlap.
+    """
+    instructions = accesses_of(block, equal_start=True)
     reads = [access.memory for instruction in instructions for access in instruction.reads]
     writes = [access.memory for instruction in instructions for access in instruction.writes]
     loaded, stored = ([place for place in places if place is not None] for places in (reads, writes))

@@ -1,4 +1,4 @@
-"""One mapping of several: which part of a run over a whole core a core model takes."""
+"""One mapping of several: which part of a run over a whole core a core model uses."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class PartScore:
-    """How a part does on held-out mixes.
+    """Errors of a part on held-out mixes.
 
     `covered`: mixes that it describes; `error`: its mean absolute error on these in per cent, None without
-    any. `loss`: the mean error over all mixes, as a share, with 1 for a mix that it does not describe or is
-    off by more than that.
+    any.
+    `loss`: the mean error over all mixes, as a share, with 1 for a mix that it does not describe or whose
+    error is
+    larger than that.
     """
 
     name: str
@@ -40,7 +42,7 @@ class PartScore:
 
 @dataclass(frozen=True)
 class Selection:
-    """The part that was taken, of those in `scores`, judged by `mixes` held-out mixes. `why` is in words."""
+    """The selected part of those in `scores`, judged by `mixes` held-out mixes; `why` is a sentence."""
 
     name: str
     scores: tuple[PartScore, ...]
@@ -57,11 +59,13 @@ class Selection:
 
 
 def select_part(measured: Floats, predicted: Mapping[str, Floats]) -> Selection:
-    """The part to take, of parts in the order in which they were made.
+    """Select a part, of parts in the order in which they were made.
 
-    A later part replaces the one before only if it is nearer over all mixes, those that it does not describe
-    counted, and no farther off on the mixes that both describe: a stage never makes a model worse. Without
-    mixes the first part stays.
+    A later part replaces the one before only if its error over all mixes is smaller, those that it does not
+    describe
+    included, and no larger on the mixes that both describe: a stage never makes a model worse. Without mixes
+    the
+    first part stays.
 
     Args:
         measured: float64[n] > 0, cycles of held-out mixes that no part has learnt from.
@@ -95,10 +99,11 @@ def _score(name: str, errors: Floats) -> PartScore:
 
 
 def merge(ports: PortMapping, base: PortMapping, further: Sequence[PortMapping]) -> PortMapping | None:
-    """What `base` says, and of schemes that it does not describe what the `further` mappings say.
+    """`base`, extended by the µops of the `further` mappings for schemes that it does not describe.
 
-    Under the port names of the mapping `ports`, one of them, so that what refers to its ports stays true.
-    None where two of them have no scheme in common: nothing then says which ports are the same.
+    Under the port names of the mapping `ports`, one of them, so that references to its ports stay valid. None
+    where
+    two of them have no scheme in common, since nothing then relates their ports.
     """
     result = _with_port_names(ports, base)
     for other in further:

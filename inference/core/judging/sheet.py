@@ -1,8 +1,9 @@
-"""Items, what several sources answer for each of them, and which of the items are compared.
+"""Items, the answers of several sources for each of them, and which of the items are compared.
 
-Items are measured experiments or basic blocks; a source is a mapping, a tool, a measurement: whatever has
-a number of cycles for an item. What is computed of a comparison is in the other modules of this package, as
-functions of `ComparedPoints`.
+Items are measured experiments or basic blocks; a source is anything that has a number of cycles for an item:
+a
+mapping, a tool, a measurement. The other modules of this package compute comparisons as functions of
+`ComparedPoints`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from inference.core.tables import Bools, ExperimentTable, Floats, Int64s
 
 
 class ItemKind(StrEnum):
-    """What is compared; the value is its plural in sentences."""
+    """The kind of items; the value is its plural in sentences."""
 
     EXPERIMENTS = "experiments"
     BLOCKS = "blocks"
@@ -29,7 +30,7 @@ class ItemKind(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Groups that items are in: `number` int64[n] are indices into `names`, -1 for items in no group."""
+    """Groups of items: `number` int64[n] are indices into `names`, -1 for items in no group."""
 
     names: tuple[str, ...]
     number: Int64s
@@ -44,12 +45,15 @@ class Grouping:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """What sources are asked about, in the order of the rows.
+    """The rows of a comparison.
 
     `ids` int64[n]: rows of settled measurements, or of blocks. `lengths` int64[n]: numbers of instructions, 0
-    where unknown. `weights` float64[n] ≥ 0: how much a block counts; None where nothing is known of that.
-    `bounds`: the largest bound of each by a core model. `experiments` int64[n]: rows of the measured
-    experiments. `read_table` reads the table of the items' schemes, which some selections and views need.
+    where
+    unknown. `weights` float64[n] ≥ 0: weight of a block; None without weights. `bounds`: the largest bound of
+    each by
+    a core model. `experiments` int64[n]: rows of the measured experiments. `read_table` reads the table of
+    the items'
+    schemes, which some selections and views need.
     """
 
     kind: ItemKind
@@ -78,10 +82,9 @@ class Items:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What one source says of the items: `cycles` float64[n], NaN where it says nothing.
+    """The answers of one source: `cycles` float64[n], NaN where it has none.
 
-    `reasons` uint8[n] tells why: 0 where there is an answer, else one more than the index of the reason in
-    `lacks`.
+    `reasons` uint8[n]: 0 where there is an answer, else one more than the index of the reason in `lacks`.
     """
 
     cycles: Floats
@@ -90,7 +93,7 @@ class Answers:
 
     @classmethod
     def of(cls, cycles: Floats, reason: str | Sequence[str]) -> Self:
-        """Answers with the reasons of those that lack: one for all, or one for each item."""
+        """Answers with the reasons of missing ones: one for all, or one for each item."""
         lacking = np.flatnonzero(np.isnan(cycles))
         reasons = np.zeros(len(cycles), dtype=np.uint8)
         if isinstance(reason, str):
@@ -123,14 +126,16 @@ class ComparedPoints:
 
     @cached_property
     def errors(self) -> Floats:
-        """Relative errors, above 0 where the source says more than the reference: float64[m]."""
+        """Relative errors, above 0 where the source predicts more than the reference: float64[m]."""
         return (self.predicted - self.reference) / self.reference
 
     def where(self, chosen: Bools | Int64s) -> ComparedPoints:
         return ComparedPoints(self.at[chosen], self.reference[chosen], self.predicted[chosen])
 
     def worst(self, limit: int) -> ComparedPoints:
-        """The points with the largest relative errors, the largest first, equal ones in their order."""
+        """At most `limit` points with the largest relative errors, the largest first; equal ones in their
+        order.
+        """
         sizes = np.abs(self.errors)
         candidates = np.arange(len(sizes))
         if len(sizes) > limit:
@@ -141,12 +146,15 @@ class ComparedPoints:
 
 @dataclass(frozen=True)
 class ItemSelection:
-    """Which items to look at.
+    """Which items are compared.
 
     `shortest` and `longest`: numbers of instructions, inclusive. `schemes`: numbers of the table's schemes,
-    None for any; an item has one of them or, with `only`, no other. `common`: what every source answered.
-    `bound`: items with this largest bound. `apart`: items on which a source differs from the reference by at
-    least this share of it.
+    None for
+    any; an item contains one of them or, with `only`, no other. `common`: items that every source answered.
+    `bound`:
+    items with this largest bound. `apart`: items on which a source differs from the reference by at least
+    this share
+    of it.
     """
 
     shortest: int | None = None
@@ -159,13 +167,13 @@ class ItemSelection:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether all items are selected."""
         return self == ALL_ITEMS
 
     def among(self, items: Items) -> Bools:
-        """The items that the selection lets through, whatever sources say: bool[n].
+        """The selected items, without regard to `common` and `apart`, which depend on answers: bool[n].
 
-        `common` and `apart` are not heeded; the table of the items is read where schemes are chosen.
+        Reads the table of the items where schemes are selected.
         """
         chosen = np.ones(len(items), dtype=bool)
         if self.shortest is not None:
@@ -188,8 +196,9 @@ ALL_ITEMS = ItemSelection()
 
 @dataclass(frozen=True, eq=False)
 class AnswerSheet:
-    """Items with the answers of several sources, one of which is the reference that the others are held
-    against: `reference` float64[n], in cycles, NaN or 0 for items without a number to compare with.
+    """Items with the answers of several sources, compared with one of them, the reference.
+
+    `reference` float64[n], in cycles, NaN or 0 for items without a number to compare with.
     """
 
     items: Items
@@ -197,16 +206,16 @@ class AnswerSheet:
     columns: Sequence[Answers]
 
     def against(self, column: int) -> AnswerSheet:
-        """The same answers held against one of the columns."""
+        """The same answers with one of the columns as the reference."""
         return replace(self, reference=self.columns[column].cycles)
 
     @cached_property
     def common(self) -> Bools:
-        """Items that every column which says anything has answered: bool[n]."""
+        """Items that every column with any answer has answered: bool[n]."""
         return answered_by_all([column.cycles for column in self.columns], len(self.items))
 
     def among(self, selection: ItemSelection) -> Bools:
-        """The items of a selection, whatever a single source says: bool[n]."""
+        """The items of a selection, without regard to `apart`: bool[n]."""
         chosen = selection.among(self.items)
         return chosen & self.common if selection.common else chosen
 
@@ -219,8 +228,9 @@ class AnswerSheet:
     ) -> ComparedPoints:
         """A column beside the reference, on the items of a selection.
 
-        `among` int64[m], ascending: the items of the selection, where they are known already; `apart` alone
-        is heeded then.
+        `among` int64[m], ascending: the items of the selection, where they are known already; of the
+        selection only
+        `apart` is then applied.
         """
         if among is None and not replace(selection, apart=0.0).is_all:
             among = np.flatnonzero(self.among(selection))
@@ -234,8 +244,9 @@ def compared(
     """Cycles of a reference beside predicted ones (NaN: none), float64[n] each, of all items or those
     `among`.
 
-    An item without a reference above 0 is left out; so is, where the unit is instructions per cycle, a
-    prediction of 0 cycles; and, where the unit needs it, an item of unknown length.
+    Left out are items without a reference above 0; where the unit is instructions per cycle, predictions of 0
+    cycles;
+    and, where the unit needs the length, items of unknown length.
     """
     if among is None:
         at = np.flatnonzero((reference > 0) & np.isfinite(predicted))
@@ -250,7 +261,7 @@ def compared(
 
 
 def answered_by_all(columns: Sequence[Floats], n: int) -> Bools:
-    """The items of which every one of these that has any answer at all has one: bool[n]."""
+    """The items that every column with any answer has answered: bool[n]."""
     common = np.ones(n, dtype=bool)
     for column in columns:
         answered = ~np.isnan(column)

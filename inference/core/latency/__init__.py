@@ -2,11 +2,11 @@
 
 | module | |
 |---|---|
-| `reading` | what the chains of a pair say: a value with minimum and maximum, or a bound |
-| `bypasses` | which latencies depend on the instructions beside |
-| `idioms` | what a choice of operands makes of a scheme |
-| `memory` | what chains through memory say |
-| `algorithm` | which chains to measure, connectors first, and the latencies that follow |
+| `reading` | the latency of a pair from its chains: a value with minimum and maximum, or a bound |
+| `bypasses` | latencies that depend on the neighbouring instructions |
+| `idioms` | special behaviour of a scheme for a choice of operands |
+| `memory` | latencies of loads and of store forwarding, from chains through memory |
+| `algorithm` | which chains are measured, connectors first, and the latencies that follow |
 """
 
 from inference.core.latency.algorithm import (

@@ -1,8 +1,10 @@
 """Infers latencies: connectors first, then every pair of operands by chains that these close.
 
-The chains of all pairs are measured in one go, the connectors' at the beginning; then once or twice more
-those that no other chain of their pair confirms. Of idioms only what can rule them out comes at once. What
-follows is arithmetic.
+The chains of all pairs are measured in one go, the connectors' first; then once or twice more those that no
+other
+chain of their pair confirms. Of idioms only the chains that can rule them out are measured at once. The
+latencies
+are then computed from the readings.
 """
 
 from __future__ import annotations
@@ -28,19 +30,20 @@ from inference.isa.chains import ChainLink, ChainMixer, DependencyChain, IdiomCh
 
 
 class ChainMeasurer(Protocol):
-    """Says how many cycles a turn of a chain takes."""
+    """Measures the cycles per turn of chains."""
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        """A reading of each, in any order; with another `repeat` a new one."""
+        """A reading of each chain, in any order; another `repeat` gives independent readings."""
         ...
 
 
 @dataclass(frozen=True)
 class LatencyProblem:
-    """What to find out: `pairs` of operands by `connectors`, `idioms`, and latencies of `memory`.
+    """What is measured: `pairs` of operands by `connectors`, `idioms`, and latencies of `memory`.
 
-    `additions`: ordinary instructions that wait for nothing, which idioms are held against. `mixer`: makes
-    the chains that show bypasses, None for none.
+    `additions`: ordinary instructions without dependencies, with which idioms are compared. `mixer`: makes
+    the chains
+    that show bypasses, None for none.
     """
 
     pairs: Sequence[PairChains]
@@ -55,7 +58,7 @@ class LatencyProblem:
         return _distinct([*self.first_chains(), *(c for choice in self.idioms for c in choice.pair.chains)])
 
     def first_chains(self) -> list[DependencyChain]:
-        """Those that are measured whatever the others say, each code once."""
+        """The chains that are measured in any case, each code once."""
         chains = [chain for pair in (*self.connectors, *self.pairs) for chain in pair.chains]
         chains += [chain for choice in self.idioms for chain in (choice.pair.chains[0], choice.independent)]
         chains += [] if self.additions is None else [self.additions]
@@ -65,28 +68,30 @@ class LatencyProblem:
 
 @dataclass(frozen=True)
 class LatencyResult:
-    """`pairs`: those asked for, in their order; `connectors`: the latencies of what closed their chains."""
+    """The latencies of the `pairs` of the problem, in their order, and of the `connectors` that close
+    their chains.
+    """
 
     pairs: tuple[PairLatency, ...]
     connectors: Mapping[ChainLink, float]
     idioms: tuple[Idiom, ...] = ()
     memory: tuple[MemoryLatency, ...] = ()
     readings: tuple[ChainReading, ...] = ()
-    """Of every code once: what all of it was read from."""
+    """One of every code: everything that the result is derived from."""
 
     @property
     def isolated(self) -> int:
-        """Pairs that have a value."""
+        """Number of pairs with a value."""
         return sum(pair.is_isolated for pair in self.pairs)
 
     @property
     def bounded(self) -> int:
-        """Pairs of which only a bound is known."""
+        """Number of pairs of which only a bound is known."""
         return sum(pair.at_most is not None for pair in self.pairs)
 
 
 MAX_ATTEMPTS = 3
-"""Times that a chain is measured at most."""
+"""Largest number of measurements of one chain."""
 
 
 def infer_latencies(
@@ -94,9 +99,14 @@ def infer_latencies(
     measurer: ChainMeasurer,
     report: Callable[[ChainReading, int, int], None] = lambda reading, done, total: None,
 ) -> LatencyResult:
-    """Measure chains, each code once, or `LOOKS` times until it is confirmed, and read the latencies off.
+    """Measure chains, each code once, or up to `MAX_ATTEMPTS` times until it is confirmed, and compute
+    latencies.
 
-    `heard` is called with every reading, how many there are, and how many there will be as far as is known.
+    Args:
+        problem: What is measured.
+        measurer: Measures the chains.
+        report: Called with every reading, the number of readings so far, and their total as far as it is
+            known.
     """
     readings = _MeasuredReadings(measurer, report)
     chains = problem.first_chains()
@@ -125,7 +135,7 @@ def infer_latencies(
 
 
 def _measure_bypasses(plan: BypassChains, chains: list[DependencyChain], readings: _MeasuredReadings) -> None:
-    """Measure these chains, and those that seem to show something until two readings agree."""
+    """Measure these chains, and again those with an excess until two readings agree."""
     remaining = chains
     for attempt in range(MAX_ATTEMPTS):
         readings.measure(remaining, attempt)
@@ -136,7 +146,7 @@ def _measure_bypasses(plan: BypassChains, chains: list[DependencyChain], reading
 
 
 def _with_bypasses(pairs: Sequence[PairLatency], bypasses: Bypasses) -> Iterator[PairLatency]:
-    """The pairs with what they take beside others, and the chains that show it."""
+    """The pairs with their latencies beside others, and the readings that show these."""
     for pair in pairs:
         kind, alone = bypasses.kinds.get(pair.link), bypasses.alone.get(pair.link)
         evidence = bypasses.readings.get(pair.link, ())
@@ -153,8 +163,10 @@ def _with_bypasses(pairs: Sequence[PairLatency], bypasses: Bypasses) -> Iterator
 def _unsettled_chains(
     problem: LatencyProblem, readings: _Readings, connectors: Mapping[ChainLink, float]
 ) -> list[DependencyChain]:
-    """The chains that neither another one of their pair confirms nor a second reading, and those of possible
-    idioms; each code once."""
+    """The chains that neither another one of their pair nor a second reading confirms, and those of possible
+    idioms;
+    each code once.
+    """
     open_idioms = _possible_idioms(problem, readings, connectors)
     chains = [
         reading.chain
@@ -168,7 +180,7 @@ def _unsettled_chains(
 def _possible_idioms(
     problem: LatencyProblem, readings: _Readings, connectors: Mapping[ChainLink, float]
 ) -> list[PairChains]:
-    """Choices of operands that what was measured so far does not rule out."""
+    """Choices of operands that the readings so far do not rule out."""
     if problem.additions is None:
         return []
     reader = _idiom_reader(problem, problem.additions, readings, connectors)
@@ -186,7 +198,7 @@ def _possible_idioms(
 
 
 class _Readings:
-    """Readings by the code of their chains: another pair's chain may have the same."""
+    """Readings by the code of their chains: another pair's chain may have the same code."""
 
     def __init__(self) -> None:
         self._by_code: dict[tuple[bytes, bool], list[ChainReading]] = defaultdict(list)
@@ -195,7 +207,7 @@ class _Readings:
         self._by_code[_code(reading.chain)].append(reading)
 
     def of(self, chains: Iterable[DependencyChain]) -> list[ChainReading]:
-        """Of these chains those that were measured, as theirs; of several readings the middle one."""
+        """The readings of those chains that were measured; of several readings of a code the median."""
         return [
             replace(_median_reading(repeats), chain=chain)
             for chain in chains
@@ -208,7 +220,7 @@ class _Readings:
 
 
 class _MeasuredReadings(_Readings):
-    """The same of a measurer, which `heard` is told of."""
+    """Readings that are measured when they are needed; each is passed to `report`."""
 
     def __init__(self, measurer: ChainMeasurer, report: Callable[[ChainReading, int, int], None]) -> None:
         super().__init__()
@@ -217,7 +229,7 @@ class _MeasuredReadings(_Readings):
         self._count = 0
 
     def measure(self, chains: Sequence[DependencyChain], attempt: int) -> None:
-        """Measure these for the `look`th time, from 0."""
+        """Measure these chains for attempt number `attempt`, from 0."""
         total = self._count + len(chains)
         for reading in self._measurer.measure(chains, attempt):
             self.add(reading)
@@ -226,7 +238,7 @@ class _MeasuredReadings(_Readings):
 
 
 def _median_reading(repeats: Sequence[ChainReading]) -> ChainReading:
-    """The median of those with cycles. Of two the quicker: what disturbs a core makes it slower."""
+    """The median of the readings with cycles. Of two the quicker, because disturbances make a core slower."""
     settled = sorted((reading.cycles, at) for at, reading in enumerate(repeats) if reading.cycles is not None)
     return repeats[statistics.median_low(settled)[1]] if settled else repeats[-1]
 
@@ -236,7 +248,7 @@ def _code(chain: DependencyChain) -> tuple[bytes, bool]:
 
 
 def _distinct(chains: Iterable[DependencyChain]) -> list[DependencyChain]:
-    """Of those with the same code the first."""
+    """The first of the chains with the same code."""
     unique: dict[tuple[bytes, bool], DependencyChain] = {}
     for chain in chains:
         unique.setdefault(_code(chain), chain)
@@ -259,7 +271,7 @@ def _idioms(
     readings: _Readings,
     connectors: Mapping[ChainLink, float],
 ) -> Iterator[Idiom]:
-    """What choices of operands make of schemes."""
+    """The idioms that the choices of operands show."""
     if problem.additions is None:
         return
     reader = _idiom_reader(problem, problem.additions, readings, connectors)

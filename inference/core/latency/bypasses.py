@@ -1,13 +1,17 @@
-"""Bypasses: latencies that depend on the instructions beside, read from chains of two schemes in turn.
+"""Bypasses: latencies that depend on the neighbouring instructions, read from chains of two schemes in turn.
 
-1. Pairs of operands that take as long with themselves and with every connector are a *class*.
-2. Of the largest classes each has a representative; every two take turns in a chain. What that takes beyond
-   the least of both is their *excess*: the sum of both ways, since no chain shows one of them alone.
+1. Pairs of operands that take equally long with themselves and with every connector are a *class*.
+2. Of the largest classes each has a representative; every two alternate in a chain. Its time beyond the least
+of
+   both is their *excess*: the sum of both directions, since no chain shows one of them alone.
 3. Classes with the same excess beside all others are one *kind*. A chain of any kinds then takes the least of
-   its links and half of the excess of each two neighbours: that is exact where an excess is a sum of what
-   the producer and what the consumer adds, whichever of them it is.
-4. Representatives also stand alone, among instructions that wait for nothing. Some cores hand a result on
-   sooner while nothing is queued: then the class has that latency, too.
+its
+   links and half of the excess of each two neighbours: that is exact where an excess is a sum of what the
+       producer
+   and what the consumer adds, whichever of them it is.
+4. Representatives are also measured alone, among instructions without dependencies. Some cores forward a
+result
+   earlier while nothing is queued: then the class has that latency, too.
 """
 
 from __future__ import annotations
@@ -25,18 +29,21 @@ from inference.isa.chains import ChainLink, ChainMixer, DependencyChain
 _MIN_EXCESS = 0.5
 """Cycles from which on an excess counts: latencies are whole cycles."""
 _MAX_CLASSES = 24
-"""Representatives: 300 chains of two, which take about a hundredth of all."""
+"""Representatives: 300 chains of two, about a hundredth of all chains."""
 _MIN_MEMBERS = 2
 _FILLERS = (3, 7, 11, 15)
-"""Instructions beside one that stands alone: as many as cores of 4 to 16 slots dispatch with it per cycle."""
+"""Instructions beside a single one: as many as cores of 4 to 16 slots dispatch with it per cycle."""
 _READING_ERROR = 0.1
-"""Cycles by which a chain may seem quicker than it is."""
+"""Cycles by which a reading may be too small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bypasses:
-    """`kinds` of links. `excess`: of two kinds in turn, in cycles, symmetric. `alone`: the latency of links
-    among instructions that wait for nothing, where it is less. `readings`: of representatives.
+    """The bypasses of a core.
+
+    `kinds`: {link: number of its kind}. `excess`: of two kinds in turn, in cycles, symmetric. `alone`: the
+    latency of
+    links among instructions without dependencies, where it is less. `readings`: of representatives.
     """
 
     kinds: Mapping[ChainLink, int]
@@ -47,21 +54,27 @@ class Bypasses:
 
 @dataclass(frozen=True, slots=True)
 class LinkClass:
-    """Pairs that are alike; `chains`: of single instructions, of up to two of them, the first of which
-    represents the class."""
+    """Pairs that behave alike.
+
+    `chains`: of a single instruction each, of up to two of the pairs; the first represents the class.
+    """
 
     members: Sequence[PairLatency]
     chains: Sequence[DependencyChain]
 
 
 Signature = tuple[tuple[str, float], ...]
-"""(connectors, cycles that a way back by them shows beyond what the link takes with itself)."""
+"""(connectors, cycles by which a chain closed by them exceeds that of the link with itself)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BypassChains:
-    """`signatures` of all links that have one. `mixed`: {numbers of two classes: their chain}; `spaced`:
-    {number of a class: its chains}."""
+    """The chains that show bypasses.
+
+    `signatures` of all links that have one. `mixed`: {numbers of two classes: their chain}; `spaced`: {number
+    of a
+    class: its chains}.
+    """
 
     signatures: Mapping[ChainLink, Signature]
     classes: Sequence[LinkClass]
@@ -128,7 +141,7 @@ def _direct(pair: PairLatency, mixer: ChainMixer) -> DependencyChain | None:
 
 
 def _signature(pair: PairLatency, connectors: Mapping[ChainLink, float]) -> Signature | None:
-    """None without a chain of its own, and where values matter."""
+    """None without a chain of the link with itself, and where values matter."""
     if pair.least is None or pair.least < _MIN_EXCESS or pair.by_values:
         return None
     values: dict[str, float] = {}
@@ -142,7 +155,7 @@ def _signature(pair: PairLatency, connectors: Mapping[ChainLink, float]) -> Sign
 
 
 def read_bypasses(plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]) -> Bypasses:
-    """What the chains show; nothing where no excess counts."""
+    """The bypasses that the readings show; none where no excess counts."""
     excess = dict(_excess(plan, readings))
     kinds = _kinds(len(plan.classes), excess)
     matrix = [[_between(kinds, a, b, excess) for b in range(len(kinds))] for a in range(len(kinds))]
@@ -153,7 +166,9 @@ def read_bypasses(plan: BypassChains, readings: Mapping[DependencyChain, ChainRe
 
 
 def _kinds_of_links(plan: BypassChains, kinds: Sequence[Sequence[int]]) -> dict[ChainLink, int]:
-    """Of the members of classes, and of others with a signature that classes of one kind alone have."""
+    """Kinds of the members of classes, and of other links whose signature occurs in classes of one kind
+    only.
+    """
     of_members = {
         pair.link: kind
         for kind, numbers in enumerate(kinds)
@@ -172,7 +187,7 @@ def _kinds_of_links(plan: BypassChains, kinds: Sequence[Sequence[int]]) -> dict[
 
 
 def is_excessive(plan: BypassChains, reading: ChainReading) -> bool:
-    """Whether two in turn took longer than alone, which may be a disturbance: they are measured again."""
+    """Whether two in turn took longer than alone. That may be a disturbance, so they are measured again."""
     cycles = reading.cycles
     numbers = next((numbers for numbers, chain in plan.mixed.items() if chain == reading.chain), None)
     if numbers is None or cycles is None:
@@ -195,7 +210,7 @@ def _excess(
 
 
 def _kinds(classes: int, excess: Mapping[tuple[int, int], float]) -> list[list[int]]:
-    """Classes that are alike beside all that both were measured with."""
+    """Classes with equal excess beside all classes that both were measured with."""
     kinds: list[list[int]] = []
     for number in range(classes):
         kind = next((kind for kind in kinds if _is_alike(number, kind[0], classes, excess)), None)

@@ -1,4 +1,4 @@
-"""Idioms and false dependencies of schemes, found by comparing chains: each with its two measurements."""
+"""Idioms and false dependencies of schemes, found by comparing chains; each with its two readings."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from inference.core.protocols import Json
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains
 
 _MIN_QUICKER = 0.5
-"""Cycles by which a latency with one register must be less to be another one."""
+"""Cycles by which a latency with one register must be smaller to be a different one."""
 _MIN_LONGER, _MIN_LONGER_SHARE = 0.25, 0.05
-"""Cycles, and share of its throughput's, by which an instruction must take longer to wait for anything."""
+"""Cycles, and share of its throughput's, by which an instruction must take longer to have a dependency."""
 _MAX_PORTLESS_SHARE = 0.9
-"""Share of an ordinary instruction's time, below which one cannot have waited for the same ports."""
+"""Share of an ordinary instruction's time, below which an instruction cannot have used the same ports."""
 _MAX_ELIMINATED = 0.1
-"""Cycles up to which a latency is that of no execution at all."""
+"""Largest latency in cycles of an instruction that is not executed."""
 
 
 class IdiomKind(StrEnum):
-    """What a choice of operands makes of a scheme."""
+    """Special behaviour of a scheme for a choice of operands."""
 
     BREAKING = "dependency-breaking"
-    """With one register it waits for nothing."""
+    """With equal registers it has no dependency on them."""
     ZEROING = "zero idiom"
-    """The same, and it needs no port."""
+    """As `BREAKING`, and it needs no port."""
     QUICKER = "quicker with one register"
     ELIMINATED = "eliminated move"
     PARTLY_ELIMINATED = "partly eliminated move"
-    """Sometimes it has no latency."""
+    """Its latency is sometimes zero."""
     FALSE_DEPENDENCY = "false dependency"
-    """It waits for what its destination held before, which it does not read."""
+    """It waits for the old value of its destination, which it does not read."""
     PARTIAL_REGISTER = "merges a partial register"
-    """The same, where the destination is a part of a register."""
+    """As `FALSE_DEPENDENCY`, where the destination is a part of a register."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idiom:
-    """A fact about a scheme with these operands, and the two readings that it follows from.
+    """An idiom of a scheme with these operands, and the two readings that show it.
 
     `latency` in cycles, None where it waits for nothing. `needs_port`: False where it is quicker than the
-    ports that ordinary instructions need allow, None where that shows nothing.
+    ports of
+    ordinary instructions allow, None where that does not show.
     """
 
     scheme: str
@@ -66,9 +67,9 @@ class Idiom:
 
 
 class IdiomReader:
-    """Reads idioms off `readings` of chains.
+    """Derives idioms from `readings` of chains.
 
-    `known`: latencies of connectors. `additions`: the chain of ordinary instructions that wait for nothing.
+    `connectors`: their latencies. `additions`: the chain of ordinary instructions without dependencies.
     """
 
     def __init__(
@@ -82,9 +83,9 @@ class IdiomReader:
         self._additions = self._throughput(additions)
 
     def is_open(self, choice: IdiomChains, usual: PairLatency | None) -> bool:
-        """Whether an idiom is possible by the chain without connectors, so that the others have to decide.
+        """Whether the chain without connectors leaves an idiom possible, so that the others have to decide.
 
-        It is not where that chain waits, though its throughput would let it be quicker.
+        It does not where that chain waits, although its throughput would let it be quicker.
         """
         direct = self._readings.get(choice.pair.chains[0])
         per_instance = self._throughput(choice.independent)
@@ -98,7 +99,7 @@ class IdiomReader:
         return direct.cycles < quicker or per_instance > quicker
 
     def of_choice(self, choice: IdiomChains, usual: PairLatency | None) -> Idiom | None:
-        """What a choice of operands shows; `usual`: the latency between different registers."""
+        """The idiom that a choice of operands shows; `usual`: the latency between different registers."""
         settled = self._settled(choice.pair.chains)
         latency = read_pair(choice.pair, settled, self._connectors)
         if choice.regular_link is None:
@@ -110,7 +111,7 @@ class IdiomReader:
     def _of_old_value(
         self, choice: IdiomChains, latency: PairLatency, settled: Sequence[ChainReading]
     ) -> Idiom | None:
-        """Whether it waits for what its destination held, longer than its throughput asks for."""
+        """Whether it waits for the old value of its destination, longer than its throughput requires."""
         apart, per_instance = self._readings.get(choice.independent), self._throughput(choice.independent)
         direct = next((reading for reading in settled if reading.chain == choice.pair.chains[0]), None)
         if apart is None or per_instance is None or direct is None or direct.cycles is None:
@@ -130,7 +131,7 @@ class IdiomReader:
         usual: float,
         usual_readings: Sequence[ChainReading],
     ) -> Idiom | None:
-        """Whether it waits for nothing then, or less long."""
+        """Whether it waits for nothing with equal registers, or less long."""
         link = choice.pair.link
         if latency.breaks:
             needs_port = self._needs_port(choice.independent)
@@ -179,12 +180,12 @@ class IdiomReader:
 
 
 def _waiting_margin(cycles: float) -> float:
-    """Cycles that an instruction takes more than its throughput's where it waits for anything."""
+    """Cycles beyond its throughput's that an instruction with a dependency takes at least."""
     return max(_MIN_LONGER, _MIN_LONGER_SHARE * cycles)
 
 
 def _most_similar(measured: ChainReading, readings: Sequence[ChainReading]) -> ChainReading:
-    """Of the readings that settled, the one with as many links as this, or nearly."""
+    """The settled reading whose number of links is nearest to that of `measured`."""
     links = len(measured.chain.links)
     settled = [reading for reading in readings if reading.cycles is not None]
     return min(settled, key=lambda reading: abs(len(reading.chain.links) - links))

@@ -1,4 +1,4 @@
-"""What chains through memory say: how long loads take, and how a stored value reaches a load."""
+"""How long loads take, and how a stored value reaches a load, from chains through memory."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from inference.core.protocols import Json
 from inference.isa.chains import ChainLink, DependencyChain, MemoryChain
 
 _PLAIN_BITS = 64
-"""Bits of the load that others are held against."""
+"""Bits of the load that others are compared with."""
 _MIN_QUICKER = 0.25
 """Cycles by which a value must arrive before any load could have ended."""
 _FAILED_RATIO = 1.5
-"""Times what forwarding of one register's width takes."""
+"""Multiple of the time of forwarding at equal widths, above which forwarding failed."""
 
 
 class Forwarding(StrEnum):
     """How a stored value reached a load."""
 
     RENAMED = "renamed"
-    """Sooner than any load ends: the core knows that it is the same place."""
+    """Before any load could end: the core recognises that it is the same place."""
     FORWARDED = "forwarded"
     """From the store buffer."""
     FAILED = "failed"
-    """The load waited until the store was done."""
+    """The load waited until the store was complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLatency:
-    """`cycles` from the address, or the stored value, to what is loaded, and of what is no chain those of
-    an iteration; None where it did not settle.
+    """`cycles` from the address, or the stored value, to the loaded value; None where it did not settle.
 
-    Of a chain that is not `isolated` they are a bound. `how` is of stores.
+    Of a probe that is no chain, the cycles of an iteration; of a chain that is not `isolated`, a bound.
+    `how`: of
+    stores only.
     """
 
     memory_chain: MemoryChain
@@ -71,7 +72,7 @@ def read_memory(
     readings: Mapping[DependencyChain, ChainReading],
     connectors: Mapping[ChainLink, float],
 ) -> tuple[MemoryLatency, ...]:
-    """The latencies of all chains that were measured. `known`: those of connectors."""
+    """The latencies of all chains that were measured. `connectors`: their latencies."""
     measured = [probe for probe in chains if probe.chain in readings]
     cycles = {probe: _cycles(probe, readings[probe.chain], connectors) for probe in measured}
     return tuple(
@@ -115,7 +116,7 @@ def _forwarding(
 
 
 def _quickest_load(all_cycles: Mapping[MemoryChain, float | None]) -> float | None:
-    """Of a general-purpose register; those of vectors are only bounds, and take no less."""
+    """The quickest load of a general-purpose register; those of vectors are only bounds, and no smaller."""
     loads = (
         value
         for other, value in all_cycles.items()

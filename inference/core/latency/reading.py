@@ -1,4 +1,4 @@
-"""What the chains of a pair of operands say: its latency, or what is known of it."""
+"""The latency of a pair of operands from the readings of its chains, or a bound of it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from inference.isa.chains import ChainLink, DependencyChain, PairChains, ValueCl
 ABSOLUTE_ERROR, RELATIVE_ERROR = 0.05, 0.015
 """Cycles, and share of a chain's cycles, by which a settled reading may be off."""
 _SAME_WITHIN = 0.5
-"""Cycles by which readings of long chains may be apart and still be one latency."""
+"""Cycles by which readings of long chains may differ and still be one latency."""
 MIN_CONNECTOR = 1.0
-"""Cycles that a connector between two classes takes at least."""
+"""Smallest latency in cycles of a connector between two register classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReading:
-    """A chain as it was measured: cycles of one turn, None where they did not settle, and then `note` why."""
+    """The measured cycles per turn of a chain; None where they did not settle, with the reason in `note`."""
 
     chain: DependencyChain
     cycles: float | None
@@ -28,7 +28,7 @@ class ChainReading:
     note: str = ""
 
     def agrees(self, other: ChainReading) -> bool:
-        """Whether both have cycles, and are as near as readings of one chain are."""
+        """Whether both have cycles that differ by no more than their errors."""
         if self.cycles is None or other.cycles is None:
             return False
         return abs(self.cycles - other.cycles) <= _error(self.cycles) + _error(other.cycles)
@@ -36,7 +36,7 @@ class ChainReading:
 
 @dataclass(frozen=True, slots=True)
 class LatencyOfValues:
-    """What the chains with the operands' values of one class say: see `PairLatency`."""
+    """The latency for operand values of one class; fields as in `PairLatency`."""
 
     values: ValueClass
     least: float | None
@@ -66,9 +66,11 @@ class LatencyOfValues:
 class PairLatency:
     """The latency of a pair in cycles: `least` and `most` over connectors, None where it is not isolated.
 
-    `at_most` is a bound where only sums are known: the shortest chain, less what its connectors take at
-    least. `throughput_limited`: chains were passed over, or are all there is, that throughput limits. `why`
-    says what kept it from being isolated or measured.
+    `at_most`: a bound where only sums are known: the shortest chain, less the least latency of its
+    connectors.
+    `throughput_limited`: chains that throughput limits were skipped, or are the only ones. `why`: what
+    prevents an
+    isolated value or a measurement.
     """
 
     link: ChainLink
@@ -83,13 +85,15 @@ class PairLatency:
     best: float | None = None
     """The value of the most exact chain."""
     by_values: tuple[LatencyOfValues, ...] = ()
+    """Where values or immediates matter, the latency for each class of them; `least` and `most` are over
+    all.
+    """
     queued: float | None = None
     """The least where other instructions wait as well, if that is more: see `bypasses`."""
     kind: int | None = None
     """Number of its kind, where latencies depend on the kinds of neighbours; see `bypasses`."""
     beside: tuple[float, ...] = ()
-    """Cycles that it and a neighbour of each kind take together beyond the least of both."""
-    """Where values or immediates matter, of each class of them; `least` and `most` are over all."""
+    """For each kind, the cycles that the pair and a neighbour of the kind take beyond the least of both."""
 
     @property
     def is_isolated(self) -> bool:
@@ -128,10 +132,11 @@ class PairLatency:
 def unconfirmed(
     pair: PairChains, readings: Sequence[ChainReading], connectors: Mapping[ChainLink, float]
 ) -> list[ChainReading]:
-    """Those of a pair's readings by which it takes what it takes by no other one with these values.
+    """The readings of a pair whose latency no other reading with the same values confirms.
 
-    Throughput limits the chain, its way back has a bypass of its own, or something else ran on the core. Of
-    sums that nothing isolates, those that are no whole number of cycles. `known`: latencies of connectors.
+    Such a chain is limited by throughput, its way back has a bypass of its own, or another process disturbed
+    the core.
+    Of chains that only give sums, those whose cycles are not a whole number. `connectors`: their latencies.
     """
     if not pair.isolated:
         settled = ((reading, reading.cycles) for reading in readings if reading.cycles is not None)
@@ -151,7 +156,7 @@ def unconfirmed(
 def read_pair(
     pair: PairChains, readings: Sequence[ChainReading], connectors: Mapping[ChainLink, float]
 ) -> PairLatency:
-    """What the readings of a pair's chains say. `known`: latencies of connectors."""
+    """The latency of a pair from the readings of its chains. `connectors`: their latencies."""
     if not pair.classes or not pair.chains:
         return _read(pair, readings, connectors)
     rows = [
@@ -166,7 +171,7 @@ def read_pair(
 def _by_immediate(
     link: ChainLink, rows: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
 ) -> PairLatency:
-    """By the usual immediate alone, unless others that were measured take another time."""
+    """The latency with the usual immediate alone, unless other measured ones differ from it."""
     usual = rows[0][1]
     measured = [(kind, pair) for kind, pair in rows if any(row.cycles is not None for row in pair.readings)]
     if all(_is_alike(usual, pair) for _, pair in measured):
@@ -175,7 +180,7 @@ def _by_immediate(
 
 
 def _is_alike(usual: PairLatency, other: PairLatency) -> bool:
-    """Whether another immediate shows nothing else."""
+    """Whether the latency with another immediate equals the usual one."""
     if usual.breaks != other.breaks or usual.is_isolated != other.is_isolated:
         return False
     if usual.least is not None and usual.most is not None and other.least is not None:
@@ -229,7 +234,7 @@ def _read(
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """What a chain leaves for its first link, and by how much it may be off."""
+    """The latency that a chain leaves for its first link, and its error."""
 
     chain: DependencyChain
     value: float
@@ -240,12 +245,12 @@ class _Candidate:
         return abs(self.value - other.value) <= self.error + other.error
 
     def is_same_as(self, other: _Candidate) -> bool:
-        """Whether both are one latency: by different ways back, it can be another one by whole cycles."""
+        """Whether both are one latency: by different ways back, latencies can differ by whole cycles."""
         return self.agrees(other) and abs(self.value - other.value) <= _SAME_WITHIN
 
 
 def _candidate(reading: ChainReading, connectors: Mapping[ChainLink, float]) -> _Candidate | None:
-    """None where a connector is not known."""
+    """The latency of the chain's first link; None where a connector's is not known."""
     cycles, closing_links = reading.cycles, own_connectors(reading.chain)
     if cycles is None or not connectors.keys() >= set(closing_links):
         return None
@@ -256,28 +261,30 @@ def _candidate(reading: ChainReading, connectors: Mapping[ChainLink, float]) -> 
 
 
 def link_value(reading: ChainReading, connectors: Mapping[ChainLink, float]) -> float | None:
-    """Cycles that a chain leaves for its first link; None where a connector is not known."""
+    """Cycles that a chain leaves for its first link; None where a connector's latency is not known."""
     candidate = _candidate(reading, connectors)
     return None if candidate is None else candidate.value
 
 
 def _error(cycles: float) -> float:
-    """By how much a settled reading may be off."""
+    """Largest error of a settled reading, in cycles."""
     return max(ABSOLUTE_ERROR, RELATIVE_ERROR * cycles)
 
 
 def own_connectors(chain: DependencyChain) -> list[ChainLink]:
-    """All links but the wanted one, which a turn can pass several times."""
+    """All links except the measured one, which a turn can pass several times."""
     return [link for link in chain.closing_links if link != chain.links[0]]
 
 
 def _consistent_latencies(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
-    """The latencies that the ways back show, the most exact first, and whether throughput limits chains.
+    """The latencies by way back, the most exact first, and whether throughput limits chains.
 
     A chain that throughput limits takes no longer with more connectors, so it leaves less for the link. Of
-    each way the chains count that confirm one another, or that the link with itself confirms, else the
-    longest; the link with itself counts unless all others agree on less. What agrees is one latency, of
-    which each chain is a reading.
+    each way
+    back the chains count that confirm one another, or that the link with itself confirms, else the longest;
+    the link
+    with itself counts unless all others agree on less. Equal values are one latency, of which each chain is a
+    reading.
     """
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda candidate: len(candidate.chain.links)):
@@ -307,7 +314,7 @@ def _consistent_latencies(candidates: Sequence[_Candidate]) -> tuple[list[float]
 
 
 def _mean(candidates: Sequence[_Candidate]) -> _Candidate:
-    """The same latency by all of them, each as heavy as it is exact; the error is that of the most exact."""
+    """The mean of readings of one latency, weighted by 1 / error²; its error is that of the most exact."""
     weights = [candidate.error**-2 for candidate in candidates]
     value = sum(row.value * weight for row, weight in zip(candidates, weights, strict=True)) / sum(weights)
     best = min(candidates, key=lambda candidate: candidate.error)
@@ -315,7 +322,7 @@ def _mean(candidates: Sequence[_Candidate]) -> _Candidate:
 
 
 def _bound(readings: Iterable[ChainReading], connectors: Mapping[ChainLink, float]) -> float:
-    """The least that a chain leaves, where connectors of unknown latency take `LEAST`."""
+    """The least value that a chain leaves, with `MIN_CONNECTOR` for connectors of unknown latency."""
     remaining = (
         reading.cycles - sum(connectors.get(link, MIN_CONNECTOR) for link in reading.chain.closing_links)
         for reading in readings

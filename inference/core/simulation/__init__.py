@@ -1,4 +1,4 @@
-"""A core's scheduler, simulated: how long a loop takes where µops are not spread as they best would be.
+"""A core's scheduler, simulated: how long a loop takes where µops are not distributed optimally.
 
 | module | |
 |---|---|
@@ -7,6 +7,7 @@
 | `kernel` | the simulation, compiled |
 | `inferring` | which policy explains measured loop bodies, also where instructions wait for each other |
 
-Nothing here knows an instruction set or a core model: `inference.core.core_model.simulated_program` makes a
+Nothing here depends on an instruction set or a core model: `inference.core.core_model.simulated_program`
+makes a
 loop body of a block.
 """

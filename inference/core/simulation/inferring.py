@@ -1,16 +1,18 @@
-"""Which scheduler policy a core has: the one under which simulated experiments take as long as measured ones.
+"""Infers a core's scheduler policy: the one with which simulated experiments take as long as measured ones.
 
 Policies are searched by improving one parameter after the other from several starts, on half of the
-experiments of every group; the other half judges. A policy that does not explain the other half better than
-ports and slots alone is no finding: the core's scheduler is then said to be unknown, and predictions go
-without it.
+experiments
+of every group; the other half judges. A policy that does not explain the other half better than ports and
+slots
+alone is rejected: the core's scheduler is then unknown, and predictions are made without it.
 
-Experiments consist of independent instructions, which keep every queue full. Under several policies these
-take as long, and code whose instructions wait for each other does not: there simulated policies lose cycles
-that cores do not lose. On a Zen 4, the policy that explains mixes best (1.9 % off instead of 2.7 %) makes
-34 % of such blocks more than 3 % slower than they are. A bound that is too low hides a bottleneck; one that
-is too high invents it. So such code takes part in the choice, and a policy that overstates it is no finding
-either.
+Experiments consist of independent instructions, which keep every queue full. Several policies take equally
+long
+on these, but differ on code whose instructions wait for each other: there simulated policies lose cycles that
+cores do not lose. On a Zen 4, the policy that explains mixes best (1.9 % off instead of 2.7 %) makes 34 % of
+such
+blocks more than 3 % slower than they are. A bound that is too low hides a bottleneck; one that is too high
+invents it. So such code takes part in the choice, and a policy that overstates it is rejected, too.
 """
 
 from __future__ import annotations
@@ -29,27 +31,31 @@ from inference.core.tables import Floats
 
 MIN_GAIN = 0.2
 """Share of the error of ports and slots that a policy must explain, on experiments that did not choose it,
-and on dependent code."""
+and on
+dependent code.
+"""
 MIN_REDUCTION = 0.005
-"""By how much it must lower that error at least: less is within what repeating a measurement changes."""
+"""Smallest reduction of that error: repeated measurements differ by less."""
 EQUIVALENCE_MARGIN = 0.10
 """Policies whose error is larger by no more than this share of it fit as well as the best."""
 STARTS = 3
 
 OVERSTATED_RATIO = 1.03
-"""Times the longest of repeated measurements, from which on a prediction is too slow."""
+"""Multiple of the longest of repeated measurements above which a prediction is too slow."""
 MAX_OVERSTATED_SHARE = 0.1
 """Share of blocks that a policy may overstate beyond those that are overstated without it.
 
-Of seven simulated cores with drawn policies, searches on half of the mixes and 48 blocks found policies that
+Of seven simulated cores with random policies, searches on half of the mixes and 48 blocks found policies that
 overstate 0.5 to 5.5 % of 200 other blocks, since queue lengths are never known exactly, and once 24 %: that
-core's queue was none of those that are tried. By chance, 48 blocks have twice as many. Policies chosen by
-mixes alone overstate up to 35 %.
+core's
+queue length was not among those tried. By chance, 48 blocks can have twice as many. Policies chosen by mixes
+alone
+overstate up to 35 %.
 """
 _MAX_SWEEPS = 4
 
 Setting = Mapping[str, object]
-"""Values of some parameters of a policy, by name."""
+"""{name: value} of some parameters of a policy."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,13 @@ class ScheduledExperiment:
     """A measured loop body.
 
     Args:
-        program: It, on the ports of the mapping at hand.
+        program: The loop body on the ports of the current mapping.
         measured: Cycles per iteration of the body.
         bound: Cycles per iteration that ports and slots allow; of dependent code, chains and front end, too.
-        group: Experiments of one group test the same thing: half of them judge what the others chose.
-        floor: Cycles per iteration that it takes with any policy, 0 where only what is simulated counts.
-        longest: Of repeated measurements, the most cycles per iteration; None where it was measured once.
+        group: Experiments of one group test the same thing: half of them judge a policy that the others
+            chose.
+        floor: Cycles per iteration that it takes with any policy, 0 where only the simulation counts.
+        longest: The most cycles per iteration of repeated measurements; None where it was measured once.
     """
 
     program: SimulatedProgram
@@ -88,16 +95,16 @@ class PolicyFit:
 
 @dataclass(frozen=True)
 class SchedulerFinding:
-    """What is known of a core's scheduler.
+    """The result of inferring a core's scheduler.
 
     Args:
-        best: The policy that fits best; None where none explains enough (`LEAST_GAIN`).
+        best: The policy that fits best; None where none explains enough (`MIN_GAIN`).
         closest: The policy that fits best, whether or not it explains enough; None where none was simulated.
-        alternatives: Others that fit as well (`AS_GOOD`), the best first.
+        alternatives: Others that fit as well (`EQUIVALENCE_MARGIN`), the best first.
         without: Mean relative error of ports and slots alone, on the experiments that judge.
-        code: How the closest policy does on dependent code; None without such code.
+        code: Errors of the closest policy on dependent code; None without such code.
         tried: Number of policies that were simulated.
-        finished: Whether the search came to its end, rather than to its time limit.
+        finished: Whether the search ended by itself rather than by its time limit.
     """
 
     best: PolicyFit | None
@@ -122,15 +129,17 @@ def infer_scheduler(
 
     Args:
         experiments: At least four, with the register operands and the code that were measured.
-        pulse: Called between simulations; False ends the search with the best so far.
+        pulse: Called between simulations; False ends the search with the best result so far.
         seed: Of starts and of ties in simulations.
         shared_buses: Buses that may be shared, from the ports of kinds of µops.
         progress: Called after each simulated policy with their number and the least error so far.
-        dependent_code: Loops whose instructions wait for each other. Half of them choose, too; a policy that
-            does not hold on the other half is none.
-        likely: Policies of which the best is the first start, such as those found under other ports.
+        dependent_code: Loops whose instructions wait for each other. Half of them take part in the choice; a
+            policy
+            that does not hold on the other half is rejected.
+        likely: Policies of which the best is the first start, such as those inferred under other ports.
 
-    Raises `InvalidInputError` for too few experiments.
+    Raises:
+        InvalidInputError: For fewer than four experiments.
     """
     if len(experiments) < 4:
         raise InvalidInputError(
@@ -162,7 +171,7 @@ def infer_scheduler(
 
 
 def is_explained(error: float, without: float) -> bool:
-    """Whether an error is clearly less than that of ports and slots alone."""
+    """Whether an error is clearly smaller than that of ports and slots alone."""
     return error <= min((1 - MIN_GAIN) * without, without - MIN_REDUCTION)
 
 
@@ -195,7 +204,11 @@ def candidates_of_shared_buses(kinds: Iterable[tuple[int, int]]) -> list[SharedR
 
 
 def judging_mask(groups: Sequence[str]) -> list[bool]:
-    """Which experiments judge, by their groups: every second one of each, or of all where none has two."""
+    """Which experiments judge, by their groups: every second one of each, or of all where no group has two.
+
+    >>> judging_mask(["a", "a", "b"])
+    [False, True, False]
+    """
     numbers: Counter[str] = Counter()
     judging = []
     for group in groups:
@@ -207,7 +220,7 @@ def judging_mask(groups: Sequence[str]) -> list[bool]:
 def _halves(
     experiments: Sequence[ScheduledExperiment],
 ) -> tuple[list[ScheduledExperiment], list[ScheduledExperiment]]:
-    """Those that choose a policy, and those that judge it."""
+    """The experiments that choose a policy, and those that judge it."""
     halves: tuple[list[ScheduledExperiment], list[ScheduledExperiment]] = ([], [])
     judging = judging_mask([member.group for member in experiments])
     for experiment, judges in zip(experiments, judging, strict=True):
@@ -252,7 +265,7 @@ class _Search:
         return len(self._errors)
 
     def run(self, likely: Iterable[SchedulerPolicy]) -> bool:
-        """Whether it came to an end before somebody wanted it to stop."""
+        """Search from all starts; False if `pulse` ended the search."""
         for start in range(STARTS):
             policy = self._random_policy() if start else self._best([SchedulerPolicy(), *likely])
             for _ in range(_MAX_SWEEPS):
@@ -266,7 +279,7 @@ class _Search:
         return True
 
     def closest(self, share: float) -> list[tuple[SchedulerPolicy, float]]:
-        """Policies whose error is at most by `share` of it larger than the least, the best first."""
+        """Policies whose error exceeds the least by at most `share` of it, the best first."""
         ranked = sorted(self._errors.items(), key=lambda entry: entry[1])
         return [entry for entry in ranked if entry[1] <= (1 + share) * ranked[0][1]]
 
@@ -278,7 +291,7 @@ class _Search:
         return self._best([candidate for candidate in policies if candidate is not None])
 
     def _best(self, policies: Iterable[SchedulerPolicy]) -> SchedulerPolicy | None:
-        """The policy with the least error, the first of several; None where the search has to stop."""
+        """The policy with the least error, the first of equal ones; None where the search has to stop."""
         errors: dict[SchedulerPolicy, float] = {}
         for policy in policies:
             if policy not in self._errors:
@@ -298,7 +311,7 @@ class _Search:
 
 
 def _with_setting(policy: SchedulerPolicy, setting: Setting) -> SchedulerPolicy | None:
-    """The policy with these parameters, None where they do not go together."""
+    """The policy with these parameters, None where they are not compatible."""
     try:
         return replace(policy, **setting)  # type: ignore[arg-type]  # names of fields with their values
     except InvalidInputError:
@@ -307,7 +320,9 @@ def _with_setting(policy: SchedulerPolicy, setting: Setting) -> SchedulerPolicy 
 
 @dataclass(frozen=True, slots=True)
 class CodeScores:
-    """Mean relative errors with a policy and without, and the shares that are predicted too slow."""
+    """Mean relative errors with a policy and without, and the shares of blocks that are predicted too
+    slow.
+    """
 
     error: float
     error_without: float
@@ -316,18 +331,18 @@ class CodeScores:
 
     @property
     def overstates(self) -> bool:
-        """Whether the policy makes more code too slow than its blurred parameters explain."""
+        """Whether the policy makes more code too slow than inexact parameters explain."""
         return self.overstated > self.overstated_without + MAX_OVERSTATED_SHARE
 
 
 def code_scores(measured: Floats, longest: Floats, bounds: Floats, predicted: Floats) -> CodeScores:
-    """How predictions with a policy do on code, and how bounds do without one.
+    """Errors of predictions with a policy on code, and of bounds without one.
 
     Args:
         measured: Cycles per iteration.
-        longest: The same, of repeated measurements the most.
-        bounds: What ports, slots and chains allow.
-        predicted: What the policy makes of them.
+        longest: The most of repeated measurements, cycles per iteration.
+        bounds: Cycles that ports, slots and chains allow.
+        predicted: Cycles with the policy.
     """
     limits = OVERSTATED_RATIO * longest
     return CodeScores(

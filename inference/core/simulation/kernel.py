@@ -1,7 +1,8 @@
 """The scheduler, cycle by cycle, compiled. Importing this module loads numba.
 
 A cycle has two steps: ports issue µops that wait at them, then µops are dispatched to the queues. Times are
-whole cycles. Nothing is random but ties between ports, which follow the seed.
+whole
+cycles. Only ties between ports are random; they depend on the seed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _WAITING, _NEXT, _OLDEST, _BUDGET = 0, 1, 2, 3  # places in `_State.counts`
 
 
 class KernelProgram(NamedTuple):
-    """A loop body by columns of µops; µop k has the waits from `first_wait[k]` to `first_wait[k + 1]`."""
+    """A loop body as columns of µops; µop k has the waits from `first_wait[k]` to `first_wait[k + 1]`."""
 
     ports: Int64s
     slots: Int64s
@@ -54,7 +55,7 @@ class KernelPolicy(NamedTuple):
 
 
 class KernelTimeline(NamedTuple):
-    """Cycle of dispatch, port and cycle of issue of every µop in program order, at first NEVER."""
+    """Cycle of dispatch, port and cycle of issue of every µop in program order, initially NEVER."""
 
     dispatched: Int64s
     port: Int64s
@@ -62,12 +63,15 @@ class KernelTimeline(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What a scheduler remembers from cycle to cycle.
+    """The state of a scheduler between cycles.
 
     `queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the last
-    cycles. `free_at`: when each port can issue again. `returns`: whether a result bus is taken, by cycle.
-    `requested`: when each µop asked for its port last. `turn`: of ports, then of each shared bus.
-    `last_return`: the latest cycle taken on each shared bus.
+    cycles.
+    `free_at`: when each port can issue again. `returns`: whether a result bus is busy, by cycle. `requested`:
+    when
+    each µop last requested its port. `turn`: of ports, then of each shared bus. `last_return`: the latest
+    busy cycle
+    of each shared bus.
     """
 
     queues: Int64s
@@ -91,7 +95,7 @@ def run(
     seed: Number,
     timeline: KernelTimeline,
 ) -> Number:
-    """Execute a loop body so many times, or until `most_cycles` are over; returns the cycles it took.
+    """Execute a loop body `iterations` times, or until `max_cycles` are over; returns the elapsed cycles.
 
     The arrays of `timeline` have iterations × µops entries, all NEVER.
     """
@@ -119,7 +123,7 @@ def _run(
     timeline: KernelTimeline,
     max_cycles: Number,
 ) -> Number:
-    """`run` from an empty state; returns the cycles it took."""
+    """`run` from an empty state; returns the elapsed cycles."""
     total = timeline.issued.size
     for cycle in range(max_cycles):
         if policy.binding == AT_ISSUE:
@@ -151,7 +155,7 @@ def _issue_from(
     timeline: KernelTimeline,
     cycle: Number,
 ) -> None:
-    """Issue the oldest µop at a port that asks for it, unless its slot is lost."""
+    """Issue the oldest µop that requests a port, unless its slot is lost."""
     queue, length = state.queues[port], state.lengths[port]
     granted, is_ready = NEVER, False
     for k in range(length):
@@ -183,7 +187,7 @@ def _issue_from(
 def _issue_oldest(
     program: KernelProgram, policy: KernelPolicy, state: _State, timeline: KernelTimeline, cycle: Number
 ) -> None:
-    """Issue all µops that are ready and find a port, the oldest first; all wait in the first queue."""
+    """Issue all µops that are ready and get a port, the oldest first; all wait in the first queue."""
     queue, length, remaining = state.queues[0], state.lengths[0], 0
     for k in range(length):
         uop, port = queue[k], NEVER
@@ -201,7 +205,7 @@ def _issue_oldest(
 def _free_port(
     uop: Number, program: KernelProgram, policy: KernelPolicy, state: _State, cycle: Number
 ) -> Number:
-    """A port that can issue the µop now, NEVER without one; ports take turns at being looked at first."""
+    """A port that can issue the µop now, NEVER without one; the first port to be tried rotates."""
     mask = program.ports[uop % program.ports.size]
     for k in range(policy.ports):
         port = (state.turn[0] + k) % policy.ports
@@ -223,7 +227,7 @@ def _record_issue(
     timeline: KernelTimeline,
     cycle: Number,
 ) -> None:
-    """Keep the port busy and a result bus taken."""
+    """Mark the port and a result bus as busy."""
     timeline.issued[uop], timeline.port[uop] = cycle, port
     state.counts[_WAITING] -= 1
     position = uop % program.ports.size
@@ -246,7 +250,7 @@ def _record_issue(
 def _is_bus_busy(
     port: Number, uop: Number, program: KernelProgram, policy: KernelPolicy, state: _State, cycle: Number
 ) -> bool:
-    """Whether another result returns where and when that of the µop would."""
+    """Whether another result returns on the same bus in the same cycle as that of the µop would."""
     latency = program.latency[uop % program.ports.size]
     if not policy.writeback_conflicts or _shared_bus(port, latency, policy) != NEVER:
         return False
@@ -255,7 +259,7 @@ def _is_bus_busy(
 
 @inlined
 def _shared_bus(port: Number, latency: Number, policy: KernelPolicy) -> Number:
-    """Which of the shared result buses a result takes, NEVER where it takes that of its own port."""
+    """The index of the shared result bus of a result, NEVER where it uses that of its own port."""
     if latency > 1:
         for shared in range(policy.sharing.size):
             if policy.sharing[shared] >> port & 1:
@@ -345,7 +349,9 @@ def _ready_at(uop: Number, program: KernelProgram, issued: Int64s) -> Number:
 
 @inlined
 def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: Int64s, cycle: Number) -> bool:
-    """Whether all that a µop lacks are results of one-cycle producers that have just asked for ports."""
+    """Whether all missing values are results of one-cycle producers that requested ports in the last
+    cycle.
+    """
     n = program.ports.size
     position, iteration = uop % n, uop // n
     for k in range(program.first_wait[position], program.first_wait[position + 1]):
@@ -363,7 +369,7 @@ def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: In
 
 @inlined
 def _random_below(state: Integers, below: Number) -> Number:
-    """A random number from 0 (xorshift64)."""
+    """A random number from 0 to `below` − 1 (xorshift64)."""
     bits = state[0]
     bits ^= bits << np.uint64(13)
     bits ^= bits >> np.uint64(7)

@@ -1,7 +1,8 @@
-"""What is simulated: a loop body as a scheduler sees it, and how the scheduler gives its µops to ports.
+"""The input of a simulation: a loop body as a scheduler sees it, and the policy by which µops get ports.
 
 A `SimulatedProgram` has µops with their ports and slots, and the values that they wait for; a
-`SchedulerPolicy` has the parameters of the simulation.
+`SchedulerPolicy`
+has the parameters of the simulation.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Wait:
     """A value that a µop waits for.
 
     Args:
-        producer: Place of the µop in the body that makes the value.
+        producer: Index of the µop in the body that computes the value.
         iterations: How many iterations ago; 0 for the same one, in which the producer comes first.
         cycles: From the producer's issue to the earliest issue of the consumer.
     """
@@ -36,11 +37,12 @@ class SimulatedUop:
 
     Args:
         ports: Bit mask of ports that can execute it; 0 for a µop that needs none, such as that of a NOP: it
-            takes its slots and is over when it is dispatched.
-        instruction: Place of its instruction in the body.
+            takes
+            its slots and is complete when it is dispatched.
+        instruction: Index of its instruction in the body.
         slots: Dispatch slots that it takes, 0 where another µop of the instruction has them.
-        latency: Cycles from its issue to the return of its result, 1 to `LONGEST_LATENCY`.
-        busy: Cycles for which it keeps its port from issuing others.
+        latency: Cycles from its issue to the return of its result, 1 to `MAX_LATENCY`.
+        busy: Cycles for which its port cannot issue another µop.
         waits: The values that it needs; none for a µop without ports.
     """
 
@@ -56,7 +58,8 @@ class SimulatedUop:
 class SimulatedProgram:
     """A loop body on a core with `ports` ports that dispatches `width` slots per cycle.
 
-    Raises `InvalidInputError` for a body without µops, and for a µop that cannot be executed.
+    Raises:
+        InvalidInputError: For a body without µops, or a µop that cannot be executed.
     """
 
     uops: tuple[SimulatedUop, ...]
@@ -90,7 +93,7 @@ class SimulatedProgram:
 
 
 class Binding(StrEnum):
-    """When a µop gets its port, and by what the port is chosen."""
+    """When a µop gets its port, and how the port is chosen."""
 
     LEAST_LOADED = "least loaded"  # at dispatch, the port at which the fewest µops wait
     ROUND_ROBIN = "round robin"  # at dispatch, ports in turn
@@ -100,11 +103,13 @@ class Binding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SharedResultBus:
-    """A result bus of several ports that is also that of others.
+    """A result bus that several ports share with others.
 
     Results of more than one cycle of µops on `ports` (bit mask), at most one per cycle, return on the result
-    bus of one of the ports `buses`, which take turns. It does not add up with results of the same ports that
-    return in the same cycle.
+    bus of
+    one of the ports `buses`, which take turns. They do not conflict with results of the same ports that
+    return in the
+    same cycle.
     """
 
     ports: int
@@ -113,22 +118,28 @@ class SharedResultBus:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerPolicy:
-    """A scheduler. The defaults are one that wastes nothing but what binding at dispatch costs.
+    """A scheduler. The defaults lose nothing except by binding at dispatch.
 
     Args:
         binding: How a µop gets its port.
-        load_age: Cycles by which the queue lengths that are compared are out of date; with 0, µops count that
-            were dispatched earlier in the same cycle.
-        load_step: Queue lengths are compared in steps of so many µops. Ties are drawn at random.
-        queue: Most µops that wait at one port. Dispatch stops at a µop whose port has no room, even if
+        load_age: Cycles by which the compared queue lengths are out of date; with 0, µops count that were
+            dispatched earlier in the same cycle.
+        load_step: Queue lengths are compared in steps of so many µops. Ties are broken at random.
+        queue: Largest number of µops that wait at one port. Dispatch stops at a µop whose port has no room,
+            even if
             another port has.
-        queued: Most µops that wait in all.
-        window: Most µops from the oldest that has not issued to the newest that was dispatched.
+        queued: Largest number of waiting µops in all.
+        window: Largest distance from the oldest µop that has not issued to the newest dispatched one.
         writeback_conflicts: A result bus returns one result per cycle. The port of a µop whose result would
-            come second issues nothing in that cycle.
-        speculative_select: A µop asks for its port one cycle after its one-cycle producer has asked for its
-            own. Where that was not granted, the slot is lost.
-        shared_buses: Where ports return results on buses of others.
+            come
+            second issues nothing in that cycle.
+        speculative_select: A µop requests its port one cycle after its one-cycle producer has requested its
+            own.
+            Where that was not granted, the slot is lost.
+        shared_buses: Ports that return results on buses of others.
+
+    Raises:
+        InvalidInputError: For parameters out of range, or that are not compatible.
     """
 
     binding: Binding = Binding.LEAST_LOADED

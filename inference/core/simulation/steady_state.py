@@ -1,4 +1,4 @@
-"""Cycles that a loop takes per iteration once its queues are full, and when each µop did what."""
+"""Cycles that a loop takes per iteration once its queues are full, and the timeline of each µop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 WARM_UP_UOPS = 600
 """µops before the iterations that count: more than queues and window hold."""
 COUNTED_UOPS = 2400
-"""µops that count at least: an iteration that ends a cycle early changes a result by less than 0.5 %."""
+"""Smallest number of µops that count: an iteration that ends a cycle early changes a result by less than
+0.5 %.
+"""
 _MIN_ITERATIONS = 4
 _MAX_CYCLES_PER_UOP = 400
 _BINDINGS = tuple(Binding)
@@ -32,7 +34,8 @@ class Simulation:
         dispatched: int64[iterations, µops], the cycle in which each µop was dispatched.
         port: int64[iterations, µops], the port that executed each, -1 for those without.
         issued: int64[iterations, µops], the cycle in which each was issued; of a µop without ports, that of
-            its dispatch.
+            its
+            dispatch.
     """
 
     cycles: float
@@ -42,7 +45,7 @@ class Simulation:
 
 
 def simulate(program: SimulatedProgram, policy: SchedulerPolicy, seed: int = 0) -> Simulation:
-    """Execute a loop body until its time per iteration is steady. Equal seeds give equal answers."""
+    """Execute a loop body until its time per iteration is steady. Equal seeds give equal results."""
     from inference.core.simulation import kernel  # loads numba
 
     n = len(program.uops)

@@ -1,1 +1,1 @@
-"""LLVM's programs as predictors: which releases are here, blocks as their text, llvm-mca's answers."""
+"""LLVM's programs as predictors: installed releases, disassembly of blocks, llvm-mca's answers."""

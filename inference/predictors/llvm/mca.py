@@ -1,10 +1,12 @@
 """llvm-mca as a predictor: many blocks per process, several processes side by side (thesis §8.2.1).
 
-A block stands in the input as a code region, and for a rate once more with its instructions repeated, so
-that one process simulates two lengths. Releases before 19 leave out a line that they cannot parse and go on,
-and end at an instruction that their model lacks; later ones are told to leave out both. In either case the
-number of simulated instructions gives it away: a block of which anything was left out is unsupported, never a
-number.
+A block is a code region of the input and, for a rate, once more with its instructions repeated, so that one
+process
+simulates two lengths. Releases before 19 skip a line that they cannot parse, and stop at an instruction that
+their
+model lacks; later ones are told to skip both. In either case the number of simulated instructions shows it: a
+block
+of which anything was skipped is unsupported, never a number.
 """
 
 from __future__ import annotations
@@ -34,8 +36,16 @@ _SURROUNDINGS = {"LLVM_DISABLE_SYMBOLIZATION": "1"}
 class LlvmMca:
     """One release, processor and set of flags. Threads may share it.
 
-    Raises `PredictorError` where the release is not installed or does not know the processor; whether it
-    takes the flags shows at the first question.
+    Args:
+        settings: Which processor and flags, and limits.
+        release: Instead of the installed one that the settings choose.
+        mc: Another disassembler than the release's own.
+        extra: Options in addition to the user's flags.
+
+    Raises:
+        PredictorError: Where the release is not installed or does not know the processor; whether it accepts
+            the
+            flags shows at the first question.
     """
 
     def __init__(
@@ -46,9 +56,6 @@ class LlvmMca:
         mc: str = "",
         extra: Sequence[str] = (),
     ) -> None:
-        """`release`: instead of those that are found; `mc`: another disassembler than the release's own;
-        `extra`: options beside a user's flags.
-        """
         self._settings = settings
         self.release = release or _release_for(settings)
         check_processor(self.release, settings.cpu)
@@ -100,11 +107,11 @@ class LlvmMca:
         return [answer for answer in results if answer is not None]
 
     def close(self) -> None:
-        """Nothing is kept running between questions but threads."""
+        """End the threads; no process is kept running between questions."""
         self._pool.shutdown(cancel_futures=True)
 
     def _known_answer(self, text: Text | Answer) -> Answer | None:
-        """What is known without asking."""
+        """The answer that needs no process, None otherwise."""
         if isinstance(text, Answer):
             return text
         reason = lacking_reason(text, self._lacking) if self._lacking else ""
@@ -133,7 +140,7 @@ class LlvmMca:
         return run([*self._command, iterations], stdin, limits=self._limits, environment=_SURROUNDINGS)
 
     def _find_crashing_lines(self, text: Text) -> None:
-        """Which instructions of a block that made it crash do so by themselves."""
+        """Find the instructions of a crashing block that crash by themselves."""
         for line in dict.fromkeys(text):
             if len(text) > 1:
                 question = McaBatch.of([(line,)], self._settings)
@@ -184,7 +191,7 @@ def _release_for(settings: McaSettings) -> Release:
 
 
 def _failure(ended: CallOutcome) -> Answer:
-    """What is to be said of a block without an answer, by how the process ended."""
+    """The answer for a block without one, by how the process ended."""
     if ended.timed_out:
         return Answer(failure=Failure.TIMEOUT, detail=ended.ending)
     if ended.output_exceeded:
@@ -205,7 +212,7 @@ _SHORT, _LONG = b"a", b"b"
 
 @dataclass(frozen=True)
 class McaBatch:
-    """A batch as llvm-mca's input: `iterations` of each region, `owners` the block that each line is of."""
+    """A batch as llvm-mca's input: `iterations` of each region; `owners` has the block of each line."""
 
     iterations: int
     stdin: bytes
@@ -213,7 +220,7 @@ class McaBatch:
 
     @classmethod
     def of(cls, texts: Sequence[Text], settings: McaSettings) -> McaBatch:
-        """The question about blocks of these instructions."""
+        """The batch of blocks with these instructions."""
         is_rate = settings.counting == RATE
         lines: list[str] = []
         owners: list[int] = []
@@ -228,7 +235,7 @@ class McaBatch:
 
 @dataclass(frozen=True)
 class Reply:
-    """`answers`: per block, None where it says nothing. `lacking`: instructions that the model lacks."""
+    """`answers`: per block, None where it has none. `lacking`: instructions that the model lacks."""
 
     answers: tuple[Answer | None, ...]
     lacking: frozenset[str]
@@ -237,7 +244,7 @@ class Reply:
 def read_reply(
     question: McaBatch, texts: Sequence[Text], settings: McaSettings, output: bytes, complaints: bytes
 ) -> Reply:
-    """What llvm-mca said, however it ended."""
+    """llvm-mca's answers, however it ended."""
     cycles: dict[tuple[int, bytes], int] = {}
     short: set[int] = set()
     for name, suffix, iterations, instructions, total in _REGION.findall(output):
@@ -262,13 +269,13 @@ def read_reply(
 
 
 def lacking_reason(text: Text, lacking: Collection[str]) -> str:
-    """What is to be said of a block with an instruction that the model lacks, "" for any other."""
+    """The reason for a block with an instruction that the model lacks, "" for any other."""
     lacking_line = next((line for line in map(normalised, text) if line in lacking), "")
     return f"its model of this processor lacks: {lacking_line}" if lacking_line else ""
 
 
 def normalised(instruction: str) -> str:
-    """With single blanks, as a message and a listing agree on."""
+    """The instruction with single blanks, as both messages and listings can be compared."""
     return " ".join(instruction.split())
 
 

@@ -1,4 +1,4 @@
-"""What can be chosen about llvm-mca."""
+"""Settings of llvm-mca."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inference.predictors.processor_names import check_name
 
 RATE, TOTAL = "rate", "total"
 LONGER = 4
-"""How many times the shorter of two simulations the longer one has."""
+"""Factor between the lengths of the two simulations of a rate."""
 
 _OURS = (
     "iterations",
@@ -29,7 +29,7 @@ _SIMULATION = (
     r"--?(?:call-latency|decoder-throughput|disable-cb|dispatch|lqueue|mattr|micro-op-queue-size|noalias"
     r"|register-file-size|squeue)(?:=[\w.,+-]*)?"
 )
-"""Flags that say what is simulated, and name no file."""
+"""Flags that configure the simulation, and name no file."""
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(=[\w.,+/-]*)?")
 
 

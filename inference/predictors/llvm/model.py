@@ -1,8 +1,10 @@
-"""What LLVM's scheduling model says of instructions, by `llvm-mca -json`: not simulated, looked up.
+"""LLVM's scheduling model of instructions, by `llvm-mca -json`: looked up, not simulated.
 
-The simulation of `mca` answers for blocks with their dependencies. Here the question is the model behind it:
-how many µops LLVM gives an instruction, which resources they take up for how long, and how often it could so
-be executed if nothing else mattered.
+The simulation of `mca` predicts blocks with their dependencies. This is the model behind it: how many µops
+LLVM
+gives an instruction, which resources they use for how long, and how often the instruction could be executed
+if
+nothing else mattered.
 """
 
 from __future__ import annotations
@@ -31,10 +33,13 @@ _UNIT_NUMBER = re.compile(r"[\x00-\x1f]")
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """`cycles`: inverse throughput of the block by resources and dispatch alone. `uops` of one execution.
+    """The model's figures for a block.
 
-    `pressure`: (resource, cycles of it that one execution takes), those that are used. `text`: the
-    instructions in AT&T syntax. `failure`: why there is no answer; everything else is empty then.
+    `cycles`: inverse throughput by resources and dispatch alone. `uops` of one execution. `pressure`:
+    (resource, its
+    cycles per execution), of used resources. `text`: the instructions in AT&T syntax. `failure`: why there is
+    no answer;
+    all other fields are empty then.
     """
 
     cycles: float = 0.0
@@ -45,7 +50,11 @@ class ModelAnswer:
 
 
 class LlvmModel:
-    """The model of one processor in one release. Raises `PredictorError` where it knows no such processor."""
+    """The model of one processor in one release.
+
+    Raises:
+        PredictorError: For a processor that the release does not know, or a release without llvm-mc.
+    """
 
     def __init__(self, release: Release, cpu: str, limits: Limits | None = None) -> None:
         self.release = release
@@ -62,7 +71,7 @@ class LlvmModel:
         return f"llvm-mca {self.release.version}, -mcpu={self.cpu}"
 
     def command(self, text: Text) -> str:
-        """A line for a shell that asks for the same."""
+        """A shell command that gives the same answer."""
         quoted = shlex.quote("\n".join(text))
         program = f"llvm-mca-{self.release.number} -mtriple=x86_64 -mcpu={self.cpu} -json"
         return f"printf '%s\\n' {quoted} | {program}"
@@ -132,5 +141,5 @@ def _answer_of(region: Any, names: Sequence[str], text: Text) -> ModelAnswer | N
 
 
 def _plain(line: str) -> str:
-    """An instruction with single blanks and without the comment that the disassembler puts behind some."""
+    """An instruction with single blanks and without the comment that the disassembler adds to some."""
     return " ".join(line.partition("#")[0].split())

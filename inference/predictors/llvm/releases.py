@@ -1,4 +1,4 @@
-"""Which releases of llvm-mca are on this computer, the assembler of each, and what processors they know."""
+"""The releases of llvm-mca on this computer, the assembler of each, and the processors that they know."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSTALL = "apt install llvm, or a package of one release such as llvm-19"
 
 _PLACES = ("usr/lib/llvm-*/bin", "usr/local/lib/llvm-*/bin", "opt/llvm*/bin")
 _DEPTH = 1
-"""How far above such a directory the one lies in which a new release shows."""
+"""How far above such a directory the one lies in which a new release becomes visible."""
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*\S*)")
 _LIMITS = Limits(seconds=10.0, output=1)
 _LISTED = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
@@ -30,7 +30,7 @@ _NO_MODEL = "unable to find instruction-level scheduling information"
 class Release:
     """An installed llvm-mca; `mc` is the llvm-mc beside it, "" where there is none.
 
-    `banner` is all that it says of its version: two builds of one version are different predictors.
+    `banner`: its complete version message, since two builds of one version are different predictors.
     """
 
     version: str
@@ -40,19 +40,19 @@ class Release:
 
     @property
     def number(self) -> str:
-        """The major version, as packages have it in their names."""
+        """The major version, as in names of packages."""
         return self.version.partition(".")[0]
 
 
 def list_releases() -> list[Release]:
-    """Every release that is found on the PATH and where packages put them, oldest first; one per version."""
+    """Every release on the PATH and where packages install them, oldest first; one per version."""
     watched = [*_path(), *(Path("/", pattern).parents[_DEPTH] for pattern in _PLACES)]
     return list(_releases_at(tuple((str(place), _changed(place)) for place in watched)))
 
 
 @lru_cache(maxsize=8)
 def _releases_at(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
-    """The releases, looked for anew when one of the directories has changed."""
+    """The releases; searched again when one of the directories has changed."""
     by_banner: dict[str, Release] = {}
     for path in _candidates():
         release = _probe_version(str(path), path.stat().st_mtime_ns)
@@ -64,12 +64,12 @@ def _releases_at(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
 
 
 def release_at(chosen: str) -> Release:
-    """The release of a path that somebody chose. Raises `PredictorError` for one that may not be chosen."""
+    """The release of a path that a user chose. Raises `PredictorError` for one that may not be chosen."""
     return release_of(check_program("program", chosen, map(str, _candidates()), INSTALL))
 
 
 def release_of(program: str) -> Release:
-    """The release of one executable. Raises `PredictorError` where it is none."""
+    """The release of an executable. Raises `PredictorError` where it is none."""
     try:
         path = Path(program).resolve(strict=True)
         release = _probe_version(str(path), path.stat().st_mtime_ns)
@@ -105,7 +105,7 @@ def _candidates() -> list[Path]:
 
 @lru_cache(maxsize=64)
 def _probe_version(mca: str, _changed: int) -> Release | None:
-    """What a program says of itself; remembered until the file changes."""
+    """The release of a program by its version message; cached until the file changes."""
     try:
         output = run([mca, "--version"], limits=_LIMITS).stdout.decode(errors="replace")
     except CannotStartError:
@@ -120,7 +120,7 @@ def _probe_version(mca: str, _changed: int) -> Release | None:
 
 
 def processors(mca: str) -> tuple[str, ...]:
-    """The names that an llvm-mca takes for `-mcpu`, in its own order; () where it does not say."""
+    """The names that an llvm-mca accepts for `-mcpu`, in its own order; () where it lists none."""
     return tuple(dict.fromkeys(_LISTED.findall(_probe_processor(mca, "help", _changed(mca)))))
 
 
@@ -139,7 +139,7 @@ def check_processor(release: Release, cpu: str) -> None:
 
 @lru_cache(maxsize=256)
 def _probe_processor(mca: str, cpu: str, _changed: int) -> str:
-    """What it says of one no-op for this processor, or of `help`; remembered until the file changes."""
+    """Its output for one no-op on this processor, or for `help`; cached until the file changes."""
     try:
         outcome = run([mca, "-mtriple=x86_64", f"-mcpu={cpu}", "-iterations=1"], b"nop\n", limits=_LIMITS)
     except CannotStartError:

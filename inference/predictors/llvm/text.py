@@ -1,7 +1,8 @@
 """Blocks as the assembly text of one release: its own disassembler, many blocks in one call.
 
-Each block is decoded by itself and followed by a prefetch that carries its number, so that bytes that a
-release cannot decode never shift the text of the blocks behind them.
+Each block is decoded by itself and followed by a prefetch that carries its number, so bytes that a release
+cannot
+decode never shift the text of the blocks behind them.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ Text = tuple[str, ...]
 
 
 def texts_of(mc: str, blocks: Sequence[bytes], limits: Limits) -> list[Text | Answer]:
-    """The instructions of each block in AT&T syntax, or an answer: the release does not know the code.
+    """The instructions of each block in AT&T syntax, or an answer where the release does not know the code.
 
-    Raises `PredictorError` where the disassembler does not work, `CannotStartError` where it is missing.
+    Raises:
+        PredictorError: Where the disassembler does not work.
+        CannotStartError: Where it is missing.
     """
     texts: list[Text | Answer] = []
     for group in _groups(blocks):
@@ -33,7 +36,7 @@ def texts_of(mc: str, blocks: Sequence[bytes], limits: Limits) -> list[Text | An
 
 
 def _groups(blocks: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Blocks that go into one call; one that could contain a mark goes by itself."""
+    """Blocks that go into one call; one that could contain a mark goes alone."""
     begin = 0
     for index, block in enumerate(blocks):
         alone = _MARK in block

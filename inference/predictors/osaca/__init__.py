@@ -1,1 +1,1 @@
-"""OSACA as a predictor: an external program, kept warm by a small script that its own Python runs."""
+"""OSACA as a predictor: an external program, kept loaded by a script that its own Python runs."""

@@ -1,7 +1,8 @@
 """OSACA: the larger of the busiest port's cycles and the longest loop-carried dependency (thesis §8.2.1).
 
 OSACA is published under the AGPL and stays a program of its own: `worker.py` is run by OSACA's Python, and
-both sides talk in lines of JSON. Its analysis is fed AT&T syntax; Intel syntax gives other results.
+both
+sides exchange lines of JSON. It analyses AT&T syntax; Intel syntax gives other results.
 """
 
 from __future__ import annotations
@@ -49,17 +50,21 @@ for file in package.files or ():
         models[file.stem.upper()] = isa.group(1).lower() if isa else ""
 print(package.version, *(f"{name}:{isa}" for name, isa in sorted(models.items())))
 """
-"""Told without loading it, which takes seconds: its version, and each model with its instruction set."""
+"""Prints the version and each model with its instruction set, without loading OSACA, which takes seconds."""
 _X86 = "x86"
 _FIRST_SECONDS = 300.0
-"""Where OSACA may not write beside its data, it reads its largest models anew, which takes minutes."""
+"""Seconds until the first answer: where OSACA may not write beside its data, it parses its largest models
+again.
+"""
 _GREETING = b""
-"""Answered with its version, when all is loaded: a block has no more than its own time."""
+"""A line that a worker answers with OSACA's version when it has loaded: a block then has its own time
+only.
+"""
 
 
 @dataclass(frozen=True)
 class OsacaSettings:
-    """Which processor OSACA analyses for."""
+    """The processor that OSACA analyses for."""
 
     program: str = setting(
         "",
@@ -93,10 +98,12 @@ class OsacaSettings:
 
 
 class Osaca:
-    """A predictor that keeps several workers warm. Threads may share it.
+    """A predictor that keeps several workers loaded. Threads may share it.
 
-    Raises `PredictorError` where OSACA is not found or has no model of the processor; whether it works shows
-    at the first question.
+    Raises:
+        PredictorError: Where OSACA is not found or has no model of the processor; whether it works shows at
+            the first
+            question.
     """
 
     def __init__(self, settings: OsacaSettings) -> None:
@@ -178,7 +185,7 @@ class Osaca:
             return Answer(failure=Failure.NO_NUMBER, detail=f"answered {line[:80]!r}")
 
     def _check(self) -> None:
-        """Raise `PredictorError` unless a worker comes up."""
+        """Raise `PredictorError` unless a worker starts."""
         with self._checking:
             if self._checked:
                 return
@@ -194,7 +201,7 @@ class Osaca:
 
 
 def _access(command: Sequence[str]) -> FileAccess:
-    """Beside what it needs anyway, the directory where it keeps the models that it has read."""
+    """In addition to the usual files, the directory in which OSACA caches parsed models."""
     cache = Path.home() / ".osaca"
     with contextlib.suppress(OSError):  # it does without, and is slower to start
         cache.mkdir(mode=0o700, exist_ok=True)
@@ -203,9 +210,10 @@ def _access(command: Sequence[str]) -> FileAccess:
 
 
 def python_of(program: str = "") -> str:
-    """OSACA's interpreter: itself, or the one that the command `osaca` names in its first line.
+    """OSACA's interpreter: the given program, or the one in the first line of the command `osaca`.
 
-    Raises `PredictorError` where there is none, or for a program that may not be chosen.
+    Raises:
+        PredictorError: Where there is none, or for a program that may not be chosen.
     """
     named = os.environ.get("PMWEB_OSACA", "")
     candidates = [named] if named else executables(("osaca",), _PLACES)
@@ -249,7 +257,7 @@ def version_of(python: str) -> str:
 
 
 def processors() -> tuple[str, ...]:
-    """Those that OSACA here has a model of and that execute our blocks; () where it is not installed."""
+    """Processors of which the installed OSACA has a model for x86; () where it is not installed."""
     try:
         return _for_x86(_models(python_of()))
     except PredictorError:
@@ -257,21 +265,21 @@ def processors() -> tuple[str, ...]:
 
 
 def _models(python: str) -> dict[str, str]:
-    """{model: instruction set} of the package and of those that its user has made, where OSACA looks first.
+    """{model: instruction set} of the package and of the user's own models, where OSACA looks first.
 
-    An instruction set that is not told is "".
+    The instruction set is "" where it is unknown.
     """
     custom = _custom_models().glob("*.yml")
     return {**dict.fromkeys((file.stem.upper() for file in custom), ""), **_probe(python)[1]}
 
 
 def _custom_models() -> Path:
-    """Where OSACA looks for models before it takes those of its package."""
+    """The directory in which OSACA looks for models before it uses those of its package."""
     return Path.home() / ".osaca" / "data"
 
 
 def custom_model_digests(arch: str) -> Json:
-    """{file: digest} of what the user has put in place of the package's own; {} where there is none."""
+    """{file: digest} of the user's models in place of the package's own; {} where there is none."""
     files = (f"{arch.lower()}.yml", f"isa/{_X86}.yml")
     contents = {name: _custom_models() / name for name in files}
     return {

@@ -36,7 +36,7 @@ def main(arch: str, seconds: str, flags: str) -> None:
 
 
 def may_access(path: str, mode: int, _access: Callable[[str, int], bool] = os.access) -> bool:
-    """`os.access` for directories to write in, which knows nothing of what a sandbox forbids."""
+    """As `os.access`, but tests directories by writing: `os.access` ignores the rules of a sandbox."""
     if not mode & os.W_OK:
         return _access(path, mode)
     try:
@@ -47,7 +47,7 @@ def may_access(path: str, mode: int, _access: Callable[[str, int], bool] = os.ac
 
 
 def _analysis(arch: str, seconds: int, *, consider_flags: bool) -> Callable[[str], dict[str, Any]]:
-    """What OSACA's command line does with a file, as a function of its text."""
+    """The work of OSACA's command line on a file, as a function of its text."""
     from osaca.osaca import get_asm_parser  # noqa: PLC0415
     from osaca.semantics import INSTR_FLAGS, ArchSemantics, KernelDG, MachineModel  # noqa: PLC0415
 

@@ -1,1 +1,1 @@
-"""uiCA, and Facile that comes with it: kept warm by a small script that their own Python runs."""
+"""uiCA, and Facile that comes with it: kept loaded by a script that their own Python runs."""

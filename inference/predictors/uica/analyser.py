@@ -1,4 +1,4 @@
-"""uiCA or Facile as a predictor: several workers of `worker.py`, kept warm."""
+"""uiCA or Facile as a predictor: several workers of `worker.py`, kept loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import choice, setting
 from inference.isa.blocks import BlockError, block_of_bytes
-from inference.isa.code.block import usual_copies
+from inference.isa.code.block import default_copies
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.predictors.calling import AROUND, LOOP, ToolSettings, Workers, cpu_count, framed
 from inference.predictors.permission import PROGRAM
@@ -25,12 +25,12 @@ from inference.predictors.uica.installation import INSTALL, find
 _WORKER = Path(__file__).with_name("worker.py")
 _FIRST_SECONDS = 120.0
 _GREETING = b""
-"""Answered when all is loaded: a block has no more than its own time."""
+"""A line that a worker answers when it has loaded: a block then has its own time only."""
 
 
 @dataclass(frozen=True)
 class AnalyserSettings(ToolSettings):
-    """Which processor is analysed, and where the tool is."""
+    """The analysed processor, and where the tool is."""
 
     program: str = setting(
         "",
@@ -58,10 +58,15 @@ class AnalyserSettings(ToolSettings):
 
 
 class WarmAnalyser:
-    """A predictor that keeps workers of uiCA (`tool` is `uica`) or Facile (`facile`). Threads may share it.
+    """A predictor that keeps workers of uiCA (`tool` is `uica`) or Facile (`facile`) loaded. Threads may
+    share it.
 
-    `init`: the values that uiCA's registers start with. Raises `PredictorError` where it is not installed or
-    has no data of the processor; whether it works shows at the first question.
+    `init`: the values that uiCA's registers start with.
+
+    Raises:
+        PredictorError: Where it is not installed or has no data of the processor; whether it works shows at
+            the first
+            question.
     """
 
     def __init__(self, tool: str, title: str, settings: AnalyserSettings, init: str = "") -> None:
@@ -120,12 +125,14 @@ class WarmAnalyser:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
 
     def _copies(self, code: bytes) -> int:
-        """Copies of the block in one iteration of what is asked. Raises `BlockError`."""
+        """Copies of the block in one iteration of the analysed code. Raises `BlockError`."""
         if self._settings.mode != LOOP:
             return 1
         block = block_of_bytes(code)
         return (
-            1 if block.kind == LOOP else usual_copies(len(block.instructions), len(block.code), in_loop=True)
+            1
+            if block.kind == LOOP
+            else default_copies(len(block.instructions), len(block.code), in_loop=True)
         )
 
     def _per_copy(self, code: bytes, answer: Answer) -> Answer:
@@ -151,7 +158,7 @@ class WarmAnalyser:
         return Answer(cycles=float(answer["cycles"]))
 
     def _check(self) -> None:
-        """Raise `PredictorError` unless a worker comes up and knows the processor."""
+        """Raise `PredictorError` unless a worker starts and knows the processor."""
         with self._checking:
             if self._checked:
                 return

@@ -1,7 +1,8 @@
 """Facile: the largest of analytical bounds over uiCA's data (Abel et al. 2023), part of uiCA's repository.
 
-What `facile.py -file FILE -arch ARCH -mode unroll` prints, or `-mode loop` for a block that ends in a jump.
-Of an instruction that its data lacks the program says nothing; here such a block is unsupported.
+The output of `facile.py -file FILE -arch ARCH -mode unroll`, or `-mode loop` for a block that ends in a jump.
+The
+program ignores instructions that its data lacks; here such a block is unsupported.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ KIND = "facile"
 
 @dataclass(frozen=True)
 class FacileSettings(AnalyserSettings):
-    """Which processor Facile bounds."""
+    """The processor that Facile bounds."""
 
 
 def make(settings: FacileSettings) -> WarmAnalyser:

@@ -41,22 +41,24 @@ class UicaFiles:
 
     @property
     def processors(self) -> tuple[str, ...]:
-        """Those that there is data of."""
+        """The architectures for which there is data, sorted."""
         files = self.directory.glob(f"instrData/*{_DATA}")
         return tuple(sorted(file.name.removesuffix(_DATA) for file in files))
 
     def digest(self, arch: str) -> str:
-        """What stands for all that the answers for a processor rest on. Raises `PredictorError`."""
+        """A digest of everything that the answers for a processor depend on. Raises `PredictorError`."""
         parts = [*sorted(self.directory.glob("*.py")), self.directory / "instrData" / f"{arch}{_DATA}"]
         digests = [f"{part.name} {digest_of(str(part))}" for part in [*parts, self.decoder]]
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
 def find(program: str = "", python: str = "") -> UicaFiles:
-    """The installation that `program` names, else that of `PMWEB_UICA`, else where it usually lies.
+    """The installation that `program` names, else that of `PMWEB_UICA`, else the one at its usual place.
 
-    `program`: uiCA.py, facile.py, their directory, or a Python that has the package. Raises `PredictorError`
-    that says what is missing.
+    `program`: uiCA.py, facile.py, their directory, or a Python that has the package.
+
+    Raises:
+        PredictorError: With what is missing.
     """
     configured = os.environ.get(VARIABLE, "")
     places = [configured] if configured else [*executables(("uiCA.py",)), *map(os.path.expanduser, _PLACES)]
@@ -80,7 +82,7 @@ def find(program: str = "", python: str = "") -> UicaFiles:
 
 
 def _chosen_directory(program: str, installed: Sequence[Path]) -> Path:
-    """The directory that a chosen path leads to. Raises `PredictorError` for one that may not be chosen."""
+    """The directory of a chosen path. Raises `PredictorError` for one that may not be chosen."""
     directory = _directory_of(Path(program))
     if directory is None:
         raise PredictorError(f"uiCA is not here at {program}: {INSTALL}")
@@ -88,7 +90,7 @@ def _chosen_directory(program: str, installed: Sequence[Path]) -> Path:
 
 
 def _directory_of(named: Path) -> Path | None:
-    """The directory with uiCA.py that a file, a directory or a Python leads to."""
+    """The directory with uiCA.py that belongs to a file, a directory or a Python."""
     candidates = [named, named.parent, named.resolve().parent]
     candidates += [site / _IN_A_PACKAGE for site in _sites(named.parent.parent)]
     return next((candidate.absolute() for candidate in candidates if (candidate / "uiCA.py").is_file()), None)
@@ -109,7 +111,7 @@ def _decoder(directory: Path, environment: Path | None) -> Path | None:
 
 
 def _python_of(environment: Path | None, decoder: Path) -> str:
-    """That of its environment; else one of the version for which its decoder was built."""
+    """The Python of its environment; else one of the version for which its decoder was built."""
     if environment is not None:
         return str(environment / "bin" / "python")
     built = _BUILT_FOR.match(decoder.name)
@@ -122,7 +124,7 @@ def _python_of(environment: Path | None, decoder: Path) -> str:
 
 
 def processors() -> tuple[str, ...]:
-    """Those of the installation here; () where there is none."""
+    """Processors of the installation; () where there is none."""
     try:
         return find().processors
     except PredictorError:

@@ -19,7 +19,7 @@ from typing import Any
 _ROUNDS, _CYCLES = 10, 500
 """-minIterations and -minCycles of uiCA.py, as usual."""
 _FACILES_CHIP = "TIGER_LAKE"
-"""For which Facile decodes, whatever the architecture."""
+"""The chip for which Facile decodes, whatever the architecture."""
 _BOUNDS = ("predec", "dec", "dsb", "lsd", "issue", "portUsage", "lat")
 """-analyticalComponents of facile.py, as usual."""
 
@@ -41,7 +41,7 @@ def main(directory: str, tool: str, arch: str, init: str) -> None:
 
 
 def _analysis(tool: str, config: Any, init: str) -> Callable[[str], dict[str, Any]]:
-    """What the tool's command line does with a block, as a function of its digits."""
+    """The work of the tool's command line on a block, as a function of its digits."""
     xed = importlib.import_module("xed")
     instructions = importlib.import_module("instructions")
     data = importlib.import_module(f"instrData.{config.name}_data")

@@ -47,7 +47,7 @@ def test_a_program_is_searched_by_a_run_and_the_ticked_loops_become_a_set(visito
     keys = [one["key"] for one in run.result["loops"]]
     refused = visitor.post(found.url, {"press": "import", "name": "mine", "which": "ticked"})
     assert refused.status_code == 400
-    assert "Tick a loop" in refused.content.decode()
+    assert "Tick at least one loop" in refused.content.decode()
     visitor.post(found.url, {"press": "import", "name": "mine", "which": "ticked", "loop": keys[1:]})
     done = work_off(Run.objects.get(kind="import-anica"))
     assert done.state == "done", done.error
@@ -71,7 +71,7 @@ def test_what_is_no_program_for_here_is_told_on_its_page(visitor: Client) -> Non
 def test_samples_wait_for_their_program_and_are_offered_there(visitor: Client) -> None:
     text = b"            401000 work+0x3 (/tmp/work)\n" * 3
     page = visitor.get(sent(visitor, text, "perf.txt")).content.decode()
-    assert "Of which program?" in page
+    assert "Choose the program" in page
     samples = Upload.objects.get()
     address = sent(visitor, PROGRAM, "work")
     assert f'<option value="{samples.pk}" selected>perf.txt</option>' in visitor.get(address).content.decode()
@@ -89,7 +89,7 @@ def test_a_search_that_failed_says_why(visitor: Client) -> None:
 
 
 def test_pasted_text_goes_the_way_of_an_upload(visitor: Client) -> None:
-    assert "paste a text first" in visitor.post(reverse("block-set-paste"), {"text": " "}).content.decode()
+    assert "paste the output of a profiler" in visitor.post(reverse("block-set-paste"), {"text": " "}).content.decode()
     refused = visitor.post(reverse("block-set-paste"), {"text": "dear diary"})
     assert refused.status_code == 400
     assert "dear diary" in refused.content.decode()

@@ -114,7 +114,7 @@ def test_what_has_no_loops_of_ours_is_refused_with_its_reason() -> None:
     foreign[18] = 183
     for content, name, says in (
         (bytes(foreign), "arm.o", "this is an AArch64 file"),
-        (b"            401000 dot+0x1 (/tmp/a.out)\n", "perf.txt", "but not the code that they are in"),
+        (b"            401000 dot+0x1 (/tmp/a.out)\n", "perf.txt", "has samples without the code"),
         (object_file(AFTER), "straight.o", "there is no loop"),
     ):
         run = done("import-anica", upload=uploaded(content, name).pk)

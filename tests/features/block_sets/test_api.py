@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from inference.features.asking.predictors import offers as offering
-from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import Offer, Offers
 from inference.features.judging.column_accuracy import accuracy
 from inference.models import ISA, BasicBlockSet, Predictor, Run
 from tests.features.runs.test_api import done
@@ -60,7 +60,7 @@ def test_columns_are_told_asked_for_and_removed(
     assert (two["numbers"], two["failures"], two["most"]) == (2, 1, 3.0)
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        offering, "offers", lambda: Offers([OfferedPredictor("tool", "tool", "1")], [], [], [])
+        offering, "offers", lambda: Offers([Offer("tool", "tool", "1")], [], [], [])
     )
     refused = program("POST", f"{path}/columns", {"predictors": ["command:command=reboot"]})
     assert refused[0] == 422
@@ -84,7 +84,7 @@ def test_columns_are_compared_with_one(
     assert sum(map(sum, two["heat_map"]["counts"])) == 2
     status, answer = program("GET", f"{path}?reference=three")
     assert (status, "only one, two" in answer["detail"]) == (422, True)
-    monkeypatch.setattr(accuracy, "AT_ONCE", 1)
+    monkeypatch.setattr(accuracy, "MOST_WITHOUT_RUN", 1)
     assert program("GET", f"{path}?reference=one")[0] == 409
     run = program("POST", path, {"reference": "one"})[1]
     done(run["id"])

@@ -11,11 +11,11 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.models import Campaign, Discovery
-from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import Offer, Offers
 from inference.features.asking.questions import form
 from inference.features.judging.column_accuracy import accuracy
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.blocks_csv import Broken
+from inference.formats.blocks_csv import BrokenRowPolicy
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Predictor, Run, Upload
 from inference.storage.block_sets import store
 from tests.heads import behind_head
@@ -38,7 +38,7 @@ def visitor(client: Client, administrator: User) -> Client:
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured blocks", BlockSetOptions(Broken.SKIP))[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured blocks", BlockSetOptions(BrokenRowPolicy.SKIP))[0]
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_columns_are_compared_with_the_chosen_one(
 def test_a_large_set_is_compared_by_a_run(
     visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accuracy, "AT_ONCE", 1)
+    monkeypatch.setattr(accuracy, "MOST_WITHOUT_RUN", 1)
     assert "Not compared with one yet" in text_of(visitor, block_set, tab="accuracy")
     visitor.post(reverse("block-set-compare", args=[block_set.pk]), {"reference": columns[0].pk})
     run = Run.objects.get(kind="accuracy")
@@ -134,14 +134,14 @@ def test_what_an_earlier_version_found_of_columns_is_shown(
     result = {"accuracy": accuracy.accuracy_of(block_set, columns[0]), "block_set": block_set.pk}
     run = Run.objects.create(name="an old one", kind="accuracy", state="done", config=config, result=result)
     page = visitor.get(reverse("comparison", args=[run.pk]))
-    assert "Columns beside the reference" in page.content.decode()
+    assert "Columns compared with the reference" in page.content.decode()
 
 
 def test_the_form_asks_for_new_columns(
     visitor: Client, block_set: BasicBlockSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    offered = Offers([OfferedPredictor("tool", "tool", "1.0")], [], [], [])
+    offered = Offers([Offer("tool", "tool", "1.0")], [], [], [])
     monkeypatch.setattr(form, "offers", lambda: offered)
     address = reverse("block-set-ask", args=[block_set.pk])
     assert "1.0" in visitor.get(address).content.decode()
@@ -269,7 +269,7 @@ def test_a_preview_shows_rows_units_and_doubts_and_can_be_read_otherwise(visitor
     assert visitor.post(address, data)["Location"] == reverse("upload-preview", args=[upload.pk])
     read_uploads()
     seen = visitor.get(address)
-    assert seen.context["seen"]["columns"][0]["most"] == 0.03
+    assert seen.context["reading"]["columns"][0]["most"] == 0.03
     assert seen.context["form"]["numbers_0"].value() == "hundredths"
     assert seen.context["form"]["issue_width"].value() == 4.0
     assert "0.03" in seen.content.decode()

@@ -83,10 +83,10 @@ def test_what_is_no_mnemonic_is_refused(search: str, block_set: BasicBlockSet) -
 
 def test_what_a_column_has_for_a_block_can_be_asked_for(block_set: BasicBlockSet) -> None:
     two = block_set.columns.get(name="two").pk
-    assert places(block_set, BlockFilter(column=two, told=ColumnKind.NUMBER)) == [0, 3]
-    assert places(block_set, BlockFilter(column=two, told=ColumnKind.FAILURE)) == [2]
-    assert places(block_set, BlockFilter(column=two, told=ColumnKind.NOTHING)) == [1]
-    assert places(block_set, BlockFilter("add", column=two, told=ColumnKind.NUMBER)) == [0]
+    assert places(block_set, BlockFilter(column=two, answer_kind=ColumnKind.NUMBER)) == [0, 3]
+    assert places(block_set, BlockFilter(column=two, answer_kind=ColumnKind.FAILURE)) == [2]
+    assert places(block_set, BlockFilter(column=two, answer_kind=ColumnKind.NOTHING)) == [1]
+    assert places(block_set, BlockFilter("add", column=two, answer_kind=ColumnKind.NUMBER)) == [0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])

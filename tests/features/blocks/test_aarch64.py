@@ -14,10 +14,10 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Value
-from inference.features.asking.block_files.importer import reading_of
-from inference.features.library.search.query import find, pasted
-from inference.formats.block_sets import BlockSetOptions, look
-from inference.formats.blocks_csv import Broken
+from inference.features.asking.block_files.importer import reading_options
+from inference.features.library.search.query import find, pasted_code
+from inference.formats.block_sets import BlockSetOptions, summarise
+from inference.formats.blocks_csv import BrokenRowPolicy
 from inference.formats.problems import ExchangeError
 from inference.isa.targets import AARCH64
 from inference.models import Machine, PortMapping
@@ -140,7 +140,7 @@ def test_code_pasted_where_that_of_x86_64_is_expected(visitor: Client, db: None,
 @pytest.mark.parametrize("text", [CODE, "ldr x0, [x1]", "ldr x0, [x1]; ret"])
 def test_code_in_the_search_box(visitor: Client, db: None, text: str) -> None:
     assert plain(visitor.get(reverse("search"), {"q": text}).text)
-    found = pasted(text)
+    found = pasted_code(text)
     assert found is not None
     assert not found.blocks
     assert SAID in found.complaint
@@ -149,9 +149,9 @@ def test_code_in_the_search_box(visitor: Client, db: None, text: str) -> None:
 
 def test_rows_and_bounds_of_block_sets(arm: PortMapping) -> None:
     with pytest.raises(ExchangeError, match=SAID):
-        reading_of({"bounds": "arm"})
+        reading_options({"bounds": "arm"})
     rows = b'bb,mca\n4801d8,1.0\n"ldr x0, [x1]; ret",1.0\n"nop\nadd w0, w1, w2",2.0\n'
-    found = look(io.BytesIO(rows), "blocks.csv", BlockSetOptions(Broken.SKIP))
+    found = summarise(io.BytesIO(rows), "blocks.csv", BlockSetOptions(BrokenRowPolicy.SKIP))
     assert [(problem.row, SAID in str(problem)) for problem in found.problems.listed] == [
         (3, True),
         (4, True),

@@ -57,14 +57,14 @@ _PAGES = {
     PanelPlace.SCHEME: "inference/schemes/scheme.html",
     PanelPlace.PREDICTORS: "inference/predictors/list.html",
     PanelPlace.BLOCK_SET: "inference/block_sets/set.html",
-    PanelPlace.SHOWN_BLOCK: "inference/questions/answers.html",
+    PanelPlace.BLOCK: "inference/questions/answers.html",
 }
 """The template of each page that has panels."""
 
 
 def _includers(name: str, texts: dict[str, str]) -> list[str]:
     directory = name.rpartition("/")[0]
-    pages = [_PAGES[panel.of] for panel in PANELS if panel.template == name]
+    pages = [_PAGES[panel.page] for panel in PANELS if panel.template == name]
     return pages + [
         other
         for other, text in texts.items()

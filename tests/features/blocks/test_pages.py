@@ -9,7 +9,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from inference.features.asking.predictors import offers as offering
-from inference.features.asking.predictors.query import Listed
+from inference.features.asking.predictors.query import PredictorListing
 from inference.features.asking.questions.query import KIND
 from inference.models import ISA, Machine, PortMapping, Predictor, Run
 from inference.predictors.kinds import KINDS
@@ -34,7 +34,7 @@ def tool(db: None, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """The one tool of this computer, whatever is installed here."""
     row = Predictor.objects.create(name="the tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        offering, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
+        offering, "predictor_listings", lambda among: [PredictorListing(KINDS["command"], row.name, "1.2", {}, row=row)]
     )
     return row
 
@@ -59,9 +59,9 @@ def test_everybody_who_is_here_is_offered_and_ticked(visitor: Client, mapping: P
         "the tool",
         MAPPED,
     ]
-    assert form.ticked() == {LAB, "the tool", MAPPED}
+    assert form.selected_texts() == {LAB, "the tool", MAPPED}
     chosen = visitor.get(reverse("blocks"), {"machine": away.pk}).context["form"]
-    assert "machine:machine=far" in chosen.ticked()
+    assert "machine:machine=far" in chosen.selected_texts()
 
 
 def test_pasted_code_is_decoded_at_an_address_of_its_own(visitor: Client, mapping: PortMapping):
@@ -70,13 +70,13 @@ def test_pasted_code_is_decoded_at_an_address_of_its_own(visitor: Client, mappin
     assert answer.status_code == 302
     page = visitor.get(answer.headers["Location"])
     assert page.status_code == 200
-    for shown in ("4801d8", "480fafca", "three ports", "Ports alone allow"):
+    for shown in ("4801d8", "480fafca", "three ports", "Port bound, by model"):
         assert shown in page.text
     row = mapping.isa.schemes.get(text=IMUL)
     assert reverse("scheme", args=[row.pk]) in page.text
     (block,) = page.context["shown"]
     assert [each.cycles for each, _ in block.predictions] == [1.0]
-    assert page.context["form"].ticked() == {"the tool"}
+    assert page.context["form"].selected_texts() == {"the tool"}
     assert not Run.objects.exists()
 
 
@@ -144,7 +144,7 @@ def test_asking_starts_a_run_over_all_that_was_chosen(
     }  # fmt: skip
     again = visitor.get(reverse("blocks"), {"from": run.pk}).context["form"]
     assert again["code"].value() == "nop\n\nadd rax, rbx"
-    assert again.ticked() == {"the tool", MAPPED, measured.name}
+    assert again.selected_texts() == {"the tool", MAPPED, measured.name}
 
 
 def test_measuring_in_detail_takes_one_machine(visitor: Client, machine: Machine):
@@ -165,7 +165,7 @@ def test_a_block_that_cannot_be_measured_says_so(visitor: Client, machine: Machi
     answer = visitor.post(reverse("blocks"), asked)
     assert answer.status_code == 400
     assert "cannot be measured" in answer.text
-    assert "cannot be measured" in visitor.get(reverse("blocks"), {"isa": "x86-64", "code": "90f4"}).text
+    assert "Cannot be measured" in visitor.get(reverse("blocks"), {"isa": "x86-64", "code": "90f4"}).text
 
 
 def test_more_predictors_take_no_more_queries(
@@ -191,7 +191,7 @@ def test_readers_decode_and_ask_nobody(client: Client, administrator: User, mapp
 def test_a_tool_is_tried_on_its_page_by_the_same_question(visitor: Client, tool: Predictor, monkeypatch):
     from inference.features.asking.predictors import pages
 
-    monkeypatch.setattr(pages, "listed", list)
+    monkeypatch.setattr(pages, "predictor_listings", list)
     text = visitor.get(reverse("predictors")).text
     assert f'action="{reverse("blocks")}"' in text
     assert 'value="the tool"' in text

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.features.asking.predictors import offers as offering
-from inference.features.asking.predictors.query import Listed
+from inference.features.asking.predictors.query import PredictorListing
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import block_of_hex
 from inference.models import PortMapping, Predictor, Run
@@ -72,8 +72,8 @@ def tools(db: None, monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
     ]
     monkeypatch.setattr(
         offering,
-        "listed",
-        lambda among: [Listed(KINDS["command"], row.name, "1", {}, row=row) for row in rows],
+        "predictor_listings",
+        lambda among: [PredictorListing(KINDS["command"], row.name, "1", {}, row=row) for row in rows],
     )
     return rows
 
@@ -99,10 +99,9 @@ def test_a_compiler_s_output_pasted_whole_has_its_loop_asked_in_two_clicks(
 def test_what_was_passed_over_or_assumed_is_on_the_page(visitor: Client):
     code = f"{COMPILED}\n.text\nmovss .LC0(%rip), %xmm0\njs .elsewhere\naddss %xmm0, %xmm0"
     page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": code})
-    assert "lines without code passed over: " in page.text
+    assert " ignored: " in page.text
     assert ".cfi_startproc" in page.text
-    assert ".LC0 is taken as 0" in page.text
-    assert "blocks end at" in page.text.lower()
+    assert ".LC0 is assumed to be 0" in page.text
 
 
 def test_a_piece_that_is_not_there_any_more_is_refused(visitor: Client):
@@ -122,13 +121,11 @@ def test_a_loop_s_answers_say_how_each_predictor_was_asked(visitor: Client, tool
         config={"predictors": [tools[0].pk, llvm.pk], "blocks": [f"{BODY}75f2"], "anew": False},
     )
     page = visitor.get(reverse("asked-blocks", args=[run.pk]))
-    lines = {line.name: line.asked_as for line in page.context["lines"]}
-    assert lines["predictor " + str(llvm.pk) if "llvm-mca" not in lines else "llvm-mca"] == (
-        "asked with the jump that closes it"
-    )
-    assert lines["mca"] == "asked without the jump that closes it"
-    assert "asked without the jump that closes it" in page.text
-    assert "leads back to the beginning" in page.text
+    lines = {line.name: line.loop_treatment for line in page.context["lines"]}
+    assert lines["predictor " + str(llvm.pk) if "llvm-mca" not in lines else "llvm-mca"] == "branch included"
+    assert lines["mca"] == "branch left out"
+    assert "branch left out" in page.text
+    assert "loop branch" in page.text
 
 
 def test_text_of_a_page_reads_back_to_the_same_blocks(visitor: Client):
@@ -170,7 +167,7 @@ def test_such_a_text_is_asked_about_piece_by_piece_alone(visitor: Client, tools:
     asked = {**FIELDS, "code": LISTING, "predictors": ["mca"]}
     refused = visitor.post(reverse("blocks"), {**asked, "press": "ask"})
     assert refused.status_code == 400
-    assert "Not asked: line 2 looks like code, and is in no block" in refused.text
+    assert "line 2 looks like code, and is in no block" in refused.text
     assert not Run.objects.exists()
     assert visitor.post(reverse("blocks"), {**asked, "press": "piece-1"}).status_code == 302
     assert Run.objects.get(kind=KIND).config["blocks"] == ["4801d8ffc9"]

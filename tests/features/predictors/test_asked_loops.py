@@ -19,7 +19,7 @@ from inference.isa import x86
 from inference.isa.blocks import block_of_text
 from inference.isa.targets import X86
 from inference.models import PortMapping as PortMappingRow
-from inference.predictors.kinds import KINDS, WITH_JUMP, WITHOUT_JUMP, asked_as
+from inference.predictors.kinds import KINDS, WITH_JUMP, WITHOUT_JUMP, loop_wording
 from inference.storage.instruction_sets import store_isa
 from inference.storage.mappings import store_mapping
 
@@ -49,7 +49,7 @@ def test_llvm_mca_gets_the_jump():
 
 
 def test_each_kind_says_how_it_is_asked():
-    said = {name: asked_as(name, LOOP.name) for name in (*KINDS, "mapping", "core-model")}
+    said = {name: loop_wording(name, LOOP.name) for name in (*KINDS, "mapping", "core-model")}
     assert {name for name, words in said.items() if words == WITH_JUMP} == {
         "llvm-mca",
         "uica",
@@ -63,8 +63,8 @@ def test_each_kind_says_how_it_is_asked():
     assert {name for name in said if kinds[name].takes_jumps} == {
         name for name, words in said.items() if words == WITH_JUMP
     }
-    assert asked_as("machine", LOOP.name).startswith("closed by jne")
-    assert asked_as("osaca", STRAIGHT.name) == ""
+    assert loop_wording("machine", LOOP.name).startswith("measured in a loop closed by jne")
+    assert loop_wording("osaca", STRAIGHT.name) == ""
 
 
 ADD, DEC = "add GPR[64]:RW, GPR[64]:R", "dec GPR[64]:RW"

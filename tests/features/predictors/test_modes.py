@@ -11,8 +11,8 @@ from django.core.management import get_commands, load_command_class
 from anica_app.models import Campaign, CampaignPredictor
 from inference.core.mapping import PortMapping, uops_of
 from inference.features.asking.predictors.kinds import all_kinds
-from inference.features.asking.predictors.modes import common_mode, different_modes, in_mode, mode_of, titled
-from inference.features.asking.predictors.query import chosen
+from inference.features.asking.predictors.modes import common_mode, different_modes, row_in_mode, mode_of, name_with_mode
+from inference.features.asking.predictors.query import predictor_row
 from inference.features.asking.questions import command
 from inference.formats.block_sets import BlockSetOptions
 from inference.isa import x86
@@ -68,24 +68,24 @@ def machine(db: None) -> Machine:
 
 
 def named(*names: str) -> list[int]:
-    return [chosen(name).pk for name in names]
+    return [predictor_row(name).pk for name in names]
 
 
 MODEL, LAB, LAB_LOOP = "core-model:model=lab", "machine:machine=lab", "machine:machine=lab,mode=loop"
 
 
 def test_a_predictor_in_a_mode_is_the_same_one_with_that_option(machine: Machine) -> None:
-    model = chosen("core-model:model=lab,registers=apart")
-    looped = in_mode(model, LOOP)
+    model = predictor_row("core-model:model=lab,registers=apart")
+    looped = row_in_mode(model, LOOP)
     assert (looped.name, looped.options) == (
         "core model lab · loop",
         {"model": "lab", "registers": "apart", "mode": LOOP},
     )
-    assert in_mode(looped, UNROLLED) == model
-    assert in_mode(model, UNROLLED) is model
-    mapping = chosen("mapping:mapping=inferred")
-    assert in_mode(mapping, LOOP) is mapping
-    rows = [chosen(MODEL), chosen(LAB_LOOP), mapping]
+    assert row_in_mode(looped, UNROLLED) == model
+    assert row_in_mode(model, UNROLLED) is model
+    mapping = predictor_row("mapping:mapping=inferred")
+    assert row_in_mode(mapping, LOOP) is mapping
+    rows = [predictor_row(MODEL), predictor_row(LAB_LOOP), mapping]
     assert [mode_of(row) for row in rows] == [UNROLLED, LOOP, ""]
     assert common_mode(rows) == ""
     assert common_mode(rows[1:]) == LOOP
@@ -95,8 +95,8 @@ def test_a_predictor_in_a_mode_is_the_same_one_with_that_option(machine: Machine
         kind="imported", origin="imported", identity={"kind": "machine", "options": {"mode": LOOP}}
     )
     assert mode_of(foreign) == LOOP
-    assert [titled(row) for row in rows] == [f"{rows[0].name} · unrolled", rows[1].name, mapping.name]
-    assert in_mode(foreign, UNROLLED) is foreign
+    assert [name_with_mode(row) for row in rows] == [f"{rows[0].name} · unrolled", rows[1].name, mapping.name]
+    assert row_in_mode(foreign, UNROLLED) is foreign
 
 
 # Every run that asks predictors.
@@ -165,7 +165,7 @@ def test_a_question_without_a_mode_asks_each_as_it_is_named(machine: Machine) ->
 
 def test_measured_columns_of_a_set_say_how_others_are_asked(machine: Machine) -> None:
     block_set = configs(machine)["columns"]["block_set"]
-    BlockColumn.objects.create(block_set_id=block_set, position=1, name="lab", predictor=chosen(LAB_LOOP))
+    BlockColumn.objects.create(block_set_id=block_set, position=1, name="lab", predictor=predictor_row(LAB_LOOP))
     made = lifecycle.submit("columns", {"block_set": block_set, "predictors": named(MODEL)}, "more")
     assert [mode_of(row) for row in Predictor.objects.filter(pk__in=made.config["predictors"])] == [LOOP]
 
@@ -179,15 +179,15 @@ def test_experiments_of_a_machine_are_asked_for_in_a_loop(machine: Machine) -> N
 
 def test_who_judges_is_asked_as_the_tools_are(machine: Machine) -> None:
     tool = Predictor.objects.create(name="tool", kind="planted", key="t" * 64)
-    config = {"predictors": [*named(MODEL), tool.pk], "judge": chosen(LAB).pk}
+    config = {"predictors": [*named(MODEL), tool.pk], "judge": predictor_row(LAB).pk}
     made = lifecycle.submit("campaign", {**config, "mode": LOOP}, "in a loop")
     judge = Predictor.objects.get(pk=made.config["judge"])
     assert (judge.name, mode_of(judge)) == ("machine lab · loop", LOOP)
-    by_judge = lifecycle.submit("campaign", {**config, "judge": chosen(LAB_LOOP).pk}, "as judged")
+    by_judge = lifecycle.submit("campaign", {**config, "judge": predictor_row(LAB_LOOP).pk}, "as judged")
     assert mode_of(Predictor.objects.get(pk=by_judge.config["predictors"][0])) == LOOP
     ended = Campaign.objects.create(name="ended")
-    CampaignPredictor.objects.create(campaign=ended, predictor=in_mode(chosen(MODEL), LOOP), position=0)
-    grouped = lifecycle.submit("families", {"campaign": ended.pk, "judge": chosen(LAB).pk}, "grouped")
+    CampaignPredictor.objects.create(campaign=ended, predictor=row_in_mode(predictor_row(MODEL), LOOP), position=0)
+    grouped = lifecycle.submit("families", {"campaign": ended.pk, "judge": predictor_row(LAB).pk}, "grouped")
     assert mode_of(Predictor.objects.get(pk=grouped.config["judge"])) == LOOP
 
 

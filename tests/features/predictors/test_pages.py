@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.kinds import all_kinds
-from inference.features.asking.predictors.query import listed, row_for
+from inference.features.asking.predictors.query import predictor_listings, row_for
 from inference.isa.targets import X86
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors import permission
@@ -59,7 +59,7 @@ def test_the_list_has_what_can_be_asked_and_what_the_rest_needs(admin, monkeypat
 
 def test_blocks_are_predicted_by_a_question_with_a_page_of_its_own(admin):
     box = admin.get(reverse("predictors")).context["form"]
-    fields = {field.name: field.value() for field in box.around}
+    fields = {field.name: field.value() for field in box.harness_fields}
     asked = {"code": "add rax, rbx\nadd rcx, rdx\n\nxor rax, rax", "predictors": [MAPPED], **fields}
     answer = admin.post(reverse("blocks"), asked)
     run = Run.objects.get(kind="ask")
@@ -148,7 +148,7 @@ def test_without_the_operators_leave_no_program_of_somebodys_own_is_offered_or_r
     assert offered.isdisjoint({"command", "nanobench"})
     assert "sevens" in page
     assert path in page
-    (reason,) = [one.reason for one in listed() if one.row == row]
+    (reason,) = [one.reason for one in predictor_listings() if one.row == row]
     assert "runs no programs of its users" in reason
     admin.post("/api/v1/questions", {"code": "90"}, content_type="application/json")
     run = submit("ask", {"predictors": [row.pk], "blocks": ["90"]}, "asked")
@@ -156,7 +156,7 @@ def test_without_the_operators_leave_no_program_of_somebodys_own_is_offered_or_r
     assert "runs no programs of its users" in run.result["asked"][0]["error"]
     assert not (tmp_path / "ran").exists()
     monkeypatch.setattr(permission._operator, "allows_commands", True)
-    assert "sevens" in {one.name for one in listed() if one.usable}
+    assert "sevens" in {one.name for one in predictor_listings() if one.usable}
 
 
 @pytest.mark.parametrize(("text", "allowed"), [("1", "True"), ("0", "False"), ("", "False")])

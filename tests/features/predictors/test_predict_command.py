@@ -65,7 +65,7 @@ def test_the_variants_of_a_block_are_asked_about(mapping, tmp_path, trusting_ope
     lines = printed("predict", str(path), *own).splitlines()
     assert [line.partition(":")[0] for line in lines[1:]] == ["same address", "other offset", "other base"]
     path.write_text("4801d8\n\n90")
-    with pytest.raises(CommandError, match="one block, not of 2"):
+    with pytest.raises(CommandError, match="one block, not 2"):
         printed("predict", str(path), *own)
 
 

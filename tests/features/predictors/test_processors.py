@@ -15,14 +15,14 @@ from django.urls import reverse
 from anica_app.features.campaigns.form import CampaignForm
 from inference.features.asking.predictors import query
 from inference.features.asking.predictors.query import (
-    chosen_on,
     different_processors,
-    listed,
     options_for,
+    predictor_listings,
     processor_here,
+    row_on_processor,
 )
 from inference.models import ISA, Machine, PortMapping, Predictor, ResourceMapping, Run, StoredCoreModel
-from inference.predictors.kinds import KINDS, FoundKind
+from inference.predictors.kinds import KINDS, InstalledKind
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from tests.rows.lab import machine
@@ -100,11 +100,11 @@ def test_tools_are_listed_for_the_processor_at_hand(
 ) -> None:
     known = KINDS["llvm-mca"]
     kind = type(known)(
-        **{**vars(known), "make": _Made, "found": lambda: [FoundKind({"release": "14"}, "14")]}
+        **{**vars(known), "make": _Made, "find": lambda: [InstalledKind({"release": "14"}, "14")]}
     )
 
     def names() -> list[str]:
-        return [one.name for one in listed({"llvm-mca": kind})]
+        return [one.name for one in predictor_listings({"llvm-mca": kind})]
 
     assert names() == ["tool znver3"]
     monkeypatch.setattr(query, "processor_here", lambda: "Zen 5")
@@ -115,7 +115,7 @@ def test_tools_are_listed_for_the_processor_at_hand(
 def tool(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one tool that is found here; the processor at hand is a Zen 3."""
     known = KINDS["llvm-mca"]
-    changes = {"make": _Made, "found": lambda: [FoundKind({"release": "14"}, "14")]}
+    changes = {"make": _Made, "find": lambda: [InstalledKind({"release": "14"}, "14")]}
     kind = type(known)(**{**vars(known), **changes})
     for name in list(KINDS):
         monkeypatch.delitem(KINDS, name)
@@ -160,12 +160,12 @@ def test_a_question_for_several_processors_says_so(visitor: Client, tool: None) 
 
 def test_campaigns_take_the_same_choice(visitor: Client, tool: None) -> None:
     form = CampaignForm(
-        [one for one in listed() if one.usable], QueryDict("first=tool znver3&processor=Haswell")
+        [one for one in predictor_listings() if one.usable], QueryDict("first=tool znver3&processor=Haswell")
     )
     form.is_valid()
     assert [row.name for row in form.rows] == ["tool haswell"]
     form = CampaignForm(
-        [one for one in listed() if one.usable], QueryDict("first=tool znver3&processor=Zen 5")
+        [one for one in predictor_listings() if one.usable], QueryDict("first=tool znver3&processor=Zen 5")
     )
     assert "no model of Zen 5" in str(form.errors["first"])
 
@@ -178,8 +178,8 @@ def test_programs_and_the_shell_name_it_too(visitor: Client, tool: None, tmp_pat
     wrong = visitor.post(address, json.dumps({**body, "processor": "Zen3"}), content_type="application/json")
     assert wrong.status_code == 422
     assert "Zen 3" in wrong.text
-    assert chosen_on("llvm-mca:release=14,cpu=znver3", "Haswell").name == "tool znver3"
-    assert chosen_on("llvm-mca:release=14", "Haswell").name == "tool haswell"
+    assert row_on_processor("llvm-mca:release=14,cpu=znver3", "Haswell").name == "tool znver3"
+    assert row_on_processor("llvm-mca:release=14", "Haswell").name == "tool haswell"
     file = tmp_path / "code.s"
     file.write_text("90")
     with pytest.raises(CommandError, match="did you mean 'Haswell'"):

@@ -6,8 +6,8 @@ import pytest
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.kinds import kinds
-from inference.features.asking.predictors.opening import DatabaseAnswers, opened
-from inference.features.asking.predictors.query import chosen, listed, row_for
+from inference.features.asking.predictors.opening import DatabaseAnswers, open_predictor
+from inference.features.asking.predictors.query import predictor_row, predictor_listings, row_for
 from inference.formats.mapping_json import write_mapping_json
 from inference.isa.targets import X86
 from inference.models import ISA, AnswerCache, Machine, PortMapping, Predictor
@@ -54,7 +54,7 @@ def test_options_may_be_texts_as_forms_and_shells_give_them(mine):
     row = row_for(
         "command", {"command": " ".join(mine["command"]), "scale": "0.5", "form": "hex"}, may_choose=True
     )
-    with_answer = opened(row, isa=X86)
+    with_answer = open_predictor(row, isa=X86)
     assert with_answer.predict([ADD_CODE]) == [Answer(cycles=3.5)]
     with_answer.close()
 
@@ -62,12 +62,12 @@ def test_options_may_be_texts_as_forms_and_shells_give_them(mine):
 def test_answers_are_remembered_beyond_the_process(mine, tmp_path):
     row = row_for("command", mine, may_choose=True)
     for _ in range(2):
-        predictor = opened(row, isa=X86)
+        predictor = open_predictor(row, isa=X86)
         assert [one.cycles for one in predictor.predict([ADD_CODE, XOR_CODE, ADD_CODE])] == [7.0] * 3
         predictor.close()
     assert (tmp_path / "calls").read_text() == "x\n" * 2
     assert AnswerCache.objects.count() == 2
-    anew = opened(row, isa=X86, remembering=False)
+    anew = open_predictor(row, isa=X86, use_cache=False)
     anew.predict([ADD_CODE])
     anew.close()
     assert (tmp_path / "calls").read_text() == "x\n" * 3
@@ -77,7 +77,7 @@ def test_a_tool_that_has_changed_does_not_answer_under_its_old_name(mine, tmp_pa
     row = row_for("command", mine, may_choose=True)
     script(tmp_path / "mine", "echo 88")
     with pytest.raises(PredictorError, match="is not what it was when it was stored: files was"):
-        opened(row, isa=X86)
+        open_predictor(row, isa=X86)
 
 
 def test_failures_are_remembered_as_what_they_are():
@@ -111,19 +111,19 @@ def test_the_oldest_answers_give_way():
 
 
 def test_a_mapping_of_this_site_predicts(mapping):
-    row = chosen("mapping:mapping=two ports")
-    predictor = opened(row, isa=X86)
+    row = predictor_row("mapping:mapping=two ports")
+    predictor = open_predictor(row, isa=X86)
     assert predictor.predict([ADD_CODE])[0].cycles == 0.5
     assert predictor.predict([XOR_CODE])[0].failure == Failure.UNSUPPORTED
     predictor.close()
     with pytest.raises(PredictorError, match="no port mapping and no resource mapping 'three ports'"):
-        chosen("mapping:mapping=three ports")
+        predictor_row("mapping:mapping=three ports")
 
 
 def test_a_machine_answers_within_a_run_alone(isa):
     Machine.objects.create(name="lab", kind=Machine.Kind.AGENT, isa=isa, facts={"flags": []})
-    predictor = opened(chosen("machine:machine=lab,mode=loop"), isa=X86)
-    with pytest.raises(PredictorError, match="measures within a run alone"):
+    predictor = open_predictor(predictor_row("machine:machine=lab,mode=loop"), isa=X86)
+    with pytest.raises(PredictorError, match="measures only within a run"):
         predictor.predict([ADD_CODE])
 
 
@@ -131,8 +131,8 @@ def test_a_simulated_machine_measures_for_a_run(isa, mapping):
     document = write_mapping_json(load_mapping(mapping), name="toy", isa=X86)
     facts = {"mapping": document, "noise": 0.0, "seed": 1}
     Machine.objects.create(name="toy", kind=Machine.Kind.SIMULATED, isa=isa, facts=facts)
-    predictor = opened(
-        chosen("machine:machine=toy"), isa=X86, task=object()
+    predictor = open_predictor(
+        predictor_row("machine:machine=toy"), isa=X86, task=object()
     )  # which a simulated one does not ask
     known, unknown = predictor.predict([ADD_CODE, XOR_CODE])
     predictor.close()
@@ -143,7 +143,7 @@ def test_a_simulated_machine_measures_for_a_run(isa, mapping):
 def test_what_an_imported_file_names_cannot_be_asked():
     row = Predictor.objects.create(name="llvm-mca.9", kind="imported", key="k")
     with pytest.raises(PredictorError, match="comes from an imported file"):
-        opened(row, isa=X86)
+        open_predictor(row, isa=X86)
 
 
 def test_the_list_has_what_is_usable_and_why_the_rest_is_not(mapping, mine, tmp_path, monkeypatch):
@@ -158,7 +158,7 @@ def test_the_list_has_what_is_usable_and_why_the_rest_is_not(mapping, mine, tmp_
     )
     broken.options["command"] = ["/nowhere/tool"]
     broken.save()
-    found = listed()
+    found = predictor_listings()
     assert {one.kind.name for one in found} == kinds().keys()
     by_name = {one.name: one for one in found if one.name}
     assert by_name["mapping two ports"].usable
@@ -170,15 +170,15 @@ def test_the_list_has_what_is_usable_and_why_the_rest_is_not(mapping, mine, tmp_
 
 
 def test_names_are_found_without_their_signs_and_missed_with_a_hint(mapping):
-    assert chosen("Mapping two  ports") == chosen("mapping two ports")
+    assert predictor_row("Mapping two  ports") == predictor_row("mapping two ports")
     with pytest.raises(PredictorError, match="is it 'mapping two ports'"):
-        chosen("mapping too ports")
+        predictor_row("mapping too ports")
     with pytest.raises(PredictorError, match="written name=value"):
-        chosen("llvm-mca:13")
+        predictor_row("llvm-mca:13")
 
 
 def test_a_command_that_is_asked_line_by_line_can_be_stored(tmp_path, trusting_operator):
     options = {"command": [asked(tmp_path / "asked")], "protocol": "lines", "form": "hex", "scale": 0.01}
-    predictor = opened(row_for("command", options, may_choose=True), isa=X86)
+    predictor = open_predictor(row_for("command", options, may_choose=True), isa=X86)
     assert predictor.predict([ADD_CODE])[0].cycles == 1.5
     predictor.close()

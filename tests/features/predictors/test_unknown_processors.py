@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.asking.predictors.query import listed, row_for
+from inference.features.asking.predictors.query import predictor_listings, row_for
 from inference.models import Predictor
 from inference.predictors.kinds import KINDS
-from inference.predictors.processor_names import not_known
+from inference.predictors.processor_names import unknown_processor
 from inference.predictors.protocol import PredictorError
 from tests.predictors.fakes import python, script
 from tests.predictors.llvm import newest
@@ -139,7 +139,7 @@ def test_one_that_was_stored_before_is_listed_with_the_reason(
     kind: str, options: dict[str, dict[str, Any]]
 ) -> None:
     Predictor.objects.create(name="old", kind=kind, options=options[kind], key="k" * 64, origin="configured")
-    (reason,) = [one.reason for one in listed() if one.name == "old"]
+    (reason,) = [one.reason for one in predictor_listings() if one.name == "old"]
     assert told(reason, kind)
 
 
@@ -176,7 +176,7 @@ def test_the_installed_llvm_mca_refuses_what_it_does_not_know() -> None:
 
 def test_names_that_other_tools_have_for_a_processor_are_near() -> None:
     known = ("haswell", "skylake-avx512", "znver2")
-    assert "is it haswell?" in not_known("cpu", "x", "HSW", known)
-    assert "is it znver2?" in not_known("cpu", "x", "Zen 2", known)
-    assert "is it skylake-avx512?" in not_known("cpu", "x", "Skylake-SP", known)
-    assert json.dumps(not_known("cpu", "x", "q" * 900, known)).count("q") < 100
+    assert "is it haswell?" in unknown_processor("cpu", "x", "HSW", known)
+    assert "is it znver2?" in unknown_processor("cpu", "x", "Zen 2", known)
+    assert "is it skylake-avx512?" in unknown_processor("cpu", "x", "Skylake-SP", known)
+    assert json.dumps(unknown_processor("cpu", "x", "q" * 900, known)).count("q") < 100

@@ -6,8 +6,8 @@ import pytest
 
 from anica_app.models import Campaign
 from inference.features.asking.predictors import offers as offering
-from inference.features.asking.predictors.query import Listed
-from inference.features.asking.questions.query import PredictorSaid, event_of
+from inference.features.asking.predictors.query import PredictorListing
+from inference.features.asking.questions.query import PredictorReport, event_of
 from inference.models import BasicBlockSet, PortMapping, Predictor, Run
 from inference.predictors.kinds import KINDS
 from inference.predictors.protocol import Answer, Failure
@@ -22,7 +22,7 @@ def tool(db: None, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """The one tool of this computer."""
     row = Predictor.objects.create(name="the tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        offering, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
+        offering, "predictor_listings", lambda among: [PredictorListing(KINDS["command"], row.name, "1.2", {}, row=row)]
     )
     return row
 
@@ -44,7 +44,7 @@ def test_a_question_is_asked_and_its_answers_are_read_as_they_come(program: Prog
     ]
     late = Answer(failure=Failure.TIMEOUT, detail="20 s are over")
     first, second = (bytes.fromhex(block["hex"]) for block in asked["blocks"])
-    said = PredictorSaid(tool.pk, tool.name, {first: Answer(cycles=1.25), second: late})
+    said = PredictorReport(tool.pk, tool.name, {first: Answer(cycles=1.25), second: late})
     write(Run.objects.all(), asked["run"]["id"], [event_of(said, "x86-64").entry])
     read = program.get(f"/questions/{asked['run']['id']}")
     assert read["page"] == f"/blocks/{asked['run']['id']}/"
@@ -65,7 +65,7 @@ def test_memory_dependencies_are_asked_of_one_block(program: Program):
     status, asked = program("POST", "/questions", body)
     assert status == 201
     assert [len(block["assembly"]) for block in asked["blocks"]] == [2, 2, 2]
-    for code, said in (("90\n\n90", "one block, not of 2"), ("90", "accesses memory at an address")):
+    for code, said in (("90\n\n90", "one block, not for 2"), ("90", "accesses memory at an address")):
         status, refused = program("POST", "/questions", {**body, "code": code})
         assert status == 422
         assert said in refused["detail"]
@@ -138,10 +138,10 @@ def test_a_loop_s_answers_say_how_it_was_asked_and_it_is_explained_without_its_j
     assert status == 201
     (block,) = asked["blocks"]
     assert block["assembly"][-1] == "jne .loop"
-    said = PredictorSaid(tool.pk, tool.name, {bytes.fromhex(block["hex"]): Answer(cycles=1.0)})
+    said = PredictorReport(tool.pk, tool.name, {bytes.fromhex(block["hex"]): Answer(cycles=1.0)})
     write(Run.objects.all(), asked["run"]["id"], [event_of(said, "x86-64").entry])
     read = program.get(f"/questions/{asked['run']['id']}")
     (answer,) = read["predictors"][0]["answers"]
-    assert answer["asked_as"] == "asked without the jump that closes it"
+    assert answer["asked_as"] == "branch left out"
     _, explained = program("POST", "/explanations", {"code": code, "predictors": [tool.name]})
     assert Run.objects.get(pk=explained["run"]["id"]).config["block"] == "480341104839d0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import Offer, Offers
 from inference.features.asking.questions import form as choosing
 from inference.features.asking.questions import job
 from inference.features.asking.questions.query import KIND
@@ -43,12 +43,12 @@ def rows(monkeypatch):
         for number, name in enumerate(("counts bytes", "broken"))
     ]
 
-    def opened(row, task=None, *, isa, remembering=True):
+    def open_planted(row, task=None, *, isa, use_cache=True):
         if row.name == "broken":
             raise PredictorError("its program is gone")
         return Short()
 
-    monkeypatch.setattr(job, "opened", opened)
+    monkeypatch.setattr(job, "open_predictor", open_planted)
     return made
 
 
@@ -56,7 +56,7 @@ def rows(monkeypatch):
 def offered(monkeypatch, rows):
     """The choice of the form: both of them."""
 
-    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [], [])
+    found = Offers([Offer(row.name, row.name) for row in rows], [], [], [])
     monkeypatch.setattr(choosing, "offers", lambda: found)
 
 

@@ -10,7 +10,7 @@ from inference.core.errors import MeasuringError
 from inference.features.asking.questions import job
 from inference.features.asking.questions.events import PredictorAnswered
 from inference.features.asking.questions.job import ask
-from inference.features.asking.questions.query import KIND, lines_of, said_of
+from inference.features.asking.questions.query import KIND, answers_to, reports_of
 from inference.isa.blocks import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
@@ -50,13 +50,13 @@ def plant(monkeypatch):
     """Stores predictors by what they say; an error of theirs comes when they are opened or asked."""
     tools: dict[str, object] = {}
 
-    def opened(row, task=None, *, isa, remembering=True):
+    def open_planted(row, task=None, *, isa, use_cache=True):
         found = tools[row.name]
         if isinstance(found, PredictorError):
             raise found
         return found
 
-    monkeypatch.setattr(job, "opened", opened)
+    monkeypatch.setattr(job, "open_predictor", open_planted)
 
     def planted(**named) -> list[Predictor]:
         tools.update(named)
@@ -105,7 +105,7 @@ def test_a_run_tells_every_kind_of_answer_with_what_the_tool_said(plant):
     rows = plant(**{f"tool{number}": Tool(says) for number, says in enumerate(KINDS)})
     run = do(KIND, {"predictors": [row.pk for row in rows], "blocks": [ADD.hex()]})
     assert run.state == "done", run.error
-    lines = lines_of({row.pk: row for row in rows}, said_of(run), BlockName("x86-64", ADD))
+    lines = answers_to({row.pk: row for row in rows}, reports_of(run), BlockName("x86-64", ADD))
     assert [line.answer for line in lines] == KINDS
     assert payloads(run, "progress")[-1]["done"] == len(KINDS)
     assert payloads(run, "result")[-1]["name"] == run.name  # which the run's page tells
@@ -121,7 +121,7 @@ def test_a_fault_of_the_program_fails_the_run_and_a_deleted_predictor_does_not(p
     rows[0].delete()
     attempt(run)
     assert run.state == "done", run.error
-    assert said_of(run)[gone].error == "it has been deleted"
+    assert reports_of(run)[gone].error == "it has been deleted"
     failed = do(KIND, {"predictors": [row.pk for row in plant(bad=Tool(KeyError("x")))], "blocks": ["90"]})
     assert failed.state == "failed"
     assert "KeyError" in failed.error
@@ -139,6 +139,6 @@ def test_numbers_are_compared_with_what_a_machine_measured(plant):
     Predictor.objects.filter(name="machine").update(kind="machine")
     run = do(KIND, {"predictors": [row.pk for row in rows], "blocks": [ADD.hex()]})
     known = {row.pk: row for row in Predictor.objects.order_by("pk")}
-    tool, measured = lines_of(known, said_of(run), BlockName("x86-64", ADD))
-    assert (tool.difference, tool.share) == (50.0, 100.0)
-    assert (measured.difference, round(measured.share or 0)) == (None, 67)
+    tool, measured = answers_to(known, reports_of(run), BlockName("x86-64", ADD))
+    assert (tool.percent_off_measured, tool.percent_of_largest) == (50.0, 100.0)
+    assert (measured.percent_off_measured, round(measured.percent_of_largest or 0)) == (None, 67)

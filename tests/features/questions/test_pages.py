@@ -12,12 +12,12 @@ from inference.features.asking.questions import query
 from inference.features.asking.questions.query import (
     KIND,
     PredictorAnswer,
-    PredictorSaid,
+    PredictorReport,
     event_of,
-    reading,
+    memory_verdict,
 )
 from inference.models import PortMapping, Predictor, Run
-from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.memory_variants import AddressRelation, variants
 from inference.predictors.protocol import Answer, Failure
 from inference.runs.journal import write
 from inference.runs.lifecycle import submit
@@ -60,9 +60,9 @@ def asked(tools: dict[str, Predictor], *codes: bytes, **about: object) -> Run:
     }
     run = submit(KIND, config, f"a question {Run.objects.count()}")
     said = [
-        PredictorSaid(tools[name].pk, name, dict.fromkeys(codes, answer)) for name, answer in SAID.items()
+        PredictorReport(tools[name].pk, name, dict.fromkeys(codes, answer)) for name, answer in SAID.items()
     ]
-    said.append(PredictorSaid(tools["absent"].pk, "absent", error="its program is gone"))
+    said.append(PredictorReport(tools["absent"].pk, "absent", error="its program is gone"))
     write(Run.objects.all(), run.pk, [event_of(one, "x86-64").entry for one in said])
     return run
 
@@ -123,7 +123,7 @@ def test_the_table_is_sorted_and_marks_the_answers_that_are_far_from_the_others(
     numbers = {"quick": (1.0, 2.0, 3.0), "slow": (4.0, 2.0, None), "crashed": (1.1, 2.0, 9.0)}
     for name, cycles in numbers.items():
         told = [Answer(cycles=number) if number else Answer(failure=Failure.UNSUPPORTED) for number in cycles]
-        said = PredictorSaid(tools[name].pk, name, dict(zip(codes, told, strict=True)))
+        said = PredictorReport(tools[name].pk, name, dict(zip(codes, told, strict=True)))
         write(Run.objects.all(), run.pk, [event_of(said, "x86-64").entry])
 
     def shown(sort: str) -> list[int]:
@@ -135,7 +135,7 @@ def test_the_table_is_sorted_and_marks_the_answers_that_are_far_from_the_others(
     assert shown("-apart") == [1, 3, 2]
     rows = visitor.get(url(run)).context["rows"]
     assert [[line.name for line, odd in row.lines if odd] for row in rows] == [["slow"], [], []]
-    assert rows[0].apart == pytest.approx(120)
+    assert rows[0].spread_percent == pytest.approx(120)
 
 
 def test_instructions_lead_to_schemes_and_ports_show_what_each_takes_up(
@@ -234,10 +234,10 @@ def test_memory_dependencies_are_asked_with_the_switch_of_llvm_mca(visitor: Clie
     codes = list(variants(code).code.values())
     assert question.config["blocks"] == [one.hex() for one in codes]
     answers = {codes[0]: Answer(cycles=12.0), codes[1]: Answer(cycles=6.0), codes[2]: Answer(cycles=6.0)}
-    told = PredictorSaid(tools["slow"].pk, "slow", answers)
+    told = PredictorReport(tools["slow"].pk, "slow", answers)
     write(Run.objects.all(), question.pk, [event_of(told, "x86-64").entry])
     page = visitor.get(url(run))
-    assert "waits where the address is the same" in page.text
+    assert "waits only for the same address" in page.text
     assert "[rdx+0x10]" in page.text
     assert "mca with the switch" in page.text
     assert len(page.context["live"]["runs"]) == 2
@@ -258,11 +258,11 @@ def test_a_block_without_memory_is_not_compared(visitor: Client, tools):
 @pytest.mark.parametrize(
     ("cycles", "words"),
     [
-        ((2.0, 2.0, 2.0), "makes no difference between them"),
-        ((12.0, 6.0, 6.0), "waits where the address is the same"),
-        ((12.0, 6.0, 12.0), "waits unless the offset tells that it is another place"),
-        ((12.0, 12.0, 6.0), "waits unless the base is another"),
-        ((12.0, 6.0, 3.0), "each is another case"),
+        ((2.0, 2.0, 2.0), "does not distinguish the addresses"),
+        ((12.0, 6.0, 6.0), "waits only for the same address"),
+        ((12.0, 6.0, 12.0), "waits unless the offsets differ"),
+        ((12.0, 12.0, 6.0), "waits unless the bases differ"),
+        ((12.0, 6.0, 3.0), "differs between all three"),
         ((12.0, None, 6.0), ""),
     ],
 )
@@ -271,8 +271,8 @@ def test_three_numbers_are_put_into_words(cycles, words):
         PredictorAnswer(1, "tool", None, Answer(failure=Failure.CRASH) if one is None else Answer(cycles=one))
         for one in cycles
     )
-    assert len(cells) == len(Memory)
-    assert reading(cells) == words
+    assert len(cells) == len(AddressRelation)
+    assert memory_verdict(cells) == words
 
 
 def test_a_question_about_a_discovery_leads_back_to_it(visitor: Client, tools, discovery):

@@ -1,4 +1,4 @@
-"""Files that become basic-block sets: tables of blocks, compiled programs, listings and samples of them."""
+"""Files that become basic-block sets: tables of blocks, compiled programs, their listings and samples."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _import_job() -> Job:
 
 
 def _import_presentation() -> KindPresentation:
-    from inference.features.asking.block_files.query import import_words, imports_of  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_files.query import import_description, imports_of  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=import_words, outcomes=imports_of)
+    return KindPresentation(words=import_description, outcomes=imports_of)
 
 
 def _loops_job() -> Job:
@@ -66,6 +66,6 @@ def _files() -> Importer:
 
 
 _NO_BLOCKS = rb'(?:\xef\xbb\xbf)?(?:\s*+#.*+)*+\s*+(?:"?experiment|\{\s*+["}]|\[\s*+[\[{"])'
-"""How tables of experiments begin, and JSON."""
+"""Matches the beginning of a table of experiments, and of JSON."""
 
 IMPORTERS = (ImporterEntry(re.compile(rb"\A(?!%s)" % _NO_BLOCKS, re.IGNORECASE), _files),)

@@ -1,4 +1,4 @@
-"""What uploaded files with basic blocks would become."""
+"""Previews of uploaded files with basic blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
-from inference.features.asking.block_files.query import look_apart, sort_apart
+from inference.features.asking.block_files.query import look_in_sandbox, sort_in_sandbox
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import BlockFileSort
 from inference.web.api.answers import NamedBlock
@@ -21,11 +21,13 @@ router = Router()
 
 
 class FileColumnOut(Schema):
-    """A column of a file, its numbers as they would be stored."""
+    """A column of a file, with its numbers as they would be stored."""
 
     name: str = Field(examples=["llvm-mca 13"])
     scale: str = Field(description="cycles, hundredths (of 100 executions) or weight.", examples=["cycles"])
-    looks: str = Field(description="What its numbers look like, which changes nothing.", examples=["cycles"])
+    looks: str = Field(
+        description="The scale that its numbers suggest, for information only.", examples=["cycles"]
+    )
     numbers: int = Field(examples=[100])
     failures: int = Field(examples=[2])
     least: float | None = Field(examples=[0.25])
@@ -40,18 +42,18 @@ class FileRowOut(NamedBlock):
 
 
 class BlockFileOut(Schema):
-    """What an uploaded file with basic blocks would bring."""
+    """What the import of an uploaded file with basic blocks would store."""
 
     rows: int = Field(examples=[99_999])
-    left_out: int = Field(description="Rows that cannot be read.", examples=[1])
-    empty: int = Field(description="Rows without a block, passed over.", examples=[0])
+    left_out: int = Field(description="Unreadable rows.", examples=[1])
+    empty: int = Field(description="Rows without a block, which are ignored.", examples=[0])
     instructions: int = Field(examples=[420_000])
     duplicates: int = Field(examples=[3])
     columns: list[FileColumnOut]
     problem_count: int = Field(examples=[1])
     problems: list[FileProblemOut]
     doubts: dict[str, int] = Field(
-        description="By column, answers below what a processor needs.", examples=[{"osaca": 27}]
+        description="{column: answers below what a processor needs}.", examples=[{"osaca": 27}]
     )
     first: list[FileRowOut]
 
@@ -65,17 +67,17 @@ def preview_block_file(
         None, gt=0, le=1000, description="Instructions per cycle.", examples=[8]
     ),
 ) -> Any:
-    """What an uploaded CSV file with basic blocks would become, by the number of the upload.
+    """Preview the import of an uploaded CSV file with basic blocks, given by the id of the upload.
 
-    It is read to its end.
+    The whole file is read.
     """
     upload = get_object_or_404(waiting_uploads().defer(None), pk=block_file_id)
     content = bytes(upload.content)
-    if sort_apart(content) is not BlockFileSort.BLOCKS:
+    if sort_in_sandbox(content) is not BlockFileSort.BLOCKS:
         raise ProblemError(
             422,
             f"{upload.file_name} holds no basic blocks",
             where="path block_file_id",
             right="a CSV file with machine code or assembly in its first column",
         )
-    return look_apart(content, upload.file_name, broken, issue_width)
+    return look_in_sandbox(content, upload.file_name, broken, issue_width)

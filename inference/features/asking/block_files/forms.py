@@ -1,4 +1,4 @@
-"""Forms about uploads with blocks: how rows and numbers are read, how loops are found, which become a set."""
+"""Forms for uploads with blocks: how rows and numbers are read, and which loops are searched and imported."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from inference.core.protocols import Json
-from inference.features.asking.block_files.importer import WIDEST
+from inference.features.asking.block_files.importer import LARGEST_ISSUE_WIDTH
 from inference.features.asking.block_files.query import have_samples
-from inference.features.asking.block_files.request import FOUND_OUT, MOST_KEYS, BlockImportConfig, LoopsConfig
+from inference.features.asking.block_files.request import DETECTED, MOST_KEYS, BlockImportConfig, LoopsConfig
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import Weighing
-from inference.formats.blocks_csv import WORDS, Broken, Scale
+from inference.formats.blocks_csv import SCALE_LABELS, BrokenRowPolicy, Scale
 from inference.formats.other_formats import BEGINNING
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.models.named import Named
 from inference.storage.names import NAME_LIMIT
-from inference.web.naming import usable_name
+from inference.web.naming import validated_name
 from inference.web.reading_process import SlowFileError
 from inference.web.request_fields import RequestField, RequestForm, note_field
 
 
 class BlockImportForm(RequestForm):
-    """What becomes of a file: a row of `model` with this name."""
+    """The name and note of the row of `model` that a file becomes."""
 
     request = BlockImportConfig
     name = forms.CharField(max_length=NAME_LIMIT, help_text="Commands and other pages find it by this name.")
@@ -35,29 +35,28 @@ class BlockImportForm(RequestForm):
     model: type[Named] = BasicBlockSet
 
     def clean_name(self) -> str:
-        """Refuse a name in use."""
-        return usable_name(self.model, self.cleaned_data["name"])
+        return validated_name(self.model, self.cleaned_data["name"])
 
 
 class BlocksForm(BlockImportForm):
-    """What becomes of a file with blocks, and how its rows and numbers are to be understood."""
+    """The import of a table of blocks: how its rows and numbers are read."""
 
     broken = RequestField(
         {
-            Broken.STOP.value: "stop at the first one and store nothing",
-            Broken.SKIP.value: "leave them out and report them",
+            BrokenRowPolicy.STOP.value: "stop at the first one and store nothing",
+            BrokenRowPolicy.SKIP.value: "leave them out and report them",
         },
         of=BlockImportConfig,
-        label="Rows that cannot be read",
+        label="Unreadable rows",
         widget=forms.RadioSelect,
         required=True,
     )
     issue_width = RequestField(
         of=BlockImportConfig,
-        initial=WIDEST,
+        initial=LARGEST_ISSUE_WIDTH,
         label="Instructions per cycle",
-        help_text="As many as the processor can start: 4 to 8 on today’s. Answers below what this allows are "
-        "pointed at.",
+        help_text="The processor’s issue width, 4 to 8 today. The report lists answers that are faster than this "
+        "allows.",
     )
     bounds = forms.ModelChoiceField(
         PortMapping.objects.none(),
@@ -65,51 +64,52 @@ class BlocksForm(BlockImportForm):
         to_field_name="name",
         label="Port mapping",
         empty_label="none",
-        help_text="Answers below the cycles that its ports need are pointed at as well.",
+        help_text="The report also lists answers below its port bound.",
     )
 
-    def __init__(self, seen: Json, initial: Json, data: Any = None) -> None:
+    def __init__(self, reading: Json, initial: Json, data: Any = None) -> None:
         super().__init__(data, initial=initial)
         rows = PortMapping.objects.filter(isa__name__in=names_with_blocks()).defer("report").order_by("name")
         self.set_choices(bounds=rows)
-        self.columns: list[Json] = seen["columns"]
-        self.usual = [Scale(one) for one in seen["usual"]]
-        said = initial.get("numbers") or FOUND_OUT
-        each = said if isinstance(said, list) else [said] * len(self.columns)
-        for number, (column, usual, before) in enumerate(zip(self.columns, self.usual, each, strict=False)):
+        self.columns: list[Json] = reading["columns"]
+        self.usual = [Scale(value) for value in reading["usual"]]
+        numbers = initial.get("numbers") or DETECTED
+        per_column = numbers if isinstance(numbers, list) else [numbers] * len(self.columns)
+        for number, (column, usual, before) in enumerate(
+            zip(self.columns, self.usual, per_column, strict=False)
+        ):
             how = "as detected" if column["looks"] == usual else "as they are"
             self.fields[f"numbers_{number}"] = forms.ChoiceField(
                 required=False,
                 label=f"The numbers of {column['name']} are",
                 initial=before,
                 choices=[
-                    (FOUND_OUT, f"{how}: {WORDS[usual]}"),
-                    *((scale.value, text) for scale, text in WORDS.items()),
+                    (DETECTED, f"{how}: {SCALE_LABELS[usual]}"),
+                    *((scale.value, text) for scale, text in SCALE_LABELS.items()),
                 ],
                 widget=forms.Select(attrs={"aria-label": f"The numbers of {column['name']} are"}),
             )
 
     @property
     def common(self) -> list[forms.BoundField]:
-        """The fields that are not of a column."""
+        """The fields that do not belong to a column."""
         return [field for field in self.visible_fields() if not field.name.startswith("numbers_")]
 
     @property
     def of_columns(self) -> list[tuple[Json, str, forms.BoundField]]:
-        """Each column with what its numbers look like, in words, and its field."""
+        """(column, the words of the scale that its numbers suggest, field) of each column."""
         return [
-            (column, WORDS[Scale(column["looks"])], self[f"numbers_{number}"])
+            (column, SCALE_LABELS[Scale(column["looks"])], self[f"numbers_{number}"])
             for number, column in enumerate(self.columns)
         ]
 
     def clean(self) -> Json:
-        """Refuse two columns of weights."""
         data: Json = super().clean() or self.cleaned_data
-        said = [data.pop(f"numbers_{number}", "") for number in range(len(self.columns))]
-        meant = [Scale(one) if one else usual for one, usual in zip(said, self.usual, strict=True)]
+        numbers = [data.pop(f"numbers_{number}", "") for number in range(len(self.columns))]
+        meant = [Scale(scale) if scale else usual for scale, usual in zip(numbers, self.usual, strict=True)]
         if meant.count(Scale.WEIGHT) > 1:
-            raise forms.ValidationError("One column at most can say how often a block ran.")
-        data["numbers"] = said if any(said) else FOUND_OUT
+            raise forms.ValidationError("Only one column can have weights.")
+        data["numbers"] = numbers if any(numbers) else DETECTED
         if data.get("bounds"):
             data["bounds"] = data["bounds"].name
         return data
@@ -129,11 +129,11 @@ def uploads_with_beginnings() -> QuerySet[Any]:
 
 
 def waiting_samples() -> QuerySet[Upload]:
-    """The waiting uploads that have samples of perf, newest first; their beginnings tell."""
+    """The waiting uploads with samples of perf, judged by their beginnings, newest first."""
     rows = list(uploads_with_beginnings())
     try:
         answers = have_samples([bytes(row.beginning) for row in rows]) if rows else []
-    except SlowFileError:  # the page of the file itself says so
+    except SlowFileError:  # the page of that file reports it
         answers = []
     ids = [row.pk for row, has_samples in zip(rows, answers, strict=False) if has_samples]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
@@ -146,11 +146,11 @@ def waiting_programs() -> QuerySet[Upload]:
 
 
 class SearchForm(RequestForm):
-    """How loops are found and weighed."""
+    """The search for loops in a program, and their weights."""
 
     request = LoopsConfig
     functions = RequestField(
-        help_text="A name or a pattern like mat*; empty for all.",
+        help_text="A name, or a pattern like mat*; empty: all functions.",
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
     samples = forms.ModelChoiceField(
@@ -158,11 +158,11 @@ class SearchForm(RequestForm):
         required=False,
         empty_label="none: every loop weighs 1",
         label="Samples",
-        help_text="What perf script or perf annotate --stdio printed, uploaded beside this file.",
+        help_text="The output of perf script or perf annotate --stdio, uploaded beside this file.",
     )
     program = RequestField(
         label="Name in the samples",
-        help_text="Where perf calls this file otherwise.",
+        help_text="The name of this file in the output of perf, if it differs.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     weighing = RequestField(_WEIGHING, label="A loop’s weight is", required=True)
@@ -188,15 +188,15 @@ class SearchForm(RequestForm):
 
 
 class ListingForm(BlockImportForm):
-    """What becomes of a listing."""
+    """The import of the loops of a listing."""
 
     functions = SearchForm.base_fields["functions"]
 
 
 class ChooseForm(BlockImportForm):
-    """Which of the loops that were found become a set."""
+    """The import of some or all loops of a search."""
 
-    beside = frozenset({"loop"})
+    extra_fields = frozenset({"loop"})
     which = forms.ChoiceField(choices=[(ALL, ""), (SHARE, ""), (TICKED, "")], initial=ALL)
     least = RequestField(
         of=LoopsConfig,
@@ -211,19 +211,18 @@ class ChooseForm(BlockImportForm):
         self.keys = keys
 
     def clean(self) -> Json:
-        """Refuse a choice of nothing."""
         data: Json = super().clean() or self.cleaned_data
         data["loops"] = self.keys[:MOST_KEYS]
         if data.get("which") == TICKED and not data["loops"]:
-            raise forms.ValidationError("Tick a loop, or take all of them.")
+            raise forms.ValidationError("Tick at least one loop, or choose all.")
         return data
 
-    def config(self, looked: Json) -> Json:
+    def config(self, search: Json) -> Json:
         """The description of the import, after the search with this description."""
         data = self.cleaned_data
         ticked = data["which"] == TICKED
         return {
-            **looked,
+            **search,
             "name": data["name"],
             "note": data["note"],
             "least": (data["least"] or 0.0) if data["which"] == SHARE else 0.0,

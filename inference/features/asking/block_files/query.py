@@ -1,4 +1,4 @@
-"""What uploads with blocks are, who takes them in, and what came of it."""
+"""Detecting uploads with blocks, finding their importers, and the outcomes of import runs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
 from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.block_sets import BlockSetOptions, Bounds, look
-from inference.formats.blocks_csv import Broken
+from inference.formats.block_sets import BlockSetOptions, Bounds, summarise
+from inference.formats.blocks_csv import BrokenRowPolicy
 from inference.formats.other_formats import Importer, importer_of_content, importers
 from inference.formats.perf_texts import is_annotate
 from inference.models import Run, Upload
 from inference.models.named import Named
 from inference.runs.kinds import Store, Task
-from inference.web.reading_process import READING_SECONDS, read_apart
+from inference.web.reading_process import READING_SECONDS, read_isolated
 
 PREVIEW = "anica-import"
-"""Name of the address that shows such an upload before it is imported."""
+"""Name of the URL with the preview of such an upload."""
 
 
 @runtime_checkable
@@ -31,11 +31,11 @@ class UploadImporter(Importer, Protocol):
     """An importer whose uploads wait on the page `PREVIEW` and become rows by a run."""
 
     sorts: Collection[str]
-    """What `read` answers as `sort`."""
+    """Values that `read` returns as `sort`."""
     model: type[Named]
-    """Whose rows the files become."""
+    """The model whose rows the files become."""
     list_page: str
-    """Name of the address that lists these rows."""
+    """Name of the URL that lists these rows."""
     list_title: str
 
     def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
@@ -43,43 +43,43 @@ class UploadImporter(Importer, Protocol):
         ...
 
     def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:
-        """{run id: what it has made}, in a bounded number of queries."""
+        """{run id: the imported row}, in a bounded number of queries."""
         ...
 
 
 def upload_importers() -> list[UploadImporter]:
-    """Those of all registered importers that are such."""
-    return [one for one in importers() if isinstance(one, UploadImporter)]
+    return [importer for importer in importers() if isinstance(importer, UploadImporter)]
 
 
 def upload_importer_of_content(content: bytes) -> UploadImporter | None:
-    """Who takes in an uploaded file; None for nobody."""
+    """The importer of an uploaded file with this content; None if there is none."""
     importer = importer_of_content(content)
     return importer if isinstance(importer, UploadImporter) else None
 
 
 def upload_importer_of_sort(sort: str) -> UploadImporter:
-    """Who has read a file as this sort."""
-    return next(one for one in upload_importers() if sort in one.sorts)
+    """The importer of files of this sort."""
+    return next(importer for importer in upload_importers() if sort in importer.sorts)
 
 
-def sort_apart(content: bytes) -> BlockFileSort | None:
-    """As `block_file_of`. Raises `ExchangeError` where that takes too long."""
-    name = read_apart(_sort, content).decode()
+def sort_in_sandbox(content: bytes) -> BlockFileSort | None:
+    """`block_file_of` in a process of its own. Raises `ExchangeError` if it takes too long."""
+    name = read_isolated(_sort, content).decode()
     return BlockFileSort(name) if name else None
 
 
 def have_samples(beginnings: Sequence[bytes]) -> list[bool]:
-    """Which of the files that begin so have samples of perf. Raises `ExchangeError` as `sort_apart` does."""
+    """For each beginning of a file, whether it has samples of perf. Raises `ExchangeError` if it takes too
+    long."""
     sizes = [len(beginning) for beginning in beginnings]
-    answers: list[bool] = json.loads(read_apart(_have_samples, b"".join(beginnings), sizes=sizes))
+    answers: list[bool] = json.loads(read_isolated(_have_samples, b"".join(beginnings), sizes=sizes))
     return answers
 
 
-def look_apart(content: bytes, file_name: str, broken: str, issue_width: float | None) -> Json:
-    """What a file of blocks would become. Raises `ExchangeError` where that takes too long."""
+def look_in_sandbox(content: bytes, file_name: str, broken: str, issue_width: float | None) -> Json:
+    """The preview of a table of blocks. Raises `ExchangeError` if it takes too long."""
     options = {"file_name": file_name, "broken": broken, "issue_width": issue_width}
-    answer: Json = json.loads(read_apart(_look, content, seconds=READING_SECONDS, **options))
+    answer: Json = json.loads(read_isolated(_look, content, seconds=READING_SECONDS, **options))
     return answer
 
 
@@ -100,20 +100,22 @@ def _has_samples(beginning: bytes) -> bool:
 
 
 def _look(content: bytes, file_name: str, broken: str, issue_width: float | None) -> bytes:
-    reading = BlockSetOptions(Broken(broken), bounds=Bounds(issue_width))
-    return json.dumps(look(io.BytesIO(content), file_name, reading).as_json()).encode()
+    reading = BlockSetOptions(BrokenRowPolicy(broken), bounds=Bounds(issue_width))
+    return json.dumps(summarise(io.BytesIO(content), file_name, reading).as_json()).encode()
 
 
-_BROKEN = {Broken.STOP: "stop the import", Broken.SKIP: "are left out and reported"}
+_BROKEN = {BrokenRowPolicy.STOP: "stop the import", BrokenRowPolicy.SKIP: "are left out and reported"}
 
 
 def imports_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """What came out of the files, of whichever sort (a query each, or two)."""
-    return {run: made for one in upload_importers() for run, made in one.outcomes(runs).items()}
+    """{run id: the imported row} for all importers (one or two queries each)."""
+    return {
+        run: outcome for importer in upload_importers() for run, outcome in importer.outcomes(runs).items()
+    }
 
 
 def loops_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The lists of loops that these runs have found, as long as their files wait (one query)."""
+    """{run id: the page with its loops}, while the searched file is stored (one query)."""
     of_uploads = {run.pk: run.result["upload"] for run in runs if run.result.get("upload")}
     waiting = set(waiting_uploads().filter(pk__in=of_uploads.values()).values_list("pk", flat=True))
     there = {run: upload for run, upload in of_uploads.items() if upload in waiting}
@@ -124,13 +126,13 @@ def loops_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     }
 
 
-def import_words(run: Run) -> Iterator[DescriptionItem]:
+def import_description(run: Run) -> Iterator[DescriptionItem]:
     config = run.config
     yield DescriptionItem("Becomes", config["name"])
-    yield DescriptionItem("Rows that cannot be read", _BROKEN[Broken(config["broken"])])
+    yield DescriptionItem("Unreadable rows", _BROKEN[BrokenRowPolicy(config["broken"])])
     numbers = config["numbers"]
-    told = numbers if isinstance(numbers, list) else [numbers]
-    yield DescriptionItem("Unit of the numbers", ", ".join(one or "detected" for one in told))
+    scales = numbers if isinstance(numbers, list) else [numbers]
+    yield DescriptionItem("Unit of the numbers", ", ".join(scale or "detected" for scale in scales))
     if config["issue_width"] is not None:
         yield DescriptionItem("Instructions per cycle", f"{config['issue_width']:g} at most")
     yield DescriptionItem("Checked against the ports of", config["bounds"])

@@ -1,4 +1,4 @@
-"""What runs that look for loops and runs that import files are told, and what their fields stand for."""
+"""The descriptions of runs that search loops and of runs that import files."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.formats.block_files import LoopFilter, Weighing
-from inference.formats.blocks_csv import Broken, Scale
+from inference.formats.blocks_csv import BrokenRowPolicy, Scale
 from inference.models import Upload
 from inference.runs.errors import ConfigError
-from inference.runs.request import OneOf, RunRequest, needed_row, read_row
+from inference.runs.request import AllowedTexts, RunRequest, needed_row, read_row
 
 MOST_KEYS = 20_000
 _LONGEST = 300
-FOUND_OUT = ""
-"""The numbers of a file mean what they look like."""
-NumbersMeaning = Annotated[str, OneOf((FOUND_OUT, *Scale))]
+DETECTED = ""
+"""The scale of a file's numbers is detected from their values."""
+NumbersMeaning = Annotated[str, AllowedTexts((DETECTED, *Scale))]
 
 
 class LoopsConfig(RunRequest):
-    """`upload`: id of a program. `samples`: id of an upload with what perf printed, None for none.
+    """`upload`: id of a program. `samples`: id of an upload with the output of perf, None for none.
 
-    `functions`: a name or a pattern like `mat*`, "" for all. `program`: how perf calls the file, "" to find
-    out. `weighing`: samples or iterations. `least`: per cent of all samples that a loop has at least.
+    `functions`: a name or a pattern like `mat*`, "" for all. `program`: the file's name in the output of
+    perf, "" to detect it. `weighing`: samples or iterations. `least`: smallest share of all samples, in per
+    cent.
     """
 
     noun = "a search for loops"
@@ -32,39 +33,39 @@ class LoopsConfig(RunRequest):
     samples: int | None = None
     functions: Annotated[str, Field(max_length=_LONGEST)] = ""
     program: Annotated[str, Field(max_length=_LONGEST)] = ""
-    weighing: Annotated[str, OneOf(Weighing)] = Weighing.SAMPLES.value
+    weighing: Annotated[str, AllowedTexts(Weighing)] = Weighing.SAMPLES.value
     least: Annotated[float, Field(ge=0, le=100)] = 0.0
 
 
 class BlockImportConfig(LoopsConfig):
     """A file that becomes a basic-block set or a campaign, called `name` ("": as it calls itself).
 
-    Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
-    "" to find out, or a list with one for each column; `issue_width` and `bounds`, the name of a port
-    mapping: what answers are compared with. Of a program or a listing, which loops: the fields of runs of
-    kind `loops`, and in `loops` the keys of some that such a run has found, [] for all.
+    For a table of blocks, `broken`: "stop" or "skip" at unreadable rows; `numbers`: the scale of its numbers,
+    "" to detect it, or a list with one per column; `issue_width` and `bounds`, the name of a port mapping:
+    answers below what these allow are reported. For a program or a listing, the fields of runs of kind
+    `loops`, and `loops`: the keys of the loops to import, [] for all.
     """
 
     noun = "an import"
     name: str = ""
     note: str = ""
-    broken: Annotated[str, OneOf(Broken)] = Broken.STOP.value
-    numbers: NumbersMeaning | list[NumbersMeaning] = FOUND_OUT
+    broken: Annotated[str, AllowedTexts(BrokenRowPolicy)] = BrokenRowPolicy.STOP.value
+    numbers: NumbersMeaning | list[NumbersMeaning] = DETECTED
     issue_width: Annotated[float, Field(ge=0.01, le=1000)] | None = None
     bounds: str = ""
     loops: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
 
 
 def check_loops(complete: Json) -> None:
-    """Check what such runs have in common. Raises `ConfigError` naming the field."""
+    """Check samples, weighing and least. Raises `ConfigError` naming the field."""
     if complete["samples"] is not None:
         read_row(Upload.objects.defer("content"), "samples", complete["samples"], "uploaded file")
     elif complete["weighing"] == Weighing.ITERATIONS or complete["least"]:
-        raise ConfigError("weighing and least are about samples: name the upload that has them in samples")
+        raise ConfigError("weighing and least need samples: name the upload that has them in samples")
 
 
-def wanted_of(config: Json) -> LoopFilter:
-    """The same as a value."""
+def loop_filter_of(config: Json) -> LoopFilter:
+    """The filter of loops that a run's description selects."""
     return LoopFilter(
         config.get("functions") or "",
         config.get("program") or "",
@@ -75,7 +76,7 @@ def wanted_of(config: Json) -> LoopFilter:
 
 
 def samples_of(config: Json) -> tuple[bytes, str] | None:
-    """Content and name of the samples. Raises `JobError` where they have been deleted."""
+    """(content, file name) of the samples, None without any. Raises `JobError` if they were deleted."""
     pk: Any = config.get("samples")
     if pk is None:
         return None

@@ -1,4 +1,4 @@
-"""Basic-block sets: blocks with a column of answers per predictor."""
+"""Basic-block sets: lists of blocks with a column of answers per predictor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _columns_job() -> Job:
 
 
 def _columns_presentation() -> KindPresentation:
-    from inference.features.asking.block_sets.query import columns_words, sets_of  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_sets.query import columns_description, outcomes_of  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=columns_words, outcomes=sets_of)
+    return KindPresentation(words=columns_description, outcomes=outcomes_of)
 
 
 KINDS = (
@@ -37,9 +37,9 @@ PRESENTATIONS = {"columns": _columns_presentation}
 
 
 def _dependents(row: Any) -> list[Dependent]:
-    from inference.features.asking.block_sets.query import of_block_set  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_sets.query import dependents_of_set  # noqa: PLC0415  pages load it
 
-    return of_block_set(row)
+    return dependents_of_set(row)
 
 
 DEPENDENTS = {"inference.BasicBlockSet": _dependents}

@@ -1,4 +1,4 @@
-"""Basic-block sets: their blocks, their columns, and files that become one."""
+"""Basic-block sets with their blocks and columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
-from inference.features.asking.block_sets.columns import MOST
+from inference.features.asking.block_sets.columns import MOST_PREDICTORS
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -26,12 +26,12 @@ from inference.features.asking.block_sets.query import (
 )
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.offers import predictors_named
-from inference.features.running.runs.runs_of_kind import NameOfRun, started
+from inference.features.running.runs.runs_of_kind import NameOfRun, start_response
 from inference.models import BasicBlockSet, BlockColumn
 from inference.storage.block_sets import export
 from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
@@ -46,10 +46,10 @@ router = Router()
 
 
 class BlockSetOut(NamedOut):
-    """A named list of basic blocks with a column of answers per tool."""
+    """A named list of basic blocks with a column of answers per predictor."""
 
     name: Name = Field(examples=["BHive, Haswell"])
-    run_id: Id | None = Field(description="The run that made or imported it.", examples=[12])
+    run_id: Id | None = Field(description="The run that created or imported it.", examples=[12])
     origin: str = Field(description="upload or run.", examples=["upload"])
     source: str = Field(examples=["hsw.csv, basic blocks (CSV)"])
     blocks: int = Field(validation_alias="size", examples=[100_000])
@@ -57,7 +57,7 @@ class BlockSetOut(NamedOut):
 
 
 class BlockColumnOut(RowOut):
-    """What one tool says: of how many blocks, and the range of its numbers in cycles."""
+    """A column: for how many blocks it has a number, and the range of its numbers in cycles."""
 
     id: Id
     name: Name = Field(examples=["llvm-mca 22"])
@@ -70,7 +70,7 @@ class BlockColumnOut(RowOut):
 
 
 class BlockSetInFull(BlockSetOut):
-    """A set with its columns and what its import had to tell."""
+    """A set with its columns and its import report."""
 
     isa: Ref | None
     column_list: list[BlockColumnOut]
@@ -81,10 +81,10 @@ class BlockSetInFull(BlockSetOut):
 
 
 class NewColumns(Input):
-    """Who shall be asked about all blocks of a set."""
+    """Predictors that answer for all blocks of a set."""
 
     predictors: list[str] = Field(
-        min_length=1, max_length=MOST, description="Names.", examples=[["llvm-mca 22 · haswell"]]
+        min_length=1, max_length=MOST_PREDICTORS, description="Names.", examples=[["llvm-mca 22 · haswell"]]
     )
     mode: QuestionMode = AS_NAMED
     name: NameOfRun = ""
@@ -94,9 +94,9 @@ BLOCK_SETS = NamedRows(router, "/block-sets", "block_set", block_sets, BlockSetO
 BLOCK_SETS.add_list(
     SET_ORDERS,
     "-newest",
-    """All basic-block sets, those with a text in name or note where `q` gives one.
+    """All basic-block sets; with `q`, those with this text in name or note.
 
-    To bring one in, upload a CSV file and start a run of the kind `import-anica`.
+    To create one, upload a CSV file and start a run of the kind `import-anica`.
     """,
 )
 BLOCK_SETS.add_changes("Delete a set with its blocks and columns, unless an unfinished run needs it.")
@@ -104,9 +104,9 @@ BLOCK_SETS.add_changes("Delete a set with its blocks and columns, unless an unfi
 
 @router.get("/block-sets/{block_set_id}", response=BlockSetInFull)
 def get_block_set(request: HttpRequest, block_set_id: Id) -> Any:
-    """One set with its columns."""
+    """One set with its columns and import report."""
     row = BLOCK_SETS.row(block_set_id)
-    columns = [_column(column, told) for column, told in numbers_of(row, columns_of(row))]
+    columns = [_column(column, numbers) for column, numbers in numbers_of(row, columns_of(row))]
     return {**BLOCK_SETS.answer(row), "isa": row.isa, "column_list": columns, "report": row.report}
 
 
@@ -118,68 +118,72 @@ def list_set_blocks(
     q: Text = "",
     length: int | None = parameter(None, ge=1, le=10_000, examples=[4]),
     column: str = parameter("", max_length=200, description="A column by its name."),
-    told: Literal["", "number", "failure", "nothing"] = parameter("", description="What that column has."),
+    told: Literal["", "number", "failure", "nothing"] = parameter(
+        "", description="What that column has for a block."
+    ),
     sort: str = parameter(
         "position",
         max_length=210,
         description="position, length, weight, or column:NAME; a minus before it for descending.",
     ),
 ) -> Any:
-    """The blocks of a set with what all columns say.
+    """The blocks of a set with the answers of all columns.
 
     `q` looks for mnemonics: `imul` for blocks with one, `vp*` for any that begins so, `-div` for blocks
-    without. Sorted by a column, blocks are listed for which it has a number.
+    without. Sorted by a column, only blocks with a number in it are listed.
     """
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     columns = columns_of(row)
     check_cursor(paging)
-    looked = BlockFilter(
+    block_filter = BlockFilter(
         q,
         length,
         _named(columns, column, "column").pk if column else None,
         ColumnKind(told) if told else None,
     )
-    page = blocks_of(row, columns, looked, _order(columns, sort), paging.cursor, paging.limit)
+    page = blocks_of(row, columns, block_filter, _order(columns, sort), paging.cursor, paging.limit)
     isa = code_isa(row.isa)
-    return page_json(page, [block_json(each.block, isa, each.answers, columns) for each in page.rows])
+    return page_json(
+        page, [block_json(answered.block, isa, answered.answers, columns) for answered in page.rows]
+    )
 
 
 @router.get("/block-sets/{block_set_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
 def export_block_set(request: HttpRequest, block_set_id: Id) -> StreamingHttpResponse:
     """The whole set as CSV (docs/formats.md), which imports again."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
-    access.note(request, Deed.EXPORTED, row)
+    access.log_action(request, AuditAction.EXPORTED, row)
     return streamed_table(export(row), row.name)
 
 
 @router.post("/block-sets/{block_set_id}/columns", response={201: RunOut})
 def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) -> Any:
-    """Ask predictors about all blocks of a set: starts a run that adds a column for each."""
+    """Start a run that asks predictors for all blocks of a set and adds a column for each."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     usual = f"{', '.join(data.predictors)} on {row.name}"[:180]
     with transaction.atomic():  # no predictor is stored for columns that are refused
-        ids = [one.pk for one in predictors_named(data.predictors)]
+        ids = [predictor.pk for predictor in predictors_named(data.predictors)]
         config = {"block_set": row.pk, "predictors": ids, "mode": data.mode}
-        return started(request, NEW_COLUMNS, config, usual, data.name)
+        return start_response(request, NEW_COLUMNS, config, usual, data.name)
 
 
 @router.delete("/block-sets/{block_set_id}/columns/{column_id}", response={204: None})
 def delete_block_column(request: HttpRequest, block_set_id: Id, column_id: Id) -> Any:
-    """Take a column with its answers out of a set."""
+    """Delete a column of a set with its answers."""
     row = get_object_or_404(
         BlockColumn.objects.select_related("block_set"), pk=column_id, block_set=block_set_id
     )
     row.delete()
-    access.note(request, Deed.CHANGED, row.block_set)
+    access.log_action(request, AuditAction.CHANGED, row.block_set)
     return Status(204, None)
 
 
 def _named(columns: list[BlockColumn], name: str, where: str) -> BlockColumn:
-    found = next((column for column in columns if column.name == name), None)
-    if found is None:
+    match = next((column for column in columns if column.name == name), None)
+    if match is None:
         known = ", ".join(column.name for column in columns) or "it has none"
         raise ProblemError(422, f"There is no column {name[:80]!r}", where=f"query {where}", right=known)
-    return found
+    return match
 
 
 def _order(columns: list[BlockColumn], sort: str) -> Order:
@@ -194,6 +198,6 @@ def _order(columns: list[BlockColumn], sort: str) -> Order:
     return Order(key, sort.startswith("-"))
 
 
-def _column(column: BlockColumn, told: ColumnNumbers) -> dict[str, Any]:
+def _column(column: BlockColumn, numbers: ColumnNumbers) -> dict[str, Any]:
     of_column = {name: getattr(column, name) for name in ("id", "name", "predictor")}
-    return fields_of(told, BlockColumnOut, **of_column)
+    return fields_of(numbers, BlockColumnOut, **of_column)

@@ -1,4 +1,4 @@
-"""What predictors say of all blocks of a set, as new columns of it; the runs that ask them."""
+"""Columns of basic-block sets, and the runs that add some by asking predictors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import Field
 
 from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
-from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
-from inference.features.asking.predictors.opening import opened_panel
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_question_mode
+from inference.features.asking.predictors.opening import open_panel
 from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Predictor
 from inference.predictors import machine, nanobench
@@ -22,40 +22,40 @@ from inference.predictors.protocol import Answer
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_row, read_rows
-from inference.storage.block_sets import ROWS, insert_answers
+from inference.storage.block_sets import BATCH_ROWS, insert_answers
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT
 
 
-def read_set(given: object) -> BasicBlockSet:
+def read_set(value: object) -> BasicBlockSet:
     """The set with this id. Raises `ConfigError`."""
-    return read_row(BasicBlockSet, "block_set", given, "basic-block set")
+    return read_row(BasicBlockSet, "block_set", value, "basic-block set")
 
 
 KIND = "columns"
-"""Of runs that add some."""
-_PIECE = 500
+"""The kind of runs that add columns."""
+_PIECE_BLOCKS = 500
 _MEASURING = (machine.KIND, nanobench.KIND)
 _MEASURED = re.compile(r"\bmeasure|\bbhive", re.IGNORECASE)
-"""Names of columns that came with a file."""
+"""Matches names of measured columns among those imported with a file."""
 
 
 def usual_reference(columns: Sequence[BlockColumn]) -> BlockColumn:
-    """The first column that was measured, by its predictor or else by its name; the first of all without."""
+    """The first measured column, preferably by a predictor; the first column if none was measured."""
     measured = [column for column in columns if is_measured(column)]
     by_machine = (column for column in measured if column.predictor is not None)
     return next(by_machine, None) or next(iter(measured), None) or columns[0]
 
 
 def is_measured(column: BlockColumn) -> bool:
-    """Whether a column was measured, by its predictor or else by its name."""
+    """Whether a column has measurements, judged by its predictor, or without one by its name."""
     if column.predictor is None:
         return _MEASURED.search(column.name) is not None
     return column.predictor.kind in _MEASURING
 
 
 def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
-    """The column of this name. Raises `ExchangeError` naming those there are."""
+    """The column of this name. Raises `ExchangeError` with the existing names."""
     row = block_set.columns.filter(name=name).first()
     if row is None:
         known = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
@@ -64,60 +64,60 @@ def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
 
 
 def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> list[list[Answer]]:
-    """The answers of each predictor for all blocks; progress is told piece by piece.
+    """The answers of each predictor to all blocks, in their order, with progress after every `_PIECE_BLOCKS`.
 
-    Answers are remembered, so that a run that is taken up again is soon where it was.
+    Answers are cached, so that a resumed run soon reaches the point of its interruption.
     """
     answers: list[list[Answer]] = [[] for _ in panel.predictors]
     began = time.monotonic()
-    for begin in range(0, len(codes), _PIECE):
-        for own in panel.ask(codes[begin : begin + _PIECE])():
-            for column, answer in zip(answers, own, strict=True):
+    for begin in range(0, len(codes), _PIECE_BLOCKS):
+        for piece_answers in panel.ask(codes[begin : begin + _PIECE_BLOCKS])():
+            for column, answer in zip(answers, piece_answers, strict=True):
                 column.append(answer)
         panel.flush()
-        task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
+        task.reporter.save(task.checkpoint or Checkpoint({}))  # a checkpoint counts as progress of the run
         done = len(answers[0])
         rate = done / max(time.monotonic() - began, 1e-9)
-        left = (len(codes) - done) / rate
-        task.reporter.emit(Progress(phase, done, len(codes), rate, "blocks", left))
+        eta = (len(codes) - done) / rate
+        task.reporter.emit(Progress(phase, done, len(codes), rate, "blocks", eta))
     return answers
 
 
 def codes_of(block_set: BasicBlockSet) -> list[bytes]:
-    """All blocks in order: their positions count from 0 without gaps."""
+    """The machine code of all blocks by position; positions count from 0 without gaps."""
     rows = block_set.blocks.order_by("position").values_list("code", flat=True)
-    return [bytes(code) for code in rows.iterator(ROWS)]
+    return [bytes(code) for code in rows.iterator(BATCH_ROWS)]
 
 
 def add_columns(
     row: BasicBlockSet, heads: Sequence[tuple[str, Predictor | None]], answers: Sequence[Sequence[Answer]]
 ) -> list[BlockColumn]:
-    """A column for each head (name, predictor), with its answers in the order of the blocks.
+    """Add a column for each head (name, predictor), with its answers in the order of the blocks.
 
     Call it in a transaction.
     """
-    taken = set(row.columns.values_list("name", flat=True))
+    used_names = set(row.columns.values_list("name", flat=True))
     last = row.columns.order_by("-position").values_list("position", flat=True).first()
     start = 0 if last is None else last + 1
     ids = list(row.blocks.order_by("position").values_list("pk", flat=True))
-    made = []
-    for at, ((title, predictor), own) in enumerate(zip(heads, answers, strict=True), start=start):
-        name = _unused(title[:NAME_LIMIT], taken)
+    columns = []
+    for at, ((title, predictor), column_answers) in enumerate(zip(heads, answers, strict=True), start=start):
+        name = _unused(title[:NAME_LIMIT], used_names)
         column = BlockColumn.objects.create(block_set=row, position=at, name=name, predictor=predictor)
-        insert_answers((column.pk, block, one) for block, one in zip(ids, own, strict=True))
-        made.append(column)
-    return made
+        insert_answers((column.pk, block, answer) for block, answer in zip(ids, column_answers, strict=True))
+        columns.append(column)
+    return columns
 
 
-def _unused(name: str, taken: set[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    taken.add(found)
-    return found
+def _unused(name: str, used_names: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate in used_names:
+        candidate, number = f"{name} ({number})", number + 1
+    used_names.add(candidate)
+    return candidate
 
 
-MOST = 20
+MOST_PREDICTORS = 20
 """Predictors of one run."""
 
 
@@ -125,13 +125,12 @@ _SET = "basic-block set"
 
 
 class ColumnsConfig(RunRequest):
-    """`block_set` and `predictors` are ids. `mode`: in which the predictors are asked; without, as measured
-    columns of the set were measured.
-    """
+    """`block_set` and `predictors` are ids. `mode`: that of the answers; "" for that of the set's measured
+    columns."""
 
     noun = "a run for columns"
     block_set: int
-    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST)]
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
     mode: QuestionMode = AS_NAMED
 
 
@@ -143,22 +142,20 @@ class ColumnsJob(Job):
     """
 
     def check(self, config: Json) -> Json:
-        """The complete description. Raises `ConfigError` naming the field."""
-        asked = ColumnsConfig.read(config)
-        row = read_set(asked.block_set)
+        request = ColumnsConfig.read(config)
+        row = read_set(request.block_set)
         columns = row.columns.select_related("predictor")
-        named = read_rows(Predictor, "predictors", asked.predictors)
-        predictors = asked_in_mode(named, asked.mode, [column.predictor for column in columns])
+        named = read_rows(Predictor, "predictors", request.predictors)
+        predictors = rows_in_question_mode(named, request.mode, [column.predictor for column in columns])
         there = row.columns.filter(predictor__in=predictors).select_related("predictor").first()
         if there is not None:
             raise ConfigError(f"predictors: {there.predictor} has a column in {row.name!r} already")
-        return asked.as_json() | {"predictors": [one.pk for one in predictors]}
+        return request.as_json() | {"predictors": [predictor.pk for predictor in predictors]}
 
     def work(self, task: Task) -> Store:
-        """Ask for every block of the set."""
         config = task.run.config
         row = needed_row(BasicBlockSet, config["block_set"], _SET)
-        with opened_panel(task, config["predictors"], code_isa(row.isa)) as panel:
+        with open_panel(task, config["predictors"], code_isa(row.isa)) as panel:
             answers = answers_of(task, panel, codes_of(row), KIND)
         return partial(_store, row.pk, config["predictors"], answers)
 
@@ -172,6 +169,8 @@ def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> t
         "block_set": row.pk,
         "name": f"{names} on {row.name}",
         "columns": [column.pk for column in columns],
-        "answers": [sum(one.cycles is not None for one in own) for own in answers],
+        "answers": [
+            sum(answer.cycles is not None for answer in column_answers) for column_answers in answers
+        ],
     }
     return result, [ResultStored(result)]

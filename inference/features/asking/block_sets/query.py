@@ -1,4 +1,4 @@
-"""Basic-block sets and their blocks, paged, with what every column says of them and how columns differ."""
+"""Queries for basic-block sets, and for their blocks by page, with the answers of every column."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.web.contributions import Dependent
-from inference.web.deleting import ENDED, GONE, NEEDED, counted
+from inference.web.deleting import DELETED, END_FIRST, NOT_REPEATABLE, count_of
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 SET_ORDERS: Mapping[str, str] = {
@@ -47,14 +47,14 @@ SET_ORDERS: Mapping[str, str] = {
     "columns": "column_count",
 }
 BLOCK_ORDERS: Mapping[str, str] = {"position": "position", "length": "length", "weight": "weight_or_0"}
-"""What lists can be sorted by, and the field for it; blocks by the number of a column too: `column_order`."""
+"""{key: field} of the orders of lists; blocks also sort by a column's number, see `column_order`."""
 
 BY_COLUMN = "column"
 _WORD = re.compile(r"-?[a-z][a-z0-9_]*\*?")
 
 
 class ColumnKind(StrEnum):
-    """What a column may have for a block."""
+    """What a column has for a block."""
 
     NUMBER = "number"
     FAILURE = "failure"
@@ -62,8 +62,8 @@ class ColumnKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class ShownSet:
-    """A set with its columns, as its page shows it."""
+class BlockSetView:
+    """A set with its columns, for its page."""
 
     row: BasicBlockSet
     columns: list[BlockColumn]
@@ -71,29 +71,29 @@ class ShownSet:
 
 @dataclass(frozen=True)
 class BlockFilter:
-    """Which blocks of a set are looked at.
+    """Which blocks of a set are listed; the default lists all.
 
-    `search`: words for mnemonics, all of which a block must have, "imul", "vp*", or not have, "-div".
-    Other names of a mnemonic mean it as well: "imulq".
-    `length`: how many instructions. `column` with `told`: the id of a column, and what that has for them.
+    `mnemonics`: words, each of which a block must match: "imul" or "vp*", or must not match: "-div". Other
+    names of a mnemonic count as well: "imulq". `length`: number of instructions. `column` with `answer_kind`:
+    the id of a column, and what it has for the blocks.
     """
 
-    search: str = ""
+    mnemonics: str = ""
     length: int | None = None
     column: int | None = None
-    told: ColumnKind | None = None
+    answer_kind: ColumnKind | None = None
 
 
 @dataclass(frozen=True)
-class Answered:
-    """A block with what each column of its set says, None where it was not asked."""
+class AnsweredBlock:
+    """A block with the answer of each column of its set, None where the column has none."""
 
     block: BasicBlock
     answers: tuple[Answer | None, ...]
 
 
 def block_sets(text: str = "") -> QuerySet[BasicBlockSet]:
-    """All sets with `column_count`, those with a text in name or note where one is given."""
+    """All sets with their `column_count`; with `text`, those that have it in name or note."""
     counts = BlockColumn.objects.filter(block_set=OuterRef("pk")).order_by().values("block_set")
     counted = Subquery(counts.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
     rows = BasicBlockSet.objects.defer("report").annotate(column_count=Coalesce(counted, Value(0)))
@@ -101,79 +101,81 @@ def block_sets(text: str = "") -> QuerySet[BasicBlockSet]:
 
 
 def columns_of(block_set: BasicBlockSet) -> list[BlockColumn]:
-    """The columns of a set, in order, with their predictors."""
+    """The columns of a set by position, with their predictors (one query)."""
     return list(block_set.columns.select_related("predictor").order_by("position"))
 
 
 def column_order(column: int) -> str:
-    """How an order by the number of a column is written."""
+    """The key of the order by the numbers of a column, given by its id."""
     return f"{BY_COLUMN}-{column}"
 
 
 def block_orders(columns: Sequence[BlockColumn]) -> dict[str, str]:
-    """All orders that the table of a set knows."""
+    """{key: field} of all orders of a set's table."""
     return {**BLOCK_ORDERS, **{column_order(column.pk): "cycles" for column in columns}}
 
 
 def blocks_of(
     block_set: BasicBlockSet,
     columns: Sequence[BlockColumn],
-    looked: BlockFilter,
+    block_filter: BlockFilter,
     order: Order,
     cursor: str = "",
     size: int = PAGE_SIZE,
-) -> Page[Answered]:
-    """A page of the blocks of a set (three queries). Raises `ExchangeError` for a search that says nothing.
+) -> Page[AnsweredBlock]:
+    """A page of the blocks of a set (three queries). Raises `ExchangeError` for an invalid search word.
 
-    Sorted by a column, those are listed for which it has a number.
+    Sorted by a column, only blocks with a number in it are listed.
     """
-    rows = chosen_blocks(block_set, looked)
-    found: Page[BasicBlock]
+    rows = filtered_blocks(block_set, block_filter)
+    page: Page[BasicBlock]
     if order.column in BLOCK_ORDERS:
         rows = rows.annotate(weight_or_0=Coalesce("weight", Value(0.0)))
-        found = page_of(rows, order, BLOCK_ORDERS, cursor, size)
+        page = page_of(rows, order, BLOCK_ORDERS, cursor, size)
     else:
-        found = _by_column(rows, looked, order, cursor, size)
-    answered = answers_of(found.rows, columns)
-    return Page(answered, found.total, found.next_cursor, found.previous_cursor)
+        page = _by_column(rows, block_filter, order, cursor, size)
+    blocks = answers_of(page.rows, columns)
+    return Page(blocks, page.total, page.next_cursor, page.previous_cursor)
 
 
-def chosen_blocks(block_set: BasicBlockSet, looked: BlockFilter) -> QuerySet[BasicBlock]:
-    """Those that are looked at. Raises `ExchangeError`."""
-    rows = block_set.blocks.filter(_has_mnemonics(looked.search))
-    if looked.length is not None:
-        rows = rows.filter(length=looked.length)
-    if looked.column is not None and looked.told is not None:
-        of_column = Prediction.objects.filter(column=looked.column, block=OuterRef("pk"))
-        if looked.told is ColumnKind.NOTHING:
+def filtered_blocks(block_set: BasicBlockSet, block_filter: BlockFilter) -> QuerySet[BasicBlock]:
+    """The blocks that match a filter. Raises `ExchangeError` for an invalid search word."""
+    rows = block_set.blocks.filter(_has_mnemonics(block_filter.mnemonics))
+    if block_filter.length is not None:
+        rows = rows.filter(length=block_filter.length)
+    if block_filter.column is not None and block_filter.answer_kind is not None:
+        of_column = Prediction.objects.filter(column=block_filter.column, block=OuterRef("pk"))
+        if block_filter.answer_kind is ColumnKind.NOTHING:
             return rows.filter(~Exists(of_column))
-        return rows.filter(Exists(of_column.filter(cycles__isnull=looked.told is ColumnKind.FAILURE)))
+        return rows.filter(
+            Exists(of_column.filter(cycles__isnull=block_filter.answer_kind is ColumnKind.FAILURE))
+        )
     return rows
 
 
-def answers_of(blocks: Sequence[BasicBlock], columns: Sequence[BlockColumn]) -> list[Answered]:
-    """Blocks with what the columns say (one query)."""
-    place = {column.pk: at for at, column in enumerate(columns)}
-    found: dict[int, list[Answer | None]] = {block.pk: [None] * len(columns) for block in blocks}
-    rows = Prediction.objects.filter(block__in=list(found), column__in=list(place))
+def answers_of(blocks: Sequence[BasicBlock], columns: Sequence[BlockColumn]) -> list[AnsweredBlock]:
+    """Each block with the answers of the columns (one query)."""
+    places = {column.pk: at for at, column in enumerate(columns)}
+    answers: dict[int, list[Answer | None]] = {block.pk: [None] * len(columns) for block in blocks}
+    rows = Prediction.objects.filter(block__in=list(answers), column__in=list(places))
     for block, column, cycles, failure in rows.values_list("block_id", "column_id", "cycles", "failure"):
-        found[block][place[column]] = Answer(cycles, Failure(failure) if failure else None)
-    return [Answered(block, tuple(found[block.pk])) for block in blocks]
+        answers[block][places[column]] = Answer(cycles, Failure(failure) if failure else None)
+    return [AnsweredBlock(block, tuple(answers[block.pk])) for block in blocks]
 
 
 def _by_column(
-    rows: QuerySet[BasicBlock], looked: BlockFilter, order: Order, cursor: str, size: int
+    rows: QuerySet[BasicBlock], block_filter: BlockFilter, order: Order, cursor: str, size: int
 ) -> Page[BasicBlock]:
-    """Through the index over the numbers of the column, which is in their order."""
+    """A page sorted by a column: starts from its predictions, whose index is in the order of the numbers."""
     numbers = Prediction.objects.filter(column=int(order.column.rpartition("-")[2]), cycles__isnull=False)
-    if looked != BlockFilter():
+    if block_filter != BlockFilter():
         numbers = numbers.filter(block__in=rows)
     page = page_of(numbers.select_related("block"), order, {order.column: "cycles"}, cursor, size)
     return Page([row.block for row in page.rows], page.total, page.next_cursor, page.previous_cursor)
 
 
 def _has_mnemonics(search: str) -> Q:
-    wanted, names = Q(), target_of(DEFAULT).names
+    condition, names = Q(), target_of(DEFAULT).names
     for word in search.lower().split():
         if not _WORD.fullmatch(word):
             raise ExchangeError(
@@ -183,22 +185,24 @@ def _has_mnemonics(search: str) -> Q:
         name = word.removeprefix("-")
         begins = name.removesuffix("*")
         named = (
-            [begins] if name.endswith("*") else [f"{one} " for one in {name, *names.mnemonics_named(name)}]
+            [begins]
+            if name.endswith("*")
+            else [f"{word_condition} " for word_condition in {name, *names.mnemonics_named(name)}]
         )
-        one = reduce(or_, (Q(mnemonics__contains=f" {each}") for each in sorted(named)))
-        wanted &= ~one if word.startswith("-") else one
-    return wanted
+        word_condition = reduce(or_, (Q(mnemonics__contains=f" {mnemonic}") for mnemonic in sorted(named)))
+        condition &= ~word_condition if word.startswith("-") else word_condition
+    return condition
 
 
 def blocks_at(block_set: BasicBlockSet, positions: Sequence[int]) -> list[BasicBlock]:
-    """The blocks at these places, in the order of the places (one query)."""
+    """The blocks at these positions, in the order given (one query); missing ones are left out."""
     rows = {row.position: row for row in block_set.blocks.filter(position__in=list(positions))}
     return [rows[position] for position in positions if position in rows]
 
 
 @dataclass(frozen=True)
 class ColumnNumbers:
-    """Of `blocks`, how many it has a number for, how many its tool failed on; the range of the numbers."""
+    """How many of the `blocks` a column has a number for, how many failed, and its range in cycles."""
 
     blocks: int
     numbers: int
@@ -208,26 +212,26 @@ class ColumnNumbers:
 
     @property
     def nothing(self) -> int:
-        """Blocks that the tool was not asked about."""
+        """Blocks without an answer in the column."""
         return self.blocks - self.numbers - self.failures
 
     @property
     def share(self) -> float | None:
-        """The share of the blocks for which there is a number."""
+        """Share of the blocks with a number, 0 to 1; None for an empty set."""
         return self.numbers / self.blocks if self.blocks else None
 
 
 def numbers_of(
     block_set: BasicBlockSet, columns: Sequence[BlockColumn]
 ) -> list[tuple[BlockColumn, ColumnNumbers]]:
-    """Each column with its numbers (one query, over an index alone)."""
+    """Each column with its counts and range (one query, answered from an index)."""
     rows = Prediction.objects.filter(column__in=[column.pk for column in columns]).order_by()
     counted = rows.values("column").annotate(
         n=Count("pk"), numbers=Count("cycles"), least=Min("cycles"), most=Max("cycles")
     )
-    found = {row["column"]: row for row in counted}
+    by_column = {row["column"]: row for row in counted}
     size = block_set.size
-    return [(column, _numbers(size, found.get(column.pk))) for column in columns]
+    return [(column, _numbers(size, by_column.get(column.pk))) for column in columns]
 
 
 def _numbers(size: int, row: Mapping[str, Any] | None) -> ColumnNumbers:
@@ -237,15 +241,15 @@ def _numbers(size: int, row: Mapping[str, Any] | None) -> ColumnNumbers:
     return ColumnNumbers(size, numbers, int(row["n"]) - numbers, row["least"], row["most"])
 
 
-def of_block_set(row: BasicBlockSet) -> list[Dependent]:
-    """Its blocks and columns go with it; a run that works on it forbids its deletion."""
+def dependents_of_set(row: BasicBlockSet) -> list[Dependent]:
+    """What depends on a set: its blocks and columns are deleted with it, an unfinished run prevents that."""
     runs = Run.objects.filter(config__block_set=row.pk)
     ended = runs.filter(state__in=Run.FINAL).count()
     return [
-        *counted(row.size, "block", GONE),
-        *counted(row.columns.count(), "column with its answers", GONE, "columns with their answers"),
-        *counted(runs.count() - ended, "unfinished run", NEEDED, blocks=True),
-        *counted(ended, "run", ENDED),
+        *count_of(row.size, "block", DELETED),
+        *count_of(row.columns.count(), "column with its answers", DELETED, "columns with their answers"),
+        *count_of(runs.count() - ended, "unfinished run", END_FIRST, blocks=True),
+        *count_of(ended, "run", NOT_REPEATABLE),
     ]
 
 
@@ -261,9 +265,10 @@ def differing_blocks(
     cursor: str = "",
     size: int = PAGE_SIZE,
 ) -> Page[BasicBlock]:
-    """A page of the blocks for which both gave a number and these are far apart (two queries).
+    """A page of the blocks for which two columns differ by more than `threshold` (two queries).
 
-    Each has `first` and `second`, the cycles, and `apart`, their difference in cycles or by the mean of both.
+    Each block has `first` and `second`, the cycles, and `apart`, their difference in cycles or over their
+    mean.
     """
     rows = BasicBlock.objects.filter(block_set=first.block_set_id).annotate(
         by_first=FilteredRelation("predictions", condition=Q(predictions__column=first)),
@@ -289,8 +294,8 @@ def _apart(metric: str) -> Case | Abs:
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}
 
 
-def sets_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The sets that these runs are about, as long as they are there (one query)."""
+def outcomes_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """{run id: its set}, without deleted sets (one query)."""
     done = [run for run in runs if run.result.get("block_set")]
     ids = {run.result["block_set"] for run in done}
     names = dict(BasicBlockSet.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
@@ -306,26 +311,24 @@ def _address(run: Run) -> str:
     return reverse("block-set", args=[run.result["block_set"]]) + tab
 
 
-def columns_words(run: Run) -> Iterator[DescriptionItem]:
-    """Which predictors, about which set."""
+def columns_description(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a run of kind `columns`, item by item."""
     yield set_item(run.config)
     yield predictors_item(run.config)
 
 
 def set_item(config: Json) -> DescriptionItem:
-    """The set that a run is about."""
     return DescriptionItem("Basic-block set", links=links(BasicBlockSet, "block-set", [config["block_set"]]))
 
 
 def predictors_item(config: Json) -> DescriptionItem:
-    """Those that a run asks."""
     names = dict(Predictor.objects.filter(pk__in=config["predictors"]).values_list("pk", "name"))
     return DescriptionItem(
-        "Asked", ", ".join(names.get(pk, "a deleted predictor") for pk in config["predictors"])
+        "Predictors", ", ".join(names.get(pk, "a deleted predictor") for pk in config["predictors"])
     )
 
 
-def names_of_columns(columns: list[int]) -> str:
-    """Of columns by their numbers, separated by commas."""
+def column_names(columns: list[int]) -> str:
+    """The names of columns, given by their ids, separated by commas."""
     names = dict(BlockColumn.objects.filter(pk__in=columns).values_list("pk", "name"))
     return ", ".join(names.get(pk, "a deleted column") for pk in columns)

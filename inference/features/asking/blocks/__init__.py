@@ -1,4 +1,4 @@
-"""Basic blocks: decoded, measured, and the load they put on ports."""
+"""Basic blocks: decoding, measurement, and port load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.library.mappings.query import ShownMapping
+    from inference.features.library.mappings.query import MappingSubject
     from inference.runs.events import RecordPart
     from inference.web.contributions import Context
 
@@ -52,16 +52,16 @@ def _results() -> RecordPart:
 RECORDS = {"blocks": _results}
 
 
-def _loop(request: HttpRequest, subject: ShownMapping) -> Context:
+def _loop(request: HttpRequest, subject: MappingSubject) -> Context:
     from inference.features.asking.blocks.port_load import loop_tab  # noqa: PLC0415  pages load it, not every start
 
     return loop_tab(request, subject.row)
 
 
-def _reads_loops(subject: ShownMapping) -> bool:
-    from inference.features.asking.blocks.port_load import suits  # noqa: PLC0415  pages load it, not every start
+def _reads_loops(subject: MappingSubject) -> bool:
+    from inference.features.asking.blocks.port_load import can_read_loops  # noqa: PLC0415  pages load it, not every start
 
-    return suits(subject.row)
+    return can_read_loops(subject.row)
 
 
 PANELS = (
@@ -71,8 +71,8 @@ PANELS = (
         "Try a loop",
         "inference/blocks/mapping_tab.html",
         _loop,
-        place=30,
-        suits=_reads_loops,
+        order=30,
+        applies=_reads_loops,
         styles=("css/basic-blocks.css", "css/resources.css"),
         scripts=("js/buckets.js",),
     ),

@@ -1,4 +1,4 @@
-"""Basic blocks: decoded and predicted at once, measured by a run."""
+"""Decoding of basic blocks, and predictions by port mappings, which need no run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from inference.isa.code.pieces import Piece
 from inference.isa.targets import names_with_blocks
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import code_isa
-from inference.web.api.access import reading
-from inference.web.api.answers import MOST_BLOCKS, Code, NamedBlock
+from inference.web.api.access import read_access
+from inference.web.api.answers import MAX_BLOCKS, Code, NamedBlock
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Cycles, Ref, Uop, fields_of, ref, uops_json
 from inference.web.validation import Id
@@ -40,7 +40,7 @@ class InstructionOut(Schema):
 
 
 class BlockPredictionOut(Schema):
-    """Cycles per iteration that the ports of a mapping allow; dependencies are not seen."""
+    """A mapping's port bound in cycles per iteration; dependencies are ignored."""
 
     mapping: Ref
     cycles: Cycles
@@ -49,30 +49,30 @@ class BlockPredictionOut(Schema):
 class BlockOut(NamedBlock):
     """A block. Its `hex` is what a run of the kind `block` takes; that of a loop has the jump back."""
 
-    name: str = Field(description="Its label, or what else tells it from others.", examples=["block 1"])
+    name: str = Field(description="Its label, or a number.", examples=["block 1"])
     kind: str = Field(description="straight or loop", examples=["straight"])
-    notes: list[str] = Field(description="What was assumed or left out.", examples=[[]])
+    notes: list[str] = Field(description="Assumptions, and code that was left out.", examples=[[]])
     instructions: list[InstructionOut]
     obstacle: str = Field(description="Why it cannot be measured; empty where it can.", examples=[""])
     predictions: list[BlockPredictionOut]
 
 
-@router.post("/blocks", response=list[BlockOut], auth=reading)
+@router.post("/blocks", response=list[BlockOut], auth=read_access)
 def decode_blocks(request: HttpRequest, data: Code) -> Any:
     """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
-    code = read(data.code, MOST_BLOCKS, data.isa)
+    code = read(data.code, MAX_BLOCKS, data.isa)
     blocks = [piece.block for piece in code.pieces]
     isa = ISA.objects.filter(name=data.isa).first()
     rows = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
     return [
-        _block(piece, code.dropped_in(piece), rows, found)
-        for piece, found in zip(code.pieces, predicted, strict=True)
+        _block(piece, code.dropped_in(piece), rows, predictions)
+        for piece, predictions in zip(code.pieces, predicted, strict=True)
     ]
 
 
 class PieceOut(NamedBlock):
-    """A loop or straight piece. `hex` and `schemes` are of its body, without the jump that closes a loop."""
+    """A loop or other block. `hex` and `schemes` are of its body, without the branch of a loop."""
 
     name: str = Field(examples=[".L2"])
     kind: str = Field(description="straight or loop", examples=["loop"])
@@ -90,21 +90,21 @@ class DroppedOut(Schema):
 
 
 class DecodedOut(Schema):
-    """What a text was read to; `skipped`: how many lines or statements are in no block."""
+    """The blocks of a text; `skipped`: how many lines or statements are in no block."""
 
     blocks: list[PieceOut]
     skipped: int = Field(examples=[0])
-    dropped: list[DroppedOut] = Field(description="Those of them that look like code.")
+    dropped: list[DroppedOut] = Field(description="The skipped lines that look like code.")
 
 
-@router.post("/decode", response=DecodedOut, auth=reading)
+@router.post("/decode", response=DecodedOut, auth=read_access)
 def decode_code(request: HttpRequest, data: Code) -> Any:
-    """Read code to up to 100 loops and straight pieces; the same object as `manage.py decode --json`."""
-    return decoded_json(read(data.code, MOST_BLOCKS, data.isa))
+    """Decode code into up to 100 loops and other blocks; the same object as `manage.py decode --json`."""
+    return decoded_json(read(data.code, MAX_BLOCKS, data.isa))
 
 
 class InstructionLoadOut(Schema):
-    """What an instruction takes up of each port, in cycles; null where the mapping does not describe it."""
+    """The cycles that an instruction occupies each port; null where the mapping does not describe it."""
 
     text: str = Field(examples=["add rax, rbx"])
     uops: list[Uop] | None
@@ -112,9 +112,9 @@ class InstructionLoadOut(Schema):
 
 
 class BlockLoadOut(NamedBlock):
-    """How a mapping spreads a block's µops over its ports: the fairest of the optimal distributions.
+    """How a mapping distributes a block's µops over its ports: the fairest of the optimal distributions.
 
-    `described`: whether the mapping describes every instruction; the numbers are of those that it does.
+    `described`: whether the mapping describes every instruction; the numbers cover the described ones.
     """
 
     described: bool = Field(examples=[True])
@@ -126,21 +126,21 @@ class BlockLoadOut(NamedBlock):
 
 
 class LoadsOut(Schema):
-    """The loads of some blocks."""
+    """The port loads of blocks by one mapping."""
 
     mapping: Ref
     ports: list[str] = Field(examples=[["0", "1", "5", "6"]])
     blocks: list[BlockLoadOut]
 
 
-@router.post("/mappings/{mapping_id}/block-loads", response=LoadsOut, auth=reading)
+@router.post("/mappings/{mapping_id}/block-loads", response=LoadsOut, auth=read_access)
 def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
-    """The load of each port, instruction by instruction, of up to 100 basic blocks."""
+    """Compute the load of each port by each instruction, for up to 100 basic blocks."""
     row = get_object_or_404(PortMapping.objects.defer("report").select_related("isa"), pk=mapping_id)
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         right = f"a port mapping for {' or '.join(names_with_blocks())}"
         raise ProblemError(422, obstacle, where="path mapping_id", right=right)
-    loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MOST_BLOCKS, code_isa(row.isa))]
+    loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MAX_BLOCKS, code_isa(row.isa))]
     return {
         "mapping": ref(row),
         "ports": row.ports,
@@ -176,8 +176,13 @@ def _block(
         **block.name.as_json(),
         "notes": [*piece.notes, *map(str, dropped)],
         "instructions": [
-            fields_of(one, InstructionOut, hex=one.code.hex(), scheme_id=rows.get(one.scheme or ""))
-            for one in block.instructions
+            fields_of(
+                instruction,
+                InstructionOut,
+                hex=instruction.code.hex(),
+                scheme_id=rows.get(instruction.scheme or ""),
+            )
+            for instruction in block.instructions
         ],
         "obstacle": block.obstacle(),
         "predictions": predicted,

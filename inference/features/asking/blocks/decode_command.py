@@ -1,4 +1,4 @@
-"""`manage.py decode`: what code is read to, block by block. Needs no database."""
+"""`manage.py decode`: the blocks of a text and the scheme of each instruction. Needs no database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inference.formats.sample_document import decoded_json
 from inference.isa.blocks import read
 from inference.isa.code.block import BlockError
 from inference.isa.code.pieces import Piece
-from inference.isa.code.reading import BlocksOfText
+from inference.isa.code.pasted_blocks import BlocksOfText
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.web.data_command import DataCommand, text_of_file
 
@@ -22,16 +22,16 @@ _TEXT_WIDTH = 44
 
 
 class Command(DataCommand):
-    """Reading of code; see the module."""
-
     help = (
         "Read assembly in Intel or AT&T syntax, what compilers, disassemblers, debuggers and perf print, or "
-        "machine code in hexadecimal digits: its loops and straight pieces, and the scheme of each "
+        "machine code in hexadecimal digits: print its loops and other blocks, and the scheme of each "
         "instruction. With --json, one object; an error is one, too, with exit status 1."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", nargs="?", default="-", help="- or nothing: the standard input")
+        parser.add_argument(
+            "file", nargs="?", default="-", help="file to read; -: the standard input (default)"
+        )
         parser.add_argument(
             "--isa",
             choices=names_with_blocks(),
@@ -70,9 +70,9 @@ class Command(DataCommand):
 
 
 def _table(piece: Piece) -> list[str]:
-    """A heading, an instruction a line beside its scheme, and what was assumed."""
+    """The lines of a block: a heading, each instruction with its scheme, and the assumptions."""
     block = piece.block
-    rows = [(one.text, one.scheme or "no scheme") for one in block.instructions]
+    rows = [(instruction.text, instruction.scheme or "no scheme") for instruction in block.instructions]
     if block.closing is not None:
         rows.append((block.closing_text, "closes the loop"))
     return [

@@ -1,4 +1,4 @@
-"""The events of a run that measures basic blocks, and what its page folds out of them."""
+"""The events of runs of kind `block`, and the part of a run's record that collects them."""
 
 from __future__ import annotations
 

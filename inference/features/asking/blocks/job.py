@@ -1,4 +1,5 @@
-"""Runs that measure basic blocks on a machine: each result is told when it comes, and kept with the run."""
+"""Runs that measure basic blocks on a machine: each result is emitted as it arrives and stored with the
+run."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.events import BlockMeasured
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.isa.blocks import block_of_hex, general_registers, isa_beside, reads_of
+from inference.isa.blocks import block_of_hex, general_registers, isa_of_fields, reads_of
 from inference.isa.code.block import Block, BlockError
 from inference.isa.start_values import StartValues, repetitions
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Job, Store, Task
-from inference.runs.machines.blocks import measuring_blocks
+from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row, settings_of
 from inference.storage.instruction_sets import code_isa
@@ -29,12 +30,12 @@ from inference.storage.instruction_sets import code_isa
 _PATTERNS = ("vector", "memory")
 _MASKS = "masks"
 NAMES = (*general_registers(), *_PATTERNS, _MASKS)
-"""What can be given a value: registers, the pattern of all vectors or memory, masks (0, or 1 for ones)."""
+"""Names in `values`: registers, the pattern of all vectors or of memory, and masks (0: zeros, 1: ones)."""
 
 
 @dataclass(frozen=True)
-class StartedBlock:
-    """A block of a run, by its index, to be measured with these values; `label` is "" for the run's own."""
+class BlockStart:
+    """A block of a run, by its index, and its start values; `label`: "" for the start values of the run."""
 
     index: int
     label: str
@@ -42,13 +43,13 @@ class StartedBlock:
 
 
 def start_of(options: BlockOptions, values: Mapping[str, int]) -> StartValues:
-    """What blocks start with: the values of the options, but for those that are named.
+    """The start values of blocks: those of the options, replaced where `values` has one.
 
-    Raises `ConfigError`.
+    Raises `ConfigError` for an unknown name, or a value that does not fit.
     """
     for name, value in values.items():
         if name not in NAMES:
-            raise ConfigError(f"values: {name!r} cannot be given a value; {', '.join(NAMES)} can")
+            raise ConfigError(f"values: {name!r} is unknown; allowed are {', '.join(NAMES)}")
         most = 1 if name == _MASKS else 2**64 - 1
         if not 0 <= value <= most:
             raise ConfigError(f"values: {name} must be a whole number from 0 to {most:,}, not {value}")
@@ -58,32 +59,33 @@ def start_of(options: BlockOptions, values: Mapping[str, int]) -> StartValues:
     return replace(usual, registers=registers, masks=bool(values.get(_MASKS, 1)), **patterns)
 
 
-def started_blocks(blocks: Sequence[Block], start: StartValues, *, repeat: bool) -> list[StartedBlock]:
-    """All blocks with the values of the run, then, to `repeat`, with others that they may depend on."""
-    usual = [StartedBlock(index, "", start) for index in range(len(blocks))]
+def block_starts(blocks: Sequence[Block], start: StartValues, *, repeat: bool) -> list[BlockStart]:
+    """Each block with the start values of the run; then, to `repeat`, with others that may change its
+    time."""
+    usual = [BlockStart(index, "", start) for index in range(len(blocks))]
     if not repeat:
         return usual
     return usual + [
-        StartedBlock(index, other.label, other.start)
+        BlockStart(index, other.label, other.start)
         for index, block in enumerate(blocks)
         for other in repetitions(start, reads_of(block))
     ]
 
 
-def with_values(result: Json, block: Block, started: StartedBlock) -> Json:
-    """A result with the values that the block read."""
-    return {**result, "values": started.label, "operands": reads_of(block).values(started.start)}
+def with_values(result: Json, block: Block, start: BlockStart) -> Json:
+    """The result with the label and the operand values that the block read."""
+    return {**result, "values": start.label, "operands": reads_of(block).values(start.start)}
 
 
 _STAGE = "measuring"
 
 
 class BlockConfig(RunRequest):
-    """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
+    """The description of a run of kind `block`: `machine` is an id, `blocks` machine code in hexadecimal
+    digits.
 
-    `isa` is the instruction set of the machine. `values`: what single registers, or `vector`, `memory` and
-    `masks`, start with instead. `repeat_values`: blocks are measured with other values that they may depend
-    on, too.
+    `isa` is the instruction set of the machine. `values`: start values of single registers, or of `vector`,
+    `memory` and `masks`. `repeat_values`: measure blocks again with values that may change their time.
     """
 
     noun = "a run over basic blocks"
@@ -95,23 +97,23 @@ class BlockConfig(RunRequest):
     repeat_values: bool = False
 
 
-def read_config(given: Json) -> BlockConfig:
+def read_config(description: Json) -> BlockConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = BlockConfig.read(given)
+    config = BlockConfig.read(description)
     machine = read_block_machine(config.machine)
     start_of(config.options, config.values)
     isa = code_isa(machine.isa)
     if config.isa and config.isa != isa:
         raise ConfigError(f"isa: {machine.name} measures blocks of {isa}, not of {config.isa}")
-    found = {"isa": isa, "blocks": read_blocks(config.blocks, config.options, isa)}
-    return config.model_copy(update=found)
+    checked = {"isa": isa, "blocks": read_blocks(config.blocks, config.options, isa)}
+    return config.model_copy(update=checked)
 
 
-def read_blocks(given: Sequence[str], options: BlockOptions, isa: str) -> list[str]:
-    """The blocks in hexadecimal digits. Raises `ConfigError` where not one can be measured."""
-    blocks = [_block(number, code, isa) for number, code in enumerate(given, start=1)]
+def read_blocks(codes: Sequence[str], options: BlockOptions, isa: str) -> list[str]:
+    """The blocks in canonical hexadecimal digits. Raises `ConfigError` if none of them can be measured."""
+    blocks = [_block(number, code, isa) for number, code in enumerate(codes, start=1)]
     obstacles = [obstacle(block, options, None) for block in blocks]
-    if all(obstacles):  # some among others are results of their own
+    if all(obstacles):  # a block that cannot be measured beside others that can gets a failed result
         raise ConfigError(f"block 1 cannot be measured: {obstacles[0]}")
     return [block.hex for block in blocks]
 
@@ -130,33 +132,35 @@ class BlockJob(Job):
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        config = BlockConfig.stored(task.run.config)
+        config = BlockConfig.from_stored(task.run.config)
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         reporter = task.reporter
         reporter.emit(PhaseStarted(_STAGE, 1, [f"Measure on {machine.name}"]))
-        isa = isa_beside(task.run.config)
+        isa = isa_of_fields(task.run.config)
         blocks = [block_of_hex(code, isa) for code in config.blocks]
         options = config.options
-        started = started_blocks(blocks, start_of(options, config.values), repeat=config.repeat_values)
+        block_starts_list = block_starts(
+            blocks, start_of(options, config.values), repeat=config.repeat_values
+        )
         results: dict[int, Json] = {}
-        with measuring_blocks(task, machine, options) as (identity, measure):
-            starts = [entry.start for entry in started]
-            for place, result in measure([blocks[entry.index] for entry in started], starts=starts):
-                results[place] = _told(started[place].index, result)
+        with open_block_measurer(task, machine, options) as (identity, measure):
+            start_values = [entry.start for entry in block_starts_list]
+            for place, result in measure(
+                [blocks[entry.index] for entry in block_starts_list], starts=start_values
+            ):
+                results[place] = _result_json(block_starts_list[place].index, result)
                 if place < len(blocks):
                     reporter.emit(BlockMeasured(**results[place]))
-                _tell_progress(task, results, len(started))
+                _report_progress(task, results, len(block_starts_list))
                 reporter.pulse()
-        return partial(_store, task.run, _ordered(started, blocks, results), identity)
+        return partial(_store, task.run, _with_repetitions(block_starts_list, blocks, results), identity)
 
 
-def _ordered(
-    started: Sequence[StartedBlock], blocks: Sequence[Block], results: Mapping[int, Json]
+def _with_repetitions(
+    starts: Sequence[BlockStart], blocks: Sequence[Block], results: Mapping[int, Json]
 ) -> list[Json]:
-    """The results of all blocks, each with those of the same block with other values."""
-    complete = [
-        with_values(results[place], blocks[entry.index], entry) for place, entry in enumerate(started)
-    ]
+    """A result per block, with its repetitions with other start values under `repeated`."""
+    complete = [with_values(results[place], blocks[entry.index], entry) for place, entry in enumerate(starts)]
     ordered = [
         result | {**block.name.as_json(), "repeated": []}
         for result, block in zip(complete, blocks, strict=False)
@@ -166,11 +170,11 @@ def _ordered(
     return ordered
 
 
-def _told(index: int, result: Result) -> Json:
+def _result_json(index: int, result: Result) -> Json:
     return {"index": index, **{k: v for k, v in result.as_json().items() if k != "id"}}
 
 
-def _tell_progress(task: Task, results: dict[int, Json], total: int) -> None:
+def _report_progress(task: Task, results: dict[int, Json], total: int) -> None:
     states = [result["state"] for result in results.values()]
     counts = {state: states.count(state) for state in ("settled", "unsettled", "contended", "failed")}
     task.reporter.emit(ExperimentsCounted(len(results), **counts))
@@ -180,14 +184,14 @@ def _tell_progress(task: Task, results: dict[int, Json], total: int) -> None:
 
 def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Sequence[Event]]:
     settled = sum(result["state"] == "settled" for result in results)
-    made: Json = {"name": run.name, "blocks": list(results), "settled": settled, "identity": identity}
+    stored: Json = {"name": run.name, "blocks": list(results), "settled": settled, "identity": identity}
     text = f"{len(results)} basic blocks measured, {settled} of them settled"
-    told: Json = {"name": run.name, "settled": settled}
-    return made, [Log("info", text), ResultStored(told)]
+    summary: Json = {"name": run.name, "settled": settled}
+    return stored, [Log("info", text), ResultStored(summary)]
 
 
 def archived(config: Json) -> Json:
-    """The description of a run from elsewhere. Raises `ExchangeError` or `InvalidInputError`."""
-    value = BlockConfig.archived(config)
+    """The description of a run from an archive. Raises `ExchangeError` or `InvalidInputError`."""
+    value = BlockConfig.from_archive(config)
     start_of(value.options, value.values)
-    return value.as_json() | {"blocks": read_blocks(value.blocks, value.options, isa_beside(config))}
+    return value.as_json() | {"blocks": read_blocks(value.blocks, value.options, isa_of_fields(config))}

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.isa.blocks import block_of_hex, isa_beside, iteration_of
+from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, BlockOptions
 from inference.models import Machine, Run
@@ -22,8 +22,6 @@ from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):
-    """One run over basic blocks from start to end; see the module."""
-
     help = "Measure basic blocks on a machine, in cycles per iteration. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -81,8 +79,8 @@ class Command(RunCommand):
             return
         for answer in answers:
             cycles = "–" if answer["cycles"] is None else f"{answer['cycles']:.3f}"
-            block = block_of_hex(answer["hex"], isa_beside(answer))
-            notes = [one for one in (iteration_of(block).words, answer["note"]) if one]
+            block = block_of_hex(answer["hex"], isa_of_fields(answer))
+            notes = [note for note in (iteration_of(block).loop_note, answer["note"]) if note]
             first = block.instructions[0].text
             notes.append(", ".join(f"{name} = {value}" for name, value in answer["operands"].items()))
             self.stdout.write(f"{cycles:>10}  {answer['state']:<9}  {first} …  {'; '.join(notes)}".rstrip())
@@ -92,7 +90,6 @@ class Command(RunCommand):
                 self.stdout.write(f"{cycles:>10}  {other['state']:<9}    with {operands}")
 
     def _submitted(self, options: dict[str, Any]) -> Run:
-        """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
         if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
             raise CommandError(hindered)

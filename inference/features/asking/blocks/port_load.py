@@ -1,4 +1,5 @@
-"""Which ports a block keeps busy by a port mapping: worked out, as a table, as a tab of the mapping."""
+"""The load of each port by a block, according to a port mapping: computation, table, and the mapping's
+tab."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ MOST_CHOICES = 50
 
 
 @dataclass(frozen=True)
-class Describing:
-    """A port mapping, and how many of a block's schemes it describes."""
+class DescribingMapping:
+    """A port mapping, and the number of a block's schemes that it describes."""
 
     mapping: PortMapping
     schemes: int
@@ -46,10 +47,9 @@ class Describing:
 
 @dataclass(frozen=True)
 class InstructionLoad:
-    """The µops of an instruction, and the cycles per execution of the block that it takes up of each port.
+    """The µops of an instruction, and the cycles that it occupies each port per execution of the block.
 
-    Both are None where the mapping does not describe it. `scheme`: what stands for it in the experiment, ""
-    for nothing.
+    Both are None where the mapping does not describe it. `scheme`: its scheme in the experiment, "" for none.
     """
 
     uops: Uops | None = None
@@ -59,9 +59,9 @@ class InstructionLoad:
 
 @dataclass(frozen=True)
 class BlockLoad:
-    """How a mapping spreads the µops of a block; `instructions` are those of `Block.listing`.
+    """How a mapping distributes the µops of a block over ports; `instructions` follow `Block.listing`.
 
-    `experiment` holds those that the mapping describes, and `schedule` is of these alone.
+    `experiment` has the schemes that the mapping describes; `schedule` covers only these.
     """
 
     mapping: PortMapping
@@ -72,23 +72,23 @@ class BlockLoad:
     @property
     def described(self) -> bool:
         """Whether the mapping describes every instruction."""
-        return all(one.uops is not None for one in self.instructions)
+        return all(load.uops is not None for load in self.instructions)
 
 
-def describing(schemes: Collection[int], isa: ISA) -> list[Describing]:
-    """The mappings that describe any of these schemes (row ids), those that describe most first.
+def describing_mappings(schemes: Collection[int], isa: ISA) -> list[DescribingMapping]:
+    """The mappings that describe any of these schemes (row ids), the most complete first (two queries).
 
-    The newest come first of equals. Two queries.
+    Among equally complete ones, the newest come first.
     """
-    found = PortUsage.objects.filter(scheme__in=schemes, mapping__isa=isa).values_list("mapping")
-    counts = dict(found.annotate(n=Count("scheme", distinct=True)))
+    usages = PortUsage.objects.filter(scheme__in=schemes, mapping__isa=isa).values_list("mapping")
+    counts = dict(usages.annotate(n=Count("scheme", distinct=True)))
     rows = PortMapping.objects.filter(pk__in=counts).defer("report", "note")
-    told = [Describing(row, counts[row.pk]) for row in rows]
-    return sorted(told, key=lambda one: (-one.schemes, -one.mapping.pk))[:MOST_CHOICES]
+    described = [DescribingMapping(row, counts[row.pk]) for row in rows]
+    return sorted(described, key=lambda choice: (-choice.schemes, -choice.mapping.pk))[:MOST_CHOICES]
 
 
 def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
-    """The fair optimal distribution of what the mapping describes, None for nothing (two queries)."""
+    """The fairest optimal distribution of the µops; None if no instruction is described (two queries)."""
     texts = {*(text for text, _ in block.terms), *jump_schemes(block)}
     value = load_part(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
     fused = None if block.closing is None else fused_pairs(row.machine_id)
@@ -103,7 +103,7 @@ def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
     nothing = InstructionLoad((), (0.0,) * len(value.ports))
     parts = [
         InstructionLoad(usage[text], loads[text], text) if text in loads else InstructionLoad()
-        for text in (one.scheme or "" for one in block.instructions)
+        for text in (instruction.scheme or "" for instruction in block.instructions)
     ]
     if branch is not None:
         jump = branch.scheme
@@ -113,7 +113,7 @@ def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
 
 
 def _ports(spread: Schedule, scheme: str, count: int) -> tuple[float, ...]:
-    """Of one instruction of the scheme: those of one scheme share alike."""
+    """The cycles on each port of one instruction of the scheme: its `count` instructions share equally."""
     loads = [0.0] * len(spread.ports)
     for (_, port), amount in spread.scheme_shares.get(scheme, {}).items():
         loads[port] += amount / count
@@ -121,56 +121,59 @@ def _ports(spread: Schedule, scheme: str, count: int) -> tuple[float, ...]:
 
 
 SHADES = 4
-"""Steps from no load to the load of the busiest port."""
+"""Colour steps from no load to the largest load of an instruction."""
 
 
 def load_context(block: Block, load: BlockLoad) -> dict[str, Any]:
-    drawn = picture(load.schedule, load.experiment.terms)
-    letters = {text: letter for letter, text, _ in drawn.schemes}
-    return {"load": load, "drawing": drawn, "load_rows": list(_rows(block, load, letters))}
+    drawing = picture(load.schedule, load.experiment.terms)
+    letters = {text: letter for letter, text, _ in drawing.schemes}
+    return {"load": load, "drawing": drawing, "load_rows": list(_rows(block, load, letters))}
 
 
 def _rows(
     block: Block, load: BlockLoad, letters: dict[str, str]
 ) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]], Sequence[str]]]:
-    """Letter in the picture, text, µops, per port (cycles, shade), and what other results say instead, of
-    every instruction."""
+    """A row per instruction: letter in the picture, text, µops, (cycles, shade) per port, conflicting
+    results."""
     grounds = grounds_of(load.mapping, load.experiment.schemes)
-    most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
+    largest = max(
+        (max(instruction.ports) for instruction in load.instructions if instruction.ports), default=0.0
+    )
     return [
         (
-            letters.get(one.scheme, ""),
+            letters.get(instruction.scheme, ""),
             text,
-            one.uops,
-            [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
-            grounds.conflict_words(one.scheme),
+            instruction.uops,
+            [(cycles, _shade(cycles, largest)) for cycles in instruction.ports or ()],
+            grounds.conflict_words(instruction.scheme),
         )
-        for (_, text), one in zip(block.listing, load.instructions, strict=True)
+        for (_, text), instruction in zip(block.listing, load.instructions, strict=True)
     ]
 
 
-def _shade(cycles: float, most: float) -> int:
+def _shade(cycles: float, largest: float) -> int:
     """0 for no load, else 1 to `SHADES`."""
-    return 0 if cycles <= 0 else max(1, round(SHADES * cycles / most))
+    return 0 if cycles <= 0 else max(1, round(SHADES * cycles / largest))
 
 
 MOST_CODE = 3000
-"""Characters of a loop: it travels in the address."""
+"""Characters of a loop, which is part of the address."""
 
 MOST_PIECES = 100
-"""Loops and straight pieces of a text that there is a choice of."""
+"""Loops and other blocks of a text among which one is chosen."""
 
-TIE = 1e-9
-"""Cycles by which loads that count as equal may differ."""
+LOAD_TOLERANCE = 1e-9
+"""Cycles by which loads may differ and count as equal."""
 
 
-def suits(row: PortMapping) -> bool:
-    """Whether loops of the mapping's instruction set can be read, or why not can be said."""
+def can_read_loops(row: PortMapping) -> bool:
+    """Whether the mapping's instruction set has machine bodies, without which the tab is left out."""
     return target_of(row.isa.name).bodies is not None
 
 
 def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
-    """The loop in the address (`code`), decoded, and what its µops take up of each port (one query)."""
+    """The context of the tab: the loop in the address (`code`), decoded, with the load of each port (one
+    query)."""
     code = request.GET.get("code", "").strip()
     context: dict[str, Any] = {"code": code, "most_code": MOST_CODE}
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
@@ -186,21 +189,22 @@ def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         chosen = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:
         return {**context, "error": f"Nothing was decoded: {problem}"}
-    everybody = f"{reverse('blocks')}?{urlencode({'isa': code_isa(row.isa), 'code': code})}"
+    block_page = f"{reverse('blocks')}?{urlencode({'isa': code_isa(row.isa), 'code': code})}"
     return {
         **context,
         **_predicted(chosen.block, row),
-        "block_page": everybody,
+        "block_page": block_page,
         "pieces": pieces if len(pieces) > 1 else (),
         "piece": chosen,
         "dropped": reading.dropped,
     }
 
 
-def _chosen(pieces: Sequence[Piece], wanted: str) -> Piece:
-    """The piece of this name or number; at first the first loop or piece. Raises `BlockError`."""
-    if wanted:
-        return piece_of(pieces, wanted)
+def _chosen(pieces: Sequence[Piece], name: str) -> Piece:
+    """The piece of this name or number; without one, the first loop, else the first piece. Raises
+    `BlockError`."""
+    if name:
+        return piece_of(pieces, name)
     return next((piece for piece in pieces if piece.block.closing is not None), pieces[0])
 
 
@@ -210,6 +214,6 @@ def _predicted(block: Block, row: PortMapping) -> dict[str, Any]:
         return {"undescribed": True}
     cycles, loads = load.schedule.cycles, load.schedule.loads
     fullest = max(loads, default=0.0)
-    full = [(name, bit) for bit, name in enumerate(row.ports) if fullest and loads[bit] > fullest - TIE]
+    full = [(port, n) for n, port in enumerate(row.ports) if fullest and loads[n] > fullest - LOAD_TOLERANCE]
     ipc = len(block.listing) / cycles if cycles else None
     return {**load_context(block, load), "full_ports": full, "ipc": ipc}

@@ -1,4 +1,4 @@
-"""Basic blocks as pages show them: instructions, predictions, and what a run has measured so far."""
+"""Basic blocks for pages: their instructions, their predictions, and a run's measurements so far."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inference.features.asking.blocks.events import BlocksRecord
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.features.running.runs.record import RunRecord
-from inference.isa.blocks import block_of_hex, isa_beside, iteration_of
+from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of
 from inference.isa.code.block import Block
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, PortMapping, Run
@@ -33,56 +33,61 @@ from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.mappings import load_parts
 from inference.storage.rows import ids_of_schemes
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 MOST_MAPPINGS = 8
-"""Predictions shown of one block, by the newest mappings that describe it."""
+"""Predictions per block, by the newest mappings that describe all of it."""
 
 
 @dataclass(frozen=True)
 class BlockPrediction:
-    """Cycles per iteration that the ports of a mapping allow; dependencies are not seen."""
+    """A mapping's port bound in cycles per iteration; dependencies are ignored."""
 
     mapping: PortMapping
     cycles: float
 
 
 def scheme_rows(blocks: Sequence[Block], isa: ISA) -> dict[str, int]:
-    """{scheme text: row id} of all schemes that occur."""
+    """{scheme text: row id} of all schemes in the blocks."""
     return ids_of_schemes(isa.pk, (text for block in blocks for text, _ in block.terms))
 
 
 def predictions_of(blocks: Sequence[Block], isa: ISA, rows: Mapping[str, int]) -> list[list[BlockPrediction]]:
-    """Of each block what the newest mappings say that describe all of its instructions; two queries."""
+    """For each block, the predictions of the newest mappings that describe all its instructions (two
+    queries)."""
     jumps = ids_of_schemes(isa.pk, (text for block in blocks for text in jump_schemes(block)))
-    known = load_parts(isa, {row: text for text, row in {**rows, **jumps}.items()})
+    mappings = load_parts(isa, {row: text for text, row in {**rows, **jumps}.items()})
     pairs_of = cache(fused_pairs)
-    return [_predicted(block, known, pairs_of) for block in blocks]
+    return [_predicted(block, mappings, pairs_of) for block in blocks]
 
 
 def _predicted(
     block: Block,
-    known: Sequence[tuple[PortMapping, MappingValue]],
+    mappings: Sequence[tuple[PortMapping, MappingValue]],
     pairs_of: Callable[[int | None], frozenset[str] | None],
 ) -> list[BlockPrediction]:
     if block.unknown or not block.terms:
         return []
-    describing = ((row, value) for row, value in known if all(text in value.usage for text, _ in block.terms))
-    found = []
+    describing = (
+        (row, value) for row, value in mappings if all(text in value.usage for text, _ in block.terms)
+    )
+    predictions = []
     for row, value in islice(describing, MOST_MAPPINGS):
         fused = None if block.closing is None else pairs_of(row.machine_id)
         terms = iteration_terms(block, loop_branch(block, value.usage, fused))
-        found.append(BlockPrediction(row, inverse_throughput(with_branch_slot(value), Experiment.of(terms))))
-    return found
+        predictions.append(
+            BlockPrediction(row, inverse_throughput(with_branch_slot(value), Experiment.of(terms)))
+        )
+    return predictions
 
 
 MOST_BLOCKS = 500
-"""In one run: its results travel with its row and its page."""
+"""Blocks of one run; all its results are stored in its row."""
 
 
 @dataclass(frozen=True)
 class InstructionRow:
-    """One instruction; `scheme_row` is None for a scheme that the site does not have."""
+    """An instruction; `scheme_row` is the scheme's row id, None where the site does not have the scheme."""
 
     hex: str
     text: str
@@ -93,22 +98,22 @@ class InstructionRow:
 
 @dataclass(frozen=True)
 class BlockView:
-    """A block; `result` is what a run says of it, {} while it has not come. `number` counts from 1."""
+    """A block; `number` counts from 1, `result` is that of a run, {} before the block is measured."""
 
     number: int
     block: Block
     rows: tuple[InstructionRow, ...]
     predictions: Sequence[tuple[BlockPrediction, float | None]]
-    """each with its difference from the measurement in per cent"""
+    """each with its difference from the measurement, in per cent of the measurement"""
     obstacle: str
     result: Json
-    closed: str
-    """how machines close a loop, "" of a straight block"""
+    loop_treatment: str
+    """how a machine measures a loop, in words; "" for a block without a jump"""
     reason: BlockReason | None
-    """by the newest core model, None where there is none"""
+    """the newest core model's explanation, None without a core model"""
 
 
-def shown(
+def block_views(
     blocks: Sequence[Block],
     isa: ISA | None,
     results: Mapping[int, Json] | None = None,
@@ -116,28 +121,29 @@ def shown(
     *,
     mode: str,
 ) -> list[BlockView]:
-    """Blocks numbered from `first`; `results` by these numbers, measured in a mode that the reasons share."""
-    known = {} if isa is None else scheme_rows(blocks, isa)
-    predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
+    """Views of blocks numbered from `first`; `results` by number; `mode`: of the measurements and the
+    reasons."""
+    scheme_ids = {} if isa is None else scheme_rows(blocks, isa)
+    predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, scheme_ids)
     reasons = _reasons(blocks, mode)
-    found = []
-    together = zip(blocks, predicted, reasons, strict=True)
-    for number, (block, predictions, reason) in enumerate(together, start=first):
+    views = []
+    rows = zip(blocks, predicted, reasons, strict=True)
+    for number, (block, predictions, reason) in enumerate(rows, start=first):
         result = (results or {}).get(number, {})
-        compared = [(each, _change(each.cycles, result)) for each in predictions]
-        found.append(
+        compared = [(prediction, _change(prediction.cycles, result)) for prediction in predictions]
+        views.append(
             BlockView(
                 number,
                 block,
-                rows_of(block, known),
+                rows_of(block, scheme_ids),
                 compared,
                 block.obstacle(),
                 result,
-                "" if block.closing is None else iteration_of(block).words,
+                "" if block.closing is None else iteration_of(block).loop_note,
                 reason,
             )
         )
-    return found
+    return views
 
 
 def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]:
@@ -147,23 +153,25 @@ def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]
     return reasons_of(blocks, newest, Assumptions(in_loop=mode == LOOP))
 
 
-def rows_of(block: Block, known: Mapping[str, int]) -> tuple[InstructionRow, ...]:
-    """The instructions, the jump that closes a loop last; `known`: {text of a scheme: its row id}."""
+def rows_of(block: Block, scheme_ids: Mapping[str, int]) -> tuple[InstructionRow, ...]:
+    """The instructions, and the branch of a loop as the last one; `scheme_ids`: {scheme text: row id}."""
     rows = [
-        InstructionRow(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
-        for one in block.instructions
+        InstructionRow(
+            instruction.code.hex(),
+            instruction.text,
+            instruction.scheme,
+            scheme_ids.get(instruction.scheme or ""),
+            instruction.obstacle,
+        )
+        for instruction in block.instructions
     ]
     if block.closing is not None:
-        rows.append(
-            InstructionRow(
-                block.closing.code.hex(), block.closing_text, None, None, "leads back to the beginning"
-            )
-        )
+        rows.append(InstructionRow(block.closing.code.hex(), block.closing_text, None, None, "loop branch"))
     return tuple(rows)
 
 
 def _change(predicted: float, result: Json) -> float | None:
-    """Prediction against measurement in per cent of the measurement, where that has settled."""
+    """Prediction minus measurement in per cent of the measurement; None unless that has settled."""
     measured = result.get("cycles")
     if result.get("state") != "settled" or not measured:
         return None
@@ -171,25 +179,25 @@ def _change(predicted: float, result: Json) -> float | None:
 
 
 PAGE = 10
-"""Blocks on one page, each with its instructions."""
+"""Blocks per page."""
 
 
 def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-    """The blocks of the page that the address asks for (`from`, counted from 1), with their results."""
+    """The context of a page of a run's blocks and results; `from` in the address: the first block, from 1."""
     codes = run.config["blocks"]
-    asked = (whole_number(request, "from", 1) or 1) - 1
-    first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
+    requested = (number_parameter(request, "from", 1) or 1) - 1
+    first = min(max(requested, 0), len(codes) - 1) // PAGE * PAGE
     measured = cast(BlocksRecord, record.parts["blocks"]).results
     results = {index + 1: event.payload() for index, event in measured.items()}
     for number, stored in enumerate(_stored_results(run), start=1):
         shapes = (("operands", dict), ("repeated", list))
         values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}
         results[number] = {**results.get(number, {}), **values}
-    set_name = isa_beside(run.config)
+    set_name = isa_of_fields(run.config)
     page = [block_of_hex(code, set_name) for code in codes[first : first + PAGE]]
     isa = ISA.objects.filter(name=set_name).first()
     return {
-        "blocks": shown(page, isa, results, first + 1, mode=run.config["options"]["mode"]),
+        "blocks": block_views(page, isa, results, first + 1, mode=run.config["options"]["mode"]),
         "block_count": len(codes),
         "previous_blocks": first - PAGE + 1 if first else None,
         "next_blocks": first + PAGE + 1 if first + PAGE < len(codes) else None,
@@ -199,21 +207,25 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
 
 
 def _stored_results(run: Run) -> list[Json]:
-    """Of every block; none of an archive in which they are something else."""
-    found = (run.result or {}).get("blocks")
-    return [each if isinstance(each, dict) else {} for each in found] if isinstance(found, list) else []
+    """The stored result of every block; [] for an archive with another structure."""
+    results = (run.result or {}).get("blocks")
+    return (
+        [result if isinstance(result, dict) else {} for result in results]
+        if isinstance(results, list)
+        else []
+    )
 
 
 def block_words(run: Run) -> Iterator[DescriptionItem]:
-    """The description of a run that measures basic blocks, in words."""
+    """The description of a run of kind `block`, item by item."""
     config, options = run.config, run.config["options"]
     yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
     yield DescriptionItem("Basic blocks", f"{len(config['blocks']):,}")
-    yield DescriptionItem("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
+    yield DescriptionItem("Copies", f"{options['mode']}, {options['copies'] or 'default number'}")
     yield DescriptionItem("Registers start with", f"{options['registers']:#x}")
     yield DescriptionItem("Memory starts with", f"{options['memory']:#x}")
     values = ", ".join(f"{name} = {value:#x}" for name, value in config.get("values", {}).items())
     yield DescriptionItem("Other values", values or "none", usual=not values)
     repeats = config.get("repeat_values", False)
-    yield DescriptionItem("Measured with other values, too", "yes" if repeats else "no", usual=not repeats)
+    yield DescriptionItem("Repeated with other values", "yes" if repeats else "no", usual=not repeats)
     yield DescriptionItem("Pages of memory", f"at most {options['pages']:,}")

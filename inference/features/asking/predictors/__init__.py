@@ -1,1 +1,1 @@
-"""The predictors that are configured here, and those that live in the database."""
+"""Predictors: installed programs, stored configurations, and what the database makes one of."""

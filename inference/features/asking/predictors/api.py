@@ -1,4 +1,4 @@
-"""Predictors as they are configured: the kinds with their options, what is here, adding and removing one."""
+"""Predictor kinds with their options, the predictors available here, and configured ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from inference.features.asking.predictors.kinds import kind_of, kinds
-from inference.features.asking.predictors.query import Listed, listed, row_for
+from inference.features.asking.predictors.query import PredictorListing, predictor_listings, row_for
 from inference.models import Predictor
 from inference.predictors import mapping
 from inference.predictors.kinds import PredictorKind
 from inference.predictors.protocol import PredictorError
-from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, check_name_free
 from inference.web.api import access
-from inference.web.api.access import Deed, administering, confirmed_in_person
+from inference.web.api.access import AuditAction, admin_access, confirmed_in_person
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Note, RowOut, fields_of
 from inference.web.validation import Id
@@ -28,7 +28,7 @@ router = Router()
 
 
 class OptionOut(Schema):
-    """An option of a kind; whoever leaves it out gets the default."""
+    """An option of a predictor kind."""
 
     name: str = Field(examples=["cpu"])
     type: str = Field(examples=["str"])
@@ -43,20 +43,20 @@ class OptionOut(Schema):
 
 
 class PredictorKindOut(RowOut):
-    """A kind of predictor. `missing`: why nothing of it can be used here as it is; empty where it can."""
+    """A kind of predictor. `missing`: why none is available here without configuration; empty if one is."""
 
     kind: str = Field(validation_alias="name", examples=["llvm-mca"])
     title: str = Field(examples=["llvm-mca"])
     summary: str = Field(examples=["LLVM's machine code analyser: simulates a back end …"])
-    install: str = Field(description="What to do to have it.", examples=["apt-get install llvm"])
+    install: str = Field(description="How to install it.", examples=["apt-get install llvm"])
     missing: str = Field(examples=[""])
     options: list[OptionOut]
 
 
 class ConfigurationOut(Schema):
-    """A predictor with its options, as it is found here or was configured.
+    """A predictor with its options, installed here or configured.
 
-    `id` is what descriptions of runs take; null for one that nobody has asked yet, who are named by `name`.
+    `id` is what descriptions of runs take; null for one that is not stored yet, which `name` identifies.
     """
 
     id: Id | None = Field(examples=[2])
@@ -70,7 +70,7 @@ class ConfigurationOut(Schema):
 
 
 class NewConfiguration(Input):
-    """A predictor to be added."""
+    """A predictor to add."""
 
     kind: str = Field(max_length=40, examples=["llvm-mca"])
     options: dict[str, Any] = Field(
@@ -84,29 +84,29 @@ class NewConfiguration(Input):
 
 @router.get("/predictors/kinds", response=list[PredictorKindOut])
 def list_predictor_kinds(request: HttpRequest) -> Any:
-    """The kinds of predictors with their options. Port mappings need no configuration: they are named."""
-    return [_kind(each) for each in kinds().values() if each.name != mapping.KIND]
+    """List the kinds of predictors with their options, without mappings, which need no configuration."""
+    return [_kind_json(kind) for kind in kinds().values() if kind.name != mapping.KIND]
 
 
 @router.get("/predictors/configurations", response=list[ConfigurationOut])
 def list_configurations(request: HttpRequest) -> Any:
-    """The predictors that are found here or were configured, and why those cannot be used that cannot."""
-    return [_listed(one) for one in listed() if one.name]
+    """List the installed and configured predictors, and why each unavailable one cannot be used."""
+    return [_listing_json(listing) for listing in predictor_listings() if listing.name]
 
 
 @router.post(
-    "/predictors/configurations", response={200: ConfigurationOut, 201: ConfigurationOut}, auth=administering
+    "/predictors/configurations", response={200: ConfigurationOut, 201: ConfigurationOut}, auth=admin_access
 )
 def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
-    """Add a predictor with these options; one with the same is not added twice. `POST /questions` tries it.
+    """Add a predictor with these options, unless one has the same. `POST /questions` tries it.
 
-    Options with `chooses` choose what runs on this computer. No token may set them: it takes a session that
-    was begun, or confirmed, within a quarter of an hour.
+    Options with `chooses` choose what runs on this computer. No token may set them, only a session that was
+    begun or confirmed in the last 15 minutes.
     """
     name = data.name.strip()
     if name:
-        free_or_refuse(Predictor, name)
-    ours = Predictor.objects.exclude(origin=Predictor.Origin.IMPORTED)  # others become ours by being added
+        check_name_free(Predictor, name)
+    ours = Predictor.objects.exclude(origin=Predictor.Origin.IMPORTED)  # adding an imported one makes it ours
     before = set(ours.values_list("pk", flat=True))
     try:
         if kind_of(data.kind).choosing(data.options):
@@ -119,13 +119,13 @@ def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
     if fresh:
         row.note = data.note.strip()
         row.save(update_fields=["note"])
-        access.note(request, Deed.CHANGED, row)
-    return Status(201 if fresh else 200, _row(row))
+        access.log_action(request, AuditAction.CHANGED, row)
+    return Status(201 if fresh else 200, _row_json(row))
 
 
-@router.delete("/predictors/configurations/{predictor_id}", response={204: None}, auth=administering)
+@router.delete("/predictors/configurations/{predictor_id}", response={204: None}, auth=admin_access)
 def remove_predictor(request: HttpRequest, predictor_id: Id) -> Any:
-    """Forget a configured predictor and its remembered answers; one that a campaign has asked stays."""
+    """Delete a configured predictor with its cached answers, unless a campaign has used it."""
     row = get_object_or_404(Predictor, pk=predictor_id, origin=Predictor.Origin.CONFIGURED)
     try:
         row.delete()
@@ -139,10 +139,10 @@ def remove_predictor(request: HttpRequest, predictor_id: Id) -> Any:
     return Status(204, None)
 
 
-def _kind(kind: PredictorKind) -> dict[str, Any]:
+def _kind_json(kind: PredictorKind) -> dict[str, Any]:
     missing = ""
     try:
-        kind.found()
+        kind.find()
     except PredictorError as error:
         missing = str(error)
     return fields_of(
@@ -163,12 +163,12 @@ def _kind(kind: PredictorKind) -> dict[str, Any]:
     )
 
 
-def _listed(one: Listed) -> dict[str, Any]:
+def _listing_json(listing: PredictorListing) -> dict[str, Any]:
     stored: dict[str, Any] = {"id": None, "origin": None, "note": ""}
-    if one.row is not None:
-        stored = {name: getattr(one.row, name) for name in stored}
-    return fields_of(one, ConfigurationOut, **stored, kind=one.kind.name)
+    if listing.row is not None:
+        stored = {name: getattr(listing.row, name) for name in stored}
+    return fields_of(listing, ConfigurationOut, **stored, kind=listing.kind.name)
 
 
-def _row(row: Predictor) -> dict[str, Any]:
+def _row_json(row: Predictor) -> dict[str, Any]:
     return fields_of(row, ConfigurationOut, version=str(row.identity.get("version", "")), reason="")

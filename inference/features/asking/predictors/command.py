@@ -1,4 +1,4 @@
-"""`manage.py predictors`: which predictors can be used here, and what the others need."""
+"""`manage.py predictors`: the available predictors, and what the others need."""
 
 from __future__ import annotations
 
@@ -6,43 +6,41 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from inference.features.asking.predictors.query import Listed, listed
+from inference.features.asking.predictors.query import PredictorListing, predictor_listings
 from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
-    """The list in the shell; see the module."""
-
-    help = "List the predictors that can be used here, and what to install or to configure for the others."
+    help = "List the available predictors, and what to install or configure for the others."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = listed()
+        listings = predictor_listings()
         if options["json"]:
-            told = {"predictors": [_as_json(one) for one in found]}
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            document = {"predictors": [_as_json(listing) for listing in listings]}
+            self.stdout.write(json.dumps(document, ensure_ascii=False))
             return
-        usable = [one for one in found if one.usable]
-        width = max((len(one.name) for one in usable), default=0)
-        for one in usable:
-            self.stdout.write(f"{one.name:<{width}}  {one.kind.name}  {one.version}".rstrip())
-        if len(usable) < len(found):
+        usable = [listing for listing in listings if listing.usable]
+        width = max((len(listing.name) for listing in usable), default=0)
+        for listing in usable:
+            self.stdout.write(f"{listing.name:<{width}}  {listing.kind.name}  {listing.version}".rstrip())
+        if len(usable) < len(listings):
             self.stdout.write("\nnot usable here:")
-        for one in found:
-            if not one.usable:
-                self.stdout.write(f"{one.name or one.kind.title}: {one.reason}")
+        for listing in listings:
+            if not listing.usable:
+                self.stdout.write(f"{listing.name or listing.kind.title}: {listing.reason}")
 
 
-def _as_json(one: Listed) -> dict[str, Any]:
+def _as_json(listing: PredictorListing) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "kind": one.kind.name,
-        "title": one.kind.title,
-        "version": one.version,
-        "options": one.options,
-        "usable": one.usable,
-        "reason": one.reason,
-        "stored": one.row is not None,
+        "name": listing.name,
+        "kind": listing.kind.name,
+        "title": listing.kind.title,
+        "version": listing.version,
+        "options": listing.options,
+        "usable": listing.usable,
+        "reason": listing.reason,
+        "stored": listing.row is not None,
     }

@@ -1,4 +1,4 @@
-"""The kinds of predictors: programs, and what lives in the database, mappings, core models and machines."""
+"""All kinds of predictors: programs, and mappings, core models and machines of the database."""
 
 from __future__ import annotations
 
@@ -26,46 +26,48 @@ from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
-from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
-from inference.predictors.panel import AskedHere, SharedOut
+from inference.predictors.kinds import KINDS, InstalledKind, PredictorKind
+from inference.predictors.panel import DistributedPredictor, LocalPredictorExecutor
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.executors import open_cluster
 from inference.runs.kinds import Task
-from inference.runs.machines.blocks import measuring_blocks
+from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
 from inference.storage.core_models import core_model_of, fused_pairs
 from inference.storage.mappings import digest_of, load_model
 
-LISTED = 50
-"""Mappings, and machines, that are looked at: the newest."""
+MOST_LISTED = 50
+"""Rows of each kind that are offered as predictors: the newest."""
 MEASURING = (Machine.Kind.AGENT, Machine.Kind.SIMULATED)
-_NAMED = re.compile(r"(?P<kind>machine|mapping)(?: |:(?P=kind)=)(?P<name>.+)")
+_ROW_NAME = re.compile(r"(?P<kind>machine|mapping)(?: |:(?P=kind)=)(?P<name>.+)")
 
 
-def mapped(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
-    """A stored mapping as a predictor. Raises `PredictorError` where there is none of this name."""
+def mapping_predictor(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
+    """The predictor of a stored mapping. Raises `PredictorError` if there is none of this name."""
     models = (PortMapping, ResourceMapping)
-    found = (model._default_manager.filter(name=settings.mapping).first() for model in models)
-    row = next((row for row in found if row is not None), None)
+    rows = (model._default_manager.filter(name=settings.mapping).first() for model in models)
+    row = next((row for row in rows if row is not None), None)
     if row is None:
         raise PredictorError(f"there is no port mapping and no resource mapping {settings.mapping!r}")
-    return _of_row(row, settings)
+    return _row_predictor(row, settings)
 
 
-def _of_row(row: PortMapping | ResourceMapping, settings: mapping.MappingSettings) -> mapping.MappedBlocks:
-    """The same of a row that is at hand; what it says is loaded when it is asked."""
+def _row_predictor(
+    row: PortMapping | ResourceMapping, settings: mapping.MappingSettings
+) -> mapping.MappedBlocks:
+    """The predictor of a mapping's row; the mapping itself is loaded with the first question."""
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         raise PredictorError(obstacle)
     content = digest_of(row) if isinstance(row, PortMapping) else f"resource mapping {row.pk}"
-    model = load_model(row) if settings.r_max is not None else _Loaded(row)
+    model = load_model(row) if settings.r_max is not None else _LazyModel(row)
     return mapping.MappedBlocks(row.name, model, settings, content, partial(fused_pairs, row.machine_id))
 
 
 @dataclass(frozen=True)
-class _Loaded:
-    """What predicts as a row says, loaded with the first question."""
+class _LazyModel:
+    """A mapping's throughput model, loaded with the first question."""
 
     row: PortMapping | ResourceMapping
 
@@ -81,30 +83,31 @@ class _Loaded:
         return mapping.with_loops(load_model(self.row))
 
 
-def unmeasured(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
-    """A machine as a predictor that says where it could be asked: within a run alone."""
+def machine_outside_run(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
+    """The predictor of a machine outside of runs: its `measure` raises `PredictorError`."""
     row = _machine(settings)
 
     def measure(
         blocks: Sequence[Block], *, starts: Sequence[StartValues] = ()
     ) -> Iterator[tuple[int, Result]]:
         raise PredictorError(
-            f"{row.name} measures within a run alone: start a campaign with it, or use "
+            f"{row.name} measures only within a run: start a campaign with it, or use "
             "`manage.py measure-block`"
         )
 
     return machine.MeasuredBlocks(row.name, _identity(row), measure, settings)
 
 
-def measured(settings: machine.MachineSettings, task: Task, repeat: int = 0) -> machine.MeasuredBlocks:
-    """A machine as a predictor that measures for a run. Raises `PredictorError` where it never will.
+def machine_in_run(settings: machine.MachineSettings, task: Task, repeat: int = 0) -> machine.MeasuredBlocks:
+    """The predictor of a machine that measures for a run. Raises `PredictorError` if it cannot measure
+    blocks.
 
     `repeat`: see `inference.measuring.blocks.BlockMeasurer.measure`.
     """
     row = _machine(settings)
     stack = ExitStack()
     try:
-        _, measure = stack.enter_context(measuring_blocks(task, row, settings.options))
+        _, measure = stack.enter_context(open_block_measurer(task, row, settings.options))
     except JobError as error:
         raise PredictorError(str(error)) from error
     return machine.MeasuredBlocks(
@@ -124,15 +127,15 @@ def _machine(settings: machine.MachineSettings) -> Machine:
 
 
 def reason_against(text: str) -> str:
-    """Why what a text names is not asked about blocks, "" where it names no mapping or machine.
+    """Why the mapping or machine that a text names cannot answer for blocks, "" if it can or there is none.
 
-    `text`: as an offer has it, `machine:machine=NAME`, or its label `machine NAME`.
+    `text`: the text of an offer, `machine:machine=NAME`, or its label `machine NAME`.
     """
-    found = _NAMED.fullmatch(text)
-    if found is None:
+    match = _ROW_NAME.fullmatch(text)
+    if match is None:
         return ""
-    name = found["name"].replace("\\,", ",")
-    models = (Machine,) if found["kind"] == machine.KIND else (PortMapping, ResourceMapping)
+    name = match["name"].replace("\\,", ",")
+    models = (Machine,) if match["kind"] == machine.KIND else (PortMapping, ResourceMapping)
     rows = (model._default_manager.filter(name=name).select_related("isa").first() for model in models)
     return next((obstacle_to_blocks(row.name, row.isa.name) for row in rows if row is not None), "")
 
@@ -143,8 +146,8 @@ def _identity(row: Machine) -> dict[str, object]:
     return {**identity_of(row), "settings": Settings().as_json()}
 
 
-def modelled(settings: core_model.CoreModelSettings) -> core_model.ModelledBlocks:
-    """A core model as a predictor. Raises `PredictorError` where there is none of this name."""
+def core_model_predictor(settings: core_model.CoreModelSettings) -> core_model.ModelledBlocks:
+    """The predictor of a core model. Raises `PredictorError` if there is none of this name."""
     row = usable_core_models().filter(name=settings.model).first()
     if row is None:
         raise PredictorError(f"there is no core model {settings.model!r}")
@@ -153,51 +156,51 @@ def modelled(settings: core_model.CoreModelSettings) -> core_model.ModelledBlock
         None if row.mapping is None else digest_of(row.mapping),
         *(None if part is None else part.pk for part in (row.latencies, row.front_end)),
     ]
-    if row.scheduler is not None:  # else it stays what it was before models had schedulers
+    if row.scheduler is not None:  # without one, the identity stays that of models from before schedulers
         content.append(row.scheduler["scheduler"])
     return core_model.ModelledBlocks(row.name, partial(core_model_of, row), settings, {"parts": content})
 
 
-def _core_models_found() -> list[FoundKind]:
-    rows = usable_core_models()[:LISTED]
-    found = [FoundKind({"model": row.name}, row.machine.cpu if row.machine else "") for row in rows]
-    if not found:
-        raise PredictorError("no core is known yet: press *Know this CPU* on a machine's page")
-    return found
+def _core_model_options() -> list[InstalledKind]:
+    rows = usable_core_models()[:MOST_LISTED]
+    options = [InstalledKind({"model": row.name}, row.machine.cpu if row.machine else "") for row in rows]
+    if not options:
+        raise PredictorError("there is no core model yet: press *Profile this CPU* on a machine's page")
+    return options
 
 
-def _mappings_found() -> list[FoundKind]:
-    right = names_with_blocks()
+def _mapping_options() -> list[InstalledKind]:
+    isas = names_with_blocks()
     rows: list[PortMapping | ResourceMapping] = []
     for model in (PortMapping, ResourceMapping):
-        newest = model._default_manager.filter(isa__name__in=right).order_by("-id")[:LISTED]
+        newest = model._default_manager.filter(isa__name__in=isas).order_by("-id")[:MOST_LISTED]
         rows.extend(newest.select_related("isa").defer("report"))
     if not rows:
-        raise PredictorError(f"there is no mapping for {' or '.join(right)} yet: infer or import one")
+        raise PredictorError(f"there is no mapping for {' or '.join(isas)} yet: infer or import one")
     return [
-        FoundKind(
+        InstalledKind(
             {"mapping": row.name},
             row.created.strftime("%Y-%m-%d"),
-            partial(_of_row, row, mapping.MappingSettings(row.name)),
+            partial(_row_predictor, row, mapping.MappingSettings(row.name)),
         )
         for row in rows
     ]
 
 
 def machines_for_blocks() -> list[Machine]:
-    """Those that measure basic blocks and are not hindered, by name."""
+    """The machines that can measure basic blocks, by name."""
     rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).select_related("isa")
-    return [row for row in rows.order_by("name")[:LISTED] if not obstacle_to_measuring(row)]
+    return [row for row in rows.order_by("name")[:MOST_LISTED] if not obstacle_to_measuring(row)]
 
 
-def _machines_found() -> list[FoundKind]:
-    found = [FoundKind({"machine": row.name}, row.cpu) for row in machines_for_blocks()]
-    if not found:
+def _machine_options() -> list[InstalledKind]:
+    options = [InstalledKind({"machine": row.name}, row.cpu) for row in machines_for_blocks()]
+    if not options:
         raise PredictorError("no machine measures blocks here: connect one")
-    return found
+    return options
 
 
-_BY_NAME = {mode: {"mode": mode} for mode in MODES}
+_MODE_OPTIONS = {mode: {"mode": mode} for mode in MODES}
 
 STORED_KINDS = {
     kind.name: kind
@@ -205,49 +208,49 @@ STORED_KINDS = {
         PredictorKind(
             mapping.KIND,
             "mapping",
-            "A port mapping or resource mapping of this site; dependencies are left out.",
+            "A port mapping or resource mapping of this site; ignores dependencies.",
             "infer or import a mapping",
             mapping.MappingSettings,
-            mapped,
-            _mappings_found,
+            mapping_predictor,
+            _mapping_options,
             takes_jumps=True,
         ),
         PredictorKind(
             core_model.KIND,
             "core model",
-            "Ports, slots, latencies and front end of a machine, as they were measured; says why.",
-            "press *Know this CPU* on a machine's page",
+            "Measured ports, slots, latencies and front end of a machine; explains its predictions.",
+            "press *Profile this CPU* on a machine's page",
             core_model.CoreModelSettings,
-            modelled,
-            _core_models_found,
+            core_model_predictor,
+            _core_model_options,
             takes_jumps=True,
-            modes=_BY_NAME,
+            modes=_MODE_OPTIONS,
         ),
         PredictorKind(
             machine.KIND,
             "machine",
             "A connected machine that measures each block.",
-            "connect a machine: Machines has the line to start its agent with",
+            "connect a machine: *Machines* shows the command that starts its agent",
             machine.MachineSettings,
-            unmeasured,
-            _machines_found,
+            machine_outside_run,
+            _machine_options,
             takes_jumps=True,
-            modes=_BY_NAME,
+            modes=_MODE_OPTIONS,
         ),
     )
 }
-"""{name: kind} of all that needs the database."""
+"""{name: kind} of the predictors that are rows of the database."""
 
 
-def shared(predictor: Predictor, row: PredictorRow, task: Task) -> Predictor:
-    """The predictor of a row, for a run: itself, or one that asks the cluster and has it as a fallback."""
+def cluster_predictor(predictor: Predictor, row: PredictorRow, task: Task) -> Predictor:
+    """The predictor itself; with a cluster, one that asks the cluster and falls back to it."""
     if not settings.DASK:
         return predictor
     with ExitStack() as stack:
         stack.callback(predictor.close)
-        executor = stack.enter_context(open_cluster(AskedHere(predictor)))
+        executor = stack.enter_context(open_cluster(LocalPredictorExecutor(predictor)))
         pace = PacedReporter(task.reporter)
-        return SharedOut(predictor, row.kind, row.options, executor, pace, stack.pop_all().close)
+        return DistributedPredictor(predictor, row.kind, row.options, executor, pace, stack.pop_all().close)
 
 
 def all_kinds() -> dict[str, PredictorKind]:
@@ -256,18 +259,18 @@ def all_kinds() -> dict[str, PredictorKind]:
 
 
 def kinds() -> dict[str, PredictorKind]:
-    """Those that the operator of this site allows."""
+    """{name: kind} of the predictors that the operator of this site allows."""
     return {name: kind for name, kind in all_kinds().items() if not kind.obstacle}
 
 
 def kind_of(name: str) -> PredictorKind:
-    """The kind of this name, allowed or not. Raises `PredictorError`."""
-    known = all_kinds()
-    if name not in known:
+    """The kind of this name, allowed or not. Raises `PredictorError` for an unknown name."""
+    kinds_by_name = all_kinds()
+    if name not in kinds_by_name:
         raise PredictorError(f"there is no kind of predictor {name!r}; there are {', '.join(kinds())}")
-    return known[name]
+    return kinds_by_name[name]
 
 
 def predictor_of(kind: str, options: Mapping[str, Any]) -> Predictor:
-    """A predictor from the name of its kind and its options, or texts for these. Raises `PredictorError`."""
+    """The predictor of a kind with these options, which may be texts. Raises `PredictorError`."""
     return kind_of(kind).predictor(options)

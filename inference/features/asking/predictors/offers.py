@@ -1,18 +1,18 @@
-"""Who can be asked about a block, found out without opening mappings or waiting for machines."""
+"""The predictors that forms offer, collected without opening mappings or waiting for machines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.features.asking.predictors.kinds import LISTED, machines_for_blocks, reason_against
+from inference.features.asking.predictors.kinds import MOST_LISTED, machines_for_blocks, reason_against
 from inference.features.asking.predictors.query import (
-    Listed,
+    PredictorListing,
     check_processor,
-    chosen,
-    listed,
     on_processor,
-    written,
+    predictor_listings,
+    predictor_row,
+    selector_of,
 )
 from inference.features.learning.core_model.query import usable_core_models
 from inference.formats.problems import ExchangeError
@@ -26,14 +26,15 @@ from inference.predictors.protocol import PredictorError
 from inference.web.api.errors import ProblemError
 
 USUAL_MAPPINGS = 8
-"""So many of the newest mappings are asked unless somebody says otherwise."""
+"""Mappings that are preselected: the newest."""
 
 
 @dataclass(frozen=True)
-class OfferedPredictor:
-    """A predictor: `text` is what `predictors.query.chosen` takes, `label` what people call it.
+class Offer:
+    """An offered predictor: `text` is the argument of `predictors.query.predictor_row`, `label` its name on
+    pages.
 
-    `usual`: it is asked unless somebody says otherwise. `fixed`: it was stored with options of its own.
+    `usual`: it is preselected. `fixed`: it is stored with options of its own, such as a processor.
     """
 
     text: str
@@ -45,98 +46,94 @@ class OfferedPredictor:
 
 @dataclass(frozen=True)
 class Offers:
-    """Who can be asked, by what they are; `machines` measure."""
+    """The offered predictors by kind; `machines` measure."""
 
-    tools: list[OfferedPredictor]
-    core_models: list[OfferedPredictor]
-    mappings: list[OfferedPredictor]
-    machines: list[OfferedPredictor]
+    tools: list[Offer]
+    core_models: list[Offer]
+    mappings: list[Offer]
+    machines: list[Offer]
 
     @property
-    def all(self) -> list[OfferedPredictor]:
-        """Machines first: what they say is what the others try to say."""
+    def all(self) -> list[Offer]:
+        """All offers; machines first, since the others predict what these measure."""
         return [*self.machines, *self.core_models, *self.tools, *self.mappings]
 
 
 def offers() -> Offers:
-    """What can be asked now (a bounded number of queries, whatever there is)."""
-    found = listed(KINDS)
-    own = PredictorRow.objects.filter(kind__in=(mapping.KIND, machine.KIND)).order_by("name")
-    special = [row for row in own if row.askable and set(row.options) != {row.kind}]
+    """The predictors available now (a bounded number of queries)."""
+    listings = predictor_listings(KINDS)
+    stored = PredictorRow.objects.filter(kind__in=(mapping.KIND, machine.KIND)).order_by("name")
+    configured = [row for row in stored if row.is_runnable and set(row.options) != {row.kind}]
     return Offers(
-        tools=[_tool(one) for one in found if one.usable],
-        core_models=[_core_model(row) for row in usable_core_models()[:LISTED]],
-        mappings=[*_mappings(), *_stored(special, mapping.KIND)],
-        machines=[*map(_machine, machines_for_blocks()), *_stored(special, machine.KIND)],
+        tools=[_tool(listing) for listing in listings if listing.usable],
+        core_models=[_core_model(row) for row in usable_core_models()[:MOST_LISTED]],
+        mappings=[*_mappings(), *_stored(configured, mapping.KIND)],
+        machines=[*map(_machine, machines_for_blocks()), *_stored(configured, machine.KIND)],
     )
 
 
-def named(texts: Sequence[str]) -> list[PredictorRow]:
-    """The stored configurations of some offers, by their texts or labels, made where there are none.
+def offered_rows(texts: Sequence[str]) -> list[PredictorRow]:
+    """The stored predictors of offers, given by their texts or labels; created where there are none.
 
     Raises `PredictorError` for any other text: it could name any program of this computer.
     """
-    known: dict[str, OfferedPredictor] = {}
-    for one in offers().all:
-        known |= {one.label: one, one.text: one}
-    strangers = [text for text in texts if text not in known]
-    if strangers:
-        missing = f"there is no predictor {strangers[0]!r} that can be asked here"
-        raise PredictorError(reason_against(strangers[0]) or missing)
-    return list(dict.fromkeys(chosen(known[text].text) for text in texts))
+    by_text: dict[str, Offer] = {}
+    for offer in offers().all:
+        by_text |= {offer.label: offer, offer.text: offer}
+    unknown = [text for text in texts if text not in by_text]
+    if unknown:
+        missing = f"there is no predictor {unknown[0]!r} that can be asked here"
+        raise PredictorError(reason_against(unknown[0]) or missing)
+    return list(dict.fromkeys(predictor_row(by_text[text].text) for text in texts))
 
 
-def _tool(one: Listed) -> OfferedPredictor:
-    """One that somebody has configured is asked; one that a question has made is offered."""
-    configured = one.row is not None and one.row.origin == PredictorRow.Origin.CONFIGURED
-    usual, note = configured or not one.apart, "" if one.apart else one.version
-    return OfferedPredictor(one.name, one.name, note, usual=usual, fixed=one.apart)
+def _tool(listing: PredictorListing) -> Offer:
+    """The offer of a program; preselected if it is configured, not if an earlier question created it."""
+    configured = listing.row is not None and listing.row.origin == PredictorRow.Origin.CONFIGURED
+    usual, note = configured or not listing.is_stored_only, "" if listing.is_stored_only else listing.version
+    return Offer(listing.name, listing.name, note, usual=usual, fixed=listing.is_stored_only)
 
 
-def _stored(rows: Iterable[PredictorRow], kind: str) -> list[OfferedPredictor]:
-    """Configured with options that are not as usual; they are asked where somebody wants them."""
-    return [OfferedPredictor(row.name, row.name, usual=False) for row in rows if row.kind == kind]
+def _stored(rows: Iterable[PredictorRow], kind: str) -> list[Offer]:
+    """Offers of stored predictors with other options than the defaults, not preselected."""
+    return [Offer(row.name, row.name, usual=False) for row in rows if row.kind == kind]
 
 
-def _mappings() -> list[OfferedPredictor]:
+def _mappings() -> list[Offer]:
     rows = [
         row
         for model in (PortMapping, ResourceMapping)
         for row in model._default_manager.filter(isa__name__in=names_with_blocks())
         .order_by("-id")
-        .values_list("created", "name")[:LISTED]
+        .values_list("created", "name")[:MOST_LISTED]
     ]
     return [
-        OfferedPredictor(
-            written(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS
-        )
-        for number, (_, name) in enumerate(sorted(rows, reverse=True)[:LISTED])
+        Offer(selector_of(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS)
+        for number, (_, name) in enumerate(sorted(rows, reverse=True)[:MOST_LISTED])
     ]
 
 
-def _core_model(row: StoredCoreModel) -> OfferedPredictor:
-    text = written(core_model.KIND, {"model": row.name})
-    return OfferedPredictor(text, f"core model {row.name}", row.machine.cpu if row.machine else "")
+def _core_model(row: StoredCoreModel) -> Offer:
+    text = selector_of(core_model.KIND, {"model": row.name})
+    return Offer(text, f"core model {row.name}", row.machine.cpu if row.machine else "")
 
 
-def _machine(row: Machine) -> OfferedPredictor:
-    """One that is away is asked where somebody wants it: the question waits until it is back."""
+def _machine(row: Machine) -> Offer:
+    """The offer of a machine; not preselected while it is offline, since the question would wait for it."""
     here = row.kind == Machine.Kind.SIMULATED or row.is_online()
-    note = row.cpu if here else "away"
-    return OfferedPredictor(
-        written(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here
-    )
+    note = row.cpu if here else "offline"
+    return Offer(selector_of(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here)
 
 
 def predictors_named(texts: list[str], processor: str = "") -> list[PredictorRow]:
-    """Those of these names for a processor. Raises `ProblemError` (422)."""
+    """The stored predictors of these names, for a processor. Raises `ProblemError` (422)."""
     try:
         check_processor(processor)
     except ExchangeError as error:
         right = f"one of {', '.join(PROCESSORS)}"
         raise ProblemError(422, str(error), where="body processor", right=right) from error
     try:
-        return [on_processor(row, processor) for row in named(texts)]
+        return [on_processor(row, processor) for row in offered_rows(texts)]
     except PredictorError as error:
         right = "names as GET /predictors has them"
         raise ProblemError(422, str(error), where="body predictors", right=right) from error

@@ -1,4 +1,4 @@
-"""Stored predictors at work: opened side by side, with the answers that they gave before."""
+"""Opens stored predictors, with the cache of their earlier answers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.kinds import kind_of, measured, shared
+from inference.features.asking.predictors.kinds import cluster_predictor, kind_of, machine_in_run
 from inference.isa.blocks import body_of
 from inference.models import AnswerCache, identity_key
 from inference.models import Predictor as PredictorRow
 from inference.models.block_set import block_key
 from inference.predictors import machine, mapping
-from inference.predictors.panel import Panel, Remembering
+from inference.predictors.panel import CachedPredictor, Panel
 from inference.predictors.protocol import Answer, Failure, Predictor, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 
 MOST_ANSWERS = 1_000_000
-"""Rows of one predictor; the oldest give way. A row takes about 130 bytes, its index included."""
+"""Cached answers per predictor; the oldest are deleted. A row takes about 130 bytes with its index."""
 
 _AT_A_TIME = 500
 _BUFFERED = 2000
@@ -31,8 +31,8 @@ _LONGEST = AnswerCache._meta.get_field("detail").max_length or 0
 class DatabaseAnswers:
     """An `AnswerStore` over `AnswerCache`. Threads may share it; each uses a connection of its own.
 
-    New answers are written in bulk, when there are enough of them and at the end: what is lost when the
-    process is killed is asked again.
+    New answers are written in bulk, `_BUFFERED` at a time and by `flush`; a killed process loses those that
+    are not written yet, and they are asked again.
     """
 
     def __init__(self, predictor: PredictorRow, isa: str, most: int = MOST_ANSWERS) -> None:
@@ -46,14 +46,14 @@ class DatabaseAnswers:
         by_key = {block_key(block): block for block in blocks}
         keys = list(by_key)
         with self._lock:
-            found = {by_key[key]: self._new[key] for key in keys if key in self._new}
+            answers = {by_key[key]: self._new[key] for key in keys if key in self._new}
         for begin in range(0, len(keys), _AT_A_TIME):
             rows = AnswerCache.objects.filter(
                 predictor=self._predictor, isa=self._isa, block__in=keys[begin : begin + _AT_A_TIME]
             )
             for key, cycles, failure, detail in rows.values_list("block", "cycles", "failure", "detail"):
-                found[by_key[bytes(key)]] = Answer(cycles, Failure(failure) if failure else None, detail)
-        return found
+                answers[by_key[bytes(key)]] = Answer(cycles, Failure(failure) if failure else None, detail)
+        return answers
 
     def remember(self, answers: Mapping[bytes, Answer]) -> None:
         with self._lock:
@@ -92,8 +92,8 @@ class DatabaseAnswers:
 
 
 class StraightAnswers(DatabaseAnswers):
-    """Those about loops are not remembered: which comparison becomes one µop with its jump is measured later
-    than a mapping, whose identity does not stand for it."""
+    """Caches no answers about loops: which comparisons fuse with a jump may be measured after the mapping was
+    stored, and the mapping's identity does not include it."""
 
     def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
         return super().known([block for block in blocks if self._is_straight(block)])
@@ -106,60 +106,67 @@ class StraightAnswers(DatabaseAnswers):
 
 
 @contextmanager
-def opened_panel(task: Task, ids: Sequence[int], isa: str) -> Iterator[Panel]:
-    """The predictors of a run, asked side by side about blocks of one instruction set.
+def open_panel(task: Task, ids: Sequence[int], isa: str) -> Iterator[Panel]:
+    """Open the predictors of a run as a panel for blocks of one instruction set.
 
-    Raises `JobError` or `PredictorError` where one cannot work here.
+    Raises `JobError` for a deleted predictor, `PredictorError` for one that cannot be used here.
     """
     rows = {row.pk: row for row in PredictorRow.objects.filter(pk__in=ids)}
-    gone = [pk for pk in ids if pk not in rows]
-    if gone:
-        raise JobError(f"the predictor {gone[0]} that this run needs has been deleted")
+    deleted = [pk for pk in ids if pk not in rows]
+    if deleted:
+        raise JobError(f"the predictor {deleted[0]} that this run needs has been deleted")
     with ExitStack() as stack:
-        tools = [stack.enter_context(closing(opened(rows[pk], task, isa=isa))) for pk in ids]
+        tools = [stack.enter_context(closing(open_predictor(rows[pk], task, isa=isa))) for pk in ids]
         panel = Panel(tools, task.reporter.pulse)
         stack.callback(panel.close)
         yield panel
 
 
-def opened(row: PredictorRow, task: Task | None = None, *, isa: str, remembering: bool = True) -> Remembering:
-    """A stored predictor; `task`: the run that it answers for, `isa`: the instruction set of the blocks.
+def open_predictor(
+    row: PredictorRow, task: Task | None = None, *, isa: str, use_cache: bool = True
+) -> CachedPredictor:
+    """Open a stored predictor.
 
-    With `remembering`, answers are looked up in the database and kept there.
+    Args:
+        row: The stored predictor.
+        task: The run that it answers for; without one, a machine cannot measure.
+        isa: The instruction set of the blocks.
+        use_cache: Look up answers in the database and store new ones there.
 
-    Raises `PredictorError` where it knows no such blocks, where it cannot be used here any more, where what
-    is here by now would give other answers than those that are remembered of it, and for one that came with a
-    file: whoever wrote that could have named any program of this computer.
+    Raises:
+        PredictorError: if it does not take blocks of `isa`, cannot be used here any more, or has changed
+            since it was stored, so that cached answers do not hold. Also for an imported predictor, which
+            could name any program of this computer.
     """
-    if not row.askable:
-        raise PredictorError(why_not_asked(row))
+    if not row.is_runnable:
+        raise PredictorError(why_not_askable(row))
     kind = kind_of(row.kind)
     if isa not in kind.isas:
         raise PredictorError(f"{row.name} answers for blocks of {', '.join(kind.isas)}, not of {isa}")
     if row.kind == machine.KIND and task is not None:
-        predictor: Predictor = measured(kind.settings_of(row.options), task)
+        predictor: Predictor = machine_in_run(kind.settings_of(row.options), task)
     else:
         predictor = kind.predictor(row.options)
     if identity_key(predictor.identity) != row.key:
         predictor.close()
         raise PredictorError(
             f"{row.name} is not what it was when it was stored: "
-            f"{_difference(row.identity, predictor.identity)}. Add what is here now as a predictor of its "
-            "own, or bring the former back"
+            f"{_difference(row.identity, predictor.identity)}. Add the present one as a predictor of its "
+            "own, or restore the former"
         )
     if kind.anywhere and task is not None:
-        predictor = shared(predictor, row, task)
+        predictor = cluster_predictor(predictor, row, task)
     answers = StraightAnswers if row.kind == mapping.KIND else DatabaseAnswers
-    store = answers(row, isa) if remembering else None
+    store = answers(row, isa) if use_cache else None
     if kind.takes_jumps:
-        return Remembering(predictor, store)
-    return Remembering(predictor, store, asked_about=partial(body_of, isa=isa))
+        return CachedPredictor(predictor, store)
+    return CachedPredictor(predictor, store, question_of=partial(body_of, isa=isa))
 
 
-def why_not_asked(row: PredictorRow) -> str:
+def why_not_askable(row: PredictorRow) -> str:
     return (
-        f"{row.name} comes from an imported file: nothing here can be asked. Add a predictor with the same "
-        "options, and it is the same where it gives the same answers"
+        f"{row.name} comes from an imported file and is not available here. Add a predictor with the same "
+        "options; if it gives the same answers, it takes the place of the imported one"
     )
 
 

@@ -1,4 +1,4 @@
-"""The pages of predictors: those that there are with a box to try them, and the form to add one."""
+"""The pages of predictors: the list with a box to try them, and the form that adds one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from inference.features.asking.predictors.kinds import kinds
-from inference.features.asking.predictors.query import QUESTION, listed, row_for
+from inference.features.asking.predictors.query import QUESTION, predictor_listings, row_for
 from inference.models import Predictor
 from inference.predictors import machine, mapping
 from inference.predictors.kinds import PredictorKind, UnconfiguredError
@@ -23,13 +23,13 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
-from inference.web.api.access import Deed
-from inference.web.contributions import PanelPlace, shown_panels
-from inference.web.naming import usable_name
+from inference.web.api.access import AuditAction
+from inference.web.contributions import PanelPlace, rendered_panels
+from inference.web.naming import validated_name
 from inference.web.request_fields import StrictForm, describe_fields, form_page
 
-_LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
-"""Options of programs that change no number."""
+_LIMIT_OPTIONS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
+"""Options that limit resources and change no prediction."""
 
 _LABELS = {
     "cpu": "Processor",
@@ -44,11 +44,11 @@ _LABELS = {
     "memory": "Memory",
 }
 _CHOICE_LABELS = {"unknown": "Unsupported instructions"}
-_LONG = 400
+_TEXT_LIMIT = 400
 
 
 class CommandField(forms.CharField):
-    """Program and arguments as one types them; without a shell, quotes only keep words together."""
+    """A program with arguments, split like a shell's command line; no shell runs it."""
 
     is_command = True
 
@@ -60,19 +60,21 @@ class CommandField(forms.CharField):
 
 
 class AddForm(StrictForm):
-    """A field for each option of a kind."""
+    """The form that adds a predictor: a field for each option of its kind."""
 
     name = forms.CharField(
         required=False,
         max_length=200,
-        help_text="Commands and campaigns find it by this name; empty: as usual.",
+        help_text="Commands and campaigns find it by this name; empty: the default.",
     )
     note = forms.CharField(required=False, max_length=NOTE_LIMIT, widget=forms.Textarea(attrs={"rows": 2}))
 
     def __init__(self, kind: PredictorKind, data: Any = None) -> None:
         super().__init__(data)
         self._kind = kind
-        self._limits = () if kind.name == machine.KIND else _LIMITS  # whose memory is that of the block
+        self._limit_options = (
+            () if kind.name == machine.KIND else _LIMIT_OPTIONS
+        )  # `memory` of a machine is a start value
         for entry in kind.options:
             self.fields[entry.name] = _field(entry)
         self.processors = tuple(kind.choices_of("arch"))
@@ -82,21 +84,21 @@ class AddForm(StrictForm):
             self.fields[name] = self.fields.pop(name)  # last
         describe_fields(self)
 
-    def main(self) -> list[forms.BoundField]:
-        """The fields that say what the predictor is."""
-        return [field for field in self.visible_fields() if field.name not in self._limits]
+    def main_fields(self) -> list[forms.BoundField]:
+        """The fields that define the predictor."""
+        return [field for field in self.visible_fields() if field.name not in self._limit_options]
 
-    def limits(self) -> list[forms.BoundField]:
-        """The fields that say how much it may take."""
-        return [field for field in self.visible_fields() if field.name in self._limits]
+    def limit_fields(self) -> list[forms.BoundField]:
+        """The fields that limit time, memory and processes."""
+        return [field for field in self.visible_fields() if field.name in self._limit_options]
 
     def clean_name(self) -> str:
-        """Refuse a name in use."""
         name: str = self.cleaned_data["name"].strip()
-        return usable_name(Predictor, name) if name else ""
+        return validated_name(Predictor, name) if name else ""
 
     def store(self) -> Predictor | None:
-        """The predictor of a valid form; None where it cannot be made, which is then an error of the form."""
+        """The stored predictor of a valid form; None if it cannot be created, with an error added to the
+        form."""
         data = self.cleaned_data
         try:
             row = row_for(
@@ -104,10 +106,10 @@ class AddForm(StrictForm):
                 self._options(data),
                 data["name"],
                 Predictor.Origin.CONFIGURED,
-                may_choose=True,  # the rule of this page asks who it is
+                may_choose=True,  # the permission of this page is checked already
             )
         except PredictorError as error:
-            self._blame(str(error))
+            self._add_option_error(str(error))
             return None
         if data["note"]:
             row.note = data["note"]
@@ -115,24 +117,24 @@ class AddForm(StrictForm):
         return row
 
     def _options(self, data: dict[str, Any]) -> dict[str, Any]:
-        """What is not as usual."""
-        found: dict[str, Any] = {}
+        """The options that differ from their defaults."""
+        changed: dict[str, Any] = {}
         for entry in self._kind.options:
             value = data[entry.name]
             if value not in (None, "", [], entry.default):
-                found[entry.name] = value
-        return found
+                changed[entry.name] = value
+        return changed
 
-    def _blame(self, message: str) -> None:
-        """Put a message beside the option that it begins with."""
-        own = message.removeprefix(f"{self._kind.name}: ")
-        name = own.partition(" ")[0].rstrip(":")
-        self.add_error(name if name in self.fields else None, own[:1].upper() + own[1:])
+    def _add_option_error(self, message: str) -> None:
+        """Add a message as an error of the field whose name it begins with, else of the form."""
+        text = message.removeprefix(f"{self._kind.name}: ")
+        name = text.partition(" ")[0].rstrip(":")
+        self.add_error(name if name in self.fields else None, text[:1].upper() + text[1:])
 
 
 def _field(entry: dataclasses.Field[Any]) -> forms.Field:
     help_text = entry.metadata.get("help", "")
-    shown: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "label": _LABELS.get(entry.name, entry.name.replace("_", " ").capitalize()),
         "help_text": f"{help_text[:1].upper()}{help_text[1:]}.",
         "required": False,
@@ -140,73 +142,73 @@ def _field(entry: dataclasses.Field[Any]) -> forms.Field:
     kind = str(entry.type)
     if "choices" in entry.metadata:
         words = [(word, word) for word in entry.metadata["choices"]]
-        shown["label"] = _CHOICE_LABELS.get(entry.name, shown["label"])
-        return forms.ChoiceField(initial=entry.default, choices=words, **shown)
+        shared["label"] = _CHOICE_LABELS.get(entry.name, shared["label"])
+        return forms.ChoiceField(initial=entry.default, choices=words, **shared)
     if kind == "bool":
-        return forms.BooleanField(initial=entry.default, **shown)
+        return forms.BooleanField(initial=entry.default, **shared)
     if kind.startswith("int"):
-        return forms.IntegerField(initial=entry.default, **shown)
+        return forms.IntegerField(initial=entry.default, **shared)
     if kind.startswith("float"):
         return forms.FloatField(
-            initial=entry.default, widget=forms.NumberInput(attrs={"step": "any"}), **shown
+            initial=entry.default, widget=forms.NumberInput(attrs={"step": "any"}), **shared
         )
     if kind.startswith("tuple"):
         return CommandField(
-            max_length=10 * _LONG,
+            max_length=10 * _TEXT_LIMIT,
             widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
-            **shown,
+            **shared,
         )
     return forms.CharField(
         initial=entry.default,
-        max_length=_LONG,
+        max_length=_TEXT_LIMIT,
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "off"}),
-        **shown,
+        **shared,
     )
 
 
-_PROBE = "4801d8"
+_PROBE_BLOCK = "4801d8"
 
 
 def predictors(request: HttpRequest) -> HttpResponse:
-    """The list, and a box whose question the page of basic blocks takes."""
-    found = listed()
+    """The list of predictors; the box posts to the page of basic blocks."""
+    listings = predictor_listings()
     context = {
-        "ready": [one for one in found if one.usable],
-        "lacking": [one for one in found if not one.usable],
+        "ready": [listing for listing in listings if listing.usable],
+        "lacking": [listing for listing in listings if not listing.usable],
         "kinds": [kind for kind in kinds().values() if kind.name != mapping.KIND],
         "runs_commands": are_commands_allowed(),
-        "panels": shown_panels(request, PanelPlace.PREDICTORS, None),
+        "panels": rendered_panels(request, PanelPlace.PREDICTORS, None),
     }
     return render(request, "inference/predictors/list.html", context)
 
 
 def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
-    """The options of a kind; a POST stores a predictor with these."""
-    found = kinds().get(kind)
-    if found is None:
+    """The form for a kind; a POST stores the predictor and starts a question that tries it."""
+    kind_row = kinds().get(kind)
+    if kind_row is None:
         raise Http404
-    form = AddForm(found, request.POST if request.method == "POST" else None)
+    form = AddForm(kind_row, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid() and (row := form.store()) is not None:
-        access.note(request, Deed.CHANGED, row)
+        access.log_action(request, AuditAction.CHANGED, row)
         if row.kind == machine.KIND:
-            messages.success(request, f"{row.name} is there.")
+            messages.success(request, f"{row.name} was added.")
             return redirect("predictors")
-        config = {"predictors": [row.pk], "blocks": [_PROBE]}
+        config = {"predictors": [row.pk], "blocks": [_PROBE_BLOCK]}
         run = submit(QUESTION, config, unused_name(f"{row.name} tried"[:190]), user=request.user)
         messages.success(request, f"{row.name} was added. Here is its answer for a first block.")
         return redirect("asked-blocks", run.pk)
     missing = ""
     try:
-        found.found()
-    except UnconfiguredError:  # which is what this page is for
+        kind_row.find()
+    except UnconfiguredError:  # configuring it is what this page is for
         pass
     except PredictorError as error:
         missing = str(error)
-    return form_page(request, "inference/predictors/add.html", form, kind=found, missing=missing)
+    return form_page(request, "inference/predictors/add.html", form, kind=kind_row, missing=missing)
 
 
 def predictor_remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget a configured predictor and its answers; one that a campaign has used stays."""
+    """Delete a configured predictor with its cached answers, unless a campaign has used it."""
     row = get_object_or_404(Predictor, pk=pk, origin=Predictor.Origin.CONFIGURED)
     try:
         row.delete()

@@ -1,4 +1,4 @@
-"""Which predictors there are here, for which processors they answer, and how a user chooses one."""
+"""Listing and choosing predictors, and the processors that they answer for."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from inference.features.asking.predictors.kinds import (
     predictor_of,
     reason_against,
 )
-from inference.features.asking.predictors.opening import opened, why_not_asked
+from inference.features.asking.predictors.opening import open_predictor, why_not_askable
 from inference.isa.targets import names_with_blocks, names_with_operands
 from inference.models import Machine, PortMapping, Predictor, ResourceMapping, StoredCoreModel, identity_key
 from inference.predictors import core_model, machine, mapping
-from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
+from inference.predictors.kinds import KINDS, InstalledKind, PredictorKind
 from inference.predictors.permission import WHO_CHOOSES
 from inference.predictors.processor_names import (
     PROCESSORS,
@@ -38,22 +38,24 @@ from inference.storage.names import free_name
 
 
 def processor_of_machine(row: Machine) -> str:
-    """The name of a machine's core, as tools are asked for it; "" where that is not known."""
+    """The name of a machine's core, as the option of tools has it; "" if it is unknown."""
     core = core_of(row)
     return "" if core is None else core.name
 
 
 def processor_here() -> str:
-    """That of this computer, else of the machine whose agent was heard of last; "" where neither is known."""
+    """The processor of this computer, else of the machine heard from last; "" if both are unknown."""
     rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind=Machine.Kind.AGENT).select_related(
         "isa"
     )
-    listed = sorted(rows, key=lambda row: (row.local, row.last_seen is not None, row.last_seen), reverse=True)
-    return next(filter(None, map(processor_of_machine, listed)), "")
+    machines = sorted(
+        rows, key=lambda row: (row.local, row.last_seen is not None, row.last_seen), reverse=True
+    )
+    return next(filter(None, map(processor_of_machine, machines)), "")
 
 
 def processor_field() -> forms.ChoiceField:
-    """The choice of a form: that of the machine at hand, unless somebody says otherwise."""
+    """The choice of a processor in a form; by default that of `processor_here`."""
 
     def choices() -> list[tuple[str, str]]:
         here = processor_here()
@@ -64,14 +66,14 @@ def processor_field() -> forms.ChoiceField:
         label="Processor",
         choices=choices,
         required=False,
-        help_text="For which all tools predict that know several; one that was added with its own keeps it.",
+        help_text="For all tools that know several processors; a tool configured with its own keeps it.",
     )
 
 
 def options_for(kind: str, options: Mapping[str, Any], processor: str) -> list[Json]:
-    """A tool's options with a processor, the best first; the same alone where it has no such option.
+    """A tool's options with a processor, the best match first; unchanged if it has no such option.
 
-    Empty where it knows no such processor: it would answer for another one.
+    [] if the tool does not know the processor: it would answer for another one.
     """
     option = processor_option(kind)
     if not option or not processor or option in options:
@@ -80,37 +82,37 @@ def options_for(kind: str, options: Mapping[str, Any], processor: str) -> list[J
 
 
 def different_processors(rows: Iterable[Predictor]) -> dict[str, list[str]]:
-    """{processor: names of the predictors that answer for it} where they cannot all mean the same one.
+    """{processor: names of the predictors that answer for it} unless all may answer for the same one.
 
-    {} where they can, as far as is known: a name such as OSACA's SKX stands for several cores.
+    {} if they may: a name such as OSACA's SKX stands for several cores.
     """
-    listed = list(rows)
-    machines = _machines_of(listed)
-    found: dict[tuple[str, ...], list[str]] = {}
-    for row in listed:
+    predictors = list(rows)
+    machines = _machines_of(predictors)
+    names_by_cores: dict[tuple[str, ...], list[str]] = {}
+    for row in predictors:
         if cores := _processors(row, machines):
-            found.setdefault(cores, []).append(row.name)
-    if not found or set.intersection(*map(set, found)):
+            names_by_cores.setdefault(cores, []).append(row.name)
+    if not names_by_cores or set.intersection(*map(set, names_by_cores)):
         return {}
-    return {" or ".join(cores): names for cores, names in found.items()}
+    return {" or ".join(cores): names for cores, names in names_by_cores.items()}
 
 
 def _processors(row: Predictor, machines: Mapping[tuple[str, str], Machine]) -> tuple[str, ...]:
-    """The cores that it may answer for; () where that is not known."""
-    told = row.options if row.askable else row.identity
+    """The cores that a predictor may answer for; () if they are unknown."""
+    options = row.options if row.is_runnable else row.identity
     if option := processor_option(row.sort):
         usual = getattr(KINDS[row.sort].settings(), option)
-        return processors_named(row.sort, str(told.get(option) or usual))
-    found = machines.get((row.kind, str(row.options.get(_NAMED_IN.get(row.kind, ""), ""))))
-    core = "" if found is None else processor_of_machine(found)
+        return processors_named(row.sort, str(options.get(option) or usual))
+    machine_row = machines.get((row.kind, str(row.options.get(_NAME_OPTION.get(row.kind, ""), ""))))
+    core = "" if machine_row is None else processor_of_machine(machine_row)
     return (core,) if core else ()
 
 
-_NAMED_IN = {machine.KIND: "machine", core_model.KIND: "model", mapping.KIND: "mapping"}
-"""The option in which predictors of a kind name what they are made of."""
+_NAME_OPTION = {machine.KIND: "machine", core_model.KIND: "model", mapping.KIND: "mapping"}
+"""{kind: the option with the name of the row that a predictor is made of}."""
 
 
-_MADE_OF_MACHINES: tuple[tuple[str, type[Any]], ...] = (
+_MACHINE_MODELS: tuple[tuple[str, type[Any]], ...] = (
     (core_model.KIND, StoredCoreModel),
     (mapping.KIND, ResourceMapping),
     (mapping.KIND, PortMapping),
@@ -118,17 +120,18 @@ _MADE_OF_MACHINES: tuple[tuple[str, type[Any]], ...] = (
 
 
 def _machines_of(rows: Iterable[Predictor]) -> dict[tuple[str, str], Machine]:
-    """{(kind, name that its options have): the machine behind} of predictors that have one (four queries)."""
-    wanted = {
+    """{(kind, name of the row in its options): the machine of that row} of these predictors (four
+    queries)."""
+    names = {
         kind: [str(row.options.get(option, "")) for row in rows if row.kind == kind]
-        for kind, option in _NAMED_IN.items()
+        for kind, option in _NAME_OPTION.items()
     }
-    here = Machine.objects.filter(name__in=wanted[machine.KIND]).select_related("isa")
-    found = {(machine.KIND, row.name): row for row in here}
-    for kind, model in _MADE_OF_MACHINES:
-        made = model._default_manager.filter(name__in=wanted[kind], machine__isnull=False)
-        found |= {(kind, row.name): row.machine for row in made.select_related("machine__isa")}
-    return found
+    measuring = Machine.objects.filter(name__in=names[machine.KIND]).select_related("isa")
+    machines = {(machine.KIND, row.name): row for row in measuring}
+    for kind, model in _MACHINE_MODELS:
+        rows_of_kind = model._default_manager.filter(name__in=names[kind], machine__isnull=False)
+        machines |= {(kind, row.name): row.machine for row in rows_of_kind.select_related("machine__isa")}
+    return machines
 
 
 QUESTION = "ask"
@@ -136,11 +139,11 @@ QUESTION = "ask"
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A predictor that could be used here, or why a kind or a configuration cannot.
+class PredictorListing:
+    """An available predictor, or a kind or configuration with the reason why it is unavailable.
 
-    `name` is what commands take; empty for a kind of which there is nothing. `row`: where it is stored.
-    `apart`: it is there because it was stored with these options, not because it is found.
+    `name` is what commands take; "" for a kind without predictors. `row`: None if it is not stored.
+    `is_stored_only`: it is stored with these options, and is not among the installed ones.
     """
 
     kind: PredictorKind
@@ -149,11 +152,11 @@ class Listed:
     options: Json
     reason: str = ""
     row: Predictor | None = None
-    apart: bool = False
+    is_stored_only: bool = False
 
     @property
     def usable(self) -> bool:
-        """Whether it can be asked, as far as is known without asking."""
+        """Whether it can be used, as far as is known without asking it."""
         return not self.reason
 
 
@@ -161,15 +164,15 @@ def row_for(
     kind: str,
     options: Mapping[str, Any],
     name: str = "",
-    origin: Predictor.Origin = Predictor.Origin.FOUND,
+    origin: Predictor.Origin = Predictor.Origin.DETECTED,
     *,
     may_choose: bool = False,
 ) -> Predictor:
-    """The stored configuration with these options, made where there is none with the same identity.
+    """The stored predictor with these options; created if none has the same identity.
 
-    One that so far was known from an imported file alone becomes this one, and keeps its campaigns.
+    A predictor of an imported file with this identity becomes usable, and keeps its campaigns.
     `may_choose`: the options come from a stored configuration, or from somebody who may choose what is run
-    (`inference.predictors.permission`). Raises `PredictorError` where it may not be chosen or cannot be used.
+    (`inference.predictors.permission`). Raises `PredictorError` if that is missing, or it cannot be used.
     """
     if not may_choose and (chosen_options := kind_of(kind).choosing(options)):
         raise PredictorError(f"{chosen_options[0]} of {kind} {WHO_CHOOSES}")
@@ -178,12 +181,12 @@ def row_for(
         key = identity_key(predictor.identity)
         with transaction.atomic():
             row = Predictor.objects.filter(key=key).first()
-            if row is not None and row.askable:
+            if row is not None and row.is_runnable:
                 return row
             row = row or Predictor(key=key)
-            wanted = name or predictor.name
-            if row.name != wanted:
-                row.name = free_name(Predictor, wanted)
+            preferred_name = name or predictor.name
+            if row.name != preferred_name:
+                row.name = free_name(Predictor, preferred_name)
             row.kind, row.options, row.origin = kind, dict(options), origin
             row.identity = predictor.identity
             row.save()
@@ -192,106 +195,113 @@ def row_for(
         predictor.close()
 
 
-def chosen(text: str, *, may_choose: bool = False) -> Predictor:
-    """The stored configuration that a user means, made where there is none.
+def predictor_row(text: str, *, may_choose: bool = False) -> Predictor:
+    """The stored predictor that a user names; created if there is none.
 
-    `text`: the name of one, as `manage.py predictors` lists them (signs and blanks do not count), or
+    `text`: a name as `manage.py predictors` lists it (punctuation and blanks do not count), or
     `KIND:OPTION=VALUE,…` such as `llvm-mca:release=13,cpu=haswell`. `may_choose`: as for `row_for`; commands
     of the shell may. Raises `PredictorError`.
     """
     row = Predictor.objects.filter(name=text).first()
-    if row is not None and row.askable:
+    if row is not None and row.is_runnable:
         return row
-    kind, _, given = text.partition(":")
-    if kind in all_kinds() and (given or kind == text):
-        return row_for(kind, _options(given), may_choose=may_choose)
-    usable = [one for one in listed() if one.usable]
-    named = {_folded(one.name): one for one in usable}
-    found = named.get(_folded(text))
-    if found is None and row is not None:
-        raise PredictorError(why_not_asked(row))
-    if found is None:
+    kind, _, options = text.partition(":")
+    if kind in all_kinds() and (options or kind == text):
+        return row_for(kind, _options(options), may_choose=may_choose)
+    usable = [listing_row for listing_row in predictor_listings() if listing_row.usable]
+    named = {_comparable_name(listing_row.name): listing_row for listing_row in usable}
+    listing = named.get(_comparable_name(text))
+    if listing is None and row is not None:
+        raise PredictorError(why_not_askable(row))
+    if listing is None:
         if reason := reason_against(text):
             raise PredictorError(reason)
-        near = difflib.get_close_matches(_folded(text), named, n=3, cutoff=0.3) or list(named)[:3]
-        hint = ", ".join(repr(named[name].name) for name in near)
+        similar = difflib.get_close_matches(_comparable_name(text), named, n=3, cutoff=0.3) or list(named)[:3]
+        hint = ", ".join(repr(named[name].name) for name in similar)
         raise PredictorError(f"there is no predictor {text!r}" + (f"; is it {hint}?" if hint else ""))
-    return found.row or row_for(found.kind.name, found.options)
+    return listing.row or row_for(listing.kind.name, listing.options)
 
 
-def listed(among: Mapping[str, PredictorKind] | None = None) -> list[Listed]:
-    """All that can be used here, and why the rest cannot: first each kind as found, then configured ones.
+def predictor_listings(kinds: Mapping[str, PredictorKind] | None = None) -> list[PredictorListing]:
+    """The predictors of all kinds: the installed ones with those unavailable, then the configured ones.
 
-    `among`: {name: kind} of those that are looked for; all, where it is left out. What only files know of is
-    none of them.
+    `kinds`: {name: kind} of those to list; None for all. Predictors known only from imported files are left
+    out.
     """
-    found: list[Listed] = []
-    among = all_kinds() if among is None else among
-    stored = Predictor.objects.filter(kind__in=list(among)).exclude(origin=Predictor.Origin.IMPORTED)
+    listings: list[PredictorListing] = []
+    kinds = all_kinds() if kinds is None else kinds
+    stored = Predictor.objects.filter(kind__in=list(kinds)).exclude(origin=Predictor.Origin.IMPORTED)
     rows = {row.key: row for row in stored}
-    seen: set[str] = set()
+    listed_keys: set[str] = set()
     processor = processor_here()
-    for kind in among.values():
+    for kind in kinds.values():
         if kind.obstacle:
             continue
         try:
-            options = kind.found()
+            options = kind.find()
         except PredictorError as error:
-            found.append(Listed(kind, "", "", {}, str(error)))
+            listings.append(PredictorListing(kind, "", "", {}, str(error)))
             continue
-        for one in options:
-            listing = _listed_for(kind, one, rows, processor)
-            seen.add(listing.row.key if listing.row else "")
-            found.append(listing)
+        for option in options:
+            listing = _listing_for(kind, option, rows, processor)
+            listed_keys.add(listing.row.key if listing.row else "")
+            listings.append(listing)
     for key, row in rows.items():
-        if key not in seen:
-            found.append(_listed_row(row))
-    return found
+        if key not in listed_keys:
+            listings.append(_row_listing(row))
+    return listings
 
 
-def programs() -> list[tuple[PredictorKind, list[FoundKind], str]]:
-    """Each kind of program with what is found of it, or why it cannot be used; quicker than `listed`."""
-    told = []
+def program_listings() -> list[tuple[PredictorKind, list[InstalledKind], str]]:
+    """(kind, installed options, why there are none) of each kind of program; quicker than
+    `predictor_listings`."""
+    listings = []
     for kind in KINDS.values():
         if kind.obstacle:
             continue
         try:
-            told.append((kind, list(kind.found()), ""))
+            listings.append((kind, list(kind.find()), ""))
         except PredictorError as error:
-            told.append((kind, [], str(error)))
-    return told
+            listings.append((kind, [], str(error)))
+    return listings
 
 
-def _listed_for(kind: PredictorKind, one: FoundKind, rows: Mapping[str, Predictor], processor: str) -> Listed:
-    """For the processor at hand, as far as the tool knows it; else as it is found."""
-    for options in options_for(kind.name, one.options, processor):
-        if options != one.options:
-            listing = _listed(kind, FoundKind(options, one.version), rows)
+def _listing_for(
+    kind: PredictorKind, installed: InstalledKind, rows: Mapping[str, Predictor], processor: str
+) -> PredictorListing:
+    """The listing for `processor` if the tool knows it, else with the installed options."""
+    for options in options_for(kind.name, installed.options, processor):
+        if options != installed.options:
+            listing = _listing(kind, InstalledKind(options, installed.version), rows)
             if listing.usable:
                 return listing
-    return _listed(kind, one, rows)
+    return _listing(kind, installed, rows)
 
 
-def _listed(kind: PredictorKind, one: FoundKind, rows: Mapping[str, Predictor]) -> Listed:
+def _listing(
+    kind: PredictorKind, installed: InstalledKind, rows: Mapping[str, Predictor]
+) -> PredictorListing:
     try:
-        predictor = kind.predictor(one.options) if one.make is None else one.make()
+        predictor = kind.predictor(installed.options) if installed.make is None else installed.make()
     except PredictorError as error:
-        return Listed(kind, "", one.version, one.options, str(error))
+        return PredictorListing(kind, "", installed.version, installed.options, str(error))
     try:
         row = rows.get(identity_key(predictor.identity))
-        return Listed(kind, row.name if row else predictor.name, one.version, one.options, row=row)
+        return PredictorListing(
+            kind, row.name if row else predictor.name, installed.version, installed.options, row=row
+        )
     finally:
         predictor.close()
 
 
-def _listed_row(row: Predictor) -> Listed:
+def _row_listing(row: Predictor) -> PredictorListing:
     kind = kind_of(row.kind)
     version = str(row.identity.get("version", ""))
     try:
-        opened(row, isa=kind.isas[0]).close()
+        open_predictor(row, isa=kind.isas[0]).close()
     except PredictorError as error:
-        return Listed(kind, row.name, version, row.options, str(error), row, apart=True)
-    return Listed(kind, row.name, version, row.options, row=row, apart=True)
+        return PredictorListing(kind, row.name, version, row.options, str(error), row, is_stored_only=True)
+    return PredictorListing(kind, row.name, version, row.options, row=row, is_stored_only=True)
 
 
 def _options(text: str) -> dict[str, str]:
@@ -305,85 +315,85 @@ def _options(text: str) -> dict[str, str]:
     return options
 
 
-def written(kind: str, options: Mapping[str, Any]) -> str:
-    """`KIND:OPTION=VALUE,…` as `chosen` reads it."""
-    told = ",".join(f"{name}={value}".replace(",", "\\,") for name, value in options.items())
-    return f"{kind}:{told}"
+def selector_of(kind: str, options: Mapping[str, Any]) -> str:
+    """`KIND:OPTION=VALUE,…`, which `predictor_row` reads."""
+    assignments = ",".join(f"{name}={value}".replace(",", "\\,") for name, value in options.items())
+    return f"{kind}:{assignments}"
 
 
-def _folded(name: str) -> str:
+def _comparable_name(name: str) -> str:
     return re.sub(r"[^\w.=+-]", "", name.casefold())
 
 
 MOST_PREDICTORS = 100
 
-_NEAR = 3
-"""Names that are offered for one that there is not."""
+_MOST_SUGGESTIONS = 3
+"""Similar names in the error for an unknown one."""
 
 
 def check_processor(name: str) -> str:
     """The name. Raises `UnknownNameError` for one that no tool could know."""
     if name and name not in PROCESSORS:
-        near = difflib.get_close_matches(name, PROCESSORS, _NEAR, cutoff=0.0)
-        raise UnknownNameError("processor", name, near)
+        similar = difflib.get_close_matches(name, PROCESSORS, _MOST_SUGGESTIONS, cutoff=0.0)
+        raise UnknownNameError("processor", name, similar)
     return name
 
 
 def on_processor(row: Predictor, processor: str) -> Predictor:
-    """The same tool for a processor; itself where it is told none, or was added with one by somebody.
+    """The same tool for a processor; itself without a processor, or if it was configured by hand.
 
-    Raises `PredictorError` where the tool knows no such processor.
+    Raises `PredictorError` if the tool does not know the processor.
     """
     option = processor_option(row.kind)
     if not processor or not option or row.origin == Predictor.Origin.CONFIGURED:
         return row
-    rest = {name: value for name, value in row.options.items() if name != option}
-    why = ""
-    for options in options_for(row.kind, rest, processor):
+    other_options = {name: value for name, value in row.options.items() if name != option}
+    reason = ""
+    for options in options_for(row.kind, other_options, processor):
         try:
-            return row_for(row.kind, options, may_choose=True)  # all but the processor is as it was stored
+            return row_for(row.kind, options, may_choose=True)  # only the processor is new
         except PredictorError as error:
-            why = f": {error}"
-    raise PredictorError(f"{row.name} has no model of {processor}{why}")
+            reason = f": {error}"
+    raise PredictorError(f"{row.name} has no model of {processor}{reason}")
 
 
 def names_processor(text: str) -> bool:
-    """Whether a predictor is named with a processor of its own, `llvm-mca:cpu=haswell`."""
+    """Whether a text names a predictor with its processor, like `llvm-mca:cpu=haswell`."""
     kind, _, options = text.partition(":")
     option = processor_option(kind)
     return bool(option) and f"{option}=" in options
 
 
-def chosen_on(text: str, processor: str, *, may_choose: bool = False) -> Predictor:
-    """See `query.chosen`, for a processor unless the text names one. Raises `PredictorError`."""
-    row = chosen(text, may_choose=may_choose)
+def row_on_processor(text: str, processor: str, *, may_choose: bool = False) -> Predictor:
+    """`predictor_row` for a processor, unless the text names one itself. Raises `PredictorError`."""
+    row = predictor_row(text, may_choose=may_choose)
     return row if names_processor(text) else on_processor(row, processor)
 
 
-def known_on(rows: Iterable[Predictor], processor: str) -> tuple[list[Predictor], list[str]]:
-    """The predictors for a processor, each once, and why others cannot be asked about it."""
-    found: dict[Predictor, None] = {}
+def available_on(rows: Iterable[Predictor], processor: str) -> tuple[list[Predictor], list[str]]:
+    """The predictors for a processor, each once, and why each of the others is unavailable for it."""
+    available: dict[Predictor, None] = {}
     left_out = []
     for row in rows:
         try:
-            found[on_processor(row, processor)] = None
+            available[on_processor(row, processor)] = None
         except PredictorError as error:
             left_out.append(str(error))
-    return list(found), left_out
+    return list(available), left_out
 
 
-def in_words(processors: Mapping[str, Sequence[str]]) -> str:
-    """What `different_processors` has found, in a sentence; "" for nothing."""
+def different_processors_text(processors: Mapping[str, Sequence[str]]) -> str:
+    """The result of `different_processors` in a sentence; "" for {}."""
     if not processors:
         return ""
-    told = "; ".join(f"{name}: {', '.join(rows)}" for name, rows in processors.items())
-    return f"these predictions are for different processors: {told}"
+    groups = "; ".join(f"{name}: {', '.join(rows)}" for name, rows in processors.items())
+    return f"these predictions are for different processors: {groups}"
 
 
 def common_isa(predictors: Sequence[int]) -> str:
-    """The first instruction set with random blocks that predictors, given by ids, all answer for.
+    """The first instruction set with random blocks that all predictors, given by ids, answer for.
 
-    Kinds that are not known here answer for any. Raises `ConfigError` where there is none.
+    Predictors of unknown kinds are ignored. Raises `ConfigError` if there is none.
     """
     known = all_kinds()
     rows = [row for row in Predictor.objects.filter(pk__in=predictors).order_by("pk") if row.kind in known]

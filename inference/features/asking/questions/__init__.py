@@ -1,4 +1,4 @@
-"""Basic blocks that somebody asks about: who says what, and why they differ."""
+"""Block queries: what predictors answer for basic blocks, and why they differ."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.asking.questions.answer_pages import answers_of  # noqa: PLC0415  pages load it
+    from inference.features.asking.questions.answer_pages import outcomes_of  # noqa: PLC0415  pages load it
 
-    return KindPresentation(outcomes=answers_of)
+    return KindPresentation(outcomes=outcomes_of)
 
 
 KINDS = (
@@ -35,7 +35,7 @@ KINDS = (
         job=_job,
         summary="Predictions for basic blocks",
         example={"predictors": [2, 5], "blocks": ["4801d8480fafc3"], "anew": False},
-        lane=Lane.ASKING,
+        lane=Lane.INTERACTIVE,
     ),
 )
 
@@ -57,7 +57,7 @@ def _box(_request: HttpRequest, _subject: None) -> Context:
     from inference.features.asking.questions.form import BlockForm  # noqa: PLC0415  pages load it
 
     form = BlockForm(initial={"code": _EXAMPLE})
-    return {"form": form, "around": form.around}
+    return {"form": form, "harness_fields": form.harness_fields}
 
 
 PANELS = (PagePanel(PanelPlace.PREDICTORS, "question", "", "inference/questions/box.html", _box),)

@@ -1,4 +1,4 @@
-"""The page of a question: what everybody says of its blocks, live and afterwards, and what leads on."""
+"""The page of a block query: the answers to its blocks as they arrive, and the panels of a single block."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from django.urls import path, reverse
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.asking.blocks.port_load import describing, load_context, load_of
+from inference.features.asking.blocks.port_load import describing_mappings, load_context, load_of
 from inference.features.asking.blocks.query import rows_of, scheme_rows
-from inference.features.asking.predictors.modes import mode_asked
+from inference.features.asking.predictors.modes import mode_of_question
 from inference.features.asking.predictors.query import different_processors
 from inference.features.asking.questions.query import (
     KIND,
     MemoryTable,
     PredictorAnswer,
-    PredictorSaid,
-    ShownBlock,
-    asked_predictors,
-    lines_of,
+    PredictorReport,
+    QuestionBlock,
+    answers_to,
     memory_question,
     memory_run,
     memory_table,
-    names_in,
-    said_of,
+    question_blocks,
+    question_predictors,
+    reports_of,
 )
-from inference.features.asking.questions.why_section import why_of, with_closest
+from inference.features.asking.questions.why_section import why_view, with_closest_bounds
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.quoting import written
-from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_beside
+from inference.formats.quoting import csv_text
+from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_of_fields
 from inference.isa.code.block import Block, BlockName
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
-from inference.predictors.answer_arrays import apart, odd_answers
+from inference.predictors.answer_arrays import outlying_answers, relative_spread
 from inference.predictors.memory_variants import variants
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.contributions import Context, PanelPlace, origins_of, press, shown_panels
+from inference.web.contributions import Context, PanelPlace, handle_panel_form, origins_of, rendered_panels
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 PAGE_SIZE = 25
 NO_BLOCK = BlockName(DEFAULT, b"")
@@ -53,56 +53,57 @@ NO_BLOCK = BlockName(DEFAULT, b"")
 
 @dataclass(frozen=True)
 class BlockQuestion:
-    """A run that asks, with what it has heard so far."""
+    """A run of kind `ask` with the reports it has so far."""
 
     run: Run
     predictors: Mapping[int, Predictor | None]
-    said: Mapping[int, PredictorSaid]
+    reports: Mapping[int, PredictorReport]
 
     @property
-    def names(self) -> list[BlockName]:
-        """The blocks, in the order asked."""
-        return names_in(self.run)
+    def blocks(self) -> list[BlockName]:
+        return question_blocks(self.run)
 
-    def lines(self, name: BlockName = NO_BLOCK) -> list[PredictorAnswer]:
-        """What each says of a block."""
-        return lines_of(self.predictors, self.said, name)
+    def answers(self, name: BlockName = NO_BLOCK) -> list[PredictorAnswer]:
+        return answers_to(self.predictors, self.reports, name)
 
 
 def _question(pk: int) -> BlockQuestion:
     run = get_object_or_404(Run, pk=pk, kind=KIND)
-    return BlockQuestion(run, asked_predictors(run), said_of(run))
+    return BlockQuestion(run, question_predictors(run), reports_of(run))
 
 
-def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
-    """What was said of the block in the address (`block`, from 1), or of all; a POST starts what leads on."""
+def question_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The answers to the block in the address (`block`, from 1), or to all; a POST presses a panel's
+    button."""
     question = _question(pk)
-    number = whole_number(request, "block")
-    names = question.names
-    if number is None and len(names) == 1:
+    number = number_parameter(request, "block")
+    blocks = question.blocks
+    if number is None and len(blocks) == 1:
         number = 1
     if number is None:
         return render(request, "inference/questions/answers.html", _table(request, question))
-    if not 1 <= number <= len(names):
-        raise Http404(f"the question has {len(names)} blocks")
-    name = names[number - 1]
-    subject = ShownBlock(question.run, number, name, question.lines(name))
-    wrong: Context | None = None
+    if not 1 <= number <= len(blocks):
+        raise Http404(f"the question has {len(blocks)} blocks")
+    name = blocks[number - 1]
+    subject = QuestionBlock(question.run, number, name, question.answers(name))
+    invalid: Context | None = None
     if request.method == "POST":
         if request.POST.get("press") == "memory":
             return _ask_about_memory(request, question, number)
-        answer = press(request, PanelPlace.SHOWN_BLOCK, subject)
+        answer = handle_panel_form(request, PanelPlace.BLOCK, subject)
         if answer is None:
             raise Http404("there is no such button")
         if isinstance(answer, HttpResponse):
             return answer
-        wrong = answer
-    context = _detail(request, question, subject, wrong)
-    return render(request, "inference/questions/answers.html", context, status=200 if wrong is None else 400)
+        invalid = answer
+    context = _detail(request, question, subject, invalid)
+    return render(
+        request, "inference/questions/answers.html", context, status=200 if invalid is None else 400
+    )
 
 
 def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int) -> HttpResponse:
-    block = question.names[number - 1]
+    block = question.blocks[number - 1]
     rows = [row for row in question.predictors.values() if row is not None]
     name = unused_name(f"Memory dependencies of {'; '.join(intel_or_digits(block.code, block.isa))}"[:190])
     try:
@@ -114,62 +115,64 @@ def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int
 
 
 def _table(request: HttpRequest, question: BlockQuestion) -> dict[str, Any]:
-    """All blocks beside all predictors, a page at a time."""
-    count = len(question.names)
+    """A page of the table with a row per block and a column per predictor."""
+    count = len(question.blocks)
     keys = {"block": "block", "apart": "apart"} | {f"by{pk}": f"by{pk}" for pk in question.predictors}
     order = Order.read(request.GET.get("sort", ""), keys, "block")
-    places = _ordered(question, order)
+    places = _sorted_places(question, order)
     last = (count - 1) // PAGE_SIZE
-    page = min(max(whole_number(request, "page", 0) or 0, 0), last)
-    shown = places[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
+    page = min(max(number_parameter(request, "page", 0) or 0, 0), last)
+    page_places = places[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
     return {
-        **_about(question, [question.run]),
-        "rows": [_answered_block(question, place) for place in shown],
-        "heads": [(f"by{line.pk}", line.name) for line in question.lines()],
+        **_question_context(question, [question.run]),
+        "rows": [_block_answers(question, place) for place in page_places],
+        "heads": [(f"by{line.pk}", line.name) for line in question.answers()],
         "sort": str(order),
         "previous_page": page - 1 if page else None,
         "next_page": page + 1 if page < last else None,
     }
 
 
-def _ordered(question: BlockQuestion, order: Order) -> list[int]:
-    """The places of the blocks; those without such a number come last, whichever way."""
-    names = question.names
-    places = list(range(len(names)))
+def _sorted_places(question: BlockQuestion, order: Order) -> list[int]:
+    """The places of the blocks in the order of the table; those without a number come last in both
+    directions."""
+    blocks = question.blocks
+    places = list(range(len(blocks)))
     if order.column == "block":
         return places[::-1] if order.descending else places
     numbers = {}
-    for place, name in enumerate(names):
-        lines = question.lines(name)
+    for place, name in enumerate(blocks):
+        lines = question.answers(name)
         if order.column == "apart":
-            numbers[place] = apart([line.cycles for line in lines])
+            numbers[place] = relative_spread([line.cycles for line in lines])
         else:
             numbers[place] = next(line.cycles for line in lines if f"by{line.pk}" == order.column)
-    known = [place for place in places if numbers[place] is not None]
-    known.sort(key=lambda place: numbers[place] or 0.0, reverse=order.descending)
-    return known + [place for place in places if numbers[place] is None]
+    with_number = [place for place in places if numbers[place] is not None]
+    with_number.sort(key=lambda place: numbers[place] or 0.0, reverse=order.descending)
+    return with_number + [place for place in places if numbers[place] is None]
 
 
 @dataclass(frozen=True)
-class AnsweredBlock:
-    """A row of the table: the block’s number from 1, its instructions, each answer with whether it is odd.
+class BlockAnswers:
+    """A row of the table: the block’s number from 1, its instructions, and each answer with whether it is
+    odd.
 
-    `apart`: how far the answers are apart, in per cent of the mean of the largest and the smallest.
+    `spread_percent`: largest minus smallest answer, in per cent of their mean; None for fewer than two numbers.
     """
 
     number: int
     instructions: Sequence[str]
     lines: Sequence[tuple[PredictorAnswer, bool]]
-    apart: float | None
+    spread_percent: float | None
 
 
-def _answered_block(question: BlockQuestion, place: int) -> AnsweredBlock:
-    name = question.names[place]
-    lines = question.lines(name)
+def _block_answers(question: BlockQuestion, place: int) -> BlockAnswers:
+    name = question.blocks[place]
+    lines = question.answers(name)
     cycles = [line.cycles for line in lines]
-    odd = odd_answers(cycles)
-    share = apart(cycles)
-    return AnsweredBlock(
+    odd = outlying_answers(cycles)
+    share = relative_spread(cycles)
+    return BlockAnswers(
         place + 1,
         intel_or_digits(name.code, name.isa),
         [(line, at in odd) for at, line in enumerate(lines)],
@@ -178,50 +181,52 @@ def _answered_block(question: BlockQuestion, place: int) -> AnsweredBlock:
 
 
 def _detail(
-    request: HttpRequest, question: BlockQuestion, subject: ShownBlock, wrong: Context | None
+    request: HttpRequest, question: BlockQuestion, subject: QuestionBlock, invalid: Context | None
 ) -> dict[str, Any]:
-    """Everything about one block; `wrong`: the context of a panel whose form is wrong."""
+    """The context of a single block's page; `invalid`: that of a panel whose form is invalid."""
     name = subject.name
     block = block_of_bytes(name.code, name.isa)
     isa = ISA.objects.filter(name=name.isa).first()
     schemes = {} if isa is None else scheme_rows([block], isa)
-    why = why_of(request, block, mode_asked(question.run, question.predictors.values()))
-    lines = with_closest(subject.lines, why)
+    why = why_view(request, block, mode_of_question(question.run, question.predictors.values()))
+    lines = with_closest_bounds(subject.lines, why)
     memory = memory_run(name)
-    shown = shown_panels(request, PanelPlace.SHOWN_BLOCK, subject, wrong)
-    of_panels = [run for one in shown for run in one.context.get("followed", ())]
+    panels = rendered_panels(request, PanelPlace.BLOCK, subject, invalid)
+    panel_runs = [run for panel in panels for run in panel.context.get("followed", ())]
     return {
-        **_about(question, [question.run, *filter(None, [memory]), *of_panels]),
+        **_question_context(question, [question.run, *filter(None, [memory]), *panel_runs]),
         "number": subject.number,
         "shown_block": block,
         "instructions": rows_of(block, schemes),
         "why": why,
         "lines": [line for line in lines if not line.failed],
         "silent": [line for line in lines if line.failed],
-        "measured": any(one.measures and one.cycles is not None for one in lines),
+        "measured": any(panel.measures and panel.cycles is not None for panel in lines),
         **ports_context(request, block, isa, schemes),
-        "panels": shown,
+        "panels": panels,
         "memory": _memory(memory),
-        "no_variants": _no_variants(name),
+        "no_variants": _obstacle_to_variants(name),
     }
 
 
-def _about(question: BlockQuestion, followed: list[Run]) -> dict[str, Any]:
-    """What the page says of the question, and the runs that it follows."""
+def _question_context(question: BlockQuestion, followed: list[Run]) -> dict[str, Any]:
+    """The context that a single block and the table share; `followed`: the runs that the page watches."""
     run = question.run
-    waiting = [pk for pk in question.predictors if pk not in question.said]
+    waiting = [pk for pk in question.predictors if pk not in question.reports]
     return {
         "run": run,
         "origin": origins_of([run]).get(run.pk),
         "asked": len(question.predictors),
-        "answered": len(question.said),
+        "answered": len(question.reports),
         "count": len(run.config["blocks"]),
-        "predictors": [line.name for line in question.lines()],
+        "predictors": [line.name for line in question.answers()],
         "processors": different_processors(row for row in question.predictors.values() if row is not None),
         "rows_asked": [row for row in question.predictors.values() if row is not None],
         "ended": run.state in Run.FINAL,
         "waiting": bool(waiting),
-        "live": {"runs": [_followed(one) for one in followed if one.state not in Run.FINAL]},
+        "live": {
+            "runs": [_followed(follow_run) for follow_run in followed if follow_run.state not in Run.FINAL]
+        },
     }
 
 
@@ -232,11 +237,11 @@ def _followed(run: Run) -> Json:
 def _memory(run: Run | None) -> MemoryTable | None:
     if run is None:
         return None
-    return memory_table(run, asked_predictors(run), said_of(run))
+    return memory_table(run, question_predictors(run), reports_of(run))
 
 
-def _no_variants(name: BlockName) -> str:
-    """Why there is nothing to compare; "" where there is."""
+def _obstacle_to_variants(name: BlockName) -> str:
+    """Why the block's addresses cannot be varied; "" where they can."""
     try:
         variants(name.code, name.isa)
     except InvalidInputError as error:
@@ -245,19 +250,19 @@ def _no_variants(name: BlockName) -> str:
 
 
 def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The answers in the published form of a set of blocks: digits, and a column per predictor; −1: none."""
+    """The answers as a CSV file of a block set: machine code, and a column per predictor; −1: no number."""
     question = _question(pk)
     rows = []
-    for block in question.names:
-        cycles = [line.cycles for line in question.lines(block)]
-        rows.append([block.hex, *(-1.0 if one is None else one for one in cycles)])
-    names = [line.name for line in question.lines()]
-    about = {"question": question.run.name, "instruction set": isa_beside(question.run.config)}
-    return table_answer(written(["bb", *names], rows), question.run.name, **about)
+    for block in question.blocks:
+        cycles = [line.cycles for line in question.answers(block)]
+        rows.append([block.hex, *(-1.0 if number is None else number for number in cycles)])
+    names = [line.name for line in question.answers()]
+    about = {"question": question.run.name, "instruction set": isa_of_fields(question.run.config)}
+    return table_answer(csv_text(["bb", *names], rows), question.run.name, **about)
 
 
-def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """Where the answers to questions are shown: where they were asked for (two queries)."""
+def outcomes_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """{run id: the page with its answers}: the page that started the run, else its own (two queries)."""
     origins = origins_of(runs)
     return {
         run.pk: RunOutcome(origins[run.pk].text, origins[run.pk].url)
@@ -268,7 +273,7 @@ def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 
 urlpatterns = [
-    path("blocks/<int:pk>/", asked_blocks, name="asked-blocks"),
+    path("blocks/<int:pk>/", question_page, name="asked-blocks"),
     path("blocks/<int:pk>/answers.csv", answers_csv, name="asked-blocks-csv"),
 ]
 
@@ -276,16 +281,19 @@ urlpatterns = [
 def ports_context(
     request: HttpRequest, block: Block, isa: ISA | None, schemes: dict[str, int]
 ) -> dict[str, Any]:
-    """What `inference/questions/ports.html` needs; `schemes`: {text: row id} of the block (three queries)."""
-    choices = [] if isa is None else describing(schemes.values(), isa)
-    wanted = whole_number(request, "mapping")
-    chosen = next((one for one in choices if one.mapping.pk == wanted), choices[0] if choices else None)
+    """The context of `inference/questions/ports.html`; `schemes`: {text: row id} of the block (three
+    queries)."""
+    choices = [] if isa is None else describing_mappings(schemes.values(), isa)
+    mapping_id = number_parameter(request, "mapping")
+    chosen = next(
+        (choice for choice in choices if choice.mapping.pk == mapping_id), choices[0] if choices else None
+    )
     load = None if chosen is None else load_of(block, chosen.mapping)
     context: dict[str, Any] = {
         "choices": choices,
         "distinct": len(block.terms),
         "load": load,
-        "no_such_mapping": wanted is not None and (chosen is None or chosen.mapping.pk != wanted),
+        "no_such_mapping": mapping_id is not None and (chosen is None or chosen.mapping.pk != mapping_id),
     }
     if load is not None:
         context |= load_context(block, load)

@@ -1,4 +1,4 @@
-"""Asking predictors about basic blocks, and reading what they have said so far."""
+"""Block queries: list the predictors, start a query, and read the answers that have arrived."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pydantic import Field
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.offers import named, offers, predictors_named
-from inference.features.asking.predictors.query import MOST_PREDICTORS, different_processors, known_on
-from inference.features.asking.questions.query import KIND, asked_predictors, memory_question, said_of
+from inference.features.asking.predictors.offers import offered_rows, offers, predictors_named
+from inference.features.asking.predictors.query import MOST_PREDICTORS, available_on, different_processors
+from inference.features.asking.questions.query import KIND, memory_question, question_predictors, reports_of
 from inference.features.asking.questions.request import MOST_BLOCKS
-from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
-from inference.isa.blocks import block_of_hex, isa_beside, read_blocks
+from inference.features.running.runs.runs_of_kind import NameOfRun, submit_run
+from inference.isa.blocks import block_of_hex, isa_of_fields, read_blocks
 from inference.isa.code.block import Block
 from inference.models import Predictor, Run
-from inference.predictors.kinds import asked_as
+from inference.predictors.kinds import loop_wording
 from inference.predictors.protocol import Answer
-from inference.web.api.answers import MOST_TEXT, AnswerOut, Code, NamedBlock, assembly
+from inference.web.api.answers import MAX_CODE_LENGTH, AnswerOut, Code, NamedBlock, assembly
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Name, Ref, ref
 from inference.web.validation import Id
@@ -35,7 +35,7 @@ _NAMES = ["llvm-mca 19 · haswell", "OSACA 0.7.1 · HSW"]
 
 
 class PredictorOut(Schema):
-    """Somebody who can be asked. `predictor` is how questions name them; `usual`: the page asks them."""
+    """An available predictor. `predictor` is its name in questions; `usual`: the page preselects it."""
 
     predictor: str = Field(examples=["llvm-mca 19 · haswell"])
     label: str = Field(examples=["llvm-mca 19 · haswell"])
@@ -45,23 +45,23 @@ class PredictorOut(Schema):
 
 
 class NewQuestion(Code):
-    """Basic blocks, and who shall say how many cycles they take."""
+    """Basic blocks, and the predictors that answer how many cycles they take."""
 
     code: str = Field(
         min_length=1,
-        max_length=MOST_TEXT,
+        max_length=MAX_CODE_LENGTH,
         description="Intel or AT&T syntax or hexadecimal digits; paragraphs are blocks of their own.",
         examples=[_CODE],
     )
     predictors: list[str] = Field(
         default_factory=list,
         max_length=MOST_PREDICTORS,
-        description="As `GET /predictors` names them; none: those that the page asks.",
+        description="Names from `GET /predictors`; empty: those that the page preselects.",
         examples=[_NAMES],
     )
     processor: str = Field(
         "",
-        description="For which all tools predict that know several; that of the site's computer without.",
+        description="Processor for all tools that know several; empty: that of the site's computer.",
         examples=[""],
     )
     anew: bool = Field(False, description="Predict again even if an answer is cached.")
@@ -74,58 +74,64 @@ class NewQuestion(Code):
     name: NameOfRun = ""
 
 
-class AskedAnswerOut(AnswerOut):
-    """What a predictor said of a block of a question."""
+class QuestionAnswerOut(AnswerOut):
+    """A predictor's answer to a block of a question."""
 
     asked_as: str = Field(
-        description="Of a loop: with or without the jump that closes it, or how a machine closes it.",
+        description="For a loop: whether its branch is included, or how a machine measures it.",
         examples=[""],
     )
 
 
-class SaidOut(Schema):
-    """What a predictor said: `answers` in the order of the blocks, empty where `error` says why not.
+class PredictorReportOut(Schema):
+    """A predictor's `answers` in the order of the blocks, or `error` says why there are none.
 
-    Both are empty while it has not answered.
+    Both are empty before it has answered.
     """
 
     id: Id
     name: Name
     answered: bool = Field(examples=[True])
     error: str = Field(examples=[""])
-    answers: list[AskedAnswerOut]
+    answers: list[QuestionAnswerOut]
 
 
-class AskedBlock(NamedBlock):
+class QuestionBlockOut(NamedBlock):
     """A block of a question."""
 
     assembly: list[str] = Field(examples=[["add qword ptr [rcx+0x10], rbx"]])
 
 
 class QuestionOut(Schema):
-    """A question with all that is known by now. `state` is that of its run."""
+    """A question with the answers so far. `state` is that of its run."""
 
     run: Ref
     state: str = Field(examples=["done"])
     error: str = Field(examples=[""])
-    page: str = Field(description="Where people read it.", examples=["/blocks/7/"])
-    blocks: list[AskedBlock]
-    predictors: list[SaidOut]
+    page: str = Field(description="Address of its page.", examples=["/blocks/7/"])
+    blocks: list[QuestionBlockOut]
+    predictors: list[PredictorReportOut]
     processors: dict[str, list[str]] = Field(
-        description="Where predictions are for different processors: by processor, who answers for it.",
+        description="{processor: predictors} if predictions are for different processors.",
         examples=[{}],
     )
 
 
 @router.get("/predictors", response=list[PredictorOut])
 def list_predictors(request: HttpRequest) -> Any:
-    """Who can be asked about basic blocks here: machines, tools and mappings."""
-    found = offers()
-    groups = (("machine", found.machines), ("tool", found.tools), ("mapping", found.mappings))
+    """List the predictors available for basic blocks: machines, tools and mappings."""
+    offered = offers()
+    groups = (("machine", offered.machines), ("tool", offered.tools), ("mapping", offered.mappings))
     return [
-        {"predictor": one.text, "label": one.label, "kind": kind, "note": one.note, "usual": one.usual}
+        {
+            "predictor": offer.text,
+            "label": offer.label,
+            "kind": kind,
+            "note": offer.note,
+            "usual": offer.usual,
+        }
         for kind, group in groups
-        for one in group
+        for offer in group
     ]
 
 
@@ -133,38 +139,40 @@ def list_predictors(request: HttpRequest) -> Any:
 def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
     """Start a run that asks predictors about up to 1,000 basic blocks, side by side.
 
-    Its answers come one by one: read the question again, or follow the events of its run.
+    Answers arrive one by one: read the question again, or follow the events of its run.
     """
     blocks = read_blocks(data.code, MOST_BLOCKS, data.isa)
     with transaction.atomic():  # no predictor is stored for a question that is refused
-        rows = _asked(data)
+        rows = _predictors(data)
         if data.memory:
-            config = {**_memory(rows, blocks), "anew": data.anew, "mode": data.mode}
+            config = {**_memory_config(rows, blocks), "anew": data.anew, "mode": data.mode}
         else:
             ids = [row.pk for row in rows]
-            asked = {"predictors": ids, "isa": data.isa, "blocks": [block.hex for block in blocks]}
-            config = {**asked, "anew": data.anew, "mode": data.mode}
-        run = submitted(request, KIND, config, "Question through the API", data.name)
-    return Status(201, _question(run))
+            subject = {"predictors": ids, "isa": data.isa, "blocks": [block.hex for block in blocks]}
+            config = {**subject, "anew": data.anew, "mode": data.mode}
+        run = submit_run(request, KIND, config, "Question through the API", data.name)
+    return Status(201, _question_json(run))
 
 
 @router.get("/questions/{question_id}", response=QuestionOut)
 def get_question(request: HttpRequest, question_id: Id) -> Any:
-    """What has been said so far, each answer with its kind."""
-    return _question(get_object_or_404(Run, pk=question_id, kind=KIND))
+    """Read a question with the answers so far."""
+    return _question_json(get_object_or_404(Run, pk=question_id, kind=KIND))
 
 
-def _asked(data: NewQuestion) -> list[Predictor]:
-    """Those that are named; without names, those that are usual and know the processor."""
+def _predictors(data: NewQuestion) -> list[Predictor]:
+    """The named predictors; without names, the preselected ones that know the processor."""
     rows = predictors_named(data.predictors, data.processor)
     if data.predictors:
         return rows
-    return known_on(named([one.text for one in offers().all if one.usual]), data.processor)[0]
+    return available_on(offered_rows([offer.text for offer in offers().all if offer.usual]), data.processor)[
+        0
+    ]
 
 
-def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:
+def _memory_config(rows: list[Predictor], blocks: list[Block]) -> Json:
     if len(blocks) != 1:
-        what = f"Memory dependencies are compared of one block, not of {len(blocks):,}"
+        what = f"Memory dependencies are compared for one block, not for {len(blocks):,}"
         raise ProblemError(422, what, where="body code", right="one block")
     try:
         return memory_question(rows, blocks[0].name)
@@ -173,25 +181,25 @@ def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:
         raise ProblemError(422, str(error), where="body code", right=right) from error
 
 
-def _question(run: Run) -> dict[str, Any]:
-    blocks = [block_of_hex(text, isa_beside(run.config)) for text in run.config["blocks"]]
-    said = said_of(run)
+def _question_json(run: Run) -> dict[str, Any]:
+    blocks = [block_of_hex(text, isa_of_fields(run.config)) for text in run.config["blocks"]]
+    reports = reports_of(run)
     predictors = []
-    for pk, row in asked_predictors(run).items():
-        told = said.get(pk)
-        name = told.name if told else row.name if row else f"predictor {pk}"
+    for pk, row in question_predictors(run).items():
+        report = reports.get(pk)
+        name = report.name if report else row.name if row else f"predictor {pk}"
         kind = row.kind if row else ""
         answers = (
             [
-                _answer(told.answers.get(block.code)) | {"asked_as": asked_as(kind, block.name)}
+                _answer_json(report.answers.get(block.code)) | {"asked_as": loop_wording(kind, block.name)}
                 for block in blocks
             ]
-            if told and not told.error
+            if report and not report.error
             else []
         )
-        error = told.error if told else ""
+        error = report.error if report else ""
         predictors.append(
-            {"id": pk, "name": name, "answered": told is not None, "error": error, "answers": answers}
+            {"id": pk, "name": name, "answered": report is not None, "error": error, "answers": answers}
         )
     return {
         "run": ref(run),
@@ -200,11 +208,11 @@ def _question(run: Run) -> dict[str, Any]:
         "page": reverse("asked-blocks", args=[run.pk]),
         "blocks": [{**block.name.as_json(), "assembly": assembly(block.name)} for block in blocks],
         "predictors": predictors,
-        "processors": different_processors(row for row in asked_predictors(run).values() if row),
+        "processors": different_processors(row for row in question_predictors(run).values() if row),
     }
 
 
-def _answer(answer: Answer | None) -> Json:
+def _answer_json(answer: Answer | None) -> Json:
     if answer is None:
         return {"cycles": None, "failure": None, "detail": "not predicted for this block"}
     return {"cycles": answer.cycles, "failure": answer.failure, "detail": answer.detail}

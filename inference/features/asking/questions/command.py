@@ -1,6 +1,6 @@
-"""`manage.py predict`: with `--predictor`, basic blocks by any predictors; else experiments by mappings.
+"""`manage.py predict`: predict basic blocks by any predictors, or experiments by mappings.
 
-It takes the place of inference's command of that name and leaves experiments to it.
+It replaces the command `predict` of experiments, which it runs unless an option asks for blocks.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from inference.features.asking.predictors.modes import (
 )
 from inference.features.asking.predictors.query import (
     check_processor,
-    chosen_on,
     different_processors,
-    in_words,
+    different_processors_text,
+    row_on_processor,
 )
 from inference.features.asking.questions.job import ask
-from inference.features.asking.questions.query import with_switch
+from inference.features.asking.questions.query import with_aliasing_variants
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
-from inference.formats.quoting import written
-from inference.isa.block_changes import Memory
-from inference.isa.blocks import block_of_bytes, isa_beside
+from inference.formats.quoting import csv_text
+from inference.isa.block_changes import AddressRelation
+from inference.isa.blocks import block_of_bytes, isa_of_fields
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.code.block import Block
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model
-from inference.predictors.kinds import asked_as
+from inference.predictors.kinds import loop_wording
 from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
@@ -46,15 +46,13 @@ from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
 
 MOST_BLOCKS = 100_000
-_SHOWN = 44
+_CODE_WIDTH = 44
 
 
 class Command(PredictExperiment):
-    """Predictions of blocks in the shell; see the module."""
-
     help = (
         "Predict an experiment's inverse throughput, name what limits it, and show the load of every port. "
-        "With --predictor: ask predictors for the cycles that basic blocks take per execution."
+        "With --predictor, predict the cycles that basic blocks take per execution."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -71,14 +69,14 @@ class Command(PredictExperiment):
             metavar="NAME",
             action="append",
             default=[],
-            help="who predicts the blocks, by its name in `manage.py predictors` or as "
+            help="predictor of the blocks, by its name in `manage.py predictors` or as "
             "KIND:OPTION=VALUE,…, e.g. llvm-mca:release=19,cpu=haswell; repeatable",
         )
         parser.add_argument(
             "--processor",
             metavar="NAME",
             default="",
-            help="with --predictor: for which all tools predict that know several, e.g. 'Zen 3'; one that "
+            help="with --predictor: processor for all tools that know several, e.g. 'Zen 3'; a tool that "
             "names its own keeps it (default: that of this computer)",
         )
         add_mode_option(parser, "as each predictor says; unrolled with --why")
@@ -86,29 +84,27 @@ class Command(PredictExperiment):
         parser.add_argument(
             "--memory",
             action="store_true",
-            help="with --predictor: ask about the one block with the same address, other offsets, other "
+            help="with --predictor: predict the one block with the same address, other offsets, other "
             "bases, in this order, and llvm-mca with -noalias=false as well",
         )
         parser.add_argument(
             "--ports",
             metavar="MAPPING",
-            help="instead of --predictor: what each instruction takes up of each port of this port mapping",
+            help="instead of --predictor: the load of each port by each instruction, by this port mapping",
         )
         parser.add_argument(
             "--why",
             action="store_true",
-            help="with a core model as --predictor, or without any the newest: its bounds, and the reason",
+            help="print the bounds and the reason by a core model: that of --predictor, else the newest",
         )
-        parser.add_argument(
-            "--again", action="store_true", help="with --predictor: do not look up what was answered before"
-        )
+        parser.add_argument("--again", action="store_true", help="with --predictor: ignore cached answers")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["predictor"] and not options["ports"] and not options["why"]:
             super().handle(*args, **options)
             return
         row = _mapping(options["ports"]) if options["ports"] else None
-        isa = isa_beside(options) if row is None else code_isa(row.isa)
+        isa = isa_of_fields(options) if row is None else code_isa(row.isa)
         blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS, self.stderr.write, isa)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
@@ -117,74 +113,77 @@ class Command(PredictExperiment):
             self._write_reasons(options["predictor"], options["mode"], blocks, as_json=options["json"])
             return
         rows = _chosen(options["predictor"], options["processor"], options["mode"])
-        if told := in_words(different_processors(rows)):
-            self.stderr.write(f"warning: {told}")
+        if warning := different_processors_text(different_processors(rows)):
+            self.stderr.write(f"warning: {warning}")
         if modes := different_modes(rows):
-            parts = "; ".join(f"{mode}: {', '.join(asked)}" for mode, asked in modes.items())
-            self.stderr.write(f"warning: blocks without a jump are asked about in different modes: {parts}")
+            parts = "; ".join(f"{mode}: {', '.join(names_in_mode)}" for mode, names_in_mode in modes.items())
+            self.stderr.write(f"warning: predictors answer blocks without a jump in different modes: {parts}")
         if options["memory"]:
-            rows, blocks = with_switch(rows), _variants(blocks)
-        names, answers = _asked(rows, blocks, anew=options["again"])
+            rows, blocks = with_aliasing_variants(rows), _memory_variants(blocks)
+        names, answers = _answers(rows, blocks, anew=options["again"])
         if options["json"]:
-            self.stdout.write(json.dumps(_as_json(rows, names, blocks, answers), ensure_ascii=False))
+            self.stdout.write(json.dumps(_answers_json(rows, names, blocks, answers), ensure_ascii=False))
         elif options["csv"]:
             self._write_csv(names, blocks, answers)
         else:
-            labels = [f"{kind}: " for kind in Memory] if options["memory"] else [""] * len(blocks)
+            labels = [f"{kind}: " for kind in AddressRelation] if options["memory"] else [""] * len(blocks)
             self._write_table(names, blocks, answers, labels)
             self._write_loops(rows, names, blocks)
 
     def _write_ports(self, row: PortMapping, blocks: Sequence[Block], *, as_json: bool) -> None:
-        """A table per block: an instruction a line, a port a column."""
+        """Print a table per block: a line per instruction, a column per port."""
         loads = [load_of(block, row) for block in blocks]
         if as_json:
-            told = {"mapping": row.name, "ports": row.ports}
-            shown = [_load_json(block, load) for block, load in zip(blocks, loads, strict=True)]
-            self.stdout.write(json.dumps({**told, "blocks": shown}, ensure_ascii=False))
+            head = {"mapping": row.name, "ports": row.ports}
+            block_loads = [_load_json(block, load) for block, load in zip(blocks, loads, strict=True)]
+            self.stdout.write(json.dumps({**head, "blocks": block_loads}, ensure_ascii=False))
             return
         for number, (block, load) in enumerate(zip(blocks, loads, strict=True), start=1):
             self.stdout.write(f"block {number}: {_summary(load)}")
             if load is None:
                 continue
-            self.stdout.write("".join([f"  {'':<{_SHOWN}}", *(f"{port:>7}" for port in row.ports)]))
+            self.stdout.write("".join([f"  {'':<{_CODE_WIDTH}}", *(f"{port:>7}" for port in row.ports)]))
             parts = zip(block.listing, load.instructions, strict=True)
             lines = [(text, part.ports) for (_, text), part in parts]
             for text, ports in [*lines, ("all", load.schedule.loads)]:
                 cells = [f"{cycles:>7.3f}" if cycles else f"{'·':>7}" for cycles in ports or ()]
-                self.stdout.write("".join([f"  {text[:_SHOWN]:<{_SHOWN}}", *(cells or ["  not described"])]))
+                self.stdout.write(
+                    "".join([f"  {text[:_CODE_WIDTH]:<{_CODE_WIDTH}}", *(cells or ["  not described"])])
+                )
 
     def _write_reasons(
         self, named: Sequence[str], mode: str, blocks: Sequence[Block], *, as_json: bool
     ) -> None:
-        """A sentence per block, its bounds, and what each instruction adds to the critical chain."""
+        """Print per block a sentence, its bounds, and the cycles that each instruction adds to the critical
+        chain."""
         model, assumed = _core_model(named, mode)
         reasons = reasons_of(blocks, model, assumed)
         if as_json:
-            together = zip(blocks, reasons, strict=True)
-            told = [{**block.name.as_json(), **reason.as_json()} for block, reason in together]
-            self.stdout.write(json.dumps({"blocks": told}, ensure_ascii=False))
+            pairs = zip(blocks, reasons, strict=True)
+            described = [{**block.name.as_json(), **reason.as_json()} for block, reason in pairs]
+            self.stdout.write(json.dumps({"blocks": described}, ensure_ascii=False))
             return
         for number, (block, reason) in enumerate(zip(blocks, reasons, strict=True), start=1):
             self.stdout.write(f"block {number}: {reason.sentence}")
             for bound in reason.prediction.bounds:
                 self.stdout.write(f"  {bound.kind:<14}{bound.cycles:>8.2f}  {bound.why}")
-            for place, one in enumerate(block.instructions):
+            for place, instruction in enumerate(block.instructions):
                 cycles = f"{reason.chain[place]:>7.1f}" if place in reason.chain else ""
-                self.stdout.write(f"  {one.text[:_SHOWN]:<{_SHOWN}}{cycles}")
-            for taken in reason.prediction.taken:
-                self.stdout.write(f"  taken for the nearest scheme: {taken.text}")
+                self.stdout.write(f"  {instruction.text[:_CODE_WIDTH]:<{_CODE_WIDTH}}{cycles}")
+            for substitute in reason.prediction.substitutions:
+                self.stdout.write(f"  nearest scheme used: {substitute.text}")
             for text in reason.prediction.unknown:
                 self.stdout.write(f"  not described by the port mapping: {text}")
 
     def _write_csv(
         self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]
     ) -> None:
-        """The published form of a set of blocks; what has no number is −1."""
+        """Print the CSV file of a block set; −1 stands for no number."""
         rows = (
-            [block.hex, *(-1 if one.cycles is None else round(one.cycles, 6) for one in row)]
+            [block.hex, *(-1 if answer.cycles is None else round(answer.cycles, 6) for answer in row)]
             for block, row in zip(blocks, answers, strict=True)
         )
-        self.stdout.write(written(["bb", *names], rows), ending="")
+        self.stdout.write(csv_text(["bb", *names], rows), ending="")
 
     def _write_table(
         self,
@@ -193,30 +192,29 @@ class Command(PredictExperiment):
         answers: Sequence[Sequence[Answer]],
         labels: Sequence[str],
     ) -> None:
-        """A line per block; `labels` stand before them."""
+        """Print a line per block, after its label."""
         widths = [max(len(name), 11) for name in names]
         heads = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
-        self.stdout.write(f"{'block':<{_SHOWN}}  {heads}")
+        self.stdout.write(f"{'block':<{_CODE_WIDTH}}  {heads}")
         for label, block, row in zip(labels, blocks, answers, strict=True):
-            text = label + "; ".join(one.text for one in block.instructions)
-            text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+            text = label + "; ".join(instruction.text for instruction in block.instructions)
+            text = text if len(text) <= _CODE_WIDTH else f"{text[: _CODE_WIDTH - 1]}…"
             cells = [answer.failure if answer.cycles is None else f"{answer.cycles:.2f}" for answer in row]
-            shown = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-            self.stdout.write(f"{text:<{_SHOWN}}  {shown}")
+            line = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+            self.stdout.write(f"{text:<{_CODE_WIDTH}}  {line}")
             for name, answer in zip(names, row, strict=True):
                 if answer.detail:
                     self.stdout.write(f"  {name}: {answer.detail}")
 
     def _write_loops(self, rows: Sequence[Predictor], names: Sequence[str], blocks: Sequence[Block]) -> None:
-        """How each predictor was asked about the loops."""
         loop = next((block for block in blocks if block.closing is not None), None)
         if loop is not None:
             for row, name in zip(rows, names, strict=True):
-                self.stdout.write(f"  {name}: a loop is {asked_as(row.kind, loop.name)}")
+                self.stdout.write(f"  {name}: loop, {loop_wording(row.kind, loop.name)}")
 
 
 def _core_model(named: Sequence[str], mode: str) -> tuple[StoredCoreModel, Assumptions]:
-    """The core model that is named as a predictor, else the newest, and what it assumes."""
+    """The core model named as the only predictor, else the newest, and its assumptions."""
     if not named:
         newest = usable_core_models().first()
         if newest is None:
@@ -226,12 +224,12 @@ def _core_model(named: Sequence[str], mode: str) -> tuple[StoredCoreModel, Assum
     if len(rows) != 1 or rows[0].kind != core_model.KIND:
         raise CommandError('--why takes one core model: --predictor "core model NAME"')
     settings = core_model.CoreModelSettings(**rows[0].options)
-    found = usable_core_models().get(name=settings.model)
-    return found, settings.assumed
+    model = usable_core_models().get(name=settings.model)
+    return model, settings.assumed
 
 
 def _mapping(name: str) -> PortMapping:
-    """The port mapping of this name, if blocks can be read for it."""
+    """The port mapping of this name. Raises `CommandError` if its instruction set has no blocks."""
     row = by_name(PortMapping, name)
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         raise CommandError(obstacle)
@@ -240,33 +238,33 @@ def _mapping(name: str) -> PortMapping:
 
 def _chosen(texts: Sequence[str], processor: str = "", mode: str = AS_NAMED) -> list[Predictor]:
     check_processor(processor)
-    rows = [chosen_on(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
+    rows = [row_on_processor(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
     return rows_in_mode(rows, mode)
 
 
-def _variants(blocks: Sequence[Block]) -> list[Block]:
+def _memory_variants(blocks: Sequence[Block]) -> list[Block]:
     if len(blocks) != 1:
-        raise CommandError(f"--memory compares variants of one block, not of {len(blocks):,}")
-    found = variants(blocks[0].code, blocks[0].isa)
-    return [block_of_bytes(code, blocks[0].isa) for code in found.code.values()]
+        raise CommandError(f"--memory takes one block, not {len(blocks):,}")
+    by_address = variants(blocks[0].code, blocks[0].isa)
+    return [block_of_bytes(code, blocks[0].isa) for code in by_address.code.values()]
 
 
-def _asked(
+def _answers(
     rows: Sequence[Predictor], blocks: Sequence[Block], *, anew: bool
 ) -> tuple[list[str], list[list[Answer]]]:
-    """Names of the predictors, and per block an answer of each."""
-    told = {
+    """The names of the predictors, and per block the answer of each."""
+    by_predictor = {
         column.predictor: column
-        for column in ask(rows, [block.code for block in blocks], isa=blocks[0].isa, remembering=not anew)
+        for column in ask(rows, [block.code for block in blocks], isa=blocks[0].isa, use_cache=not anew)
     }
-    columns = [told[row] for row in rows]
+    columns = [by_predictor[row] for row in rows]
     if errors := [column.error for column in columns if column.error]:
         raise CommandError("\n".join(errors))
     names = [column.predictor.name for column in columns]
     return names, [list(row) for row in zip(*(column.answers for column in columns), strict=True)]
 
 
-def _as_json(
+def _answers_json(
     rows: Sequence[Predictor],
     names: Sequence[str],
     blocks: Sequence[Block],
@@ -277,19 +275,19 @@ def _as_json(
         "blocks": [
             {
                 **block.name.as_json(),
-                "assembly": [one.text for one in block.instructions],
+                "assembly": [answer.text for answer in block.instructions],
                 "kind": block.kind,
                 "answers": [
                     {
-                        "cycles": one.cycles,
-                        "failure": one.failure,
-                        "detail": one.detail,
-                        "asked_as": asked_as(row.kind, block.name),
+                        "cycles": answer.cycles,
+                        "failure": answer.failure,
+                        "detail": answer.detail,
+                        "asked_as": loop_wording(row.kind, block.name),
                     }
-                    for row, one in zip(rows, said, strict=True)
+                    for row, answer in zip(rows, row_answers, strict=True)
                 ],
             }
-            for block, said in zip(blocks, answers, strict=True)
+            for block, row_answers in zip(blocks, answers, strict=True)
         ],
     }
 

@@ -1,4 +1,4 @@
-"""The events of a question to predictors."""
+"""The events of runs of kind `ask`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inference.core.protocols import Json
 
 @dataclass(frozen=True)
 class PredictorAnswered(Event):
-    """A predictor, by its id, has answered for all blocks, or `error` says why it has not.
+    """A predictor, given by its id, has answered for all blocks, or `error` says why it has not.
 
     `answers`: as `sample_document` writes them.
     """

@@ -1,4 +1,4 @@
-"""The forms of questions about basic blocks: who is asked, which blocks, and how machines surround them."""
+"""Forms of block queries: the predictors, the code, and the harness that machines put around each block."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.predictors.kinds import reason_against
 from inference.features.asking.predictors.modes import mode_field
-from inference.features.asking.predictors.offers import OfferedPredictor, Offers, offers
-from inference.features.asking.predictors.query import chosen, known_on, processor_field
+from inference.features.asking.predictors.offers import Offer, Offers, offers
+from inference.features.asking.predictors.query import available_on, predictor_row, processor_field
 from inference.features.asking.questions.request import AskConfig
-from inference.isa.blocks import isa_beside, read
+from inference.isa.blocks import isa_of_fields, read
 from inference.isa.code.block import Block, BlockError
-from inference.isa.code.reading import BlocksOfText
+from inference.isa.code.pasted_blocks import BlocksOfText
 from inference.isa.start_values import START
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.measuring.blocks import BlockOptions
@@ -25,26 +25,26 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.request import RunRequest
 from inference.web.request_fields import RequestField, RequestForm, RunForm, describe_fields
 
-_LONGEST = 300
-"""Characters of the text of an offer."""
+_OFFER_LIMIT = 300
+"""Characters of an offer's text that an error message repeats."""
 
 
 class OffersField(forms.MultipleChoiceField):
-    """Some of the offers; of a mapping or machine without blocks it says so."""
+    """A choice of offers; the error names a mapping or machine that cannot take blocks, and why."""
 
     widget = forms.CheckboxSelectMultiple
 
     def validate(self, value: Any) -> None:
         stranger = next((text for text in value if not self.valid_value(text)), "")
-        if stranger and (reason := reason_against(stranger[:_LONGEST])):
+        if stranger and (reason := reason_against(stranger[:_OFFER_LIMIT])):
             raise forms.ValidationError(f"{reason}.")
         super().validate(value)
 
 
 class ChoosingForm(RequestForm):
-    """Which of the predictors that can be asked here; `rows` are those of a valid form.
+    """A choice among the predictors available here; `rows` are the chosen ones once the form is valid.
 
-    Nothing else can be named: a predictor can be any program, which only administrators add.
+    Only offers can be chosen: a predictor can be any program, which only administrators add.
     """
 
     request: ClassVar[type[RunRequest]] = AskConfig
@@ -52,42 +52,41 @@ class ChoosingForm(RequestForm):
     anew = RequestField(label="Ignore cached results", help_text="Predict again even if an answer is cached.")
 
     def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
-        """`known`: the offers, where they have been found out already."""
+        """`known`: the offers, where they have been computed already."""
         super().__init__(data, initial=initial)
         self.offers = offers() if known is None else known
         self.rows: list[Predictor] = []
-        self.set_choices(predictors=[(one.text, one.label) for one in self.offers.all])
+        self.set_choices(predictors=[(offer.text, offer.label) for offer in self.offers.all])
 
-    def ticked(self) -> set[str]:
-        """The texts of the offers whose boxes are ticked."""
+    def selected_texts(self) -> set[str]:
         return set(self["predictors"].value() or ())
 
     def clean(self) -> dict[str, Any]:
-        """What must hold between fields."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
-        self.take(data)
+        self.choose_rows(data)
         return data
 
-    def take(self, data: dict[str, Any]) -> None:
-        """Find or make the rows of what was chosen."""
-        wanted = set(data.get("predictors", ()))
+    def choose_rows(self, data: dict[str, Any]) -> None:
+        """Fill `rows`: the stored predictors of the selected offers, created where there are none."""
+        selected = set(data.get("predictors", ()))
         for offer in self.offers.all:
-            if offer.text in wanted:
-                self._take(offer)
+            if offer.text in selected:
+                self._choose_row(offer)
 
-    def text_of(self, offer: OfferedPredictor) -> str:
-        """What `inference.features.asking.predictors.query.chosen` is told of an offer that was chosen."""
+    def text_of(self, offer: Offer) -> str:
+        """The text by which `inference.features.asking.predictors.query.chosen` finds the offer."""
         return offer.text
 
-    def _take(self, offer: OfferedPredictor) -> None:
+    def _choose_row(self, offer: Offer) -> None:
         try:
-            self.rows.append(chosen(self.text_of(offer)))
+            self.rows.append(predictor_row(self.text_of(offer)))
         except PredictorError as error:
             self.add_error("predictors", f"{offer.label}: {error}")
 
 
 class ProcessorForm(ChoosingForm):
-    """Whoever can be asked, tools for one processor; `left_out` gets why one cannot be asked about it."""
+    """As `ChoosingForm`, with one processor for all tools; `left_out` has why a tool cannot predict for
+    it."""
 
     processor = processor_field()
 
@@ -95,17 +94,17 @@ class ProcessorForm(ChoosingForm):
         super().__init__(data, initial, known)
         self.left_out: list[str] = []
 
-    def _take(self, offer: OfferedPredictor) -> None:
+    def _choose_row(self, offer: Offer) -> None:
         before = len(self.rows)
-        super()._take(offer)
+        super()._choose_row(offer)
         if not offer.fixed:
             processor = self.cleaned_data.get("processor", "")
-            self.rows[before:], left_out = known_on(self.rows[before:], processor)
+            self.rows[before:], left_out = available_on(self.rows[before:], processor)
             self.left_out += left_out
 
 
 TEXT_LIMIT = 100_000
-SURROUNDINGS = tuple(BlockOptions.__dataclass_fields__)
+HARNESS_FIELDS = tuple(BlockOptions.__dataclass_fields__)
 
 
 class AddressField(forms.CharField):
@@ -123,7 +122,7 @@ class AddressField(forms.CharField):
 
 
 class BlockForm(RunForm, ProcessorForm):
-    """The page's form; `reading` is what the text has, once it is valid."""
+    """The form of the page of basic blocks; `reading` has the decoded blocks once the form is valid."""
 
     isa = forms.ChoiceField(
         choices=lambda: [(name, name) for name in names_with_blocks()],
@@ -143,7 +142,7 @@ class BlockForm(RunForm, ProcessorForm):
     mode = mode_field()
     copies = RequestField(
         of=BlockOptions,
-        alone=False,  # in a loop, one will do: `take` checks all options together
+        alone=False,  # in a loop, one will do: `choose_rows` checks all options together
         label="Number of copies",
         help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
         required=True,
@@ -171,28 +170,28 @@ class BlockForm(RunForm, ProcessorForm):
         initial: Any = None,
         known: Offers | None = None,
         *,
-        asking: bool = False,
+        needs_predictors: bool = False,
         piece: int | None = None,
     ) -> None:
-        """`asking`: the predictors are wanted, too. `piece`: the number, from 1, of the one that is asked."""
+        """`needs_predictors`: one has to be chosen. `piece`: ask about this piece alone, counted from 1."""
         super().__init__(data, initial, known)
         self.reading = BlocksOfText(())
-        self._asking = asking
+        self._needs_predictors = needs_predictors
         self._piece = piece
         if "predictors" not in self.initial:
-            self.initial["predictors"] = [one.text for one in self.offers.all if one.usual]
+            self.initial["predictors"] = [offer.text for offer in self.offers.all if offer.usual]
         describe_fields(self)
 
     def clean_code(self) -> str:
-        """The text, of which the blocks are kept."""
+        """Decode the text into `reading`."""
         text: str = self.cleaned_data["code"]
         try:
-            self.reading = read(text, MOST_BLOCKS, isa_beside(self.cleaned_data))
+            self.reading = read(text, MOST_BLOCKS, isa_of_fields(self.cleaned_data))
         except BlockError as error:
             raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
-        if self._asking and self._piece is None and (dropped := self.reading.dropped):
+        if self._needs_predictors and self._piece is None and (dropped := self.reading.dropped):
             raise forms.ValidationError(
-                f"Not asked: {dropped[0]}. Correct or remove that line, or decode and ask about one piece."
+                f"{dropped[0]}. Correct or remove that line, or decode and predict one piece."
             )
         count = len(self.reading.pieces)
         if self._piece is not None and not 1 <= self._piece <= count:
@@ -201,47 +200,48 @@ class BlockForm(RunForm, ProcessorForm):
 
     @property
     def blocks(self) -> list[Block]:
-        """Those that are asked about: the piece that was chosen, else all."""
+        """The blocks to predict: that of the chosen piece, else all."""
         blocks = [piece.block for piece in self.reading.pieces]
         return blocks if self._piece is None else blocks[self._piece - 1 : self._piece]
 
-    def take(self, data: dict[str, Any]) -> None:
-        """Predictors are looked for where all else is right and somebody asks."""
+    def choose_rows(self, data: dict[str, Any]) -> None:
+        """Choose predictors only where they are needed and the other fields are valid: each choice stores a
+        row."""
         if not self.errors:
-            for field, problem in self.options().problems().items():
+            for field, problem in self.block_options().problems().items():
                 self.add_error(field, f"It {problem}.")
-        if self._asking and not self.errors:
-            super().take(data)
+        if self._needs_predictors and not self.errors:
+            super().choose_rows(data)
             if not self.rows and not self.errors:
                 self.add_error("predictors", "; ".join(self.left_out) or "Choose at least one.")
 
-    def options(self) -> BlockOptions:
-        """How machines surround the blocks."""
-        options = {name: self.cleaned_data[name] for name in SURROUNDINGS}
+    def block_options(self) -> BlockOptions:
+        """The harness that machines put around the blocks."""
+        options = {name: self.cleaned_data[name] for name in HARNESS_FIELDS}
         return BlockOptions(**{**options, "mode": options["mode"] or BlockOptions.mode})
 
     @property
-    def around(self) -> list[forms.BoundField]:
-        """The fields that say how machines surround a block, beside the mode that all are asked in."""
-        return [self[name] for name in SURROUNDINGS if name != "mode"]
+    def harness_fields(self) -> list[forms.BoundField]:
+        """The fields of the harness, without the mode, which counts for every predictor."""
+        return [self[name] for name in HARNESS_FIELDS if name != "mode"]
 
     @property
-    def changed(self) -> Json:
-        """The options of machines that are not as usual."""
+    def changed_options(self) -> Json:
+        """The options of the harness that differ from the defaults."""
         usual = BlockOptions().as_json()
-        return {name: value for name, value in self.options().as_json().items() if value != usual[name]}
+        return {name: value for name, value in self.block_options().as_json().items() if value != usual[name]}
 
     @property
-    def surrounded(self) -> bool:
-        """Whether any option of machines that the form shows is not as usual, or wrong."""
-        return any(str(field.value()) != str(field.field.initial) for field in self.around)
+    def has_harness_changes(self) -> bool:
+        """Whether any option of the harness differs from its default or is invalid."""
+        return any(str(field.value()) != str(field.field.initial) for field in self.harness_fields)
 
     @property
     def machines(self) -> list[Predictor]:
         return [row for row in self.rows if row.kind == machine.KIND]
 
-    def text_of(self, offer: OfferedPredictor) -> str:
-        """A machine that goes by its name is asked with the options of the form."""
+    def text_of(self, offer: Offer) -> str:
+        """The offer's text; for a machine by name, with the changed options of the harness."""
         if not offer.text.startswith(f"{machine.KIND}:"):
             return offer.text
-        return ",".join([offer.text, *(f"{name}={value}" for name, value in self.changed.items())])
+        return ",".join([offer.text, *(f"{name}={value}" for name, value in self.changed_options.items())])

@@ -1,4 +1,4 @@
-"""Runs of kind `ask`: any predictors say how many cycles some blocks take, each answer told when it comes."""
+"""Runs of kind `ask`: predictors answer side by side for blocks, and each report is emitted as it arrives."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from inference.core.errors import MeasuringError
 from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import rows_in_mode
-from inference.features.asking.predictors.opening import opened
-from inference.features.asking.questions.query import KIND, PredictorSaid, event_of
+from inference.features.asking.predictors.opening import open_predictor
+from inference.features.asking.questions.query import KIND, PredictorReport, event_of
 from inference.features.asking.questions.request import AskConfig
-from inference.isa.blocks import block_of_hex, isa_beside
+from inference.isa.blocks import block_of_hex, isa_of_fields
 from inference.isa.code.block import BlockError
 from inference.models import Predictor, Run
 from inference.predictors import machine
@@ -27,15 +27,15 @@ from inference.runs.errors import ConfigError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import read_rows
 
-SIDE_BY_SIDE = 6
-"""Predictors that work at a time; machines do not count, most of the time they are waited for."""
+MOST_THREADS = 6
+"""Predictors that work at a time, machines not counted: their threads only wait for measurements."""
 
-_PULSE_EVERY = 0.2  # seconds
+_PULSE_INTERVAL = 0.2  # seconds
 
 
 @dataclass(frozen=True)
 class PredictorColumn:
-    """What one predictor says: an answer per block, or why it says nothing at all."""
+    """A predictor's answers, one per block, or `error` says why there are none."""
 
     predictor: Predictor
     answers: list[Answer] = field(default_factory=list)
@@ -47,32 +47,39 @@ def ask(
     blocks: Sequence[bytes],
     *,
     isa: str,
-    remembering: bool = True,
+    use_cache: bool = True,
     task: Task | None = None,
 ) -> Iterator[PredictorColumn]:
-    """A column for each predictor, in the order in which they are done.
+    """Ask predictors side by side and yield a column for each, in the order in which they finish.
 
-    `isa`: the instruction set of the blocks. `task`: the run that it is for, which is heard meanwhile. That a
-    predictor cannot work is said in its column; whatever else it raises is a fault of the program, and is
-    raised here with its trace.
+    Args:
+        predictors: Stored predictors, each once.
+        blocks: The machine code of the blocks.
+        isa: The instruction set of the blocks.
+        use_cache: Look up and store answers in the database.
+        task: The run that asks; its reporter gets a pulse while predictors work, so that it can be cancelled.
+
+    Raises:
+        Exception: a fault of the program in a predictor's thread. A `PredictorError` or `MeasuringError` is
+            not raised: it becomes the `error` of the predictor's column.
     """
     machines = sum(row.kind == machine.KIND for row in predictors)
-    pool = ThreadPoolExecutor(SIDE_BY_SIDE + machines, "asking")
-    working: dict[Future[list[Answer]], Predictor] = {}
+    pool = ThreadPoolExecutor(MOST_THREADS + machines, "asking")
+    pending: dict[Future[list[Answer]], Predictor] = {}
     try:
         for row in predictors:
             try:
-                tool = opened(row, task, isa=isa, remembering=remembering)
+                tool = open_predictor(row, task, isa=isa, use_cache=use_cache)
             except PredictorError as error:
                 yield PredictorColumn(row, error=str(error))
             else:
-                working[pool.submit(_answers, tool, blocks)] = row
-        while working:
-            done, _ = wait(working, timeout=_PULSE_EVERY, return_when=FIRST_COMPLETED)
+                pending[pool.submit(_answers, tool, blocks)] = row
+        while pending:
+            done, _ = wait(pending, timeout=_PULSE_INTERVAL, return_when=FIRST_COMPLETED)
             if task is not None:
                 task.reporter.pulse()
             for future in done:
-                yield _column(working.pop(future), future)
+                yield _column(pending.pop(future), future)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -85,7 +92,7 @@ def _column(row: Predictor, future: Future[list[Answer]]) -> PredictorColumn:
 
 
 def _answers(tool: Tool, blocks: Sequence[bytes]) -> list[Answer]:
-    """In a thread of its own, with a connection of its own."""
+    """Runs in a thread of its own; Django opens a database connection per thread, which is closed here."""
     try:
         with closing(tool):
             return tool.predict(blocks)
@@ -93,62 +100,62 @@ def _answers(tool: Tool, blocks: Sequence[bytes]) -> list[Answer]:
         connection.close()
 
 
-GONE = "it has been deleted"
+DELETED = "it has been deleted"
 
 
 class AskJob(Job):
     """Runs of kind `ask`; see `AskConfig`."""
 
     def check(self, config: Json) -> Json:
-        """The complete description. Raises `ConfigError` naming the field."""
-        asked = AskConfig.read(config)
-        rows = rows_in_mode(read_rows(Predictor, "predictors", asked.predictors), asked.mode)
+        request = AskConfig.read(config)
+        rows = rows_in_mode(read_rows(Predictor, "predictors", request.predictors), request.mode)
         predictors = [row.pk for row in rows]
-        return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks, asked.isa)}
+        return request.as_json() | {"predictors": predictors, "blocks": _blocks(request.blocks, request.isa)}
 
     def work(self, task: Task) -> Store:
-        """Ask them side by side; what one cannot say does not keep the others from it."""
         config = task.run.config
-        isa = isa_beside(config)
+        isa = isa_of_fields(config)
         codes = [bytes.fromhex(text) for text in config["blocks"]]
-        wanted = config["predictors"]
-        rows = Predictor.objects.in_bulk(wanted)
-        told: list[Json] = []
-        _progress(task, told)
-        for pk in wanted:
+        ids = config["predictors"]
+        rows = Predictor.objects.in_bulk(ids)
+        outcomes: list[Json] = []
+        _progress(task, outcomes)
+        for pk in ids:
             if pk not in rows:
-                _tell(task, told, PredictorSaid(pk, f"predictor {pk}", error=GONE))
-        known = [rows[pk] for pk in wanted if pk in rows]
-        for column in ask(known, codes, isa=isa, remembering=not config["anew"], task=task):
+                _report(task, outcomes, PredictorReport(pk, f"predictor {pk}", error=DELETED))
+        present = [rows[pk] for pk in ids if pk in rows]
+        for column in ask(present, codes, isa=isa, use_cache=not config["anew"], task=task):
             row = column.predictor
             answers = {} if column.error else dict(zip(codes, column.answers, strict=True))
-            _tell(task, told, PredictorSaid(row.pk, row.name, answers, column.error))
-        return partial(_store, task.run, told)
+            _report(task, outcomes, PredictorReport(row.pk, row.name, answers, column.error))
+        return partial(_store, task.run, outcomes)
 
 
-def _tell(task: Task, told: list[Json], said: PredictorSaid) -> None:
-    task.reporter.emit(event_of(said, isa_beside(task.run.config)))
-    told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
-    _progress(task, told)
+def _report(task: Task, outcomes: list[Json], report: PredictorReport) -> None:
+    task.reporter.emit(event_of(report, isa_of_fields(task.run.config)))
+    outcomes.append({"predictor": report.predictor, "name": report.name, "error": report.error})
+    _progress(task, outcomes)
 
 
-def _progress(task: Task, told: Sequence[Json]) -> None:
+def _progress(task: Task, outcomes: Sequence[Json]) -> None:
     total = len(task.run.config["predictors"])
-    task.reporter.emit(Progress(KIND, len(told), total, 0.0, "predictors", None))
+    task.reporter.emit(Progress(KIND, len(outcomes), total, 0.0, "predictors", None))
 
 
-def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Event]]:
+def _store(run: Run, outcomes: Sequence[Json]) -> tuple[Json, Sequence[Event]]:
     places = {pk: place for place, pk in enumerate(run.config["predictors"])}
-    asked = sorted(told, key=lambda each: places[each["predictor"]])  # they answer in any order
-    made: Json = {"name": run.name, "asked": asked}
-    return made, [ResultStored(made)]
+    ordered = sorted(
+        outcomes, key=lambda outcome: places[outcome["predictor"]]
+    )  # reports arrive in any order
+    result: Json = {"name": run.name, "asked": ordered}
+    return result, [ResultStored(result)]
 
 
-def _blocks(given: Sequence[str], isa: str) -> list[str]:
-    found = []
-    for number, text in enumerate(given, start=1):
+def _blocks(texts: Sequence[str], isa: str) -> list[str]:
+    codes = []
+    for number, text in enumerate(texts, start=1):
         try:
-            found.append(block_of_hex(text, isa).hex)
+            codes.append(block_of_hex(text, isa).hex)
         except BlockError as error:
             raise ConfigError(f"blocks, number {number}: {error}") from error
-    return found
+    return codes

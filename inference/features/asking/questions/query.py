@@ -1,4 +1,5 @@
-"""What runs of kind `ask` were told, while they go on and afterwards, of all blocks and of each."""
+"""The answers of block queries (runs of kind `ask`), read from their journals while they run and
+afterwards."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import QUESTION, row_for
 from inference.features.asking.questions.events import PredictorAnswered
 from inference.formats.sample_document import read_samples, sample_document
-from inference.isa.block_changes import Memory
-from inference.isa.blocks import intel_or_digits, isa_beside
+from inference.isa.block_changes import AddressRelation
+from inference.isa.blocks import intel_or_digits, isa_of_fields
 from inference.isa.code.block import BlockName
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
-from inference.predictors.kinds import asked_as
+from inference.predictors.kinds import loop_wording
 from inference.predictors.llvm import mca
 from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer, PredictorError
@@ -29,18 +30,18 @@ _MOST_RUNS = 50
 
 @dataclass(frozen=True)
 class QuestionAnswers:
-    """What each predictor said last, in the order they were first asked, and the runs that go on.
+    """The last report of each predictor, in the order of the first questions, and the unfinished runs.
 
-    `failed`: the newest run, where it has failed.
+    `failed`: the newest run if it has failed, else None.
     """
 
-    said: tuple[PredictorSaid, ...] = ()
-    working: tuple[Run, ...] = ()
+    reports: tuple[PredictorReport, ...] = ()
+    unfinished: tuple[Run, ...] = ()
     failed: Run | None = None
 
 
-def asked_about(about: Json) -> QuestionAnswers:
-    """What was answered about something: of all runs with these entries in `about` (two queries)."""
+def answers_about(about: Json) -> QuestionAnswers:
+    """The answers of all runs whose `about` has these entries, the newest of each predictor (two queries)."""
     conditions = {f"config__about__{name}": value for name, value in about.items()}
     rows = (
         Run.objects.filter(kind=KIND, **conditions)
@@ -51,10 +52,10 @@ def asked_about(about: Json) -> QuestionAnswers:
     if not runs:
         return QuestionAnswers()
     events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=PredictorAnswered.kind)
-    newest: dict[int, PredictorSaid] = {}
+    newest: dict[int, PredictorReport] = {}
     for payload in events.order_by("run_id", "seq").values_list("payload", flat=True):
-        said = read_said(payload)
-        newest[said.predictor] = said
+        report = read_report(payload)
+        newest[report.predictor] = report
     order = dict.fromkeys(pk for run in reversed(runs) for pk in run.config["predictors"])
     return QuestionAnswers(
         tuple(newest[pk] for pk in order if pk in newest),
@@ -65,11 +66,13 @@ def asked_about(about: Json) -> QuestionAnswers:
 
 @dataclass(frozen=True)
 class PredictorAnswer:
-    """What a predictor says of a block: an answer, or an `error` that kept it from any; neither: it waits.
+    """A predictor's answer for a block, or the `error` that prevented it; with neither, it has not answered
+    yet.
 
-    `share`: its cycles in per cent of the most that anybody says. `difference`: from what a machine has
-    measured, in per cent of that. `row`: None where it has been deleted. `asked_as`: how a loop is asked.
-    `closest`: the bound of a core model that its number comes closest to, in words.
+    `percent_of_largest`: its cycles in per cent of the largest answer. `percent_off_measured`: its difference
+    from a machine's measurement, in per cent of the measurement. `row`: None where it has been deleted.
+    `loop_treatment`: whether the branch of a loop is included, in words. `closest_bound`: the bound of a core
+    model that is closest to its number, in words.
     """
 
     pk: int
@@ -77,24 +80,24 @@ class PredictorAnswer:
     row: Predictor | None
     answer: Answer | None = None
     error: str = ""
-    share: float | None = None
-    difference: float | None = None
-    asked_as: str = ""
-    closest: str = ""
+    percent_of_largest: float | None = None
+    percent_off_measured: float | None = None
+    loop_treatment: str = ""
+    closest_bound: str = ""
 
     @property
     def version(self) -> str:
-        """Of the tool, as it says it."""
+        """The version that the tool reports, "" where there is none."""
         return "" if self.row is None else str(self.row.identity.get("version", ""))
 
     @property
     def cycles(self) -> float | None:
-        """The number, where there is one."""
+        """Cycles per iteration; None without a number."""
         return None if self.answer is None else self.answer.cycles
 
     @property
     def failed(self) -> bool:
-        """Whether it was asked, and there is no number."""
+        """Whether it has answered without a number."""
         return bool(self.error) or (self.answer is not None and self.answer.cycles is None)
 
     @property
@@ -103,51 +106,55 @@ class PredictorAnswer:
         return self.row is not None and self.row.kind == machine.KIND
 
 
-def asked_predictors(run: Run) -> dict[int, Predictor | None]:
+def question_predictors(run: Run) -> dict[int, Predictor | None]:
     """The predictors of a question in their order; None for one that has been deleted (one query)."""
-    wanted = run.config["predictors"]
-    rows = Predictor.objects.in_bulk(wanted)
-    return {pk: rows.get(pk) for pk in wanted}
+    ids = run.config["predictors"]
+    rows = Predictor.objects.in_bulk(ids)
+    return {pk: rows.get(pk) for pk in ids}
 
 
-def said_of(run: Run) -> dict[int, PredictorSaid]:
-    """What each predictor said last, by its id (one query)."""
+def reports_of(run: Run) -> dict[int, PredictorReport]:
+    """{predictor id: its last report} of a run (one query)."""
     events = RunEvent.objects.filter(run=run, kind=PredictorAnswered.kind).order_by("seq")
-    said = (read_said(payload) for payload in events.values_list("payload", flat=True))
-    return {one.predictor: one for one in said}
+    reports = (read_report(payload) for payload in events.values_list("payload", flat=True))
+    return {report.predictor: report for report in reports}
 
 
-def lines_of(
-    predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid], name: BlockName
+def answers_to(
+    predictors: Mapping[int, Predictor | None], reports: Mapping[int, PredictorReport], name: BlockName
 ) -> list[PredictorAnswer]:
-    """A line for each predictor, in their order; `name`: of a block of the question, or without code."""
-    told = [_line(pk, row, said.get(pk), name) for pk, row in predictors.items()]
-    numbers = [one.cycles for one in told if one.cycles is not None]
-    most = max(numbers, default=0.0)
-    measured = next((one.cycles for one in told if one.measures and one.cycles), None)
-    return [_compared(one, most, measured) for one in told]
+    """One answer per predictor, in their order, to a block of the question; without code, no answer."""
+    lines = [_line(pk, row, reports.get(pk), name) for pk, row in predictors.items()]
+    numbers = [line.cycles for line in lines if line.cycles is not None]
+    largest = max(numbers, default=0.0)
+    measured = next((line.cycles for line in lines if line.measures and line.cycles), None)
+    return [_compared(line, largest, measured) for line in lines]
 
 
-def _line(pk: int, row: Predictor | None, said: PredictorSaid | None, name: BlockName) -> PredictorAnswer:
-    words = asked_as(row.kind, name) if row is not None and name.code else ""
-    if said is None:
-        return PredictorAnswer(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
-    return PredictorAnswer(pk, said.name, row, said.answers.get(name.code), said.error, asked_as=words)
+def _line(pk: int, row: Predictor | None, report: PredictorReport | None, name: BlockName) -> PredictorAnswer:
+    loop_treatment = loop_wording(row.kind, name) if row is not None and name.code else ""
+    if report is None:
+        return PredictorAnswer(
+            pk, f"predictor {pk}" if row is None else row.name, row, loop_treatment=loop_treatment
+        )
+    return PredictorAnswer(
+        pk, report.name, row, report.answers.get(name.code), report.error, loop_treatment=loop_treatment
+    )
 
 
-def _compared(line: PredictorAnswer, most: float, measured: float | None) -> PredictorAnswer:
+def _compared(line: PredictorAnswer, largest: float, measured: float | None) -> PredictorAnswer:
     cycles = line.cycles
     if cycles is None:
         return line
-    share = 100 * cycles / most if most else 0.0
+    share = 100 * cycles / largest if largest else 0.0
     difference = None if measured is None or line.measures else 100 * (cycles - measured) / measured
-    return replace(line, share=share, difference=difference)
+    return replace(line, percent_of_largest=share, percent_off_measured=difference)
 
 
-def furthest_apart(lines: Sequence[PredictorAnswer]) -> tuple[int, int] | None:
-    """The ids of the two predictors whose numbers differ most; None where fewer than two have one."""
-    told = sorted((one.cycles, one.pk) for one in lines if one.cycles is not None)
-    return None if len(told) < 2 else (told[0][1], told[-1][1])
+def furthest_pair(lines: Sequence[PredictorAnswer]) -> tuple[int, int] | None:
+    """The ids of the predictors with the smallest and the largest number; None for fewer than two numbers."""
+    by_cycles = sorted((line.cycles, line.pk) for line in lines if line.cycles is not None)
+    return None if len(by_cycles) < 2 else (by_cycles[0][1], by_cycles[-1][1])
 
 
 def memory_run(name: BlockName) -> Run | None:
@@ -157,8 +164,8 @@ def memory_run(name: BlockName) -> Run | None:
 
 
 @dataclass(frozen=True)
-class ShownBlock:
-    """A block of a question, by its number from 1, with what each predictor says of it."""
+class QuestionBlock:
+    """A block of a question by its number from 1, with one answer per predictor."""
 
     run: Run
     number: int
@@ -167,16 +174,14 @@ class ShownBlock:
 
 
 def memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
-    """The pages of the blocks whose memory accesses these runs vary (one query)."""
-    before = {run.pk: number_about(run, "asked") for run in runs}
-    wanted = {pk for pk in before.values() if pk is not None}
-    there = (
-        set(Run.objects.filter(pk__in=wanted, kind=KIND).values_list("pk", flat=True)) if wanted else set()
-    )
+    """{run id: the page of the block whose memory accesses it varies} (one query)."""
+    origin_ids = {run.pk: number_about(run, "asked") for run in runs}
+    ids = {pk for pk in origin_ids.values() if pk is not None}
+    existing = set(Run.objects.filter(pk__in=ids, kind=KIND).values_list("pk", flat=True)) if ids else set()
     origins = {}
     for run in runs:
-        if before[run.pk] in there:
-            page, block = reverse("asked-blocks", args=[before[run.pk]]), number_about(run, "block") or 1
+        if origin_ids[run.pk] in existing:
+            page, block = reverse("asked-blocks", args=[origin_ids[run.pk]]), number_about(run, "block") or 1
             text = "the block whose memory accesses were varied"
             origins[run.pk] = RunOrigin(text, f"{page}?block={block}#memory")
     return origins
@@ -186,8 +191,9 @@ KIND = QUESTION
 
 
 @dataclass(frozen=True)
-class PredictorSaid:
-    """What one predictor, by its id, said: {machine code: answer}, or why it said nothing."""
+class PredictorReport:
+    """The answers of a predictor, given by its id: {machine code: answer}, or `error` says why there are
+    none."""
 
     predictor: int
     name: str
@@ -195,119 +201,123 @@ class PredictorSaid:
     error: str = ""
 
 
-def event_of(said: PredictorSaid, isa: str) -> PredictorAnswered:
-    """For the journal; `isa`: the instruction set of the blocks."""
-    samples = [Sample(code, (answer,)) for code, answer in said.answers.items()]
-    return PredictorAnswered(said.predictor, said.name, said.error, sample_document(samples, isa))
+def event_of(report: PredictorReport, isa: str) -> PredictorAnswered:
+    """The journal's event for a report on blocks of the instruction set `isa`."""
+    samples = [Sample(code, (answer,)) for code, answer in report.answers.items()]
+    return PredictorAnswered(report.predictor, report.name, report.error, sample_document(samples, isa))
 
 
-def read_said(payload: Json) -> PredictorSaid:
-    """Back from the payload of `event_of`. Raises `ExchangeError`."""
+def read_report(payload: Json) -> PredictorReport:
+    """The report in a payload that `event_of` wrote. Raises `ExchangeError`."""
     event = PredictorAnswered.read(payload)
     samples = read_samples(event.answers, 1, "answers")
-    said = {sample.code: sample.answers[0] for sample in samples}
-    return PredictorSaid(event.predictor, event.name, said, event.error)
+    answers = {sample.code: sample.answers[0] for sample in samples}
+    return PredictorReport(event.predictor, event.name, answers, event.error)
 
 
-def names_in(run: Run) -> list[BlockName]:
+def question_blocks(run: Run) -> list[BlockName]:
     """The blocks of a question, in the order asked."""
-    isa = isa_beside(run.config)
+    isa = isa_of_fields(run.config)
     return [BlockName(isa, bytes.fromhex(text)) for text in run.config["blocks"]]
 
 
-ABOUT = "memory"
-"""In what a run is about: the machine code, in hexadecimal digits, of the block that was varied."""
+VARIED_BLOCK = "memory"
+"""The key in a run's `about` with the varied block's machine code, in hexadecimal digits."""
 
-MAY_ALIAS = "-noalias=false"
-"""llvm-mca's switch for: any two accesses to memory may be to the same place."""
+ALIASING_FLAG = "-noalias=false"
+"""llvm-mca's option that lets any two memory accesses alias."""
 
 
 def memory_question(predictors: Sequence[Predictor], name: BlockName, **about: int) -> Json:
     """The description of a run of kind `ask` about the block's variants, in the order of `Memory`.
 
-    `about`: where it is asked from, `asked` a run of this kind and `block` the number of the block there.
+    `about`: the page it is asked from: `asked`, the id of a run of this kind, and `block`, the block's
+    number.
 
     Raises `InvalidInputError` for a block whose addresses cannot be varied.
     """
-    found = variants(name.code, name.isa)
+    block_variants = variants(name.code, name.isa)
     return {
-        "predictors": [row.pk for row in with_switch(predictors)],
+        "predictors": [row.pk for row in with_aliasing_variants(predictors)],
         "isa": name.isa,
-        "blocks": [one.hex() for one in found.code.values()],
-        "about": {ABOUT: name.hex, **about},
+        "blocks": [code.hex() for code in block_variants.code.values()],
+        "about": {VARIED_BLOCK: name.hex, **about},
     }
 
 
-def with_switch(predictors: Sequence[Predictor]) -> list[Predictor]:
-    """These, and behind each llvm-mca the same that assumes accesses to memory to alias."""
-    found: list[Predictor] = []
+def with_aliasing_variants(predictors: Sequence[Predictor]) -> list[Predictor]:
+    """The predictors, each llvm-mca followed by its variant that assumes memory accesses to alias."""
+    rows: list[Predictor] = []
     for row in predictors:
-        found.append(row)
+        rows.append(row)
         flags = str(row.options.get("flags") or "")
-        if row.askable and row.kind == mca.KIND and "noalias" not in flags:
+        if row.is_runnable and row.kind == mca.KIND and "noalias" not in flags:
             try:
-                options = {**row.options, "flags": f"{flags} {MAY_ALIAS}".strip()}
-                found.append(row_for(row.kind, options, may_choose=True))  # the rest is as it was stored
+                options = {**row.options, "flags": f"{flags} {ALIASING_FLAG}".strip()}
+                rows.append(
+                    row_for(row.kind, options, may_choose=True)
+                )  # the other options are stored already
             except PredictorError:
-                continue  # it is not here any more, which it will say itself when it is asked
-    return list(dict.fromkeys(found))
+                continue  # not available here any more: the predictor's own answer reports that
+    return list(dict.fromkeys(rows))
 
 
-ALIKE = 0.1
-"""Numbers within this relative distance are called the same in words."""
+SAME_WITHIN = 0.1
+"""Relative difference up to which numbers count as equal in a verdict."""
 
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """A predictor with what it says of each variant, and what that means."""
+    """A predictor's answers to the variants, and what they mean in words."""
 
     line: PredictorAnswer
-    cells: list[tuple[Memory, PredictorAnswer]]
-    reading: str
+    cells: list[tuple[AddressRelation, PredictorAnswer]]
+    verdict: str
 
 
 @dataclass(frozen=True)
 class MemoryTable:
-    """The answers to a question about variants; `variants`: of each, how it differs and its instructions."""
+    """The answers to a question about variants; `variants`: (how it differs, its instructions) of each."""
 
     run: Run
-    variants: list[tuple[Memory, tuple[str, ...]]]
+    variants: list[tuple[AddressRelation, tuple[str, ...]]]
     rows: list[MemoryRow]
     ended: bool
 
 
 def memory_table(
-    run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid]
+    run: Run, predictors: Mapping[int, Predictor | None], reports: Mapping[int, PredictorReport]
 ) -> MemoryTable:
     """The table of a run that `memory_question` describes: its blocks are in the order of `Memory`."""
-    names = names_in(run)
-    columns = [lines_of(predictors, said, name) for name in names]
+    names = question_blocks(run)
+    columns = [answers_to(predictors, reports, name) for name in names]
     rows = [
-        MemoryRow(cells[0], list(zip(Memory, cells, strict=True)), reading(cells))
+        MemoryRow(cells[0], list(zip(AddressRelation, cells, strict=True)), memory_verdict(cells))
         for cells in zip(*columns, strict=True)
     ]
     variants = [
-        (kind, intel_or_digits(name.code, name.isa)) for kind, name in zip(Memory, names, strict=True)
+        (kind, intel_or_digits(name.code, name.isa))
+        for kind, name in zip(AddressRelation, names, strict=True)
     ]
     return MemoryTable(run, variants, rows, run.state in Run.FINAL)
 
 
-def reading(cells: tuple[PredictorAnswer, ...]) -> str:
-    """What a predictor's numbers for same address, other offset and other base say in words."""
+def memory_verdict(cells: tuple[PredictorAnswer, ...]) -> str:
+    """What the numbers for same address, other offset and other base mean; "" unless there are all three."""
     cycles = [cell.cycles for cell in cells]
-    if any(one is None for one in cycles):
+    if any(number is None for number in cycles):
         return ""
-    same, offset, base = (one or 0.0 for one in cycles)
-    if _alike(same, offset) and _alike(same, base):
-        return "makes no difference between them"
-    if _alike(offset, base) and same > base:
-        return "waits where the address is the same"
-    if _alike(same, offset) and same > base:
-        return "waits unless the base is another"
-    if _alike(same, base) and same > offset:
-        return "waits unless the offset tells that it is another place"
-    return "each is another case"
+    same, offset, base = (number or 0.0 for number in cycles)
+    if _are_close(same, offset) and _are_close(same, base):
+        return "does not distinguish the addresses"
+    if _are_close(offset, base) and same > base:
+        return "waits only for the same address"
+    if _are_close(same, offset) and same > base:
+        return "waits unless the bases differ"
+    if _are_close(same, base) and same > offset:
+        return "waits unless the offsets differ"
+    return "differs between all three"
 
 
-def _alike(one: float, other: float) -> bool:
-    return abs(one - other) <= ALIKE * max(one, other)
+def _are_close(first: float, second: float) -> bool:
+    return abs(first - second) <= SAME_WITHIN * max(first, second)

@@ -1,4 +1,4 @@
-"""What predictors are asked about blocks: the description of a run of kind `ask`."""
+"""The description of a run of kind `ask`: predictors and blocks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from inference.isa.targets import DEFAULT
 from inference.runs.request import RunRequest
 
 MOST_BLOCKS = 1000
-"""In one run: its answers travel with its journal."""
+"""Blocks of one run; all its answers are stored in its journal."""
 
 
 class AskConfig(RunRequest):
     """`predictors` are ids, `blocks` machine code of the instruction set `isa` in hexadecimal digits.
 
-    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
-    in which all are asked; "" as each predictor's options say.
+    With `anew`, cached answers are ignored. `about`: what the blocks belong to, for the page that asks.
+    `mode`: the mode of all answers; "" as each predictor's options say.
     """
 
     noun = "a question"

@@ -1,4 +1,4 @@
-"""Why a block takes as long as it does: the section of a question's page that asks a core model."""
+"""The section of a block's page in which a core model explains its cycles."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from inference.isa.code.block import Block
 from inference.measuring.blocks import LOOP, MODES
 from inference.models import StoredCoreModel
 from inference.storage.instruction_sets import code_isa
-from inference.web.validation import one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter
 
 SHADES = 8
-CLOSE = 0.05
-"""Numbers within this relative distance are called the same."""
+SAME_WITHIN = 0.05
+"""Relative difference up to which a number counts as equal to a bound."""
 REGISTERS = ("alike", "apart")
 UNKNOWN = ("unsupported", "nearest")
 
 
 @dataclass(frozen=True)
-class WaitingInstruction:
-    """An instruction of the listing: the issue slots that it takes, None where nothing is known of them, and
-    the steps of the critical chain that lead through it, each as (waits for, cycles, what that rests on).
+class ListedInstruction:
+    """An instruction of the listing with its issue slots, None where they are unknown, and the steps of the
+    critical chain through it, each as (location it waits for, cycles, basis of the latency).
 
     `is_within`: between the first and the last instruction of the chain.
     """
@@ -44,7 +44,8 @@ class WaitingInstruction:
 
 @dataclass(frozen=True)
 class PortHeat:
-    """How busy a port is: cycles per execution, their share of the prediction, and the shade for that."""
+    """How busy a port is: cycles per execution, per cent of the prediction, and a shade from 0 to
+    `SHADES`."""
 
     port: str
     cycles: float
@@ -54,32 +55,32 @@ class PortHeat:
 
 @dataclass(frozen=True)
 class WhyView:
-    """What a core model says of a block, with the switches by which the page asks anew."""
+    """What a core model says of a block, with the switches of the section's form."""
 
     reason: BlockReason
-    listing: tuple[WaitingInstruction, ...]
+    listing: tuple[ListedInstruction, ...]
     ports: tuple[PortHeat, ...]
     models: tuple[StoredCoreModel, ...]
     switches: tuple[tuple[BoundKind, bool], ...]
-    """bounds, and whether each is left out"""
+    """each bound, and whether it is left out"""
 
 
-def why_of(request: HttpRequest, block: Block, usual: str) -> WhyView | None:
+def why_view(request: HttpRequest, block: Block, default_mode: str) -> WhyView | None:
     """By the core model and with the switches in the address; None where there is no core model.
 
     Args:
-        usual: The mode in which the others were asked.
+        default_mode: The mode of the other predictors' answers.
     """
     models = tuple(row for row in usable_core_models()[:50] if code_isa(row.isa) == block.isa)
     if not models:
         return None
-    wanted = whole_number(request, "model")
-    row = next((one for one in models if one.pk == wanted), models[0])
+    model_id = number_parameter(request, "model")
+    row = next((model for model in models if model.pk == model_id), models[0])
     left_out = [kind for kind in BoundKind if kind in request.GET.getlist("off")]
-    alike = one_of(request, "registers", REGISTERS, REGISTERS[0]) == REGISTERS[0]
-    nearest = one_of(request, "unknown", UNKNOWN, UNKNOWN[0]) != UNKNOWN[0]
-    mode = one_of(request, "mode", MODES, usual)
-    (reason,) = reasons_of([block], row, Assumptions(left_out, alike, nearest, mode == LOOP))
+    same_place = choice_parameter(request, "registers", REGISTERS, REGISTERS[0]) == REGISTERS[0]
+    nearest = choice_parameter(request, "unknown", UNKNOWN, UNKNOWN[0]) != UNKNOWN[0]
+    mode = choice_parameter(request, "mode", MODES, default_mode)
+    (reason,) = reasons_of([block], row, Assumptions(left_out, same_place, nearest, mode == LOOP))
     return WhyView(
         reason,
         _listing(block, reason.prediction.chain, reason.model),
@@ -89,12 +90,12 @@ def why_of(request: HttpRequest, block: Block, usual: str) -> WhyView | None:
     )
 
 
-def _listing(block: Block, chain: Sequence[ChainStep], model: CoreModel) -> tuple[WaitingInstruction, ...]:
+def _listing(block: Block, chain: Sequence[ChainStep], model: CoreModel) -> tuple[ListedInstruction, ...]:
     places = [step.instruction for step in chain]
     return tuple(
-        WaitingInstruction(
-            one.text,
-            _slots(one.scheme, model),
+        ListedInstruction(
+            instruction.text,
+            _slots(instruction.scheme, model),
             tuple(
                 (name_of_location(step.location), step.cycles, step.basis)
                 for step in chain
@@ -102,7 +103,7 @@ def _listing(block: Block, chain: Sequence[ChainStep], model: CoreModel) -> tupl
             ),
             bool(places) and min(places) <= place <= max(places),
         )
-        for place, one in enumerate(block.instructions)
+        for place, instruction in enumerate(block.instructions)
     )
 
 
@@ -114,34 +115,35 @@ def _slots(scheme: str | None, model: CoreModel) -> int | None:
 
 
 def _heat(block: Block, model: CoreModel, cycles: float) -> tuple[PortHeat, ...]:
-    """One optimal distribution of the µops, those of eliminated moves left out."""
+    """The load of each port in an optimal distribution of the µops, without those of eliminated moves."""
     mapping = model.mapping
     if mapping is None:
         return ()
-    known = Counter(
-        one.scheme
-        for one in block.instructions
-        if one.scheme in mapping.usage and one.scheme not in model.moves
+    counted = Counter(
+        instruction.scheme
+        for instruction in block.instructions
+        if instruction.scheme in mapping.usage and instruction.scheme not in model.moves
     )
-    counts = {scheme: count for scheme, count in known.items() if scheme is not None}
+    counts = {scheme: count for scheme, count in counted.items() if scheme is not None}
     loads = schedule(mapping, Experiment.of(counts)).loads if counts else (0.0,) * len(mapping.ports)
-    most = max(cycles, *loads) or 1.0
+    largest = max(cycles, *loads) or 1.0
     return tuple(
-        PortHeat(port, load, 100 * load / most, round(SHADES * load / most))
+        PortHeat(port, load, 100 * load / largest, round(SHADES * load / largest))
         for port, load in zip(mapping.ports, loads, strict=True)
     )
 
 
-def with_closest(lines: Sequence[PredictorAnswer], why: WhyView | None) -> list[PredictorAnswer]:
-    """The answers, each with the bound of the core model that it comes closest to."""
+def with_closest_bounds(lines: Sequence[PredictorAnswer], why: WhyView | None) -> list[PredictorAnswer]:
+    """The answers, each with the bound of the core model that is closest to its number."""
     bounds = () if why is None else why.reason.prediction.bounds
-    return [replace(line, closest=closest_bound(bounds, line.cycles)) for line in lines]
+    return [replace(line, closest_bound=closest_bound(bounds, line.cycles)) for line in lines]
 
 
 def closest_bound(bounds: Sequence[CoreBound], cycles: float | None) -> str:
-    """`dependencies, 4.00`, with "near" before it where it is not the same; "" for nothing to compare."""
+    """The closest bound as `dependencies, 4.00`, after "≈ " unless equal within `SAME_WITHIN`; "" without
+    any."""
     if cycles is None or not bounds:
         return ""
     nearest = min(bounds, key=lambda bound: abs(bound.cycles - cycles))
-    near = "" if abs(nearest.cycles - cycles) <= CLOSE * cycles else "near "
+    near = "" if abs(nearest.cycles - cycles) <= SAME_WITHIN * cycles else "≈ "
     return f"{near}{nearest.kind}, {nearest.cycles:.2f}"

@@ -183,13 +183,13 @@ def access_reader(isa: str) -> AccessReader:
     return reader
 
 
-def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
+def accesses_of(block: Block, *, equal_start: bool = False) -> tuple[InstructionAccesses, ...]:
     """The reads and writes of each instruction, in order.
 
-    `alike`: registers start with the same number, as on machines that measure blocks, so that all registers
+    `equal_start`: registers start with the same number, as on machines that measure blocks, so that all those
     which the block does not write point to the same place.
     """
-    return access_reader(block.isa).accesses_of(block, alike=alike)
+    return access_reader(block.isa).accesses_of(block, equal_start=equal_start)
 
 
 def reads_of(block: Block) -> BlockReads:

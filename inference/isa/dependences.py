@@ -62,9 +62,9 @@ class MemoryPlace(NamedTuple):
             page, offset = divmod(page * PAGE_BYTES + offset, PAGE_BYTES)
         return self._replace(page=page, offset=offset)
 
-    def with_displacement(self, more: int) -> MemoryPlace:
+    def with_displacement(self, bytes_further: int) -> MemoryPlace:
         """The same access `more` bytes further."""
-        return self._replace(displacement=self.displacement + more)
+        return self._replace(displacement=self.displacement + bytes_further)
 
 
 class OperandAccess(NamedTuple):

@@ -108,8 +108,8 @@ def _form(name: str, content: Any) -> OperandForm:
     fields = _Fields(f"operand {name!r:.80}", content)
     kind = fields.text("kind")
     if kind not in _KINDS:
-        known = ", ".join(_KINDS)
-        raise InstructionSetError(f"operand {name!r:.80}: kind must be one of {known}, not {kind!r}")
+        kinds = ", ".join(_KINDS)
+        raise InstructionSetError(f"operand {name!r:.80}: kind must be one of {kinds}, not {kind!r}")
     form = OperandForm(
         kind=cast(OperandKind, kind),
         width=fields.integer("width", most=MAX_WIDTH),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.isa.name_parsing import Key, SchemeNameParts, read
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
 
 class MemoryPart(StrEnum):
@@ -177,7 +177,7 @@ LOADS, STORES = ("load", "vector load"), ("store", "vector store")
 
 _CROSSING = "int ↔ vector"
 _MASK = "mask"
-_TABLES: Mapping[str, Mapping[str, str]] = table_beside(__file__)
+_TABLES: Mapping[str, Mapping[str, str]] = table_of_module(__file__)
 _INTEGER, _VECTOR, _FLOATING = (_TABLES[kind] for kind in ("integer", "vector", "floating"))
 
 UNIT_CLASSES = tuple(

@@ -130,7 +130,7 @@ class SchemeCatalogue(Protocol):
 class Textbook(Protocol):
     """Documented properties of cores, by their names; empty for undocumented cores."""
 
-    def known_cpi(self, name: str) -> Mapping[str, tuple[float, str]]:
+    def documented_cpi(self, name: str) -> Mapping[str, tuple[float, str]]:
         """{scheme: (cycles per instruction, source)} of a core."""
         return {}
 
@@ -138,7 +138,7 @@ class Textbook(Protocol):
         """Why documented usages of these ports do not determine the scheme's time, "" where they do."""
         return ""
 
-    def known_latencies(self, core: str) -> Mapping[ChainLink, Latency]:
+    def documented_latencies(self, core: str) -> Mapping[ChainLink, Latency]:
         """The documented latencies of a core, in cycles."""
         return {}
 
@@ -188,7 +188,7 @@ class LatencyChainMaker(Protocol):
     def idioms_of(self, text: str) -> tuple[IdiomChains, ...]:
         """Chains that show whether a scheme is an idiom for some choice of operands."""
 
-    def plain_additions(self) -> DependencyChain | None:
+    def reference_additions(self) -> DependencyChain | None:
         """Ordinary independent instructions, as the reference of idioms."""
 
     def memory_chains(self) -> tuple[MemoryChain, ...]: ...
@@ -306,7 +306,7 @@ class BlockReader(CodeReader, Protocol):
 class AccessReader(Protocol):
     """Reads and writes of blocks' instructions, and the pairs that a core may fuse."""
 
-    def accesses_of(self, block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
+    def accesses_of(self, block: Block, *, equal_start: bool = False) -> tuple[InstructionAccesses, ...]:
         """See `inference.isa.blocks`, also for the other methods."""
 
     def reads_of(self, codes: Iterable[bytes]) -> BlockReads:

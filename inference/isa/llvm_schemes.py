@@ -152,8 +152,8 @@ class LlvmSchemes:
         return min(exact, key=_plainness)
 
     def _schemes_of_opcode(self, opcode: str) -> list[LlvmScheme]:
-        plain = self._by_plain.get(_without_variant(opcode), "")
-        return self._by_opcode.get(opcode) or self._by_opcode.get(plain, [])
+        base_opcode = self._by_plain.get(_without_variant(opcode), "")
+        return self._by_opcode.get(opcode) or self._by_opcode.get(base_opcode, [])
 
 
 @cache

@@ -104,10 +104,10 @@ def _programs(release: int | None) -> list[str]:
         for path in Path("/").glob(f"{pattern}/{PROGRAM}")
         if (digits := re.findall(r"\d+", path.parent.parent.name))
     }
-    plain = shutil.which(PROGRAM)
-    own = [numbered[release]] if release in numbered else []
+    on_path = shutil.which(PROGRAM)
+    same_release = [numbered[release]] if release in numbered else []
     newest = [numbered[number] for number in sorted(numbered, reverse=True)]
-    return list(dict.fromkeys([*own, *([plain] if plain else []), *newest]))
+    return list(dict.fromkeys([*same_release, *([on_path] if on_path else []), *newest]))
 
 
 def _objects(text: str) -> Iterator[tuple[str, Record]]:

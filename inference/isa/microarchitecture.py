@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ def flags_of(facts: Mapping[str, Any]) -> frozenset[str] | None:
     >>> sorted(flags_of({"flags": ["avx"], "cpuid": ["avx2"]}))
     ['avx', 'avx2']
     """
-    listed, by_cpuid = facts.get("flags"), facts.get("cpuid")
-    return None if listed is None else frozenset(listed) | frozenset(by_cpuid or ())
+    by_kernel, by_cpuid = facts.get("flags"), facts.get("cpuid")
+    return None if by_kernel is None else frozenset(by_kernel) | frozenset(by_cpuid or ())
 
 
 @dataclass(frozen=True)
@@ -51,5 +51,5 @@ class ToolNames:
 
 NO_NAMES = ToolNames()
 
-TOOL_NAMES = {core: ToolNames(**names) for core, names in table_beside(__file__).items()}
+TOOL_NAMES = {core: ToolNames(**names) for core, names in table_of_module(__file__).items()}
 """By `Microarchitecture.name`; the nearest relative where a tool has no model of the core itself."""

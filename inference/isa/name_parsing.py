@@ -184,10 +184,10 @@ def _reading(
     if not head:
         return None
     pairs = [(part, operand(part.strip())) for part in parts[:MAX_OPERANDS]]
-    known = [pair or (part, "") for part, pair in pairs]
+    names = [pair or (part, "") for part, pair in pairs]
     understood = len(parts) <= MAX_OPERANDS and all(pair is not None for _, pair in pairs)
     return SchemeNameParts(
-        head, tuple(name for name, _ in known), tuple(access for _, access in known), understood
+        head, tuple(name for name, _ in names), tuple(access for _, access in names), understood
     )
 
 
@@ -297,17 +297,17 @@ def _iwho_operand(part: str) -> tuple[str, str] | None:
     match = _IWHO_OPERAND.fullmatch(part)
     if match is None:
         return None
-    pointer, access, what = match.groups()
-    name = _iwho_name(what, _POINTER_WIDTH.get(pointer, 0))
+    pointer, access, registers = match.groups()
+    name = _iwho_name(registers, _POINTER_WIDTH.get(pointer, 0))
     return (name, access) if name else None
 
 
-def _iwho_name(what: str, width: int) -> str | None:
-    if "," in what:
-        return register_class(frozenset(what.split(",")))
-    match = _IWHO_CLASS.fullmatch(what)
+def _iwho_name(registers: str, width: int) -> str | None:
+    if "," in registers:
+        return register_class(frozenset(registers.split(",")))
+    match = _IWHO_CLASS.fullmatch(registers)
     if match is None:
-        return what if what.isalnum() else None  # a fixed register
+        return registers if registers.isalnum() else None  # a fixed register
     general, vector, mmx, segment, memory, fixed_base = match.groups()
     if general:
         return f"gpr[{general}]"

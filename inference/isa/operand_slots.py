@@ -76,7 +76,7 @@ class RegisterSlot:
 
     def fitting(self, units: int) -> int:
         """The `choices` whose register has one of these units, as bits."""
-        return self.choices & sum(1 << family for family, own in self.units.items() if own & units)
+        return self.choices & sum(1 << family for family, bits in self.units.items() if bits & units)
 
 
 @dataclass(frozen=True, slots=True)

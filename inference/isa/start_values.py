@@ -133,25 +133,25 @@ class Repetition:
     start: StartValues
 
 
-def repetitions(usual: StartValues, reads: BlockReads) -> list[Repetition]:
+def repetitions(default: StartValues, reads: BlockReads) -> list[Repetition]:
     """Start values that show whether a block's time depends on them: 0, 1, small numbers, all ones.
 
     Every value except address registers is replaced, read or not, so that many blocks share a frame. Values
     that do not change what the block reads are omitted.
     """
-    known_values = [reads.values(usual)]
+    previous_values = [reads.values(default)]
     new_repetitions = []
-    for label, source in _sources(usual).items():
-        start = reads.with_addresses(usual, source)
+    for label, source in _sources(default).items():
+        start = reads.with_addresses(default, source)
         values = reads.values(start)
-        if values not in known_values:
-            known_values.append(values)
+        if values not in previous_values:
+            previous_values.append(values)
             new_repetitions.append(Repetition(label, start))
     return new_repetitions
 
 
-def _sources(usual: StartValues) -> dict[str, StartValues]:
-    names = list(usual.registers)
+def _sources(default: StartValues) -> dict[str, StartValues]:
+    names = list(default.registers)
     # Small, odd, different ones: no count, divisor or comparison of them is a special case.
     small = {name: 2 * place + 3 for place, name in enumerate(names)}
     return {

@@ -7,6 +7,6 @@ from pathlib import Path
 from typing import Any
 
 
-def table_beside(module: str) -> dict[str, Any]:
+def table_of_module(module: str) -> dict[str, Any]:
     """The TOML file with the name of a module, from the module's `__file__`."""
     return tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))

@@ -119,10 +119,10 @@ def _registers(text: str) -> str | None:
     if len(names) == 1:
         return _STACK_REGISTER.sub(r"st\1", next(iter(names)))
     general = next((name for least, name in _GENERAL.items() if least <= names), None)
-    if general or (known := register_class(names)) is None:
+    if general or (class_name := register_class(names)) is None:
         kinds = {match[1] if (match := _NUMBERED.fullmatch(name)) else "" for name in names}
         return general or (kinds.pop().upper() or None if len(kinds) == 1 else None)
-    return known.upper().replace("H]", "h]").replace("A]", "a]").replace("B]", "b]")
+    return class_name.upper().replace("H]", "h]").replace("A]", "a]").replace("B]", "b]")
 
 
 def _memory(operand: XmlOperand, width: str) -> str:
@@ -134,8 +134,8 @@ def _memory(operand: XmlOperand, width: str) -> str:
 
 def _address(shape: str) -> str:
     parts: Sequence[str] = [part for part in shape.split("_") if part]
-    known = [_ADDRESS_PARTS.get(part, "") for part in parts]
-    return f"ADDR[{'+'.join(known)}]" if all(known) and known else "ADDR"
+    shape_parts = [_ADDRESS_PARTS.get(part, "") for part in parts]
+    return f"ADDR[{'+'.join(shape_parts)}]" if all(shape_parts) and shape_parts else "ADDR"
 
 
 _NUMBERED_REGISTERS = [f"R{number}" for number in range(8, 16)]

@@ -28,7 +28,7 @@ def block(code: str) -> Block:
 
 
 def addresses(code: str, *, alike: bool = True) -> list[InstructionAddresses]:
-    return addresses_of([one.code for one in block(code).instructions], alike=alike)
+    return addresses_of([one.code for one in block(code).instructions], equal_start=alike)
 
 
 def memory(code: str, *, alike: bool = True) -> list[BlockAddress]:

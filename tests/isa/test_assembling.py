@@ -192,7 +192,7 @@ from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
 from inference.isa.microarchitecture import flags_of
 from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.body_context import Surroundings, needs
+from inference.isa.x86.body_context import X86BodyContext, needs
 
 flags = flags_of(facts(None))
 code, memory = GuardedPages(65536, executable=True), GuardedPages(32768)
@@ -208,7 +208,7 @@ for scheme in others + evex[::10]:
         continue
     print(scheme.text, flush=True)
     avx = "avx" in flags and "legacy" not in needs(scheme)
-    frame = Surroundings.of([scheme], avx=avx, flags=flags).frame
+    frame = X86BodyContext.of([scheme], avx=avx, flags=flags).frame
     memory.write(0, frame.memory.to_bytes(8, "little") * (memory.size // 8))
     code.write(0, function(frame, body))
     code.function(0)(3, memory.address + memory.size // 2)

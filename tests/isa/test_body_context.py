@@ -9,7 +9,7 @@ import pytest
 from inference.agent.protocol import Frame
 from inference.isa.machine_bodies import DEFAULTS, USUAL, Options
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.body_context import Surroundings
+from inference.isa.x86.body_context import X86BodyContext
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.values import VALUES, obstacle
 
@@ -33,7 +33,7 @@ MMX = scheme("paddb MM:RW, MM:R")
 
 def test_what_was_measured_before_has_the_frame_that_it_had():
     """Else old measurements would not be found again: neither fields nor values may change."""
-    frame = Surroundings.of([ADD], avx=True, flags=SERVER).frame
+    frame = X86BodyContext.of([ADD], avx=True, flags=SERVER).frame
     registers = {
         "rax": 7, "rcx": 5, "rdx": 3, "rbx": 9, "rbp": 11, "rdi": 13,
         "r8": 15, "r9": 7, "r10": 5, "r11": 3, "r12": 9, "r13": 11,
@@ -56,17 +56,17 @@ def test_what_was_measured_before_has_the_frame_that_it_had():
     ],
 )
 def test_a_frame_has_what_its_schemes_need(schemes, flags, changes):
-    frame = Surroundings.of(schemes, avx=True, flags=flags).frame
+    frame = X86BodyContext.of(schemes, avx=True, flags=flags).frame
     assert frame == Frame(registers=frame.registers, **changes)
     assert Frame.read(frame.as_json()) == frame
 
 
 def test_what_a_frame_does_not_suit_says_so():
-    both = Surroundings.of([MMX, X87], avx=True, flags=SERVER)
+    both = X86BodyContext.of([MMX, X87], avx=True, flags=SERVER)
     assert "MMX" in both.obstacle(X87)
     assert both.obstacle(MMX) == both.obstacle(ADD) == ""
     assert "VEX" in both.obstacle(LEGACY)
-    assert Surroundings.of([LEGACY], avx=False, flags=SERVER).obstacle(LEGACY) == ""
+    assert X86BodyContext.of([LEGACY], avx=False, flags=SERVER).obstacle(LEGACY) == ""
 
 
 @pytest.mark.parametrize("name", VALUES)

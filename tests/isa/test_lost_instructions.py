@@ -161,7 +161,7 @@ def test_every_other_line_of_a_listing_has_a_kind(line: str, kind: str):
     assert not found.dropped
     assert [one.block.hex for one in found.pieces] == ["4801d8ffc9"]
     assert found.skipped == bool(kind)
-    assert not kind or any(note.endswith(f"passed over: {kind}") for note in found.notes)
+    assert not kind or any(note.endswith(f"ignored: {kind}") for note in found.notes)
 
 
 def test_gaps_and_unknown_bytes_of_a_listing_are_told():
@@ -206,8 +206,8 @@ def test_bytes_behind_a_return_are_told_and_no_jump_leads_to_them():
         ("f:\ndq %rbx, %rax\nnop", 2, "dq puts bytes into the code"),
         (".L3: add rax, rbx\njne .L3 foo", 2, "text follows the target of the jump"),
         ("nop\nfrob rax, rbx:\nnop", 2, "no instruction 'frob'"),
-        ("add rax, rbx\n...\ndec ecx", 2, "dots stand for code"),
-        ("add rax, rbx\n…\ndec ecx", 2, "dots stand for code"),
+        ("add rax, rbx\n...\ndec ecx", 2, "dots stand for missing code"),
+        ("add rax, rbx\n…\ndec ecx", 2, "dots stand for missing code"),
         ("add rax, rbx \\\ndec ecx", 1, "is no register"),
         ("add rax, rbx | dec ecx", 1, "is no register"),
         ("add rax, #5", 1, "an operand is missing"),
@@ -242,7 +242,7 @@ def test_decoration_and_siblings_are_read_to_the_code_that_they_are(text: str, c
 
 
 def test_a_remark_behind_a_semicolon_is_counted_with_its_line():
-    assert "1 remark behind a ; passed over: line 2" in read("nop\nadd rax, rbx ; frob rcx", 9).notes
+    assert "1 comment behind a ; ignored: line 2" in read("nop\nadd rax, rbx ; frob rcx", 9).notes
 
 
 def test_data_segments_of_microsoft_s_assembler_are_no_code():

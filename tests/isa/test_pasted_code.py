@@ -87,16 +87,16 @@ def test_it_is_the_code_that_assemblers_make_of_it(text: str, code: str):
 @pytest.mark.parametrize(
     ("text", "line", "column", "words"),
     [
-        (".rept 3\nnop\n.endr", 1, 1, r"\.rept repeats, reads in or guards code"),
-        ("nop\n  .if 1\nnop\n.endif", 2, 3, r"\.if repeats, reads in or guards code"),
+        (".rept 3\nnop\n.endr", 1, 1, r"\.rept repeats, includes or guards code"),
+        ("nop\n  .if 1\nnop\n.endif", 2, 3, r"\.if repeats, includes or guards code"),
         ("nop\n.macro m\nnop\n.endm", 2, 1, r"\.macro repeats"),
-        ('nop\n.incbin "x"', 2, 1, r"\.incbin repeats, reads in"),
+        ('nop\n.incbin "x"', 2, 1, r"\.incbin repeats, includes"),
         ("nop\n.long 5", 2, 1, r"\.long puts bytes into the code"),
         ("nop\n.byte 1+1", 2, 1, r"\.byte other than plain numbers"),
         ("nop\n.zero 500000000", 2, 1, r"\.zero puts bytes into the code"),
         ("nop\n.frob 1", 2, 1, r"there is no directive \.frob that is known here"),
-        ("times 5 nop", 1, 1, "times repeats or reads in code"),
-        ("%rep 5\nnop\n%endrep", 1, 1, "%rep repeats or reads in code"),
+        ("times 5 nop", 1, 1, "times repeats or includes code"),
+        ("%rep 5\nnop\n%endrep", 1, 1, "%rep repeats or includes code"),
         ("nop\ndb 0x90", 2, 1, "db puts bytes into the code"),
         ("nop\nlock", 2, 1, "no instruction follows lock"),
         ("nop /* open", 1, 0, r"begins here with /\* is not closed"),
@@ -124,16 +124,15 @@ def test_nothing_is_passed_over_without_being_counted():
     )
     assert found.skipped == 8
     assert found.notes == (
-        "8 lines without code passed over: .cfi_endproc, .cfi_startproc, .file, .long, .p2align, .section "
+        "8 directives ignored: .cfi_endproc, .cfi_startproc, .file, .long, .p2align, .section "
         "and 2 other kinds",
-        "1 remark behind a ; passed over: line 6",
-        "blocks end at 1 return",
+        "1 comment behind a ; ignored: line 6",
     )
 
 
 def test_names_are_taken_as_zero_and_told():
     (piece,) = read("movss .LC0(%rip), %xmm0\naddl counter(%rip), %eax", 1).pieces
-    assert piece.notes == (".LC0, counter: taken as 0",)
+    assert piece.notes == (".LC0, counter are assumed to be 0",)
 
 
 def test_a_table_of_jumps_is_data_that_nobody_runs_into():
@@ -190,15 +189,15 @@ def test_a_text_with_jumps_becomes_its_loops_and_straight_pieces():
         (".L3", "straight", 12),
         ("f, line 14", "straight", 14),
     ]
-    assert found.pieces[1].notes == ("js .L3 (line 7) is taken as not jumping, and left out",)
-    assert found.notes == ("blocks end at 2 jumps, 1 call, 1 return",)
+    assert found.pieces[1].notes == ("js .L3 (line 7) is assumed not taken",)
+    assert found.notes == ()
 
 
 def test_each_region_is_a_block_with_its_name():
     text = "nop\n# LLVM-MCA-BEGIN first\nadd rax, rbx\n# LLVM-MCA-END\n# OSACA-BEGIN\ninc ecx\n# OSACA-END"
     found = read(text, 9)
     assert [(one.name, one.block.hex) for one in found.pieces] == [("first", "4801d8"), ("region 2", "ffc1")]
-    assert found.notes == ("1 instruction outside the marked regions passed over",)
+    assert found.notes == ("1 instruction outside the marked regions ignored",)
 
 
 def test_regions_between_the_bytes_of_iaca_are_blocks():
@@ -222,7 +221,7 @@ def test_the_text_of_a_loop_reads_back_to_its_bytes(code: str):
 def test_digits_with_control_flow_are_cut_like_other_code():
     found = read("4801d8c3ffc1", 9)
     assert [one.block.hex for one in found.pieces] == ["4801d8", "ffc1"]
-    assert found.notes == ("blocks end at 1 return",)
+    assert found.notes == ()
     with pytest.raises(BlockError, match="no instruction but jumps, calls and returns"):
         read("f1", 9)
 

@@ -11,14 +11,14 @@ from inference.isa.x86.microarchitectures import microarchitecture
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.textbook_latencies import (
     DOCUMENTED_CORES,
-    known_latencies,
+    documented_latencies,
     latency_source,
 )
 
 
 @pytest.mark.parametrize("core", DOCUMENTED_CORES)
 def test_every_entry_is_a_pair_of_operands_that_a_chain_isolates(core: str) -> None:
-    found = known_latencies(core)
+    found = documented_latencies(core)
     assert len(found) >= 50
     for link, (least, most) in found.items():
         assert scheme_and_form(link.scheme) is not None, link

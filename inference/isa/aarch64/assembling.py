@@ -210,8 +210,8 @@ def _register(operand: Operand, form: OperandForm) -> AArch64Choice:
 def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> AArch64Choice:
     if name != "base":
         return AArch64Choice("general", "R")
-    moved = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
-    return AArch64Choice("load base" if memory.access == "R" else "store base", "RW" if moved else "R")
+    moves_base = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
+    return AArch64Choice("load base" if memory.access == "R" else "store base", "RW" if moves_base else "R")
 
 
 def _line(plan: _Plan, allocator: AArch64Allocator) -> str:

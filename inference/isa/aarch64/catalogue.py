@@ -17,7 +17,7 @@ def _guide(core: str) -> str:
     return f"Arm, {core} Software Optimization Guide"
 
 
-_KNOWN = {
+_CORES = {
     # branch, two integer, multi-cycle, two floating-point, load, store; three instructions are decoded
     (_ARM, 0xD08): Microarchitecture("Cortex-A72", 8, 3.0, _guide("Cortex-A72")),
     # branch, two integer, integer and multi-cycle, two vector, two load/store; four are decoded
@@ -30,7 +30,7 @@ def arm_microarchitecture(implementer: object, part: object) -> Microarchitectur
     """The documented core with these numbers of MIDR_EL1; None where unknown."""
     if not isinstance(implementer, int) or not isinstance(part, int):
         return None
-    return _KNOWN.get((implementer, part))
+    return _CORES.get((implementer, part))
 
 
 _ALWAYS = ("", "BASE")

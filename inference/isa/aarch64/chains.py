@@ -18,19 +18,19 @@ from inference.agent.protocol import Frame
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import assembling, by_text, instruction_set
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, obstacle
-from inference.isa.aarch64.chain_operands import (
+from inference.isa.aarch64.link_ends import (
     ADDRESS,
     BASE,
     DATA,
     FLAGS,
     INDEX,
     MEMORY,
-    LinkOperand,
-    LinkValues,
+    EndValues,
+    LinkEnd,
     bank_in_words,
     is_source,
     is_target,
-    link_operands_of,
+    link_ends,
     values_of,
     with_value,
 )
@@ -71,7 +71,7 @@ _MOVES = {
 }
 
 
-class CannotLinkError(Exception):
+class NoChainError(Exception):
     """No chain can be made of a pair; the message says why."""
 
 
@@ -98,7 +98,7 @@ def links_of(text: str) -> tuple[ChainLink, ...]:
     scheme = by_text().get(text)
     if scheme is None:
         return ()
-    spots = list(link_operands_of(scheme))
+    spots = list(link_ends(scheme))
     return tuple(
         ChainLink(text, source.name, target.name)
         for source in spots
@@ -121,10 +121,10 @@ def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
         texts: list[_ChainText] = []
         try:
             for values in values_of(by_text()[link.scheme]) or (None,):
-                more, isolated, why = _Linker(link, values).texts()
-                texts += more
+                chain_texts, isolated, why = _Linker(link, values).texts()
+                texts += chain_texts
             drafts.append((link, texts, isolated, why))
-        except CannotLinkError as error:
+        except NoChainError as error:
             drafts.append((link, [], False, str(error)))
     codes = _assembled({line for _, texts, _, _ in drafts for text in texts for line in text.lines})
     return [_pair(link, texts, codes, isolated=isolated, why=why) for link, texts, isolated, why in drafts]
@@ -134,7 +134,7 @@ def idioms_of(text: str) -> tuple[IdiomChains, ...]:
     return ()
 
 
-def plain_additions() -> None:
+def reference_additions() -> None:
     """None, since there are no idioms to compare with."""
 
 
@@ -180,16 +180,16 @@ def _assembled(lines: set[str]) -> dict[str, bytes | str]:
 class _Linker:
     """Makes the chains of one link."""
 
-    def __init__(self, link: ChainLink, values: LinkValues | None) -> None:
+    def __init__(self, link: ChainLink, values: EndValues | None) -> None:
         self._link = link if values is None else replace(link, values=values.kind.name)
         self._values = {} if values is None else values.patterns
         self._scheme = by_text()[link.scheme]
-        self._spots = list(link_operands_of(self._scheme))
+        self._spots = list(link_ends(self._scheme))
         self._source = next(spot for spot in self._spots if is_source(spot) and spot.name == link.source)
         self._target = next(spot for spot in self._spots if is_target(spot) and spot.name == link.destination)
         reason = obstacle(link.scheme)
         if reason and not reason.startswith(ONLY_IN_CHAINS):
-            raise CannotLinkError(reason)
+            raise NoChainError(reason)
         stores = any(spot.bank == MEMORY and "W" in spot.operand.access for spot in self._spots)
         self._base = _STORE_BASE if stores else _LOAD_BASE
 
@@ -202,8 +202,8 @@ class _Linker:
             chains = self._direct() if source.name.endswith(ADDRESS) else []
             return [*chains, *self._closed(self._to_address)], True, ""
         if source.bank == target.bank == "general":
-            way = self._to_address if source.is_in_address else self._within_general
-            return [*self._direct(), *self._closed(way)], True, ""
+            return_path = self._to_address if source.is_in_address else self._within_general
+            return [*self._direct(), *self._closed(return_path)], True, ""
         if source.bank == target.bank == "vector":
             return [*self._direct(), *self._closed(self._within_vectors)], True, ""
         why = f"from {bank_in_words(source)} to {bank_in_words(target)}: known only in sum with the way back"
@@ -221,22 +221,22 @@ class _Linker:
                 return []
             if self._form(source).span != self._form(target).span:
                 return []
-        registers = self._registers(together=True)
+        registers = self._registers(shared=True)
         return [_ChainText((*self._initialization(registers), self._line(registers)), (self._link,))]
 
-    def _closed(self, way: _Way) -> list[_ChainText]:
-        registers = self._registers(together=False)
+    def _closed(self, path: _Way) -> list[_ChainText]:
+        registers = self._registers(shared=False)
         if self._source.name in self._values:
-            way = self._restored
+            path = self._restored
         instance = [*self._initialization(registers), self._line(registers)]
-        return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in way(registers)]
+        return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in path(registers)]
 
     # Registers, by (position of the operand, name of the part of an address or "").
 
-    def _form(self, spot: LinkOperand) -> OperandForm:
+    def _form(self, spot: LinkEnd) -> OperandForm:
         return instruction_set().forms[spot.operand.name]
 
-    def _registers(self, *, together: bool) -> dict[str, int]:
+    def _registers(self, *, shared: bool) -> dict[str, int]:
         """{name of an operand: its register, of a list the first one}."""
         free = {"general": list(_GENERAL), "vector": list(_VECTORS)}
         registers: dict[str, int] = {}
@@ -246,7 +246,7 @@ class _Linker:
                 continue
             if spot.name == BASE or spot.name.endswith(ADDRESS):
                 registers[spot.name] = self._base
-            elif together and spot is self._target and self._source.name in registers:
+            elif shared and spot is self._target and self._source.name in registers:
                 registers[spot.name] = registers[self._source.name]
             elif spot.name.endswith(INDEX):
                 registers[spot.name] = free["general"].pop(0)
@@ -313,8 +313,8 @@ class _Linker:
             yield [*constants, *(line for both in steps for line in both)], links * times
 
     def _to_address(self, registers: dict[str, int]) -> Iterator[_Steps]:
-        moved = registers[self._source.name] == registers[self._target.name]
-        for times in REPEATED[:1] if moved else REPEATED:
+        is_own_base = registers[self._source.name] == registers[self._target.name]
+        for times in REPEATED[:1] if is_own_base else REPEATED:
             yield self._through_address(registers, registers[self._target.name], times)
 
     def _through_address(self, registers: dict[str, int], of: int, times: int) -> _Steps:
@@ -341,13 +341,13 @@ class _Linker:
         register = self._source if stores else self._target
         return self._move("ldr" if stores else "str", register.bank, registers[register.name], register)
 
-    def _move(self, mnemonic: str, bank: str, number: int, register: LinkOperand) -> _Steps:
+    def _move(self, mnemonic: str, bank: str, number: int, register: LinkEnd) -> _Steps:
         memory = next(spot for spot in self._spots if spot.bank == MEMORY)
         parts = [spot for spot in self._spots if spot.position is not None and not spot.is_in_address]
         parts = [spot for spot in parts if spot.bank in {"general", "vector"}]
         width = memory.operand.width // max(len(parts), self._form(register).span)
         if (bank, width) not in _MOVES or not self._has_base:
-            raise CannotLinkError(f"no instruction moves {width} bits between that memory and registers")
+            raise NoChainError(f"no instruction moves {width} bits between that memory and registers")
         suffix, letter, name = _MOVES[bank, width]
         offset = width // 8 * (parts.index(register) if register in parts else 0)
         line = f"{mnemonic}{suffix} {letter}{number}, [x{self._base}, #{offset}]"
@@ -385,7 +385,7 @@ class _Linker:
         if source.bank == FLAGS:
             return [f"cmp x{_SCRATCH}, #1365"], [_TO_FLAGS]
         if source.bank == MEMORY:
-            raise CannotLinkError("nothing that it writes can be stored where it loads")
+            raise NoChainError("nothing that it writes can be stored where it loads")
         return [f"sxtw x{registers[source.name]}, w{_SCRATCH}"], [_EXTEND]
 
 
@@ -396,4 +396,4 @@ def _take_registers(free: list[int], span: int, below: int) -> int:
         if all(number in free and number < below for number in candidates):
             free[:] = [number for number in free if number not in candidates]
             return first
-    raise CannotLinkError("there are not enough registers")
+    raise NoChainError("there are not enough registers")

@@ -125,7 +125,7 @@ class BlockInstruction(ABC):
         """Assembly that reads back to the same bytes."""
 
     @abstractmethod
-    def text_behind(self, size: int) -> str:
+    def jump_text(self, size: int) -> str:
         """As the jump that closes a loop of so many bytes."""
 
 
@@ -176,7 +176,7 @@ class Block:
     @property
     def closing_text(self) -> str:
         """The jump that closes a loop, "" for a straight block."""
-        return "" if self.closing is None else self.closing.text_behind(len(self.body))
+        return "" if self.closing is None else self.closing.jump_text(len(self.body))
 
     @property
     def listing(self) -> list[tuple[BlockInstruction, str]]:
@@ -226,9 +226,9 @@ def bytes_of_hex(text: str) -> bytes:
     '4801d8'
     """
     digits = re.sub(r"\s|0x|\\x|,", "", text.lower())
-    odd = re.search(r"[^0-9a-f]", digits)
-    if odd:
-        raise BlockError(f"machine code is written in hexadecimal digits; {odd.group()!r} is none")
+    invalid = re.search(r"[^0-9a-f]", digits)
+    if invalid:
+        raise BlockError(f"machine code is written in hexadecimal digits; {invalid.group()!r} is none")
     if len(digits) % 2:
         raise BlockError(f"machine code has two hexadecimal digits per byte; these are {len(digits)}")
     return bytes.fromhex(digits)
@@ -272,7 +272,7 @@ _INSTRUCTIONS_PER_STORE = 6
 """Blocks with more instructions per store have another bottleneck."""
 
 
-def usual_copies(instructions: int, length: int, *, in_loop: bool, stores: int = 0) -> int:
+def default_copies(instructions: int, length: int, *, in_loop: bool, stores: int = 0) -> int:
     """The number of copies of a block with so many instructions, bytes and, unrolled, stores; even."""
     copies = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)
     if not in_loop and stores * _INSTRUCTIONS_PER_STORE >= instructions:

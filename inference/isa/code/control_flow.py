@@ -54,7 +54,7 @@ def cut_into_pieces(steps: Sequence[CodeStep], entries: Collection[int] = ()) ->
     that something else may know.
     """
     numbers = {step.address: number for number, step in enumerate(steps)}
-    begins = _piece_starts(steps, numbers, entries)
+    starts = _piece_starts(steps, numbers, entries)
     pieces: list[CodePath] = []
     assigned: set[int] = set()
     stops = _stops(steps, numbers)
@@ -63,10 +63,10 @@ def cut_into_pieces(steps: Sequence[CodeStep], entries: Collection[int] = ()) ->
         if (loop := _loop_from(first, steps, numbers, stops)) is not None and assigned.isdisjoint(loop.steps):
             pieces.append(loop)
             assigned.update(loop.steps, loop.ignored_branches, [loop.closing or 0])
-    for first in sorted(begins):
+    for first in sorted(starts):
         piece = []
         for number in range(first, len(steps)):
-            if number in assigned or (number in begins and number != first):
+            if number in assigned or (number in starts and number != first):
                 break
             if steps[number].flow != "next":
                 break
@@ -77,15 +77,15 @@ def cut_into_pieces(steps: Sequence[CodeStep], entries: Collection[int] = ()) ->
 
 
 def _piece_starts(steps: Sequence[CodeStep], numbers: dict[int, int], entries: Collection[int]) -> set[int]:
-    begins = {0} if steps else set()
-    begins |= {numbers[address] for address in entries if address in numbers}
+    starts = {0} if steps else set()
+    starts |= {numbers[address] for address in entries if address in numbers}
     for number, step in enumerate(steps):
         if step.target in numbers:
-            begins.add(numbers[step.target])
+            starts.add(numbers[step.target])
         follows = number + 1 < len(steps) and steps[number + 1].address != step.address + len(step.code)
         if (step.flow != "next" or follows) and number + 1 < len(steps):
-            begins.add(number + 1)
-    return begins
+            starts.add(number + 1)
+    return starts
 
 
 def _stops(steps: Sequence[CodeStep], numbers: dict[int, int]) -> list[int]:

@@ -55,9 +55,9 @@ class BlocksOfText:
         """The dropped lines from the beginning of a piece to that of the next one."""
         starts = sorted(dropped.line for dropped in self.pieces)
         place = bisect_right(starts, piece.line)
-        begin = piece.line if place > 1 else 0
+        start = piece.line if place > 1 else 0
         end = starts[place] if place < len(starts) else sys.maxsize
-        return tuple(dropped for dropped in self.dropped if begin <= dropped.line < end)
+        return tuple(dropped for dropped in self.dropped if start <= dropped.line < end)
 
 
 def refuse_dropped(dropped: Sequence[DroppedLine]) -> None:

@@ -95,7 +95,7 @@ _MOST_NAMES = 6
 
 
 def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:
-    """Notes on skipped text and on the ends of blocks: sentences without a full stop."""
+    """Notes on ignored text: sentences without a full stop."""
     yield from (note for program in programs for note in program.notes)
     skipped: dict[str, int] = {}
     for program in programs:
@@ -104,22 +104,15 @@ def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:
     if total := sum(skipped.values()):
         common = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
         names = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in common[:_MOST_NAMES])
-        more = f" and {len(common) - _MOST_NAMES} other kinds" if len(common) > _MOST_NAMES else ""
-        yield f"{_plural(total, 'line')} without code passed over: {names}{more}"
+        remainder = f" and {len(common) - _MOST_NAMES} other kinds" if len(common) > _MOST_NAMES else ""
+        kind = _plural(total, "directive") if all(name[0] in ".=" for name in skipped) else ""
+        yield f"{kind or _plural(total, 'line') + ' without code'} ignored: {names}{remainder}"
     if remarks := [line for program in programs for line in program.remarks]:
-        yield f"{_plural(len(remarks), 'remark')} behind a ; passed over: {line_numbers(remarks)}"
+        yield f"{_plural(len(remarks), 'comment')} behind a ; ignored: {line_numbers(remarks)}"
     if any(instruction.regions for instruction in programs):
         outside = sum(not instruction.regions for program in programs for instruction in program.instructions)
         if outside:
-            yield f"{_plural(outside, 'instruction')} outside the marked regions passed over"
-    flows = [instruction.step.flow for program in programs for instruction in program.instructions]
-    ends = {
-        "jump": flows.count("jump") + flows.count("branch"),
-        "call": flows.count("call"),
-        "return": flows.count("end"),
-    }
-    if any(ends.values()):
-        yield f"blocks end at {', '.join(_plural(count, name) for name, count in ends.items() if count)}"
+            yield f"{_plural(outside, 'instruction')} outside the marked regions ignored"
 
 
 def _plural(count: int, name: str) -> str:
@@ -234,11 +227,9 @@ def _piece(path: CodePath, program: Sequence[ProgramInstruction], name: str, rea
         closing = program[path.closing]
         looped = reader.close_loop(code, closing.code)
         if looped is None:
-            notes.append(f"{closing.text.strip()} cannot lead back so far: the body without it")
+            notes.append(f"{closing.text.strip()} cannot reach the beginning: only the body is used")
         code = looped or code
-        notes += [
-            f"{jump.text.strip()} (line {jump.line}) is taken as not jumping, and left out" for jump in jumps
-        ]
+        notes += [f"{jump.text.strip()} (line {jump.line}) is assumed not taken" for jump in jumps]
         jumps.append(closing)
     return _block(name, reader, code, inside, notes, jumps)
 
@@ -272,7 +263,7 @@ def _open_loop(instructions: Sequence[ProgramInstruction], reader: CodeReader) -
     looped = reader.close_loop(b"".join(step.code for step in body), last.code)
     if looped is None:
         return None
-    note = f"where {last.text.strip()} leads is not in the text: taken for the jump back to the beginning"
+    note = f"the target of {last.text.strip()} is not in the text: assumed to be the beginning"
     return _block(next(iter(body[0].labels), ""), reader, looped, body, [*_symbol_notes(body), note], [last])
 
 
@@ -282,4 +273,4 @@ def _symbol_notes(inside: Sequence[ProgramInstruction]) -> list[str]:
     if not names:
         return []
     listed = ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
-    return [f"{listed}: taken as 0" if len(names) > 1 else f"{listed} is taken as 0"]
+    return [f"{listed} {'are' if len(names) > 1 else 'is'} assumed to be 0"]

@@ -88,7 +88,7 @@ def _split_comments(raw: str, number: int, comment_line: int) -> tuple[list[Line
         return [only] if only.text else [], "", 0
     parts: list[LinePart] = []
     comments: list[str] = []
-    code_text, begin, at = "", 1, 0
+    code_text, column, at = "", 1, 0
     while at < len(raw):
         if comment_line:
             end = raw.find("*/", at)
@@ -118,19 +118,19 @@ def _split_comments(raw: str, number: int, comment_line: int) -> tuple[list[Line
         elif sign == "/*":
             comment_line, at = number, at + 2
         elif sign == ";":
-            parts.append(_part(code_text, begin, first=not parts))
+            parts.append(_part(code_text, column, first=not parts))
             at += 1
-            code_text, begin = "", at + 1
+            code_text, column = "", at + 1
         else:
             comments.append(raw[at + len(sign) :])
             break
-    parts.append(_part(code_text, begin, first=not parts))
+    parts.append(_part(code_text, column, first=not parts))
     return [part for part in parts if part.text], " ".join(comments), comment_line
 
 
-def _part(written: str, begin: int, *, first: bool) -> LinePart:
+def _part(written: str, column: int, *, first: bool) -> LinePart:
     stripped = written.strip()
-    return LinePart(stripped, begin + len(written) - len(written.lstrip()), first)
+    return LinePart(stripped, column + len(written) - len(written.lstrip()), first)
 
 
 def refuse_control_characters(text: str) -> None:

@@ -68,19 +68,19 @@ def targets() -> list[IsaTarget]:
     return [target_of(name) for name in FOLDERS]
 
 
-def known_cpi(core: str) -> Mapping[str, tuple[float, str]]:
+def documented_cpi(core: str) -> Mapping[str, tuple[float, str]]:
     """{scheme text: (cycles per instruction, source)}; empty for an undocumented core."""
-    return next(filter(None, (target.textbook.known_cpi(core) for target in targets())), {})
+    return next(filter(None, (target.textbook.documented_cpi(core) for target in targets())), {})
 
 
-def known_latencies(core: str) -> Mapping[ChainLink, Latency]:
+def documented_latencies(core: str) -> Mapping[ChainLink, Latency]:
     """The documented latencies of a core, in cycles; empty for an undocumented core."""
-    return next(filter(None, (target.textbook.known_latencies(core) for target in targets())), {})
+    return next(filter(None, (target.textbook.documented_latencies(core) for target in targets())), {})
 
 
 def documented_latency(core: str, link: ChainLink) -> Latency | None:
     """The smallest and largest documented latency of a link on a core, in cycles; None without."""
-    return known_latencies(core).get(link)
+    return documented_latencies(core).get(link)
 
 
 def latency_source(core: str) -> str:

@@ -51,15 +51,17 @@ class InstructionAddresses(NamedTuple):
     shift: int | None = None
 
 
-def addresses_of(codes: Sequence[bytes], *, alike: bool, code_bytes: int = 0) -> list[InstructionAddresses]:
+def addresses_of(
+    codes: Sequence[bytes], *, equal_start: bool, code_bytes: int = 0
+) -> list[InstructionAddresses]:
     """The addresses of each instruction, given by its code.
 
-    `alike`: registers and memory start with `START`. `code_bytes`: distance of the code of consecutive
+    `equal_start`: registers and memory start with `START`. `code_bytes`: distance of the code of consecutive
     iterations, 0 in a loop.
     """
     steps = list(map(step_of, codes))
     starts = list(accumulate(map(len, codes[:-1]), initial=0))
-    interpreter = _BlockInterpreter(alike=alike, code_bytes=code_bytes)
+    interpreter = _BlockInterpreter(equal_start=equal_start, code_bytes=code_bytes)
     previous: list[_Accessed] = []
     current: list[_Accessed] = []
     for _ in range(_ITERATIONS):
@@ -68,19 +70,19 @@ def addresses_of(codes: Sequence[bytes], *, alike: bool, code_bytes: int = 0) ->
             break
     return [
         InstructionAddresses(
-            _block_address(earlier.memory, later.memory, alike=alike),
-            _block_address(earlier.stack, later.stack, alike=alike),
+            _block_address(earlier.memory, later.memory, equal_start=equal_start),
+            _block_address(earlier.stack, later.stack, equal_start=equal_start),
             _constant_of(later.shift) if earlier.shift == later.shift else None,
         )
         for earlier, later in zip(previous, current, strict=True)
     ]
 
 
-def _block_address(earlier: Value | None, later: Value | None, *, alike: bool) -> BlockAddress | None:
+def _block_address(earlier: Value | None, later: Value | None, *, equal_start: bool) -> BlockAddress | None:
     if earlier is None or later is None:
         return None
     step = _signed(later.constant - earlier.constant) if earlier.parts == later.parts else None
-    if alike and not later.parts:
+    if equal_start and not later.parts:
         return BlockAddress((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
     return BlockAddress(later.parts, _signed(later.constant), step)
 
@@ -126,12 +128,12 @@ class _Stored(NamedTuple):
 class _BlockInterpreter:
     """Registers and memory while a block is interpreted."""
 
-    def __init__(self, *, alike: bool, code_bytes: int) -> None:
-        self._alike = alike
+    def __init__(self, *, equal_start: bool, code_bytes: int) -> None:
+        self._equal_start = equal_start
         self._code_bytes = code_bytes
         self._numbers: dict[Hashable, int] = {}
         start = Value(START)
-        self._registers = {n: start if alike else self._unknown("register", n) for n in range(16)}
+        self._registers = {n: start if equal_start else self._unknown("register", n) for n in range(16)}
         self._flags = self._unknown("flags")
         self._stored: list[_Stored] = []
         self._iteration = 0
@@ -141,9 +143,9 @@ class _BlockInterpreter:
         self._iteration += 1
         return [self._execute(*arguments) for arguments in zip(count(), steps, starts, strict=False)]
 
-    def _execute(self, number: int, step: Step, begin: int) -> _Accessed:
+    def _execute(self, number: int, step: Step, start: int) -> _Accessed:
         """The addresses of an instruction; its results are written."""
-        memory = None if step.memory is None else self._address(step.memory, begin)
+        memory = None if step.memory is None else self._address(step.memory, start)
         shift = self._registers[RCX] if step.is_shift_by_register else None
         stack = None
         if step.stack_increment:
@@ -190,14 +192,14 @@ class _BlockInterpreter:
             sources[1] = _sign_extended(step.operands[1], sources[1])
         return compute(step.bits, sources)
 
-    def _unknown(self, *what: Hashable) -> Value:
+    def _unknown(self, *key: Hashable) -> Value:
         """An unknown number, the same one for equal keys."""
-        return Value(0, ((self._numbers.setdefault(what, len(self._numbers)), 1),))
+        return Value(0, ((self._numbers.setdefault(key, len(self._numbers)), 1),))
 
-    def _address(self, place: MemoryAddress, begin: int) -> Value:
+    def _address(self, place: MemoryAddress, start: int) -> Value:
         if place.in_code:
-            behind = begin + place.displacement + self._iteration * self._code_bytes
-            return self._unknown("code").plus(Value(behind))
+            offset = start + place.displacement + self._iteration * self._code_bytes
+            return self._unknown("code").plus(Value(offset))
         value = Value(place.displacement)
         for part, scale in ((place.base, 1), (place.index, place.scale)):
             if part is not None:
@@ -258,13 +260,13 @@ class _BlockInterpreter:
         if stored.address.parts != address.parts:
             return None
         distance = _signed(address.constant - stored.address.constant)
-        if self._alike and not address.parts:
+        if self._equal_start and not address.parts:
             distance = (distance + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
         return distance
 
     def _joined(self, address: Value, bits: int) -> Value | None:
         """The value of several stores and the start value of memory together; None where unknown."""
-        if not self._alike or address.parts:
+        if not self._equal_start or address.parts:
             return None
         loaded = bytearray()
         for k in range(min(bits // 8, _WORD)):

@@ -18,7 +18,7 @@ from inference.isa.machine_bodies import INSTRUCTIONS, WRITTEN_LINES, CannotMeas
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import dependency_breakers
 from inference.isa.x86.allocation import AllocationError, Allocator
-from inference.isa.x86.body_context import Surroundings, clash
+from inference.isa.x86.body_context import X86BodyContext, clash
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.iced_types import RegisterValue
@@ -145,7 +145,7 @@ def frame(avx: bool = True) -> Frame:
     rsi is not among the registers: it contains the address of the memory, the argument of the frame's
     function. Instructions that name ah, bh, ch or dh address memory through it.
     """
-    return Surroundings(avx).frame
+    return X86BodyContext(avx).frame
 
 
 @cache

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from inference.isa.scheme import Scheme
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
 _ALWAYS = frozenset({"", "BASE", "X64", "MULTIBYTENOP", "PAUSE", "CPUID", "CET_IBT"})
 """Features of every x86-64 processor; `endbr64` is a no-op without CET."""
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 EXTENSION_NAMES: Mapping[str, str] = _TABLES["names"]
 """{feature in iced's spelling: our name}, where they differ."""
 _FLAGS: Mapping[str, str] = _TABLES["flags"]

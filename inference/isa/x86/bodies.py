@@ -13,7 +13,7 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86.assembling import LoopCode, unroll, unroll_in_order
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import block_of_bytes
-from inference.isa.x86.body_context import Surroundings
+from inference.isa.x86.body_context import X86BodyContext
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.scheme_set import scheme_and_form
 
@@ -21,13 +21,13 @@ __all__ = [
     "around",
     "body_accesses",
     "breakers_of",
+    "context_of",
     "loop_body",
     "loop_size",
     "machine_bodies",
     "needs_assembler",
     "needs_avx",
     "padding",
-    "surroundings_of",
     "unroll",
     "unroll_in_order",
 ]
@@ -38,9 +38,9 @@ padding = ("mov GPR[64]:W, GPR[64]:R", "xchg GPR[64]:RW, GPR[64]:RW")
 _AVX_ENCODINGS = ("VEX", "EVEX")
 
 
-def around(avx: bool) -> Surroundings:
+def around(avx: bool) -> X86BodyContext:
     """The context of usual bodies; `avx`: VEX-encoded instructions are among them."""
-    return Surroundings(avx)
+    return X86BodyContext(avx)
 
 
 def breakers_of(scheme: str) -> Sequence[Kind]:
@@ -52,7 +52,7 @@ def breakers_of(scheme: str) -> Sequence[Kind]:
 class X86Bodies:
     """The bodies for a machine; see `inference.isa.machine_bodies.MachineBodies`."""
 
-    surroundings: Surroundings
+    context: X86BodyContext
     flags: frozenset[str]
 
     @property
@@ -63,20 +63,20 @@ class X86Bodies:
     @property
     def avx(self) -> bool:
         """Whether VEX-encoded instructions are among the bodies."""
-        return self.surroundings.avx
+        return self.context.avx
 
     @property
     def frame(self) -> Frame:
         """Registers and memory of the bodies."""
-        return self.surroundings.frame
+        return self.context.frame
 
     @property
     def options(self) -> Options:
-        return self.surroundings.options
+        return self.context.options
 
     def obstacle(self, scheme: Scheme) -> str:
         """Why a scheme cannot be measured within this frame, "" where it can."""
-        return self.surroundings.obstacle(scheme)
+        return self.context.obstacle(scheme)
 
     def unroll(self, terms: Sequence[tuple[str, int]]) -> LoopCode:
         """The body of an experiment."""
@@ -90,17 +90,15 @@ class X86Bodies:
 def machine_bodies(schemes: Collection[str], flags: frozenset[str] | None, options: Options) -> X86Bodies:
     """The bodies of these schemes for a CPU with these flags; None where the flags are unknown."""
     known = flags or frozenset()
-    return X86Bodies(surroundings_of(schemes, known, options), known)
+    return X86Bodies(context_of(schemes, known, options), known)
 
 
-def surroundings_of(
-    schemes: Iterable[str], flags: Collection[str], options: Options = DEFAULTS
-) -> Surroundings:
+def context_of(schemes: Iterable[str], flags: Collection[str], options: Options = DEFAULTS) -> X86BodyContext:
     """The context of loop bodies of these schemes on a processor with these flags."""
     texts = list(schemes)
     supported = [scheme for scheme in _described(texts) if not missing_feature(scheme, flags)]
     avx = "avx" in flags and needs_avx(texts)
-    return Surroundings.of(supported, avx=avx, flags=flags, options=options)
+    return X86BodyContext.of(supported, avx=avx, flags=flags, options=options)
 
 
 def needs_avx(schemes: Iterable[str]) -> bool:
@@ -115,7 +113,7 @@ def _described(texts: Iterable[str]) -> list[Scheme]:
 def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> BodyAccesses:
     """The measured body of an experiment. Raises `inference.isa.machine_bodies.CannotMeasureError`."""
     code = unroll(terms, **options.unrolling)
-    instructions = accesses_of(block_of_bytes(code.code), alike=True)
+    instructions = accesses_of(block_of_bytes(code.code), equal_start=True)
     return BodyAccesses(instructions, code.copies, len(code.code))
 
 

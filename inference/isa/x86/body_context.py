@@ -60,7 +60,7 @@ def clash(schemes: Iterable[Scheme]) -> tuple[Scheme, str] | None:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class X86BodyContext:
     """The frame for some schemes, from their requirements and the processor's features.
 
     `avx`: VEX-encoded instructions are among them. `mask_bits`: of the processor's mask registers.
@@ -74,7 +74,7 @@ class Surroundings:
     @classmethod
     def of(
         cls, schemes: Iterable[Scheme], *, avx: bool, flags: Collection[str], options: Options = DEFAULTS
-    ) -> Surroundings:
+    ) -> X86BodyContext:
         """For these schemes on a processor with these flags."""
         needed: frozenset[Need] = frozenset().union(*map(needs, schemes))
         return cls(avx, needed, 64 if "avx512bw" in flags else 16, options)

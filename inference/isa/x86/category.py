@@ -10,7 +10,7 @@ import re
 
 from iced_x86 import EncodingKind, FlowControl
 
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.x86.iced_types import EncodingValue, FlowValue
 
 _BY_FLOW = {
@@ -27,7 +27,7 @@ _BY_FLOW = {
 
 _RULES: list[tuple[str, re.Pattern[str]]] = [
     (name, re.compile(pattern))  # bounded: mnemonics
-    for name, pattern in table_beside(__file__)["rules"]
+    for name, pattern in table_of_module(__file__)["rules"]
 ]
 
 

@@ -22,15 +22,15 @@ from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
-from inference.isa.x86.operand_places import (
+from inference.isa.x86.link_ends import (
     ADDRESS,
     DATA,
     FLAGS,
     MASK,
-    Place,
+    LinkEnd,
     is_in_address,
     is_partial,
-    places,
+    link_ends,
 )
 from inference.isa.x86.register_choices import RSP, Fixed, family_of
 from inference.isa.x86.scheme_set import scheme_and_form
@@ -44,17 +44,17 @@ _CACHED_INSTRUCTIONS = 1 << 14
 """About a kilobyte each; blocks of a program have the same instructions over and over."""
 
 
-def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
+def accesses_of(block: Block, *, equal_start: bool = False) -> tuple[InstructionAccesses, ...]:
     """The reads and writes of each instruction, in order.
 
-    `alike`: registers start with the same number, as on machines that measure blocks, so that all registers
+    `equal_start`: registers start with the same number, as on machines that measure blocks, so that all those
     which the block does not write point to the same place.
     """
     codes = [own.code for own in block.instructions]
     steps = [step_of(code) for code in codes]
     if sum(step.accesses for step in steps) > 1 or any(map(_is_by_values, steps)):
         code_bytes = 0 if block.kind == LOOP else len(block.code)
-        addresses = addresses_of(codes, alike=alike, code_bytes=code_bytes)
+        addresses = addresses_of(codes, equal_start=equal_start, code_bytes=code_bytes)
     else:  # nothing that it could meet
         addresses = [InstructionAddresses()] * len(codes)
     stack_moved = any(step.moves_stack_pointer for step in steps)
@@ -197,7 +197,7 @@ class _AccessReader:
             if known_place.chosen is not None:
                 yield _location(self._instruction.op_register(known_place.chosen))
 
-    def _address_registers(self, place: Place) -> Iterator[str]:
+    def _address_registers(self, place: LinkEnd) -> Iterator[str]:
         instruction = self._instruction
         registers: Sequence[RegisterValue] = (instruction.memory_base, instruction.memory_index)
         if place.name.endswith("base"):
@@ -235,7 +235,7 @@ class _SchemePlace:
     chosen.
     """
 
-    place: Place
+    place: LinkEnd
     in_address: bool
     in_memory: bool
     is_read: bool
@@ -250,10 +250,10 @@ def _scheme_places(text: str) -> tuple[_SchemePlace, ...]:
     scheme_form = scheme_and_form(text)
     if scheme_form is None:
         return ()
-    return tuple(_scheme_place(place) for place in places(scheme_form[0]) if place.name != FLAGS)
+    return tuple(_scheme_place(place) for place in link_ends(scheme_form[0]) if place.name != FLAGS)
 
 
-def _scheme_place(place: Place) -> _SchemePlace:
+def _scheme_place(place: LinkEnd) -> _SchemePlace:
     operand = place.operand
     fixed = ""
     if operand.kind == "register" and operand.registers:

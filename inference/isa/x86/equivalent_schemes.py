@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
 _ACCUMULATORS = {"al": 8, "ax": 16, "eax": 32, "rax": 64}
 
 EQUIVALENT_SCHEMES: Mapping[str, tuple[str, ...]] = {
-    **{scheme: tuple(equivalents) for scheme, equivalents in table_beside(__file__).items()},
+    **{scheme: tuple(equivalents) for scheme, equivalents in table_of_module(__file__).items()},
     **{
         f"{mnemonic} {register}:RW, IMM[{min(width, 32)}]:R": (
             f"{mnemonic} GPR[{width}]:RW, IMM[{min(width, 32)}]:R",

@@ -17,14 +17,14 @@ from collections.abc import Iterator, Sequence
 from iced_x86 import EncodingKind, OpCodeInfo
 
 from inference.isa.scheme import BREAKABLE, SELECTABLE, Operand
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR8_HIGH
 from inference.isa.x86.instances import instance
 
 ARITHMETIC_FLAGS = frozenset({"cf", "of", "sf", "zf", "af", "pf"})
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 _BY_CATEGORY, _BY_FEATURE = (
     {name: reason for reason, names in _TABLES[kind].items() for name in names}
     for kind in ("categories", "features")
@@ -130,13 +130,13 @@ def _by_dependency(operands: Sequence[Operand]) -> Iterator[str]:
     for operand in operands:
         if operand.access != "RW":
             continue
-        named = ", ".join(operand.registers)
+        registers = ", ".join(operand.registers)
         if operand.name == GPR8_HIGH.name:
             yield "reads and writes one of ah, bh, ch, dh: too few registers for independent copies"
         elif operand.kind == "flags":
             general = ARITHMETIC_FLAGS.issuperset(operand.registers)
-            yield f"reads and writes the {'' if general else 'special '}flags {named}: {_WAITS}"
-        elif operand.kind == "register" and named.startswith("st"):
-            yield f"reads and writes {named}, the top of the x87 register stack: {_WAITS}"
-        elif operand.kind == "register" and named:
-            yield f"reads and writes the fixed register {named}: {_WAITS}"
+            yield f"reads and writes the {'' if general else 'special '}flags {registers}: {_WAITS}"
+        elif operand.kind == "register" and registers.startswith("st"):
+            yield f"reads and writes {registers}, the top of the x87 register stack: {_WAITS}"
+        elif operand.kind == "register" and registers:
+            yield f"reads and writes the fixed register {registers}: {_WAITS}"

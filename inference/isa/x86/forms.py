@@ -181,14 +181,14 @@ def _operand_size_prefixes(opcodes: Sequence[OpCodeInfo]) -> dict[CodeValue, str
     for info in opcodes:
         if info.encoding == EncodingKind.LEGACY and info.operand_size:
             width = _memory_width(info.memory_size)
-            looks = tuple(tuple(hole.name for hole in choices(kind, width)) for kind in info.op_kinds())
-            groups[info.mnemonic, looks].append(info)
+            spelling = tuple(tuple(hole.name for hole in choices(kind, width)) for kind in info.op_kinds())
+            groups[info.mnemonic, spelling].append(info)
     prefixes = {}
     for group in groups.values():
         sizes = {info.operand_size for info in group}
-        bare = 32 if 32 in sizes else 64
+        default_size = 32 if 32 in sizes else 64
         for info in group:
-            if len(sizes) > 1 and info.operand_size != bare:
+            if len(sizes) > 1 and info.operand_size != default_size:
                 prefixes[info.code] = "data16" if info.operand_size == 16 else "rex.w"
     return prefixes
 
@@ -261,10 +261,10 @@ def _narrowed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
             values = range(_PREDICATES[form.mnemonic])
         elif _is_integer(form):
             values = (0,)
-    plain = [form, *(_fix_immediate(form, value) for value in values)]
-    for variant in plain:
+    variants = [form, *(_fix_immediate(form, value) for value in values)]
+    for variant in variants:
         yield from _register_halves(info, variant)
-    for variant in plain[1:]:
+    for variant in variants[1:]:
         yield variant
         yield from _prefixed(info, variant)
 

@@ -13,7 +13,7 @@ from iced_x86 import Decoder, Instruction, OpKind
 
 from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode
 from inference.isa.start_values import START
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.forms import MNEMONICS
 
@@ -26,7 +26,7 @@ _NOP, _SHORT_NOP = bytes.fromhex(_NOPS[3]), bytes.fromhex(_NOPS[0])
 _LONGEST_NOP = 15
 _PREFIX = b"\x66"
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 _SIZES: Sequence[int] = _TABLES["sizes"]
 _JUMP_DISTANCES = {6: 30, 14: 30, 30: 30, 62: 20}
 """{bytes jumped over: jumps in a loop}: closer jumps share entries of a branch predictor."""
@@ -35,8 +35,8 @@ _OFFSETS = range(0, 64, 4)
 
 _ZEROED = (0, 1, 2, 3, 5, 6, 7)
 """Numbers of registers, without the stack pointer and those that need a prefix."""
-_MOVED = ("4989c0", "4989c9", "4989d2", "4989db")  # mov r8, rax; mov r9, rcx; mov r10, rdx; mov r11, rbx
-_WRITTEN = (0, 1, 2, 3, 5, 7, 0, 1)
+_MOVES = ("4989c0", "4989c9", "4989d2", "4989db")  # mov r8, rax; mov r9, rcx; mov r10, rdx; mov r11, rbx
+_DESTINATIONS = (0, 1, 2, 3, 5, 7, 0, 1)
 
 
 def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
@@ -60,7 +60,7 @@ _ZERO_SHIFTS = bytes.fromhex("b900000000" + "d3e30f92c0" * _SHIFTS)
 _FLAG_READERS = TimedCode(_ZERO_SHIFTS, 1 + 2 * _SHIFTS, loop=True)
 _PORTLESS: Mapping[str, Sequence[bytes]] = {
     "zeroing idioms": [bytes([0x31, 0xC0 | number << 3 | number]) for number in _ZEROED],
-    "register moves": [bytes.fromhex(digits) for digits in _MOVED],
+    "register moves": [bytes.fromhex(digits) for digits in _MOVES],
 }
 
 
@@ -139,8 +139,8 @@ def _encoding_codes() -> Iterator[FrontEndCode]:
         "load, displacement": {1: _load(0x46, close), 4: _load(0x86, far)},
         "cmp, immediate": {1: _comparisons(0x83, close), 4: _comparisons(0x81, far)},
         "mov, immediate": {
-            4: [bytes([0x48, 0xC7, 0xC0 | number]) + far for number in _WRITTEN],
-            8: [bytes([0x48, 0xB8 | number]) + far * 2 for number in _WRITTEN],
+            4: [bytes([0x48, 0xC7, 0xC0 | number]) + far for number in _DESTINATIONS],
+            8: [bytes([0x48, 0xB8 | number]) + far * 2 for number in _DESTINATIONS],
         },
     }
     for name, by_bytes in kinds.items():
@@ -151,15 +151,15 @@ def _encoding_codes() -> Iterator[FrontEndCode]:
 
 
 def _lea(mode: int, displacement: bytes) -> list[bytes]:
-    return [bytes([0x48, 0x8D, mode | number << 3]) + displacement for number in _WRITTEN]  # from rsi
+    return [bytes([0x48, 0x8D, mode | number << 3]) + displacement for number in _DESTINATIONS]  # from rsi
 
 
 def _load(mode: int, displacement: bytes) -> list[bytes]:
-    return [bytes([0x48, 0x8B, mode | number << 3]) + displacement for number in _WRITTEN]
+    return [bytes([0x48, 0x8B, mode | number << 3]) + displacement for number in _DESTINATIONS]
 
 
 def _comparisons(opcode: int, immediate: bytes) -> list[bytes]:
-    return [bytes([0x48, opcode, 0xF8 | number]) + immediate for number in _WRITTEN]
+    return [bytes([0x48, opcode, 0xF8 | number]) + immediate for number in _DESTINATIONS]
 
 
 _CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A, "l": 0x7C, "le": 0x7E}
@@ -180,14 +180,14 @@ def _fusion_codes() -> Iterator[FrontEndCode]:
             if condition == compared.get("holds"):
                 continue
             first, branch = bytes.fromhex(compared["code"]), bytes([opcode, 0])
-            for together, code in ((1, first + branch + _BETWEEN), (0, first + _BETWEEN + branch)):
+            for adjacent, code in ((1, first + branch + _BETWEEN), (0, first + _BETWEEN + branch)):
                 timed = TimedCode(
                     code + _NOP * _FUSION_NOPS,
                     3 + _FUSION_NOPS,
                     loop=True,
                     registers=(("rax", rax), ("rbx", compared.get("rbx", 0))),
                 )
-                yield FrontEndCode(Aspect.FUSION, f"{name} + j{condition}", together, timed)
+                yield FrontEndCode(Aspect.FUSION, f"{name} + j{condition}", adjacent, timed)
 
 
 _COPY = bytes.fromhex("4989c0")  # mov r8, rax
@@ -198,9 +198,9 @@ def _move_codes() -> Iterator[FrontEndCode]:
     """Moves and operations on the copy that the core may fuse, adjacent and apart."""
     for name, operation in _TABLES["on_copy"].items():
         update = bytes.fromhex(operation)
-        for together, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
+        for adjacent, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
             timed = TimedCode(code + _NOP * _FUSION_NOPS, 3 + _FUSION_NOPS, loop=True)
-            yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", together, timed)
+            yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", adjacent, timed)
 
 
 def fetched_instructions(code: bytes) -> list[FetchedInstruction]:

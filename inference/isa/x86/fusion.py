@@ -48,12 +48,12 @@ def moves_of(block: Block) -> tuple[str, ...]:
     are omitted.
     """
     decoded = list(Decoder(64, block.code))
-    turn = decoded if block.closing is not None else [*decoded, *decoded[:1]]
-    following = [*turn[2:], None]
+    sequence = decoded if block.closing is not None else [*decoded, *decoded[:1]]
+    following = [*sequence[2:], None]
     return tuple(
         f"mov reg, reg + {_kinds_name(update)}"
-        for (move, update), behind in zip(pairwise(turn), following, strict=True)
-        if _updates_copy(move, update) and (behind is None or not _name(update, behind))
+        for (move, update), next_instruction in zip(pairwise(sequence), following, strict=True)
+        if _updates_copy(move, update) and (next_instruction is None or not _name(update, next_instruction))
     )
 
 

@@ -11,7 +11,7 @@ from inference.isa.x86.chains import (
     links_of,
     memory_chains,
     pair_chains,
-    plain_additions,
+    reference_additions,
 )
 from inference.isa.x86.chains.mixing import MixedChains
 
@@ -23,7 +23,7 @@ __all__ = [
     "links_of",
     "memory_chains",
     "mixer",
-    "plain_additions",
+    "reference_additions",
 ]
 
 

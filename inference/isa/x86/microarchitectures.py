@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inference.isa.microarchitecture import Microarchitecture
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 _CORES = {
     name: Microarchitecture(name, **{"r_max": None, **facts}) for name, facts in _TABLES["cores"].items()
 }

@@ -8,9 +8,9 @@ no stores: on Intel's cores a store has two µops, address and data.
 
 from __future__ import annotations
 
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 _PROBES, _PREFERRED = _TABLES["probes"], _TABLES["preferred"]
 
 PREFERRED: tuple[str, ...] = (

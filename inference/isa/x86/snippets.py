@@ -9,7 +9,7 @@ from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt, Use
 
 from inference.agent.protocol import Frame
 from inference.isa.facets import UsedRegister
-from inference.isa.x86.body_context import Surroundings, needs
+from inference.isa.x86.body_context import X86BodyContext, needs
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 from inference.isa.x86.scheme_set import scheme_and_form
@@ -38,17 +38,17 @@ def used_registers(code: bytes, *, wide: bool) -> list[UsedRegister]:
 
     Not `wide`: the lower half of 512-bit vectors whose upper half is only cleared.
     """
-    return [_named(register if wide else _narrow(register)) for register in _used(code)]
+    return [_used_register(register if wide else _narrow(register)) for register in _used(code)]
 
 
 def snippet_frame(schemes: Sequence[str]) -> Frame:
     """This project's frame for the same code, on a processor with all features."""
     known = [pair[0] for text in schemes if (pair := scheme_and_form(text)) is not None]
     legacy = any("legacy" in needs(scheme) for scheme in known)
-    return Surroundings.of(known, avx=not legacy, flags={"avx512bw"}).frame
+    return X86BodyContext.of(known, avx=not legacy, flags={"avx512bw"}).frame
 
 
-def _named(register: RegisterValue) -> UsedRegister:
+def _used_register(register: RegisterValue) -> UsedRegister:
     bank = next((name for is_of_bank, name in _BANKS if is_of_bank(register)), "")
     return UsedRegister(register_names()[register], bank, 8 * RegisterExt.size(register))
 

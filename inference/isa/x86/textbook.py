@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.x86.core_tables import core_table
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 
 
 @cache
-def known_cpi(name: str) -> Mapping[str, tuple[float, str]]:
+def documented_cpi(name: str) -> Mapping[str, tuple[float, str]]:
     """{scheme text: (cycles per instruction, source)} of a microarchitecture; empty for an unknown name."""
     table = core_table(_TABLES, name)
     return {text: (float(Fraction(cycles)), table.source) for text, cycles in table.numbers.items()}

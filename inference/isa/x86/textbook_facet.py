@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.x86.textbook import known_cpi
-from inference.isa.x86.textbook_latencies import known_latencies, latency_source
+from inference.isa.x86.textbook import documented_cpi
+from inference.isa.x86.textbook_latencies import documented_latencies, latency_source
 
-__all__ = ["beyond_ports", "known_cpi", "known_latencies", "latency_source"]
+__all__ = ["beyond_ports", "documented_cpi", "documented_latencies", "latency_source"]
 _DIVIDERS = {"divide", "square-root"}
 _VECTOR_PORT = "FP"  # uops.info calls AMD's vector ports FP0, FP1, …, and documents no others of Zen
 _GENERAL = frozenset("rax eax ax al rcx ecx cx cl rdx edx dx dl rbx ebx bx bl rsi esi rdi edi".split())  # noqa: SIM905

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from functools import cache
 
 from inference.isa.chains import ChainLink, Latency
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.x86.core_tables import core_table
-from inference.isa.x86.operand_places import DATA, FLAGS, links_of
+from inference.isa.x86.link_ends import DATA, FLAGS, links_of
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 DOCUMENTED_CORES = tuple(_TABLES["cores"])
 
 
 @cache
-def known_latencies(core: str) -> Mapping[ChainLink, Latency]:
+def documented_latencies(core: str) -> Mapping[ChainLink, Latency]:
     """The documented latencies of a core, in cycles; empty for a core without a table."""
     entries = core_table(_TABLES, core).numbers
     return {link: _latency(cycles) for entry, cycles in entries.items() for link in _links(entry)}

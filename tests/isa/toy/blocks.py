@@ -40,7 +40,7 @@ class ToyInstruction(BlockInstruction):
         operand = str(self.code[1]) if self.code[0] == _BACK else GENERAL[self.code[1]]
         return f"{_MNEMONICS[self.code[0]]} {operand}"
 
-    def text_behind(self, size: int) -> str:
+    def jump_text(self, size: int) -> str:
         return f"back {size + 2}"
 
 

@@ -85,16 +85,16 @@ class Headers:
     """(address, offset in the file) of the unwinding tables' function index, None without."""
 
 
-def is_binary(beginning: bytes) -> bool:
+def is_binary(first_bytes: bytes) -> bool:
     """Whether a file with this beginning is compiled, for any computer, or a recording of perf."""
-    return beginning.startswith(
+    return first_bytes.startswith(
         (MAGIC, b"PERFILE2", b"!<arch>\n", b"!<thin>\n", b"\xcf\xfa\xed\xfe", b"MZ\x90")
     )
 
 
-def file_kind(beginning: bytes) -> str:
+def file_kind(first_bytes: bytes) -> str:
     """The kind of a file by its first 64 bytes, "x86-64 executable". Raises `BinaryFileError`."""
-    return f"x86-64 {_kind(_elf_file(beginning))}"
+    return f"x86-64 {_kind(_elf_file(first_bytes))}"
 
 
 def read_headers(content: bytes) -> Headers:
@@ -153,27 +153,27 @@ def _plain(name: str) -> str:
     return "".join(char for char in name if char.isprintable())[:80]
 
 
-def _table(file: ELFFile, content: bytes, what: str) -> Iterator[Any]:
+def _table(file: ELFFile, content: bytes, kind: str) -> Iterator[Any]:
     """The headers of sections or segments, at most `MOST_SECTIONS` or `MOST_SEGMENTS`."""
-    prefix = "sh" if what == "section" else "ph"
+    prefix = "sh" if kind == "section" else "ph"
     at, size = file[f"e_{prefix}off"], file[f"e_{prefix}entsize"]
-    layout = file.structs.Elf_Shdr if what == "section" else file.structs.Elf_Phdr
+    layout = file.structs.Elf_Shdr if kind == "section" else file.structs.Elf_Phdr
     count = file[f"e_{prefix}num"]
     if at == 0:
         return
     if size != layout.sizeof():
-        raise BinaryFileError(f"a {what} header has {layout.sizeof()} bytes, not {size}: the file is damaged")
-    if count == (0 if what == "section" else _COUNT_IN_SECTION):
+        raise BinaryFileError(f"a {kind} header has {layout.sizeof()} bytes, not {size}: the file is damaged")
+    if count == (0 if kind == "section" else _COUNT_IN_SECTION):
         if file["e_shoff"] == 0 or file["e_shoff"] + file.structs.Elf_Shdr.sizeof() > len(content):
             return
         first = struct_parse(file.structs.Elf_Shdr, file.stream, file["e_shoff"])
-        count = first["sh_size"] if what == "section" else first["sh_info"]
-    most = MOST_SECTIONS if what == "section" else MOST_SEGMENTS
+        count = first["sh_size"] if kind == "section" else first["sh_info"]
+    most = MOST_SECTIONS if kind == "section" else MOST_SEGMENTS
     if count > most:
-        raise BinaryFileError(f"the file is said to have {count:,} {what}s, of {most:,} at most")
+        raise BinaryFileError(f"the file is said to have {count:,} {kind}s, of {most:,} at most")
     if at + count * size > len(content):
         raise BinaryFileError(
-            f"the table of {what}s is said to end at byte {at + count * size:,}, but the file has "
+            f"the table of {kind}s is said to end at byte {at + count * size:,}, but the file has "
             f"{len(content):,}: it has been cut off"
         )
     for number in range(count):
@@ -234,8 +234,8 @@ def text_at(content: bytes, table: int, size: int, at: int) -> str:
     """A name in a string table, printable, at most `NAME_LIMIT` bytes; "" where it lies outside."""
     if at >= size:
         return ""
-    begin = table + at
-    most = min(begin + NAME_LIMIT, table + size, len(content))
-    end = content.find(b"\0", begin, most)
-    text = content[begin : most if end < 0 else end].decode("utf-8", "replace")
+    start = table + at
+    most = min(start + NAME_LIMIT, table + size, len(content))
+    end = content.find(b"\0", start, most)
+    text = content[start : most if end < 0 else end].decode("utf-8", "replace")
     return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)

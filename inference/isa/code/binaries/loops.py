@@ -27,17 +27,17 @@ def steps_in(program: CompiledProgram, function: Function, reader: CodeReader) -
     code, address = program.code(function), function.address
     moved = program.relocations(function.region) if program.is_object else {}
     steps: list[CodeStep] = []
-    begin = position = 0
+    chunk_start = position = 0
     for step in reader.steps_of_region(code, address):
         size = len(step.code)
         if moved and step.flow in ("jump", "branch") and (place := step.address + size - _FIELD) in moved:
             step = step._replace(target=moved[place])  # noqa: PLW2901
         steps.append(step)
         position += size
-        length = position - begin
+        length = position - chunk_start
         if length >= CHUNK_BYTES and (step.flow in ("end", "jump") or length >= MOST_CHUNK_BYTES):
             yield steps
-            steps, begin = [], position
+            steps, chunk_start = [], position
     if steps:
         yield steps
 

@@ -77,8 +77,8 @@ class CompiledProgram:
     def code(self, function: Function) -> bytes:
         """The bytes of a function."""
         region = self._by_index[function.region]
-        begin = region.offset + function.address - region.address
-        return self.content[begin : begin + function.size]
+        start = region.offset + function.address - region.address
+        return self.content[start : start + function.size]
 
     def functions(self, pattern: str = "") -> Iterator[Function]:
         """All functions in order; with `pattern`, those with this name or matching it, like `mat*`."""
@@ -141,18 +141,18 @@ class CompiledProgram:
         end = region.address + region.size
         symbols = self.symbols.functions_in(region.index, region.address, region.size)
         symbols = _with_index(symbols, self._index_starts, region)
-        behind = region.address
+        position = region.address
         for number, symbol in enumerate(symbols):
-            if symbol.address < behind:
+            if symbol.address < position:
                 continue  # within the one before: another entry of it
-            if symbol.address - behind >= SMALLEST_GAP:
-                yield _gap(region, behind, symbol.address)
+            if symbol.address - position >= SMALLEST_GAP:
+                yield _gap(region, position, symbol.address)
             following = symbols[number + 1].address if number + 1 < len(symbols) else end
-            behind = min(symbol.address + symbol.size, end) if symbol.size else following
-            if behind > symbol.address:
-                yield Function(symbol.name, region.index, symbol.address, behind - symbol.address)
-        if end - behind >= SMALLEST_GAP or (behind == region.address and end > behind):
-            yield _gap(region, behind, end)
+            position = min(symbol.address + symbol.size, end) if symbol.size else following
+            if position > symbol.address:
+                yield Function(symbol.name, region.index, symbol.address, position - symbol.address)
+        if end - position >= SMALLEST_GAP or (position == region.address and end > position):
+            yield _gap(region, position, end)
 
 
 def read_program(content: bytes) -> CompiledProgram:
@@ -179,10 +179,10 @@ def _without_overlaps(regions: list[CodeRegion], kind: str) -> Iterator[CodeRegi
     if kind == OBJECT:
         yield from regions
         return
-    behind = 0
+    end = 0
     for region in sorted(regions, key=lambda area: area.address):
-        if region.address >= behind:
-            behind = region.address + region.size
+        if region.address >= end:
+            end = region.address + region.size
             yield region
 
 
@@ -194,9 +194,9 @@ def _missing_code_reason(sections: Sequence[Section]) -> str:
     return "the file has no executable section: there is no code in it"
 
 
-def _gap(region: CodeRegion, begin: int, end: int) -> Function:
-    name = region.name if (begin, end) == (region.address, region.address + region.size) else f"sub_{begin:x}"
-    return Function(name, region.index, begin, end - begin)
+def _gap(region: CodeRegion, start: int, end: int) -> Function:
+    name = region.name if (start, end) == (region.address, region.address + region.size) else f"sub_{start:x}"
+    return Function(name, region.index, start, end - start)
 
 
 def _with_index(symbols: list[Symbol], starts: Sequence[int], region: CodeRegion) -> list[Symbol]:
@@ -205,9 +205,9 @@ def _with_index(symbols: list[Symbol], starts: Sequence[int], region: CodeRegion
     added = []
     for start in starts:
         if region.has(start):
-            before = bisect_right(addresses, start) - 1
-            if before < 0 or (
-                start != addresses[before] and start >= symbols[before].address + symbols[before].size
+            previous = bisect_right(addresses, start) - 1
+            if previous < 0 or (
+                start != addresses[previous] and start >= symbols[previous].address + symbols[previous].size
             ):
                 added.append(Symbol(f"sub_{start:x}", start, 0))
     return sorted([*symbols, *added], key=lambda symbol: symbol.address) if added else symbols
@@ -248,8 +248,8 @@ ROW = np.dtype(
 )
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
 _LOCAL, _WEAK = 0, 2
-_IN_TABLE = 0xFFFF  # the section's number is in a table beside
-_USUAL_INDEX = bytes((1, 0x1B, 0x03, 0x3B))  # its version; 32-bit offsets, a count, a sorted table of offsets
+_IN_TABLE = 0xFFFF  # the section's number is in another table
+_SUPPORTED_INDEX = bytes((1, 0x1B, 0x03, 0x3B))  # version; 32-bit offsets, a count, a sorted table
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +282,8 @@ class Symbols:
         return functions
 
     def named_in(self, section: int, address: int, size: int) -> Iterator[Symbol]:
-        begin, end = self._range(section, address, size)
-        for row in self.rows[begin:end]:
+        start, end = self._range(section, address, size)
+        for row in self.rows[start:end]:
             name = text_at(self.content, *self.strings, int(row["name"]))
             if name:
                 yield Symbol(name, int(row["value"]), int(row["size"]))
@@ -348,7 +348,7 @@ def starts_in_index(content: bytes, headers: Headers) -> Sequence[int]:
     if headers.exception_index is None:
         return ()
     address, offset = headers.exception_index
-    if content[offset : offset + 4] != _USUAL_INDEX or offset + 12 > len(content):
+    if content[offset : offset + 4] != _SUPPORTED_INDEX or offset + 12 > len(content):
         return ()
     if address >= 1 << 62:
         return ()

@@ -66,11 +66,11 @@ def _memory(text: str, segment: RegisterValue, constants: dict[str, int]) -> Mem
         return MemoryOperand(
             displacement=value.value, segment=segment, symbol=value.symbol, has_written_zero=not value.value
         )
-    written, base, index, scale = match.groups()
+    displacement_text, base, index, scale = match.groups()
     displacement, symbol, has_number = 0, "", False
-    if written.strip():
-        _refuse_bare_register(written)
-        value = sum_of(written, constants)
+    if displacement_text.strip():
+        _refuse_bare_register(displacement_text)
+        value = sum_of(displacement_text, constants)
         displacement, symbol, has_number = value.value, value.symbol, value.has_number
     if scale not in (None, "1", "2", "4", "8"):
         raise BlockError(f"a scale is 1, 2, 4 or 8, not {scale[:20]!r}")

@@ -125,10 +125,10 @@ def _of_usual_width(encodings: list[CodeEncoding]) -> list[CodeEncoding]:
 
 
 def _ambiguous_width_message(written: WrittenInstruction, widths: Sequence[int]) -> str:
-    what = f"{written.mnemonic} with this memory can be of {', '.join(map(str, widths))} bits"
+    problem = f"{written.mnemonic} with this memory can be of {', '.join(map(str, widths))} bits"
     if written.is_att:
-        return f"{what}: put a letter for the size behind the mnemonic, as in {written.mnemonic}l"
-    return f"{what}: write 'byte ptr', 'word ptr', 'dword ptr', 'qword ptr' … before the ["
+        return f"{problem}: put a letter for the size behind the mnemonic, as in {written.mnemonic}l"
+    return f"{problem}: write 'byte ptr', 'word ptr', 'dword ptr', 'qword ptr' … before the ["
 
 
 def _first_that_fit(written: WrittenInstruction) -> list[CodeEncoding]:
@@ -186,8 +186,8 @@ def _no_form_message(written: WrittenInstruction) -> str:
     for mnemonic in names:
         for form, text in texts_of_forms(mnemonic).items():
             if form.narrows is None:
-                alike = sum(hole.kind == kind for hole, kind in zip(form.holes, kinds, strict=False))
-                ranks[text] = (abs(len(form.holes) - len(kinds)), -alike, "{" in text)
+                equal_kinds = sum(hole.kind == kind for hole, kind in zip(form.holes, kinds, strict=False))
+                ranks[text] = (abs(len(form.holes) - len(kinds)), -equal_kinds, "{" in text)
     nearest = sorted(ranks, key=lambda text: ranks[text])[:_MOST_FORMS]
     forms = f"; forms of it are: {'; '.join(nearest)}" if nearest else ""
     return f"{written.mnemonic} does not take these operands{forms}"

@@ -111,7 +111,7 @@ def _sized_value(text: str, width: int | None) -> Operand:
 def _memory(
     text: str, width: int | None, segment: RegisterValue, broadcast: int, constants: dict[str, int]
 ) -> MemoryOperand:
-    before, bracket, inside = text.partition("[")
+    displacement, bracket, inside = text.partition("[")
     if not bracket or not inside.rstrip().endswith("]"):
         raise BlockError(f"memory is written like 'qword ptr [rax+rcx*8+16]', not {text[:40]!r}")
     parts = _PAIR.split(inside.rstrip()[:-1])
@@ -124,8 +124,8 @@ def _memory(
             name = parts[0].partition(":")[0].strip()
             raise BlockError(f"there is no segment {name[:20]!r}; there are {', '.join(SEGMENTS)}")
     terms = _terms(parts, text)
-    if before.strip():
-        terms.append(("+", before.strip()))
+    if displacement.strip():
+        terms.append(("+", displacement.strip()))
     return _address(terms, width, segment, broadcast, constants, address_text=text.strip())
 
 

@@ -101,11 +101,11 @@ def listing_of(
     is_perf = bool(_PERF_MARK.search(text))
     is_plain = not is_perf and text.isascii() and not ("% " in text or "%\t" in text)
     entries: list[ListedLine] = []
-    plain_lines: list[tuple[int, str]] = []
+    other_lines: list[tuple[int, str]] = []
     unlisted = 0
     pending = b""
-    for number, written in lines:
-        line = _WIDE.sub(" ", written)
+    for number, raw in lines:
+        line = _WIDE.sub(" ", raw)
         if not line.strip():
             continue
         if len(line) > _LONGEST_LINE:
@@ -117,20 +117,20 @@ def listing_of(
         entry = _parse_addressed(number, line) if is_plain else _parse_line(number, line, is_perf=is_perf)
         if entry is None:
             if not (digits := _bytes_alone(line)):
-                plain_lines.append((number, line))
+                other_lines.append((number, line))
             pending = digits or pending
             unlisted += begins_instruction(line.strip())
         elif entry.code and not entry.text and entries and _continues(entries[-1], entry):
-            before = entries[-1]
+            last = entries[-1]
             entries[-1] = ListedLine(
-                before.number, before.address, before.code + entry.code, before.text, "", before.count
+                last.number, last.address, last.code + entry.code, last.text, "", last.count
             )
         else:
             entries.append(entry)
     coded = sum(1 for entry in entries if entry.address is not None and (entry.text or entry.code))
     if not coded or unlisted >= coded or _addresses_are_labels(entries, text):
         return None
-    kinds, dropped = classify(plain_lines, is_foreign)
+    kinds, dropped = classify(other_lines, is_foreign)
     bare = [] if is_plain else [entry for entry in entries if entry.text and entry.address is None]
     if 0 < len(bare) < coded:  # else only targets of jumps have addresses
         entries = [entry for entry in entries if not entry.text or entry.address is not None]

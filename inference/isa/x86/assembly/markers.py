@@ -23,18 +23,18 @@ def split_regions(
     number = 0
     while number < len(instructions):
         step = instructions[number]
-        begins = _MARKERS.get(step.code)
+        is_begin = _MARKERS.get(step.code)
         following = instructions[number + 1].code if number + 1 < len(instructions) else b""
-        if begins is None or following != _MARKER_NOP:
+        if is_begin is None or following != _MARKER_NOP:
             unmarked.append(replace(step, regions=frozenset({len(regions) - 1})) if is_open else step)
             number += 1
             continue
-        if begins == is_open:
-            what = "begins within another one" if begins else "ends without having begun"
-            raise BlockError(f"the region between IACA's bytes {what}", step.line)
-        if begins:
+        if is_begin == is_open:
+            problem = "begins within another one" if is_begin else "ends without having begun"
+            raise BlockError(f"the region between IACA's bytes {problem}", step.line)
+        if is_begin:
             regions.append("")
-        is_open = begins
+        is_open = is_begin
         number += 2
     if is_open:
         raise BlockError("the region between IACA's bytes has no end", unmarked[-1].line if unmarked else 0)

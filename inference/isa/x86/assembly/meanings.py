@@ -109,14 +109,14 @@ def _on_the_stack(reading: MnemonicReading, operands: tuple[Operand, ...]) -> It
         return
     yield MnemonicMeaning(reading, operands)
     if not operands:
-        ways: Sequence[tuple[Operand, ...]] = ((_BELOW,), (_BELOW, _TOP), (_TOP, _BELOW))
+        orders: Sequence[tuple[Operand, ...]] = ((_BELOW,), (_BELOW, _TOP), (_TOP, _BELOW))
     elif len(operands) == 1 and isinstance(operands[0], RegisterOperand):
-        ways = ((_TOP, operands[0]), (operands[0], _TOP))
+        orders = ((_TOP, operands[0]), (operands[0], _TOP))
     elif len(operands) == 2 and _TOP in operands:
-        ways = ((operands[1] if operands[0] == _TOP else operands[0],),)
+        orders = ((operands[1] if operands[0] == _TOP else operands[0],),)
     else:
-        ways = ()
-    yield from (MnemonicMeaning(reading, way) for way in ways)
+        orders = ()
+    yield from (MnemonicMeaning(reading, order) for order in orders)
 
 
 def _with_implied(meaning: MnemonicMeaning, *, is_att: bool) -> MnemonicMeaning:

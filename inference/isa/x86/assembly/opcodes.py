@@ -181,11 +181,11 @@ class Opcode:
 def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
     """The opcodes of a mnemonic in iced's order."""
     infos = [info for info in map(OpCodeInfo, codes_of(mnemonic)) if _is_usable(info)]
-    looks = [_written_look(info) for info in infos]
+    texts = [_spelling(info) for info in infos]
     sizes: dict[object, set[int]] = defaultdict(set)
-    for info, look in zip(infos, looks, strict=True):
-        sizes[look].add(info.operand_size)
-    return tuple(_opcode(mnemonic, info, sizes[look]) for info, look in zip(infos, looks, strict=True))
+    for info, text in zip(infos, texts, strict=True):
+        sizes[text].add(info.operand_size)
+    return tuple(_opcode(mnemonic, info, sizes[text]) for info, text in zip(infos, texts, strict=True))
 
 
 def _representatives() -> dict[RegisterValue, RegisterValue]:
@@ -217,22 +217,22 @@ def _is_usable(info: OpCodeInfo) -> bool:
     return not any(feature.startswith(_VIA_ONLY) for feature in features(info.code))
 
 
-def _written_look(info: OpCodeInfo) -> object:
+def _spelling(info: OpCodeInfo) -> object:
     """The written form of an opcode's operands: opcodes with equal ones differ only in their operand size."""
     if info.encoding != EncodingKind.LEGACY or not info.operand_size:
         return info.code
     width = 0 if MNEMONICS[info.mnemonic] in _ANY_WIDTH else MemorySizeExt.size(info.memory_size) * 8
-    looks = []
+    operands = []
     for kind in info.op_kinds():
         place = _operand(kind)
         is_number = place.immediate is not None
-        looks.append((place.registers, place.memory and width, place.string, is_number, place.branch))
-    return tuple(looks)
+        operands.append((place.registers, place.memory and width, place.string, is_number, place.branch))
+    return tuple(operands)
 
 
 def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
     places = tuple(map(_operand, info.op_kinds()))
-    bare = len(sizes) == 1 or info.operand_size == (32 if 32 in sizes else 64)
+    needs_no_prefix = len(sizes) == 1 or info.operand_size == (32 if 32 in sizes else 64)
     return Opcode(
         code=info.code,
         mnemonic=mnemonic,
@@ -244,7 +244,7 @@ def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
         element_width=MemorySizeExt.size(info.broadcast_memory_size) * 8 if info.can_broadcast else 0,
         operand_size=info.operand_size or 64,
         any_width=mnemonic in _ANY_WIDTH,
-        needs_no_prefix=bare,
+        needs_no_prefix=needs_no_prefix,
         is_far=info.code in _FAR,
         is_absolute=any(place.absolute for place in places),
     )

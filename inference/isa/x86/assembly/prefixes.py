@@ -54,20 +54,20 @@ def with_prefixes(code: bytes, prefixes: Sequence[str]) -> bytes:
             extension |= byte
         elif byte != _LOCK:
             legacy.insert(0, byte)
-    before, behind = _parted(code)
+    prefix_bytes, opcode_bytes = _split_prefixes(code)
     if extension:
-        has_rex = behind[0] & 0xF0 == 0x40
-        behind = bytes([extension | (behind[0] if has_rex else 0)]) + behind[has_rex:]
-    return bytes(legacy) + before + behind
+        has_rex = opcode_bytes[0] & 0xF0 == 0x40
+        opcode_bytes = bytes([extension | (opcode_bytes[0] if has_rex else 0)]) + opcode_bytes[has_rex:]
+    return bytes(legacy) + prefix_bytes + opcode_bytes
 
 
 def as_padding(code: bytes, length: int) -> bytes:
     """A no-op with operand-size prefixes up to this length, as assemblers pad."""
-    before, behind = _parted(code)
-    sizes = before.count(_OPERAND_SIZE) + max(length - len(code), 0)
-    return _OPERAND_SIZE * sizes + before.replace(_OPERAND_SIZE, b"") + behind
+    prefix_bytes, opcode_bytes = _split_prefixes(code)
+    sizes = prefix_bytes.count(_OPERAND_SIZE) + max(length - len(code), 0)
+    return _OPERAND_SIZE * sizes + prefix_bytes.replace(_OPERAND_SIZE, b"") + opcode_bytes
 
 
-def _parted(code: bytes) -> tuple[bytes, bytes]:
+def _split_prefixes(code: bytes) -> tuple[bytes, bytes]:
     opcode_at = next(number for number, byte in enumerate(code) if byte not in _LEGACY)
     return code[:opcode_at], code[opcode_at:]

@@ -51,8 +51,8 @@ def classify(
     kinds: Counter[str] = Counter()
     dropped: list[DroppedLine] = []
     kind_by_line: dict[str, str] = {}  # a source line stands before each part of its code
-    for number, written in lines:
-        line = written[:_LONGEST]
+    for number, raw in lines:
+        line = raw[:_LONGEST]
         if line not in kind_by_line:
             kind_by_line[line] = _kind_of(without_drawings(line).strip(), is_foreign)
         if kind := kind_by_line[line]:

@@ -214,10 +214,10 @@ class _TextReader:
         kind = directives.kind_of(name)
         if kind == "refused":
             raise BlockError(
-                f".{name} repeats, reads in or guards code, which is not done here: paste what comes of it"
+                f".{name} repeats, includes or guards code, which is not supported: paste the resulting code"
             )
         if not name.strip("."):
-            raise BlockError("dots stand for code that is not in the text: paste all of it, or less")
+            raise BlockError("dots stand for missing code: paste all of it, or less")
         if not kind:
             raise BlockError(f"there is no directive .{name[:40]} that is known here")
         if kind == "data":
@@ -267,10 +267,10 @@ class _TextReader:
         if code:
             self._numbers(code, f".byte {arguments}", part, number)
             return
-        what = "" if name != "byte" else " other than plain numbers"
+        exception = "" if name != "byte" else " other than plain numbers"
         raise BlockError(
-            f".{name}{what} puts bytes into the code, which is not done here: write them as .byte 0x90, 0x90 "
-            "or as instructions"
+            f".{name}{exception} puts bytes into the code, which is not supported: write them as .byte 0x90, "
+            "0x90 or as instructions"
         )
 
     def _skip_data(self, number: int) -> None:
@@ -284,13 +284,13 @@ class _TextReader:
         word, *arguments = text.split(maxsplit=2)
         if directives.is_refused_undotted(text):
             raise BlockError(
-                f"{word.lower()} repeats or reads in code, which is not done here: paste what it stands for"
+                f"{word.lower()} repeats or includes code, which is not supported: paste the resulting code"
             )
         if directives.is_undotted_data(text):
             is_labelled = bool(self._labels) or directives.is_named_data(text)
             if mentions_register(text) or not self._sections.data_is_unreachable(is_labelled):
                 raise BlockError(
-                    f"{word} puts bytes into the code, which is not done here: write them as .byte 0x90"
+                    f"{word} puts bytes into the code, which is not supported: write them as .byte 0x90"
                 )
             self._skip_data(number)
         elif word.lower() in ("section", "segment"):
@@ -326,23 +326,23 @@ class _TextReader:
             raise BlockError(
                 f"a text has at most {MOST_DIFFERENT:,} different instructions: paste less of it"
             )
-        known = self._read(text)
-        if not known.written.mnemonic:
-            self._prefixes += known.written.prefixes
+        parsed = self._read(text)
+        if not parsed.written.mnemonic:
+            self._prefixes += parsed.written.prefixes
             self._prefixed_at = (number, part.column)
             return
         if self._prefixes:
-            written = known.written._replace(prefixes=(*self._prefixes, *known.written.prefixes))
+            written = parsed.written._replace(prefixes=(*self._prefixes, *parsed.written.prefixes))
             self._prefixes = ()
-            known = known._replace(written=written, content=content_of(written))
+            parsed = parsed._replace(written=written, content=content_of(written))
         else:
-            self._instructions[text] = known
-        self._append(number, part.column, text, known)
+            self._instructions[text] = parsed
+        self._append(number, part.column, text, parsed)
 
-    def _append(self, line: int, column: int, text: str, known: _ReadInstruction) -> None:
+    def _append(self, line: int, column: int, text: str, parsed: _ReadInstruction) -> None:
         if len(self.statements) >= MOST_INSTRUCTIONS:
             raise BlockError(f"a text has at most {MOST_INSTRUCTIONS:,} instructions: paste less of it")
-        content = known.content
+        content = parsed.content
         self.statements.append(
             Statement(
                 line,
@@ -356,7 +356,7 @@ class _TextReader:
             )
         )
         self._labels.clear()
-        self._sections.reach_instruction(falls_through=known.falls_through)
+        self._sections.reach_instruction(falls_through=parsed.falls_through)
 
     def _read(self, text: str) -> _ReadInstruction:
         if self.state.syntax == "intel" and "%" in text:

@@ -75,7 +75,7 @@ class X86Instruction(BlockInstruction):
         """Intel syntax that reads back to the same bytes."""
         return text_of(self.code, "intel")
 
-    def text_behind(self, size: int) -> str:
+    def jump_text(self, size: int) -> str:
         return closing_text(self.code, size)
 
     @property

@@ -102,12 +102,12 @@ def _listed(code: bytes, syntax: str) -> tuple[str, ...]:
     instructions = _decoded(code)
     for instruction in instructions:
         start = instruction.ip - ADDRESS_OF_CODE
-        own = code[start : start + instruction.len]
-        if instruction.ip == instructions[-1].ip and is_closing(instruction, own):
-            lines.append(closing_text(own, start))
+        own_code = code[start : start + instruction.len]
+        if instruction.ip == instructions[-1].ip and is_closing(instruction, own_code):
+            lines.append(closing_text(own_code, start))
             lines[0] = f"{LABEL}: {lines[0]}"
         else:
-            lines.append(text_of(own, syntax))
+            lines.append(text_of(own_code, syntax))
     return tuple(lines)
 
 

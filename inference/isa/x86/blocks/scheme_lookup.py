@@ -14,7 +14,7 @@ from inference.isa.x86.scheme_set import text_of_form
 _DIVIDED = {f"{shape}+D": f"{shape}+D8" for shape in ("B+I", "B+S*I")}
 """Forms of addresses with a displacement of 32 bits that only have a scheme for one of eight bits."""
 
-_FROM_HERE = frozenset((Register.RIP, Register.EIP))
+_INSTRUCTION_POINTERS = frozenset((Register.RIP, Register.EIP))
 
 Signature = tuple[object, ...]
 
@@ -29,7 +29,7 @@ def scheme_of(instruction: Instruction) -> str | None:
 
 def _signature(instruction: Instruction) -> Signature:
     """All properties that distinguish the schemes of one opcode."""
-    holes = tuple(_look(instruction, position) for position in range(instruction.op_count))
+    holes = tuple(_operand_signature(instruction, position) for position in range(instruction.op_count))
     prefix = (
         instruction.has_lock_prefix,
         instruction.has_rep_prefix,
@@ -44,7 +44,7 @@ def _signature(instruction: Instruction) -> Signature:
     return holes, prefix, masking, rounding, instruction.is_broadcast
 
 
-def _look(instruction: Instruction, position: int) -> str:
+def _operand_signature(instruction: Instruction, position: int) -> str:
     """The kind of an operand, where the opcode leaves it open."""
     kind = instruction.op_kind(position)
     if kind == OpKind.REGISTER:
@@ -56,7 +56,7 @@ def _look(instruction: Instruction, position: int) -> str:
 
 def _shape(instruction: Instruction) -> str:
     """The form of an address, by the names of `ADDRESS_SHAPES`."""
-    if instruction.memory_base in _FROM_HERE:
+    if instruction.memory_base in _INSTRUCTION_POINTERS:
         return "RIP+D"
     parts = []
     if instruction.memory_base:  # NONE is 0
@@ -91,11 +91,11 @@ def _by_signature(code: CodeValue) -> dict[Signature, Form]:
 
 def _signature_of(form: Form) -> Signature:
     prefix = (form.prefix == "lock", form.prefix in ("rep", "repe"), form.prefix == "repne")
-    holes = tuple(_look_of(hole) for hole in form.holes)
+    holes = tuple(_hole_signature(hole) for hole in form.holes)
     return holes, prefix, form.masking, form.rounding, form.broadcast > 0
 
 
-def _look_of(hole: Hole) -> str:
+def _hole_signature(hole: Hole) -> str:
     if hole.kind == "register":
         return "high" if hole.name == GPR8_HIGH.name else "register"
     if hole.kind == "address":

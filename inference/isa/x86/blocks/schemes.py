@@ -19,7 +19,7 @@ def schemes_of_bytes(code: bytes) -> tuple[str | None, ...]:
     while decoder.can_decode:
         decoder.decode_out(instruction)
         if instruction.is_invalid:
-            begin = instruction.ip - ADDRESS_OF_CODE
-            raise BlockError(f"the bytes from number {begin + 1} on are no instruction of x86-64")
+            start = instruction.ip - ADDRESS_OF_CODE
+            raise BlockError(f"the bytes from number {start + 1} on are no instruction of x86-64")
         schemes.append(scheme_of(instruction))
     return tuple(schemes)

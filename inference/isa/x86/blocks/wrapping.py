@@ -29,11 +29,11 @@ def as_loop(code: bytes) -> bytes:
     if not name:
         raise BlockError("a loop needs a counter, but the block uses all general-purpose registers")
     counter = getattr(Register, name.upper())
-    begin = Instruction.create_branch(Code.JNE_REL32_64, ADDRESS_OF_CODE)
-    begin.ip = ADDRESS_OF_CODE + len(code) + 3
+    jump = Instruction.create_branch(Code.JNE_REL32_64, ADDRESS_OF_CODE)
+    jump.ip = ADDRESS_OF_CODE + len(code) + 3
     encoder = BlockEncoder(64)
     encoder.add(Instruction.create_reg(Code.DEC_RM64, counter))
-    encoder.add(begin)
+    encoder.add(jump)
     return code + bytes(encoder.encode(ADDRESS_OF_CODE + len(code)))
 
 

@@ -19,10 +19,10 @@ All other sources are constant registers, or are overwritten by instructions tha
 """
 
 from inference.isa.x86.chains.connectors import connectors
-from inference.isa.x86.chains.idioms import idioms_of, plain_additions
+from inference.isa.x86.chains.idioms import idioms_of, reference_additions
 from inference.isa.x86.chains.memory import memory_chains
 from inference.isa.x86.chains.pairs import pair_chains
-from inference.isa.x86.operand_places import links_of
+from inference.isa.x86.link_ends import links_of
 
 __all__ = [
     "connectors",
@@ -30,5 +30,5 @@ __all__ = [
     "links_of",
     "memory_chains",
     "pair_chains",
-    "plain_additions",
+    "reference_additions",
 ]

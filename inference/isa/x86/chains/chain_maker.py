@@ -20,24 +20,24 @@ from inference.isa.x86.chains.initialization import (
     overwrite_register,
     store_value,
 )
-from inference.isa.x86.chains.return_paths import CannotChainError, Families, Way, WaysBack
+from inference.isa.x86.chains.return_paths import Families, NoChainError, ReturnPath, ReturnPaths
 from inference.isa.x86.chains.values import OperandValues
 from inference.isa.x86.demands import INDEX_VECTOR, Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR32, GPR64, X87, XMM, ZMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
-from inference.isa.x86.operand_places import (
+from inference.isa.x86.link_ends import (
     ADDRESS,
     DATA,
     FLAGS,
     INDEX,
     MASK,
     MEMORY,
-    Place,
-    in_words,
+    LinkEnd,
+    bank_in_words,
     is_in_address,
     is_partial,
-    places,
+    link_ends,
 )
 from inference.isa.x86.register_choices import Fixed, RegisterChoice, aliases
 
@@ -59,15 +59,15 @@ ANY_VALUES = OperandValues(None, {})
 
 
 class ChainMaker:
-    """Makes the chains of one link, from `source` to `target`. Raises `CannotChainError`."""
+    """Makes the chains of one link, from `source` to `target`. Raises `NoChainError`."""
 
     def __init__(
         self,
         link: ChainLink,
         scheme: Scheme,
         form: Form,
-        source: Place,
-        target: Place,
+        source: LinkEnd,
+        target: LinkEnd,
         values: OperandValues = ANY_VALUES,
     ) -> None:
         self._link = link
@@ -81,13 +81,13 @@ class ChainMaker:
         self._legacy = scheme.encoding == "legacy"
         reason = obstacle(scheme, form, breaking=True)
         if reason and not reason.startswith(TOP_OF_STACK):
-            raise CannotChainError(reason)
+            raise NoChainError(reason)
         for place in (self._source, self._target):
             if place.bank not in _BANKS or place.width > ZMM.width:
-                raise CannotChainError(f"no connector for operands of the kind {place.operand.name}")
+                raise NoChainError(f"no connector for operands of the kind {place.operand.name}")
         self._demands: Demands = demands(scheme, form)
         if self._demands.memory == "RW" and self._is_address and self._demands.low_base:
-            raise CannotChainError("what makes its memory ready waits for the address as well")
+            raise NoChainError("what makes its memory ready waits for the address as well")
 
     def chains(self) -> PairChains:
         source, target = self._source, self._target
@@ -102,13 +102,13 @@ class ChainMaker:
         if self._is_address and target.bank == "general":
             return self._through_address()
         if source.bank == target.bank and not self._is_address:
-            closed = self._closed(WaysBack.within_class)
+            closed = self._closed(ReturnPaths.within_class)
             return PairChains(self._link, (*self._direct(), *closed), isolated=True)
-        why = f"from {in_words(source)} to {in_words(target)}: known only in sum with the way back"
-        return PairChains(self._link, self._closed(WaysBack.between_classes), isolated=False, why=why)
+        why = f"from {bank_in_words(source)} to {bank_in_words(target)}: known only in sum with the way back"
+        return PairChains(self._link, self._closed(ReturnPaths.between_classes), isolated=False, why=why)
 
     def _through_address(self) -> PairChains:
-        chains = (*self._direct(), *self._closed(WaysBack.to_address))
+        chains = (*self._direct(), *self._closed(ReturnPaths.to_address))
         if self._demands.memory == "RW" or any(name.endswith(DATA) for name in self._values):
             why = "what it loads is stored just before, which can take longer than a mere load"
             return PairChains(self._link, chains, isolated=False, why=why)
@@ -118,15 +118,15 @@ class ChainMaker:
         """The chains of x87: renaming alone returns from one of its registers to another."""
         source, target = self._source, self._target
         if {source.bank, target.bank} != {"x87"} or self._scheme.mnemonic == "fxch":
-            raise CannotChainError("no instruction leads on from there and leaves the x87 stack where it is")
+            raise NoChainError("no instruction leads on from there and leaves the x87 stack where it is")
         if source.operand is target.operand:
             return PairChains(self._link, self._direct(), isolated=True)
         if self._scheme.mnemonic in _GROWING:
-            raise CannotChainError("in a chain its results would soon be too large or too small")
-        families = self._families(together=False)
+            raise NoChainError("in a chain its results would soon be too large or too small")
+        families = self._families(shared=False)
         other = max(families.source, families.target)
-        back = assemble(Code.FXCH_ST0_STI, (X87, 0), (X87, other))
-        chain = DependencyChain(encode([*self._instance(families), back]), (self._link,))
+        exchange = assemble(Code.FXCH_ST0_STI, (X87, 0), (X87, other))
+        chain = DependencyChain(encode([*self._instance(families), exchange]), (self._link,))
         return PairChains(self._link, (chain,), isolated=False, why=_THROUGH_STACK)
 
     @property
@@ -147,8 +147,8 @@ class ChainMaker:
         if source.operand is not target.operand and "R" in target.operand.access and source.bank != FLAGS:
             return self._in_turn()  # one register would be two sources, or an idiom
         try:
-            families = self._families(together=source.bank not in {FLAGS, MEMORY})
-        except CannotChainError:
+            families = self._families(shared=source.bank not in {FLAGS, MEMORY})
+        except NoChainError:
             return ()
         nops = [Instruction.create(Code.NOPD)] * _NOPS if spaced else []
         return (self._chain([*self._instance(families), *nops], (self._link,), target),)
@@ -158,29 +158,29 @@ class ChainMaker:
         source, target = self._choice(self._source), self._choice(self._target)
         if source is None or target is None or self._source.register_class != self._target.register_class:
             return ()
-        forward = self._families(together=False)
+        forward = self._families(shared=False)
         if forward.source not in target.registers or forward.target not in source.registers:
             return ()
         backward = replace(forward, source=forward.target, target=forward.source)
         code = [*self._instance(forward), *self._instance(backward)]
         return (self._chain(code, (self._link, self._link), self._target),)
 
-    def _closed(self, way: Callable[[WaysBack], Way]) -> tuple[DependencyChain, ...]:
-        families = self._families(together=False)
-        ways = WaysBack(self._source, self._target, families, self._legacy)
+    def _closed(self, return_path: Callable[[ReturnPaths], ReturnPath]) -> tuple[DependencyChain, ...]:
+        families = self._families(shared=False)
+        paths = ReturnPaths(self._source, self._target, families, self._legacy)
         instance, constants = self._instance(families), self._constants(families)
         # The first copy needs a value as well, so what restores it stands before the instance; and the end
         # of a loop writes the flags, so that a turn which begins with them ends with the instance.
         instance_last = families.value is not None or self._source.bank == FLAGS
         carrier = self._target if instance_last else self._source
         chains = []
-        for back, links in way(ways):
-            code = [*constants, *back, *instance] if instance_last else [*instance, *back]
+        for steps, links in return_path(paths):
+            code = [*constants, *steps, *instance] if instance_last else [*instance, *steps]
             chains.append(self._chain(code, (self._link, *links), carrier))
         return tuple(chains)
 
     def _chain(
-        self, code: Sequence[Instruction], links: tuple[ChainLink, ...], carrier: Place
+        self, code: Sequence[Instruction], links: tuple[ChainLink, ...], carrier: LinkEnd
     ) -> DependencyChain:
         """A chain, in a loop where possible: such chains settle sooner on a noisy computer.
 
@@ -188,21 +188,21 @@ class ChainMaker:
         Operands with given values, the stack of x87, and moving pointers need a reset instead.
         """
         moves = any(operand.kind == "memory" and operand.implicit for operand in self._scheme.operands)
-        begins_anew = carrier.bank == FLAGS or moves or bool(self._values) or self._scheme.category == "x87"
-        return DependencyChain(encode(code), links, loop=not begins_anew)
+        needs_reset = carrier.bank == FLAGS or moves or bool(self._values) or self._scheme.category == "x87"
+        return DependencyChain(encode(code), links, loop=not needs_reset)
 
     # Registers: those of the link, a base for memory, and all others apart from them.
 
-    def _families(self, *, together: bool) -> Families:
+    def _families(self, *, shared: bool) -> Families:
         used: set[tuple[str, int]] = {(register.bank, register.family) for register in self._demands.fixed}
         used.add((MASK, CONSTANT_MASK))
         source, target = self._fixed_family(self._source), self._fixed_family(self._target)
         if self._source.name == self._target.name:
             source = target = self._chosen_family(self._source, source, used)
-        elif together and (source is None or target is None):
+        elif shared and (source is None or target is None):
             source = target = self._common_family(source, target, used)
-        elif together and source != target:
-            raise CannotChainError("its operands are different registers")
+        elif shared and source != target:
+            raise NoChainError("its operands are different registers")
         else:
             source = self._chosen_family(self._source, source, used)
             target = self._chosen_family(self._target, target, used)
@@ -231,7 +231,7 @@ class ChainMaker:
         """A register that nothing else writes."""
         return CONSTANT_MASK if bank == MASK else first_free(range(16), UNLINKED, bank, used)
 
-    def _fixed_family(self, place: Place) -> int | None:
+    def _fixed_family(self, place: LinkEnd) -> int | None:
         """The family of a fixed operand; any for flags and memory."""
         if place.bank in {FLAGS, MEMORY}:
             return BASE
@@ -241,7 +241,7 @@ class ChainMaker:
             return INDEX_VECTOR
         return Fixed.of(place.operand).family if place.operand.registers else None
 
-    def _choice(self, place: Place) -> RegisterChoice | None:
+    def _choice(self, place: LinkEnd) -> RegisterChoice | None:
         part = place.name.rpartition(" ")[2] if is_in_address(place) else "register"
         part = MASK if place.name == MASK else part
         key = place.position, part
@@ -250,7 +250,7 @@ class ChainMaker:
     def _is_linked(self, choice: RegisterChoice) -> bool:
         return choice in {self._choice(self._source), self._choice(self._target)}
 
-    def _chosen_family(self, place: Place, fixed: int | None, used: set[tuple[str, int]]) -> int:
+    def _chosen_family(self, place: LinkEnd, fixed: int | None, used: set[tuple[str, int]]) -> int:
         if fixed is not None:
             return fixed
         choice = self._choice(place)
@@ -263,13 +263,14 @@ class ChainMaker:
         fitting = set.intersection(*(set(own.registers) for own in choices)) if choices else set(LINKED)
         fixed = source if source is not None else target
         if fixed is not None and fixed not in fitting and choices:
-            raise CannotChainError("its operands are different registers")
+            raise NoChainError("its operands are different registers")
         return fixed if fixed is not None else first_free(fitting, LINKED, self._source.bank, used)
 
     # The instance of the scheme, behind what makes all other sources ready.
 
     def _instance(self, families: Families) -> list[Instruction]:
-        before = [ready for place in places(self._scheme) for ready in self._initialization(place, families)]
+        operands = link_ends(self._scheme)
+        before = [ready for place in operands for ready in self._initialization(place, families)]
         instruction = pattern(self._form)
         if VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
             hole.kind == "immediate" for hole in self._form.holes
@@ -291,7 +292,7 @@ class ChainMaker:
                 instruction.memory_index = self._demands.index
         return [*before, instruction]
 
-    def _initialization(self, place: Place, families: Families) -> list[Instruction]:
+    def _initialization(self, place: LinkEnd, families: Families) -> list[Instruction]:
         """Instructions that overwrite an operand other than the link's source, where needed."""
         if place.name == self._source.name:
             return []
@@ -306,7 +307,7 @@ class ChainMaker:
             return [assemble(Code.TEST_RM32_R32, (GPR32, UNWRITTEN), (GPR32, UNWRITTEN))]
         return self._overwriting(place, families) if "W" in place.operand.access else []
 
-    def _overwriting(self, place: Place, families: Families) -> list[Instruction]:
+    def _overwriting(self, place: LinkEnd, families: Families) -> list[Instruction]:
         if place.bank in {"general", "vector", "mmx"}:
             family = self._family(place, families)
             same = place.name == self._target.name and family == families.source
@@ -316,9 +317,9 @@ class ChainMaker:
         try:
             return [overwrite_memory(place.width, self._constant_base, self._unused_vector(families))]
         except KeyError:
-            raise CannotChainError(_NO_STORE.format(place.width)) from None
+            raise NoChainError(_NO_STORE.format(place.width)) from None
 
-    def _value_initialization(self, place: Place, families: Families) -> list[Instruction]:
+    def _value_initialization(self, place: LinkEnd, families: Families) -> list[Instruction]:
         """Instructions that load the required value of an operand."""
         value = self._values[place.name]
         if place.bank != MEMORY:
@@ -328,7 +329,7 @@ class ChainMaker:
             vector = self._unused_vector(families)
             return store_value(place.width, self._constant_base, value, vector, legacy=self._legacy)
         except KeyError:
-            raise CannotChainError(_NO_STORE.format(place.width)) from None
+            raise NoChainError(_NO_STORE.format(place.width)) from None
 
     @property
     def _constant_base(self) -> int:
@@ -352,7 +353,7 @@ class ChainMaker:
         used |= {families.source, families.target, families.zero or 0, families.value or 0, INDEX_VECTOR}
         return next(family for family in range(16) if family not in used)
 
-    def _family(self, place: Place, families: Families) -> int:
+    def _family(self, place: LinkEnd, families: Families) -> int:
         if place.operand.registers:
             return Fixed.of(place.operand).family
         if place.bank == "vector" and place.name.endswith(INDEX):
@@ -367,13 +368,13 @@ class ChainMaker:
 
 
 def encode(instructions: Iterable[Instruction]) -> bytes:
-    """The machine code of a sequence. Raises `CannotChainError`."""
+    """The machine code of a sequence. Raises `NoChainError`."""
     encoder, address = Encoder(64), ADDRESS_OF_CODE
     for instruction in instructions:
         try:
             address += encoder.encode(instruction, address)
         except ValueError as error:  # a high byte beside a register that needs a prefix
-            raise CannotChainError(f"cannot be encoded in a chain: {error}") from None
+            raise NoChainError(f"cannot be encoded in a chain: {error}") from None
     return bytes(encoder.take_buffer())
 
 
@@ -385,4 +386,4 @@ def first_free(fitting: Iterable[int], order: Sequence[int], bank: str, used: se
         if family in allowed and (bank, family) not in used:
             used.add((bank, family))
             return family
-    raise CannotChainError("there are not enough registers")
+    raise NoChainError("there are not enough registers")

@@ -12,7 +12,7 @@ from iced_x86 import Code, Instruction
 from inference.isa.chains import ChainLink
 from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR16, GPR32, GPR64, MASK, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.iced_types import CodeValue, RegisterValue
-from inference.isa.x86.operand_places import Place
+from inference.isa.x86.link_ends import LinkEnd
 from inference.isa.x86.register_choices import aliases
 
 _IDENTITY = 0xE4
@@ -144,7 +144,7 @@ def connectors() -> tuple[ChainLink, ...]:
     )
 
 
-def sign_extension(to: int, of: int, place: Place) -> tuple[Instruction, ChainLink]:
+def sign_extension(to: int, of: int, place: LinkEnd) -> tuple[Instruction, ChainLink]:
     """A sign extension from a destination to a full register."""
     if place.operand.name == GPR8_HIGH.name or place.operand.name in _HIGH_NAMES:
         registers = register_of(GPR32, to), aliases(GPR8_HIGH.name)[of]

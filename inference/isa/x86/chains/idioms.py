@@ -21,10 +21,10 @@ from inference.isa.x86.chains.chain_maker import (
 )
 from inference.isa.x86.chains.connectors import assemble
 from inference.isa.x86.chains.initialization import CONSTANT_MASK
-from inference.isa.x86.chains.return_paths import REPEATED, CannotChainError, Families, WaysBack
+from inference.isa.x86.chains.return_paths import REPEATED, Families, NoChainError, ReturnPaths
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, ZMM
-from inference.isa.x86.operand_places import MASK, Place, destinations, is_partial, sources
+from inference.isa.x86.link_ends import MASK, LinkEnd, destinations, is_partial, sources
 from inference.isa.x86.scheme_set import scheme_and_form
 
 _MOST_INSTANCES = 4
@@ -38,54 +38,54 @@ def idioms_of(text: str) -> tuple[IdiomChains, ...]:
     if scheme_form is None:
         return ()
     scheme, form = scheme_form
-    written = [place for place in destinations(scheme) if _is_chosen(place)]
-    old_values = (_old_value(scheme, form, target) for target in written)
-    chains = [_same_register(scheme, form, written), *old_values]
+    targets = [place for place in destinations(scheme) if _is_chosen(place)]
+    old_values = (_old_value(scheme, form, target) for target in targets)
+    chains = [_same_register(scheme, form, targets), *old_values]
     return tuple(candidate for candidate in chains if candidate is not None)
 
 
-def plain_additions() -> DependencyChain:
+def reference_additions() -> DependencyChain:
     """Ordinary independent additions: an instruction that needs a port is not quicker."""
     additions = [assemble(Code.ADD_RM64_R64, (GPR64, family), (GPR64, _ADDEND)) for family in LINKED]
     return DependencyChain(encode(additions), (), loop=True, instances=len(additions))
 
 
-def _is_chosen(place: Place) -> bool:
+def _is_chosen(place: LinkEnd) -> bool:
     """Whether any register of a supported class can be the operand."""
     explicit = place.position is not None and not place.operand.registers
     return explicit and place.bank in {"general", "vector"} and place.width <= ZMM.width
 
 
-def _same_register(scheme: Scheme, form: Form, written: list[Place]) -> IdiomChains | None:
+def _same_register(scheme: Scheme, form: Form, targets: list[LinkEnd]) -> IdiomChains | None:
     """The only written operand and all others of its kind share one register."""
-    if len(written) != 1:
+    if len(targets) != 1:
         return None
-    target = written[0]
+    target = targets[0]
     alike = (place for place in sources(scheme) if place.register_class == target.register_class)
     chosen = (place for place in alike if _is_chosen(place))
     source = next((place for place in chosen if place.operand is not target.operand), None)
     if source is None:
         return None
     link = ChainLink(scheme.text, SAME_REGISTER, target.name)
-    usual = ChainLink(scheme.text, source.name, target.name)
-    return _chains_or_none(_IdiomMaker(link, scheme, form, source, target, joined=True), usual)
+    regular = ChainLink(scheme.text, source.name, target.name)
+    return _chains_or_none(_IdiomMaker(link, scheme, form, source, target, joined=True), regular)
 
 
-def _old_value(scheme: Scheme, form: Form, target: Place) -> IdiomChains | None:
+def _old_value(scheme: Scheme, form: Form, target: LinkEnd) -> IdiomChains | None:
     if target.operand.access != "W":
         return None
     link = ChainLink(scheme.text, OLD_VALUE, target.name)
     try:
         maker = _IdiomMaker(link, scheme, form, target, target, joined=False)
-    except CannotChainError:
+    except NoChainError:
         return None
     return _chains_or_none(maker, None)
 
 
-def _chains_or_none(maker: _IdiomMaker, usual: ChainLink | None) -> IdiomChains | None:
+def _chains_or_none(maker: _IdiomMaker, regular: ChainLink | None) -> IdiomChains | None:
     try:
-        return maker.idiom_chains(usual)
-    except CannotChainError:
+        return maker.idiom_chains(regular)
+    except NoChainError:
         return None
 
 
@@ -93,30 +93,30 @@ class _IdiomMaker(ChainMaker):
     """Chains whose source and target are one register; `joined`: as are all others of their kind."""
 
     def __init__(
-        self, link: ChainLink, scheme: Scheme, form: Form, source: Place, target: Place, *, joined: bool
+        self, link: ChainLink, scheme: Scheme, form: Form, source: LinkEnd, target: LinkEnd, *, joined: bool
     ) -> None:
         super().__init__(link, scheme, form, source, target)
         self._joined = joined
         self._registers = self._shareable_registers()
-        self._turn = 0
+        self._instance_number = 0
 
-    def idiom_chains(self, usual: ChainLink | None) -> IdiomChains:
-        direct = self._chain(self._instance(self._families(together=True)), (self._link,), self._target)
-        closed = self._closed(WaysBack.within_class)[: len(REPEATED)]
+    def idiom_chains(self, regular: ChainLink | None) -> IdiomChains:
+        direct = self._chain(self._instance(self._families(shared=True)), (self._link,), self._target)
+        closed = self._closed(ReturnPaths.within_class)[: len(REPEATED)]
         pair = PairChains(self._link, (direct, *closed), isolated=True)
-        return IdiomChains(pair, usual, self._independent(), is_partial(self._target))
+        return IdiomChains(pair, regular, self._independent(), is_partial(self._target))
 
     def _independent(self) -> DependencyChain:
         instructions = []
         for turn in range(len(self._registers)):
-            self._turn = turn
-            instructions += self._instance(self._families(together=True))
-        self._turn = 0
+            self._instance_number = turn
+            instructions += self._instance(self._families(shared=True))
+        self._instance_number = 0
         return DependencyChain(encode(instructions), (), loop=True, instances=len(self._registers))
 
-    def _families(self, *, together: bool) -> Families:
-        del together
-        bank, chosen = self._target.bank, self._registers[self._turn]
+    def _families(self, *, shared: bool) -> Families:
+        del shared
+        bank, chosen = self._target.bank, self._registers[self._instance_number]
         used: set[tuple[str, int]] = {(register.bank, register.family) for register in self._demands.fixed}
         used |= {(MASK, CONSTANT_MASK), *((bank, family) for family in self._registers)}
         other_families = {}
@@ -142,5 +142,5 @@ class _IdiomMaker(ChainMaker):
         free = (family for family in order if family not in fixed)
         fitting = [family for family in free if all(family in registers for registers in shared)]
         if not fitting:
-            raise CannotChainError("its operands are different registers")
+            raise NoChainError("its operands are different registers")
         return fitting[:_MOST_INSTANCES]

@@ -103,20 +103,20 @@ def _loads() -> Iterator[MemoryChain]:
         if width == GPR64.width:
             continue
         load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
-        back = [assemble(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
+        xors = [assemble(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
         links = ChainLink(text, "2 address", "1"), XOR_SOURCE, XOR_SAME
-        yield MemoryChain(0, width, "general", "[base]", DependencyChain(encode([load, *back]), links))
+        yield MemoryChain(0, width, "general", "[base]", DependencyChain(encode([load, *xors]), links))
     for width, (_, code, hole, mnemonic) in VECTOR_MOVES.items():
         if width > YMM.width:
             continue
         load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
         down = assemble(Code.VEX_VMOVQ_RM64_XMM, (GPR64, _VALUE), (XMM, _VALUE))
-        back = [assemble(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
+        xors = [assemble(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
         through = (
             ChainLink(f"{mnemonic} {hole.name}:W, MEM[{width}]:R", "2 address", "1"),
             *(ChainLink("vmovq GPR[64]:W, XMM:R", "2", "1"), XOR_SOURCE, XOR_SAME),
         )
-        chain = DependencyChain(encode([load, down, *back]), through)
+        chain = DependencyChain(encode([load, down, *xors]), through)
         yield MemoryChain(0, width, "vector", "[base]", chain, isolated=False)
 
 
@@ -165,8 +165,8 @@ def _chains(
 def _chain(
     stored: int, loaded: int, offset: int, address: str, through: list[Instruction], between: int
 ) -> MemoryChain:
-    again, link = EXTEND[32]
-    steps = [assemble(again, (GPR64, _VALUE), (GPR32, _VALUE))] * between
+    extension, link = EXTEND[32]
+    steps = [assemble(extension, (GPR64, _VALUE), (GPR32, _VALUE))] * between
     links = (_link(stored, loaded, offset, address, "general"), *(link,) * between)
     code = encode([*through, *steps])
     code += b"\x90" * (-len(code) % _ALIGNED)
@@ -183,12 +183,12 @@ def _vectors() -> Iterator[MemoryChain]:
         )
         load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), _at(offset))
         hole = load_hole
-        again = VECTORS[hole.width][0]
-        step = assemble(again.and_code, *((hole, _VALUE),) * 3)
+        connector = VECTORS[hole.width][0]
+        step = assemble(connector.and_code, *((hole, _VALUE),) * 3)
         for between in _BETWEEN:
             links = (
                 _link(stored, loaded, offset, SAME, "vector"),
-                *(again.and_link,) * between,
+                *(connector.and_link,) * between,
             )
             chain = DependencyChain(encode([store, load, *[step] * between]), links)
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
@@ -224,13 +224,13 @@ def _unchained() -> Iterator[MemoryChain]:
     chain = DependencyChain(encode([store, chasing]), (), loop=True)
     yield MemoryChain(64, 64, "general", PREDICTED_ADDRESS, chain)
     pop = Instruction.create_reg(Code.POP_R64, Register.RAX)
-    back = Instruction.create_reg_i32(Code.SUB_RM64_IMM8, Register.RSP, 8)
-    yield MemoryChain(0, 64, "general", AFTER_POP, DependencyChain(encode([pop, back]), (), loop=True))
+    subtraction = Instruction.create_reg_i32(Code.SUB_RM64_IMM8, Register.RSP, 8)
+    yield MemoryChain(0, 64, "general", AFTER_POP, DependencyChain(encode([pop, subtraction]), (), loop=True))
     push = Instruction.create_reg(Code.PUSH_R64, Register.RAX)
     yield MemoryChain(0, 64, "general", POPS, DependencyChain(encode([pop]), (), loop=True))
     yield MemoryChain(64, 0, "general", PUSHES, DependencyChain(encode([push]), (), loop=True))
-    beside = DependencyChain(encode([pop, loads[1]]), (), loop=True)
-    yield MemoryChain(0, 64, "general", POP_AND_LOAD, beside)
+    both = DependencyChain(encode([pop, loads[1]]), (), loop=True)
+    yield MemoryChain(0, 64, "general", POP_AND_LOAD, both)
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

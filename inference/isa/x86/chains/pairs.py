@@ -7,10 +7,10 @@ from dataclasses import replace
 from inference.isa.chains import ChainLink, PairChains
 from inference.isa.x86.assembling import pattern
 from inference.isa.x86.chains.chain_maker import ANY_VALUES, VECTOR_SHIFT, VECTOR_SHIFT_BITS, ChainMaker
-from inference.isa.x86.chains.return_paths import CannotChainError
+from inference.isa.x86.chains.return_paths import NoChainError
 from inference.isa.x86.chains.values import values_by_immediate, values_of
 from inference.isa.x86.forms import Form
-from inference.isa.x86.operand_places import MEMORY, destinations, sources
+from inference.isa.x86.link_ends import MEMORY, destinations, sources
 from inference.isa.x86.scheme_set import scheme_and_form
 
 
@@ -29,7 +29,7 @@ def pair_chains(link: ChainLink) -> PairChains:
             ChainMaker(replace(link, values=case.name), scheme, form, source, target, case).chains()
             for case in values
         ]
-    except CannotChainError as error:
+    except NoChainError as error:
         return PairChains(link, (), isolated=False, why=str(error))
     classes = tuple(case.kind for case in values if case.kind is not None)
     chains = [

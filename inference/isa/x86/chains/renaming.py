@@ -84,11 +84,11 @@ def _rewritten_vectors() -> Iterator[MemoryChain]:
             _lea(Register.RSI),
             Instruction.create_reg_mem(load, register, _at(Register.RSI)),
         ]
-        again = VECTORS[width][0]
-        step = assemble(again.and_code, *((hole, _VALUE),) * 3)
+        connector = VECTORS[width][0]
+        step = assemble(connector.and_code, *((hole, _VALUE),) * 3)
         link = _link(f"store and load of {width} bits by vector registers", BY_LEA)
         for between in _BETWEEN:
-            links = (link, *(again.and_link,) * between)
+            links = (link, *(connector.and_link,) * between)
             chain = DependencyChain(encode([*through, *[step] * between]), links)
             condition = MemoryCondition.REWRITTEN
             yield MemoryChain(width, width, "vector", BY_LEA, chain, 0, between, condition=condition)

@@ -44,7 +44,7 @@ from inference.isa.x86.chains.connectors import (
 from inference.isa.x86.chains.initialization import SCRATCH
 from inference.isa.x86.holes import GPR8, GPR32, GPR64, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.holes import MASK as MASK_HOLE
-from inference.isa.x86.operand_places import ADDRESS, DATA, FLAGS, MASK, MEMORY, Place
+from inference.isa.x86.link_ends import ADDRESS, DATA, FLAGS, MASK, MEMORY, LinkEnd
 from inference.isa.x86.register_choices import RegisterChoice
 
 REPEATED = (1, 3)
@@ -61,7 +61,7 @@ _MOVES_IN = {
 _HOLES = {hole.width: hole for hole in (XMM, YMM, ZMM)}
 
 
-class CannotChainError(Exception):
+class NoChainError(Exception):
     """No chain can be made of this pair; the message says why."""
 
 
@@ -83,22 +83,22 @@ class Families:
 Links = tuple[ChainLink, ...]
 Steps = tuple[list[Instruction], Links]
 """Instructions from the destination towards the source, and their links."""
-Way = Iterator[Steps]
+ReturnPath = Iterator[Steps]
 
 
 @dataclass(frozen=True, slots=True)
-class WaysBack:
+class ReturnPaths:
     """Ways from `target` to `source` with these `families`. `legacy`: by legacy SSE.
 
-    Raises `CannotChainError`.
+    Raises `NoChainError`.
     """
 
-    source: Place
-    target: Place
+    source: LinkEnd
+    target: LinkEnd
     families: Families
     legacy: bool
 
-    def within_class(self) -> Way:
+    def within_class(self) -> ReturnPath:
         """Source and target are registers of one bank."""
         if self.source.bank == "general":
             return self._within_general()
@@ -108,12 +108,12 @@ class WaysBack:
             return self._within_mmx()
         return self._within_legacy() if self.legacy else self._within_vectors()
 
-    def to_address(self) -> Way:
+    def to_address(self) -> ReturnPath:
         """To the base: two exclusive ORs with the loaded value cancel, so that it stays the same address."""
         for times in REPEATED:
             yield self._through_address(self.families.target, times)
 
-    def between_classes(self) -> Way:
+    def between_classes(self) -> ReturnPath:
         """Where only the sum is known."""
         banks = self.source.bank, self.target.bank
         if set(banks) == {"vector", MEMORY}:
@@ -136,7 +136,7 @@ class WaysBack:
 
     # Within a class of registers.
 
-    def _within_general(self) -> Way:
+    def _within_general(self) -> ReturnPath:
         source, target = self.families.source, self.families.target
         first, link = sign_extension(source, target, self.target)
         if self.families.value is not None:
@@ -159,7 +159,7 @@ class WaysBack:
         ]
         return instructions, (AND_SAME, OR_SAME)
 
-    def _within_vectors(self) -> Way:
+    def _within_vectors(self) -> ReturnPath:
         source, target, hole = self.families.source, self.families.target, _HOLES[self.source.width]
         for pair in VECTORS[hole.width]:
             if self.families.value is not None:
@@ -188,7 +188,7 @@ class WaysBack:
         assert value is not None
         return zero, value
 
-    def _within_legacy(self) -> Way:
+    def _within_legacy(self) -> ReturnPath:
         source, target = self.families.source, self.families.target
         if self.families.value is None:
             for times in REPEATED:
@@ -207,13 +207,13 @@ class WaysBack:
         ]
         return instructions, (LEGACY_AND, LEGACY_OR)
 
-    def _within_mmx(self) -> Way:
+    def _within_mmx(self) -> ReturnPath:
         source, target = self.families.source, self.families.target
         for times in REPEATED:
             order = (target, *[source] * (times - 1))
             yield [mmx_shuffle(source, of) for of in order], (MMX_SHUFFLE,) * times
 
-    def _within_masks(self) -> Way:
+    def _within_masks(self) -> ReturnPath:
         source, target = self.families.source, self.families.target
         if self.families.value is not None:
             for times in REPEATED:
@@ -262,7 +262,7 @@ class WaysBack:
         vector = self.families.target if stores else self.families.source
         moves = LEGACY_MOVES if self.legacy else VECTOR_MOVES
         if memory.width not in moves:
-            raise CannotChainError(
+            raise NoChainError(
                 f"no instruction moves {memory.width} bits between memory and vector registers"
             )
         store, load, hole, mnemonic = moves[memory.width]
@@ -323,7 +323,7 @@ class WaysBack:
             move = assemble(Code.TEST_RM32_R32, (GPR32, SCRATCH), (GPR32, SCRATCH))
             return [move], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)
         if source.width > GPR64.width:
-            raise CannotChainError("what it loads is wider than a general-purpose register")
+            raise NoChainError("what it loads is wider than a general-purpose register")
         restoring, more_links = ([], ()) if families.value is None else self._general_value(SCRATCH)
         store = Instruction.create_mem_reg(
             Code.MOV_RM64_R64, MemoryOperand(register_of(GPR64, families.base)), register_of(GPR64, SCRATCH)
@@ -335,10 +335,10 @@ def _masks_anded(to: int, of: int) -> Instruction:
     return assemble(Code.VEX_KANDW_KR_KR_KR, (MASK_HOLE, to), (MASK_HOLE, of), (MASK_HOLE, of))
 
 
-def _copied_flag(target: Place) -> Steps:
+def _copied_flag(target: LinkEnd) -> Steps:
     flag = next((name for name in FLAG_COPIES if name in target.operand.registers), None)
     if flag is None:
-        raise CannotChainError("it writes no flag that an instruction copies to a register")
+        raise NoChainError("it writes no flag that an instruction copies to a register")
     code, mnemonic = FLAG_COPIES[flag]
     copied = assemble(code, (GPR8, SCRATCH))
     extended = assemble(Code.MOVZX_R32_RM8, (GPR32, SCRATCH), (GPR8, SCRATCH))

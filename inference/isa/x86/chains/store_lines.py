@@ -36,7 +36,7 @@ def store_chains() -> Iterator[MemoryChain]:
         yield _stores(GPR64.width, lines, (0, _WORD), MemoryCondition.LINES_TWICE)
 
 
-def _stores(width: int, lines: int, behind: tuple[int, ...], condition: MemoryCondition) -> MemoryChain:
+def _stores(width: int, lines: int, offsets: tuple[int, ...], condition: MemoryCondition) -> MemoryChain:
     code, hole = _CODES[width]
     stores = [
         Instruction.create_mem_reg(
@@ -45,7 +45,7 @@ def _stores(width: int, lines: int, behind: tuple[int, ...], condition: MemoryCo
             register_of(hole, 0),
         )
         for line in range(lines)
-        for offset in behind
+        for offset in offsets
     ]
     chain = DependencyChain(encode(stores), (), loop=True, instances=len(stores))
     register = "general" if width in STORES else "vector"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from inference.isa.chains import BITS, QUICK, SLOW, ValueClass, float_values
 from inference.isa.scheme import Scheme
 from inference.isa.x86.forms import Form
-from inference.isa.x86.operand_places import DATA, INDEX, MASK, MEMORY, Place, is_in_address, places
+from inference.isa.x86.link_ends import DATA, INDEX, MASK, MEMORY, LinkEnd, is_in_address, link_ends
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
 """uops.info's slow division of 128 by 64 bits. Its upper bits are one of narrower numbers, signed or not."""
@@ -52,10 +52,10 @@ class OperandValues:
 
 def values_of(scheme: Scheme) -> tuple[OperandValues, ...]:
     """All classes of values for a scheme, the quick ones first; () where values make no difference."""
-    return tuple(_values(scheme, [place for place in places(scheme) if _is_read(place)]))
+    return tuple(_values(scheme, [place for place in link_ends(scheme) if _is_read(place)]))
 
 
-def _values(scheme: Scheme, read: Sequence[Place]) -> Iterable[OperandValues]:
+def _values(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterable[OperandValues]:
     if scheme.mnemonic in {"div", "idiv"}:
         return _integer_division(scheme, read)
     if floating := _FLOATING.fullmatch(scheme.mnemonic):
@@ -81,11 +81,11 @@ def values_by_immediate(form: Form, usual: int) -> tuple[OperandValues, ...]:
     )
 
 
-def _is_read(place: Place) -> bool:
+def _is_read(place: LinkEnd) -> bool:
     return "R" in place.operand.access and not is_in_address(place)
 
 
-def _integer_division(scheme: Scheme, read: Sequence[Place]) -> Iterator[OperandValues]:
+def _integer_division(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
     width = scheme.width
     slow = (_LOW, _HIGH >> (BITS - width), _DIVISOR >> (BITS - width))
     for name, (low, high, divisor) in ((QUICK, (0, 0, 1)), (SLOW, slow)):
@@ -103,7 +103,7 @@ def _integer_division(scheme: Scheme, read: Sequence[Place]) -> Iterator[Operand
         yield OperandValues(ValueClass(name, description), patterns)
 
 
-def _floating(read: Sequence[Place], operation: str, element: str) -> Iterator[OperandValues]:
+def _floating(read: Sequence[LinkEnd], operation: str, element: str) -> Iterator[OperandValues]:
     operands = [place for place in read if place.name != MASK and place.operand.kind != "flags"]
     operands = [place for place in operands if "{k}" not in place.operand.name]  # what masking keeps
     for values in float_values(_ELEMENTS[element]):
@@ -114,21 +114,21 @@ def _floating(read: Sequence[Place], operation: str, element: str) -> Iterator[O
         yield OperandValues(kind, patterns, steady=kind.name == QUICK)
 
 
-def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
+def _bits_by_mask(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
     moved, mask = (place.name for place in read)
     for name, bits in ((QUICK, 1), (SLOW, _ALL_BITS)):
         description = "one bit moved" if name == QUICK else "all bits moved"
         yield OperandValues(ValueClass(name, description), {moved: _HIGH, mask: bits})
 
 
-def _shift_counts(read: Sequence[Place]) -> Iterator[OperandValues]:
+def _shift_counts(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
     for count in [place for place in read if place.operand.registers == ("cl",)][:1]:
         for name, bits in ((QUICK, _COUNT), (SLOW, 0)):
             kind = ValueClass(name, f"{count.operand.name} = {bits}", count=0 if name == SLOW else None)
             yield OperandValues(kind, {count.name: bits})
 
 
-def _masked_moves(read: Sequence[Place]) -> Iterator[OperandValues]:
+def _masked_moves(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
     """An empty mask accesses no memory: at an unmapped address that takes hundreds of cycles."""
     mask = min((place for place in read if place.bank != MEMORY), key=lambda place: place.position or 0)
     for name, bits in ((QUICK, _ALL_BITS), (SLOW, 0)):
@@ -136,8 +136,8 @@ def _masked_moves(read: Sequence[Place]) -> Iterator[OperandValues]:
         yield OperandValues(ValueClass(name, description), {mask.name: bits})
 
 
-def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]]:
-    for place in places(scheme):
+def _gathered(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[tuple[str, int]]:
+    for place in link_ends(scheme):
         if place.name.endswith(INDEX):
             yield place.name, 0
         elif place.name == MASK:

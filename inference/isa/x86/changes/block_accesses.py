@@ -47,8 +47,8 @@ class StoredPlace:
         """Whether both have a byte in common, judging by their addresses."""
         if (self.base, self.index, self.scale) != (other.base, other.index, other.scale):
             return False
-        begin, end = max(self.displacement, other.displacement), min(self.end, other.end)
-        return begin < end
+        start, end = max(self.displacement, other.displacement), min(self.end, other.end)
+        return start < end
 
     @property
     def end(self) -> int:

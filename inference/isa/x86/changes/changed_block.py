@@ -142,9 +142,9 @@ class X86ChangedBlock:
             carrier = self._carrier(CarrierKind.MEMORY, str(place), touched, place)
             yield carrier, encode(_store(place, base, touched))
 
-    def _carrier(self, kind: CarrierKind, name: str, touched: BlockAccesses, what: object) -> Carrier:
-        carrier = Carrier(kind, name, touched.role(what), touched.writers(what))
-        self._readers[carrier] = touched.readers(what)
+    def _carrier(self, kind: CarrierKind, name: str, touched: BlockAccesses, resource: object) -> Carrier:
+        carrier = Carrier(kind, name, touched.role(resource), touched.writers(resource))
+        self._readers[carrier] = touched.readers(resource)
         return carrier
 
 

@@ -57,17 +57,17 @@ def loads_first(instructions: Sequence[Instruction], copies: int) -> bytes | Non
     writing = [any(access in WRITES for access in used) for used in accesses]
     if not (any(reading) and any(writing)):
         return None
-    begin, end = b"", b""
+    loads, stores = b"", b""
     for instruction, reads, writes in zip(instructions, reading, writing, strict=True):
-        parted = _split(instruction, free, reads, writes)
-        if parted is None:
+        split = _split(instruction, free, reads, writes)
+        if split is None:
             return None
         try:
-            begin += b"".join(map(encode, parted.first))
-            end += b"".join(map(encode, parted.last))
+            loads += b"".join(map(encode, split.first))
+            stores += b"".join(map(encode, split.last))
         except ValueError:  # the high half of a register beside one that was free
             return None
-    return begin * copies + end * copies
+    return loads * copies + stores * copies
 
 
 def free_general(instructions: Sequence[Instruction]) -> RegisterValue | None:

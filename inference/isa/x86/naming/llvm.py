@@ -90,8 +90,8 @@ def _mnemonics_in(name: str) -> list[str]:
             names += [
                 other for other in sorted(_mnemonics()) if re.fullmatch(f"{family}n?[a-z]{{1,2}}", other)
             ]
-    vector, plain = ("v", bare[1:]) if bare.startswith("v") else ("", bare)
-    names += [f"{vector}{mnemonic}" for start, (mnemonic, _, _) in _MOVES.items() if plain.startswith(start)]
+    vector, scalar = ("v", bare[1:]) if bare.startswith("v") else ("", bare)
+    names += [f"{vector}{mnemonic}" for start, (mnemonic, _, _) in _MOVES.items() if scalar.startswith(start)]
     names += [other for start, aliases in _ALIASES.items() if bare.startswith(start) for other in aliases]
     if "si642" in bare:
         names += [other for other in _mnemonics_in(bare.replace("si642", "si2")) if other not in names]
@@ -108,8 +108,8 @@ def _names(scheme: Scheme) -> Iterator[tuple[str, int]]:
     explicit = [operand for operand in scheme.operands if not operand.implicit]
     tails = list(_tails(scheme, explicit))
     for head, size, cost in _heads(scheme, explicit):
-        for tail, more in tails:
-            yield f"{head}{size}{tail}", cost + more
+        for tail, tail_cost in tails:
+            yield f"{head}{size}{tail}", cost + tail_cost
 
 
 def _heads(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, str, int]]:
@@ -146,10 +146,10 @@ def _stems(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
         yield "lea64_", 0
     if scheme.encoding in ("VEX", "XOP") and len(explicit) == 4:
         yield f"{mnemonic}4", 0
-    vector, plain = ("v", mnemonic[1:]) if mnemonic.startswith("v") else ("", mnemonic)
+    vector, scalar = ("v", mnemonic[1:]) if mnemonic.startswith("v") else ("", mnemonic)
     for start, (other, *classes) in _MOVES.items():
         pairs = zip(explicit, classes, strict=False)
-        if plain == other and all(operand.name[:3] in names for operand, names in pairs):
+        if scalar == other and all(operand.name[:3] in names for operand, names in pairs):
             yield f"{vector}{start}", 0
 
 
@@ -210,12 +210,12 @@ def _tails(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
         return
     last = len(tokens) - 1
     for positions, cost in _named_operands(scheme, explicit):
-        for tail, more in _joined([tokens[place] for place in positions]):
+        for tail, tail_cost in _joined([tokens[place] for place in positions]):
             at_end = bool(positions) and positions[-1] == last and explicit[last].kind == "immediate"
             decorated = re.sub(r"i\d*$", rf"{decoration[:1]}\g<0>{decoration[1:]}", tail)
             if decoration.startswith("b") and at_end:
-                yield decorated, cost + more
-            yield f"{tail}{decoration}", cost + more
+                yield decorated, cost + tail_cost
+            yield f"{tail}{decoration}", cost + tail_cost
 
 
 def _named_operands(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[list[int], int]]:
@@ -223,20 +223,20 @@ def _named_operands(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[l
     places = list(range(len(explicit)))
     vector = any(operand.name[:3] in ("XMM", "YMM", "ZMM") for operand in explicit)
     several = scheme.encoding != "legacy" and len(places) > 2 and explicit[0].kind == "register"
-    ways = [(places, _OMITTED_COST if several else 0)]
+    choices = [(places, _OMITTED_COST if several else 0)]
     if explicit and explicit[-1].kind == "memory":
-        ways.append((places[:-2], _OLD_STYLE_COST))  # PREFETCH, VBROADCASTF128
+        choices.append((places[:-2], _OLD_STYLE_COST))  # PREFETCH, VBROADCASTF128
     if len(places) > 2 and explicit[0].kind == "memory":
-        ways.append((places[:-1], _OMITTED_COST))
+        choices.append((places[:-1], _OMITTED_COST))
     elif vector and len(places) == 2:
-        ways.append((places[1:], _UNLIKELY_COST))  # VSQRTPSr
+        choices.append((places[1:], _UNLIKELY_COST))  # VSQRTPSr
     if several:
-        ways.append((places[1:], 0))
+        choices.append((places[1:], 0))
     if several and len(places) > 2:
-        ways += [(places[2:], _OMITTED_COST), (places[:-1], _OMITTED_COST), (places[1:-1], _UNLIKELY_COST)]
+        choices += [(places[2:], _OMITTED_COST), (places[:-1], _OMITTED_COST), (places[1:-1], _UNLIKELY_COST)]
     if scheme.mnemonic in ("xadd", "xchg"):
-        ways.append((places[::-1], 0))
-    for positions, cost in ways:
+        choices.append((places[::-1], 0))
+    for positions, cost in choices:
         yield positions, cost
         if positions and explicit[positions[-1]].kind == "immediate" and vector:
             yield positions[:-1], cost + _OLD_STYLE_COST

@@ -13,7 +13,7 @@ from iced_x86 import OpCodeInfo
 
 from inference.isa import scheme
 from inference.isa.scheme import Scheme
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.x86 import exclusion
 from inference.isa.x86.forms import Form, features
 from inference.isa.x86.holes import GPR8_HIGH_CODE, GPR8_LOW_CODE, MASK_PAIR, XMM
@@ -29,7 +29,7 @@ EVEX = "AVX-512 (EVEX encoding)"
 _MOST_FAMILIES = 32
 """Limit of the families in a bank."""
 
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 _GROUPS: dict[str, tuple[str, ...]] = {
     group: (*filter(None, (scheme.GROUPS.get(group),)), *reasons)
     for group, reasons in _TABLES["groups"].items()

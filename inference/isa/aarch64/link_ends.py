@@ -15,7 +15,7 @@ _FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class LinkOperand:
+class LinkEnd:
     """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
 
     name: str
@@ -29,38 +29,38 @@ class LinkOperand:
         return self.name.endswith((ADDRESS, INDEX))
 
 
-def link_operands_of(scheme: Scheme) -> Iterator[LinkOperand]:
+def link_ends(scheme: Scheme) -> Iterator[LinkEnd]:
     """All operands in order, those of memory in their parts, the flags last."""
     forms = instruction_set().forms
     for number, operand in enumerate(scheme.operands):
         if operand.implicit:
             if operand.name == BASE:
-                yield LinkOperand(BASE, "general", operand)
+                yield LinkEnd(BASE, "general", operand)
             continue
         form, name = forms[operand.name], str(number + 1)
         if operand.kind == "memory":
             fields = set(_FIELD.findall(form.assembly))
             if fields & {"base", "memory"}:
-                yield LinkOperand(f"{name} {ADDRESS}", "general", operand, number)
+                yield LinkEnd(f"{name} {ADDRESS}", "general", operand, number)
             if fields & {"index", "index32"}:
-                yield LinkOperand(f"{name} {INDEX}", "general", operand, number)
-            yield LinkOperand(f"{name} {DATA}", MEMORY, operand, number)
+                yield LinkEnd(f"{name} {INDEX}", "general", operand, number)
+            yield LinkEnd(f"{name} {DATA}", MEMORY, operand, number)
         elif form.bank:
-            yield LinkOperand(name, form.bank, operand, number)
+            yield LinkEnd(name, form.bank, operand, number)
     flags = [operand for operand in scheme.operands if operand.kind == "flags"]
-    yield from (LinkOperand(FLAGS, FLAGS, operand) for operand in flags[:1])
+    yield from (LinkEnd(FLAGS, FLAGS, operand) for operand in flags[:1])
 
 
-def is_source(spot: LinkOperand) -> bool:
+def is_source(spot: LinkEnd) -> bool:
     """Whether a latency can begin here; the base that a pre- or post-indexed access moves is the address."""
     return spot.is_in_address or ("R" in spot.operand.access and spot.name != BASE)
 
 
-def is_target(spot: LinkOperand) -> bool:
+def is_target(spot: LinkEnd) -> bool:
     return not spot.is_in_address and "W" in spot.operand.access
 
 
-def bank_in_words(spot: LinkOperand) -> str:
+def bank_in_words(spot: LinkEnd) -> str:
     """The class of the operand."""
     if spot.is_in_address:
         return "an address"
@@ -75,14 +75,14 @@ _VECTOR = re.compile(r"VEC\[\d+([HSD])\]")
 
 
 @dataclass(frozen=True, slots=True)
-class LinkValues:
+class EndValues:
     """Values of operands, by the operands' names: 64 bits, which vectors repeat."""
 
     kind: ValueClass
     patterns: Mapping[str, int]
 
 
-def values_of(scheme: Scheme) -> tuple[LinkValues, ...]:
+def values_of(scheme: Scheme) -> tuple[EndValues, ...]:
     """The quick and the slow values; () where values make no difference."""
     if scheme.mnemonic in {"sdiv", "udiv"}:
         return tuple(_integer_division(scheme))
@@ -91,24 +91,24 @@ def values_of(scheme: Scheme) -> tuple[LinkValues, ...]:
     return ()
 
 
-def _integer_division(scheme: Scheme) -> Iterator[LinkValues]:
-    dividend, divisor = (spot.name for spot in link_operands_of(scheme) if is_source(spot))
+def _integer_division(scheme: Scheme) -> Iterator[EndValues]:
+    dividend, divisor = (spot.name for spot in link_ends(scheme) if is_source(spot))
     large = _DIVIDEND >> (64 - scheme.operands[0].width)
     for name, first, second in ((QUICK, 0, 1), (SLOW, large, _DIVISOR)):
         description = f"{first:#x} / {second}" if first else f"{first} / {second}"
-        yield LinkValues(ValueClass(name, description), {dividend: first, divisor: second})
+        yield EndValues(ValueClass(name, description), {dividend: first, divisor: second})
 
 
-def _floating(scheme: Scheme) -> Iterator[LinkValues]:
-    read = [spot for spot in link_operands_of(scheme) if is_source(spot)]
+def _floating(scheme: Scheme) -> Iterator[EndValues]:
+    read = [spot for spot in link_ends(scheme) if is_source(spot)]
     vector = _VECTOR.fullmatch(read[0].operand.name)
     bits = read[0].operand.width if vector is None else _BITS[vector[1]]
     for values in float_values(bits):
         if scheme.mnemonic == "fsqrt":
-            yield LinkValues(values.root, {read[0].name: values.dividend})
+            yield EndValues(values.root, {read[0].name: values.dividend})
         else:
             both = {read[0].name: values.dividend, read[1].name: values.divisor}
-            yield LinkValues(values.quotient, both)
+            yield EndValues(values.quotient, both)
 
 
 def with_value(bank: str, number: int, value: int, scratch: int) -> Iterator[str]:

@@ -18,7 +18,7 @@ _INDEX_WIDTHS = {hole.name: hole.width for hole in (XMM, YMM, ZMM)}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinkEnd:
     """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
 
     name: str
@@ -49,16 +49,17 @@ def links_of(text: str) -> tuple[ChainLink, ...]:
     )
 
 
-def sources(scheme: Scheme) -> list[Place]:
+def sources(scheme: Scheme) -> list[LinkEnd]:
     """The operands that it waits for, addresses included."""
-    return [place for place in places(scheme) if is_in_address(place) or "R" in place.operand.access]
+    return [place for place in link_ends(scheme) if is_in_address(place) or "R" in place.operand.access]
 
 
-def destinations(scheme: Scheme) -> list[Place]:
-    return [place for place in places(scheme) if not is_in_address(place) and "W" in place.operand.access]
+def destinations(scheme: Scheme) -> list[LinkEnd]:
+    written = (place for place in link_ends(scheme) if "W" in place.operand.access)
+    return [place for place in written if not is_in_address(place)]
 
 
-def places(scheme: Scheme) -> Iterator[Place]:
+def link_ends(scheme: Scheme) -> Iterator[LinkEnd]:
     """All operands in order, those of memory in their parts, the flags joined at the end."""
     flags: list[Operand] = []
     for number, operand in enumerate(scheme.operands):
@@ -67,40 +68,40 @@ def places(scheme: Scheme) -> Iterator[Place]:
         if operand.kind == "register":
             fixed = Fixed.of(operand).bank if operand.registers else None
             bank = fixed or bank_of(operand.name.partition("{")[0])
-            yield Place(name, bank, operand.width, operand, position)
+            yield LinkEnd(name, bank, operand.width, operand, position)
         elif operand.kind == "memory" and not operand.implicit:
-            yield Place(f"{name} {ADDRESS}", "general", 64, operand, position)
+            yield LinkEnd(f"{name} {ADDRESS}", "general", 64, operand, position)
             if width := _index_width(operand):
-                yield Place(f"{name} {INDEX}", "vector", width, operand, position)
-            yield Place(f"{name} {DATA}", "memory", operand.width, operand, position)
+                yield LinkEnd(f"{name} {INDEX}", "vector", width, operand, position)
+            yield LinkEnd(f"{name} {DATA}", "memory", operand.width, operand, position)
         elif operand.kind == "address":
             shape = operand.name.removeprefix("ADDR").strip("[]") or "B"
             for part, letter in ((BASE, "B"), (INDEX, "I")):
                 if letter in shape.replace("RIP", ""):
-                    yield Place(f"{name} {part}", "general", 64, operand, position)
+                    yield LinkEnd(f"{name} {part}", "general", 64, operand, position)
         elif operand.kind == "flags":
             flags.append(operand)
     if any("{k}" in operand.name for operand in scheme.operands):
         access: Access = "RW" if scheme.category == "gather" else "R"
-        yield Place(MASK, MASK, 64, Operand("register", "K", access, 64, implicit=True), 0)
+        yield LinkEnd(MASK, MASK, 64, Operand("register", "K", access, 64, implicit=True), 0)
     if flags:  # all flags count as one operand
         joint = "".join(letter for letter in "RW" if any(letter in flag.access for flag in flags))
         names = tuple(name for flag in flags for name in flag.registers)
         joined = Operand("flags", FLAGS, joint, 0, names, implicit=True)  # type: ignore[arg-type]
-        yield Place(FLAGS, FLAGS, 0, joined)
+        yield LinkEnd(FLAGS, FLAGS, 0, joined)
 
 
-def is_in_address(place: Place) -> bool:
+def is_in_address(place: LinkEnd) -> bool:
     """Whether it is a register of an address; memory is named by the only register of its address."""
     return place.name.endswith((ADDRESS, BASE, INDEX))
 
 
-def is_partial(place: Place) -> bool:
+def is_partial(place: LinkEnd) -> bool:
     """Whether a mere write preserves a part of the register, and so waits for it."""
     return place.bank == "general" and 0 < place.width < GPR32.width and place.operand.access == "W"
 
 
-def in_words(place: Place) -> str:
+def bank_in_words(place: LinkEnd) -> str:
     """The class of the operand."""
     if is_in_address(place) and place.bank == "general":
         return "an address"

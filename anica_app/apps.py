@@ -1,16 +1,16 @@
-"""Django's entry for the anica_app."""
+"""Django's app of AnICA."""
 
 from django.apps import AppConfig
 
 
 class AnicaConfig(AppConfig):
-    """Campaigns, and what they discover."""
+    """Registers the features of AnICA."""
 
     name = "anica_app"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Say which features there are."""
-        from anica_app import features  # noqa: PLC0415  models are there only now
+        """Called by Django when models can be imported."""
+        from anica_app import features  # noqa: PLC0415  imports models
 
         features.register_all()

@@ -1,4 +1,4 @@
-"""Every address of AnICA; the pages of each feature list their own."""
+"""All addresses of AnICA, collected from its features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every address of inference; the pages of each feature list their own, where they are more than a tab."""
+"""All addresses of the inference app, collected from its features, and those of the API."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The bundle for a bug report: a zip of text files about the installation, without names and secrets.
 
 It has versions, settings that are numbers or choices (for others, whether they are set), the state of
-database and machines, and errors of recent runs with only the product's own sentences (`own_words`). It has
+database and machines, and errors of recent runs with only the product's own sentences (`source_sentences`). It has
 no measurements, mappings or files, and no names of people, hosts, machines, sets, runs or directories.
 """
 
@@ -24,7 +24,7 @@ from inference.core.protocols import Json
 from inference.models import Machine, Run
 from inference.models.schema import schema
 from inference.storage.instruction_sets import SUPPLIED
-from pmweb import __version__, environment, installation, metrics, own_words
+from pmweb import __version__, environment, installation, metrics, source_sentences
 from pmweb.logs import without_tokens
 
 _FACTS = (
@@ -64,7 +64,7 @@ def _installation() -> str:
             ("Database", installation.database_server(named=False)),
             ("Between processes", installation.message_server(named=False)),
             ("Processors", f"{len(os.sched_getaffinity(0))} of this computer"),
-            ("Dask", own_words.sentence(condition(settings.DASK)) or "configured"),
+            ("Dask", source_sentences.sentence(condition(settings.DASK)) or "configured"),
             *installation.library_versions(),
             *((name, executable.version or "?") for name, executable in executables),
         ]
@@ -99,7 +99,7 @@ def _runs() -> str:
 
 
 def _error(text: str) -> Json:
-    sentence, frames = own_words.error(text)
+    sentence, frames = source_sentences.error(text)
     return {"error": sentence or f"(no sentence of this product, {len(text)} characters)", "frames": frames}
 
 
@@ -113,7 +113,7 @@ def _machines() -> str:
             "isa": row.isa.name if row.isa.name in SUPPLIED else "one of the site",
             "cpu": row.cpu if row.kind == Machine.Kind.AGENT else "",
             "state": row.state,
-            "note": own_words.sentence(row.state_note) or ("(set)" if row.state_note else ""),
+            "note": source_sentences.sentence(row.state_note) or ("(set)" if row.state_note else ""),
             "online": row.is_online(),
             "facts": {name: row.facts[name] for name in _FACTS if name in row.facts},
         }

@@ -1,10 +1,10 @@
-"""How the log looks: words for the person at the terminal, or one JSON object per line for programs.
+"""Formats of the log: text for the terminal, or one JSON object per line for programs.
 
-The access log, where the operator wants one, has a line for each answer and WebSocket, and who it was for: in
-text the Combined Log Format of web servers, with the seconds it took at the end. Where they have the user of
-HTTP's own log-in stands the account; `ada/token:7` is token 7 of ada's, `agent-token:3` an agent.
+The optional access log has a line per answer and WebSocket, with its caller. As text it is the Combined Log
+Format of web servers with the seconds appended. The field of the HTTP user has the account: `ada/token:7` is
+ada's token 7, `agent-token:3` an agent.
 
-None tells a token that an address has: of a log-in link, or of a shared one.
+Tokens in addresses (log-in links, shared links) are masked in all logs.
 """
 
 from __future__ import annotations
@@ -23,28 +23,32 @@ from pmweb.callers import CALLER, ConnectionCaller
 from pmweb.origins import Application, Message, Receive, Send
 
 _LAUNCHER = "pmweb.launcher"
-_SLASH = r"(?:/|%(?:25)*2[Ff])"  # quoted, too: as the part of a query that says where to go next
+_SLASH = r"(?:/|%(?:25)*2[Ff])"  # also quoted, as in the parameter `next`
 _TOKEN_PATH = re.compile(rf"({_SLASH}(?:login|shared){_SLASH})(?:(?!{_SLASH})[^\s?\"'&#])+")
 
 
 logger = logging.getLogger("pmweb.access")
 _CLIENT_CLOSED_REQUEST = 499
-"""What web servers note for a visitor who has left before the answer; no such status is ever sent."""
+"""Status in the log for a visitor who disconnected before the answer, as nginx has it; it is never sent."""
 
 
 def without_tokens(text: str) -> str:
-    """The text with every token in an address made unreadable."""
+    """The text with masked tokens.
+
+    >>> without_tokens("GET /login/abc/")
+    'GET /login/…/'
+    """
     return _TOKEN_PATH.sub(r"\1…", text)
 
 
 class TerminalFormatter(logging.Formatter):
-    """News and whatever the launcher says in plain words, other trouble with time, level and name."""
+    """Plain text for information and the launcher's messages; others have time, level and logger."""
 
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname} {name}: {message}", style="{")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The text of a record, its traceback included."""
+        """The text of a record, with its traceback."""
         is_news = record.levelno <= logging.INFO or record.name.startswith(_LAUNCHER)
         plain = is_news and not record.exc_info
         text = f"pmweb: {record.getMessage()}" if plain else super().format(record)
@@ -52,13 +56,13 @@ class TerminalFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: `time` (UTC), `level`, `logger`, `process`, `text`, and perhaps `traceback`.
+    """One object per line: `time` (UTC), `level`, `logger`, `process`, `text`, optionally `traceback`.
 
-    Lines of the access log have its fields in the place of `text`.
+    Lines of the access log have its fields instead of `text`.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record, without its end."""
+        """The line of a record, without the line break."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -72,7 +76,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class AccessLog:
-    """An application with every answer noted, once it is complete."""
+    """ASGI middleware that logs every answer when it is complete."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
@@ -110,10 +114,10 @@ class AccessLog:
 
 
 class AccessFormatter(logging.Formatter):
-    """Combined Log Format, and the seconds that it took."""
+    """Combined Log Format, followed by the seconds."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record, without its end; nothing in it can begin another line."""
+        """The line of a record, without the line break; no field can inject one."""
         fields: dict[str, Any] = record.access  # type: ignore[attr-defined]
         at = datetime.fromtimestamp(record.created, UTC).strftime("%d/%b/%Y:%H:%M:%S %z")
         request = f"{fields['method']} {fields['path']} HTTP/{fields['version']}"

@@ -1,7 +1,7 @@
 """The documentation in `docs/` as pages of the site; `make docs` builds the same files with Sphinx.
 
-`docs/index.md` lists the pages in their order, a toctree of MyST for each part. The files are the repository's own,
-hence trusted, and may have HTML. Help texts of single pages are in `pmweb.help`.
+`docs/index.md` lists the pages in their order, a toctree of MyST for each part. The files are the
+repository's own, hence trusted, and may have HTML. Help texts of single pages are in `pmweb.help`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class ManualPage:
                     inner.attrs["href"] = link_address(str(inner.attrs["href"]), self.name)
                 elif inner.type == "image":
                     inner.attrs["src"] = static(f"docs/{Path(str(inner.attrs['src'])).name}")
-        return mark_safe(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))  # noqa: S308  files of the repository
+        html = str(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
+        return mark_safe(html)  # noqa: S308  files of the repository
 
 
 @cache
@@ -94,7 +95,7 @@ def manual_page(name: str) -> tuple[ManualPage, SafeString] | None:
     """The page of this name with its text; `None` where there is none."""
     pages = (page for part in manual_parts() for page in part.pages)
     page = next((page for page in pages if page.name == name), None)
-    return page and (page, page.html())
+    return None if page is None else (page, page.html())
 
 
 def headings(tokens: list[Token]) -> list[tuple[Token, str]]:

@@ -1,10 +1,10 @@
-"""Numbers of the site for whoever watches it, as Prometheus reads them (text format 0.0.4).
+"""Metrics of the site for monitoring, in Prometheus' text format 0.0.4.
 
-What is counted is read from the database when it is asked for: every web process says the same of the site,
-and each its own of itself (`pmweb_process_*`), with its id, since behind one address there may be several.
+Metrics of the site are read from the database at each request, so all web processes report the same. Metrics
+of the answering process (`pmweb_process_*`) have its id, since several may listen at one address.
 
-How long a process takes to answer is measured outside of Django, so that waiting for a thread counts as well.
-How soon a visitor reads the answer does not count, nor do streams, which last as long as somebody listens.
+The time of an answer is measured outside of Django, so it includes the wait for a thread. It ends when the
+answer begins; streams do not count.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
 BUCKETS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0)
-"""Seconds, upper limits of the classes; the last class has none."""
+"""Upper limits of the histogram's buckets in seconds; the last bucket is unlimited."""
 
 PROCESS = CollectorRegistry()
-"""Numbers of this process, since it began."""
+"""Metrics of this process since its start."""
 
 ANSWERS = Histogram(
     "pmweb_process_answer_seconds",
-    "How long the web process that answered took for each answer.",
+    "Seconds of the answering web process per answer.",
     buckets=BUCKETS,
     registry=PROCESS,
 )
 FAILURES = Counter(
     "pmweb_process_failed_answers",
-    "Answers with status 500 or more of the web process that answered.",
+    "Answers of the answering web process with status 500 or more.",
     registry=PROCESS,
 )
 _STREAM = b"text/event-stream"
@@ -70,7 +70,7 @@ class _SiteNumbers(Collector):
 
 
 def exposition() -> str:
-    """All metrics as text. Raises `OperationalError` where the database does not answer."""
+    """All metrics as text. Raises `OperationalError` if the database does not answer."""
     return generate_latest(_SiteNumbers()).decode()
 
 
@@ -85,7 +85,7 @@ def _site_metrics() -> Iterator[Metric]:
     yield _gauge("pmweb_runs", "Runs by kind and state.", _runs(), "kind", "state")
     yield GaugeMetricFamily(
         "pmweb_queue_wait_seconds",
-        "How long the run that waits longest has been there; 0 where none waits.",
+        "Age of the oldest waiting run; 0 without one.",
         wait,
     )
     yield GaugeMetricFamily(
@@ -118,7 +118,7 @@ def _identity() -> dict[str, str]:
 
 
 def _runs() -> dict[tuple[str, ...], int]:
-    """Every kind and state, also those of which there is none: a number that is missing says nothing."""
+    """Number of runs per kind and state, including zeros: a missing metric would be ambiguous."""
     counts = _counts(Run.objects.all(), "kind", "state")
     kinds = sorted({*RUN_KINDS, *(kind for kind, _ in counts)})
     return {(kind, state): 0 for kind in kinds for state in Run.State.values} | counts
@@ -144,7 +144,7 @@ ProcessCollector(namespace="pmweb", registry=PROCESS)
 
 
 def with_timing(pages: Application) -> Application:
-    """The same application with every answer noted."""
+    """The application, with the times of its answers observed."""
 
     async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         started = time.perf_counter()

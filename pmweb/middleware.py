@@ -1,4 +1,4 @@
-"""What holds for every answer, whichever view gave it."""
+"""Middleware for all answers: caching, referrers, HEAD, NUL characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = Callable[[HttpRequest], HttpResponseBase]
 
 
 def private_answers(answer: Answer) -> Answer:
-    """Keep pages out of shared caches, and old ones from being shown: almost all are behind the log-in."""
+    """Keep pages out of shared caches, and require revalidation: almost all are behind the log-in."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = answer(request)
@@ -25,9 +25,9 @@ def private_answers(answer: Answer) -> Answer:
 
 
 def no_address_with_token(answer: Answer) -> Answer:
-    """Let no request that begins on a page say the page's address, where that address has a token.
+    """Send no referrer from pages whose address has a token.
 
-    The origin stays: by it, forms are known to be this site's own.
+    The origin stays in it: Django's CSRF check needs it.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -41,9 +41,9 @@ def no_address_with_token(answer: Answer) -> Answer:
 
 
 def no_body_for_head(answer: Answer) -> Answer:
-    """Leave out the body of an answer to HEAD, but not its length.
+    """Drop the body of an answer to HEAD, but keep its length.
 
-    Daphne would send all but the first 64 KiB of it, which the browser takes for the next answer.
+    Daphne would send all but its first 64 KiB, which a browser reads as the next answer.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -58,9 +58,9 @@ def no_body_for_head(answer: Answer) -> Answer:
 
 
 class NoNulCharacters:
-    """Refuse what no database here can look for or store; nobody types it.
+    """Refuse requests with NUL characters, which no supported database can store or search.
 
-    Before the view and not earlier: what visitors send who are not logged in is not even read.
+    It runs directly before the view: bodies of visitors who are not logged in are not read at all.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -70,9 +70,9 @@ class NoNulCharacters:
         return self._answer(request)
 
     def process_view(self, request: HttpRequest, _view: object, _args: object, _named: object) -> None:
-        """Raises `BadRequest`, which has a page."""
+        """Raises `BadRequest` for a NUL character in path or parameters."""
         values = [request.path, *(text for _, texts in request.GET.lists() for text in texts)]
         if request.method == "POST":
             values += [text for _, texts in request.POST.lists() for text in texts]
         if any("\0" in text for text in values):
-            raise BadRequest("There is a NUL character in the request: no text here has one.")
+            raise BadRequest("The request contains a NUL character: remove it.")

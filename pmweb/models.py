@@ -1,4 +1,4 @@
-"""The house's own tables: people, their ways in, sessions and tokens, audit log, shared links, prunings."""
+"""Tables of the site: accounts, sessions, tokens, log-in links, audit log, shared links, prunings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BROWSERS = (
     ("curl/", "curl"),
     ("Python", "a Python program"),
 )
-"""The first that is found counts: browsers call themselves by the names of those before them."""
+"""(part of the user agent, name); the first match counts, as browsers mention their predecessors."""
 _SYSTEMS = (
     ("Android", "Android"),
     ("iPhone", "an iPhone"),
@@ -33,7 +33,7 @@ _MAX_BROWSER_NAME = 60  # characters
 
 
 class Role(models.TextChoices):
-    """What a person may do, each more than the one before."""
+    """Roles of users; each has the permissions of the ones before."""
 
     VIEWER = "viewer", "viewer"
     OPERATOR = "operator", "operator"
@@ -41,7 +41,7 @@ class Role(models.TextChoices):
 
 
 class Account(models.Model):
-    """The role of a user. One who has none is a viewer, or the administrator where Django says superuser."""
+    """The role of a user. Without a row a user is a viewer, a superuser the administrator."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="account"
@@ -60,7 +60,7 @@ class Account(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for, each more than the one before; never more than its user may."""
+    """Scopes of tokens; each includes the ones before. The user's role limits them."""
 
     READ = "read", "read"
     OPERATE = "operate", "operate"
@@ -68,9 +68,7 @@ class Scope(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """What a program shows to act as a user; only its SHA-256 is kept. Revoked and expired ones let nobody
-    in.
-    """
+    """A token by which a program acts as a user; only its SHA-256 is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100, help_text="what it is used for")
@@ -91,10 +89,10 @@ class ApiToken(models.Model):
 
 
 class BrowserSession(models.Model):
-    """A log-in that goes on: whose, since when, from where.
+    """Facts about a session of a user.
 
-    `session` is the key of the session's row as it stands in the database (`pmweb.accounts.sessions`),
-    without a reference: Django deletes and renames sessions by itself, and a row without one is swept away.
+    `session` is the stored key (`pmweb.accounts.sessions`), but no foreign key: Django deletes and renames
+    sessions itself, and rows without a session are deleted later.
     """
 
     class Way(models.TextChoices):
@@ -118,7 +116,7 @@ class BrowserSession(models.Model):
 
     @property
     def browser_name(self) -> str:
-        """Such as "Firefox on Linux"; what is unknown is shown as it calls itself."""
+        """Such as "Firefox on Linux"; the user agent itself for unknown browsers."""
         name = next((name for part, name in _BROWSERS if part in self.browser), "")
         system = next((name for part, name in _SYSTEMS if part in self.browser), "")
         if not name:
@@ -127,7 +125,7 @@ class BrowserSession(models.Model):
 
 
 class LoginLink(models.Model):
-    """A link that logs its bearer in once. Only the token's hash is kept, which is no key."""
+    """A one-time log-in link; only its token's hash is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     token_hash = models.CharField(max_length=64, unique=True)
@@ -137,9 +135,9 @@ class LoginLink(models.Model):
 
 
 class FailedLogins(models.Model):
-    """How many wrong passwords came from somewhere, for a name, or both: `key` is a keyed hash of which.
+    """Number of failed log-ins of an address, a name, or both.
 
-    So no name stands here that was typed: people type passwords there.
+    `key` is a keyed hash of these: typed names must not be stored, since people type passwords there.
     """
 
     key = models.CharField(max_length=64, unique=True)
@@ -148,7 +146,7 @@ class FailedLogins(models.Model):
 
 
 class KnownNetwork(models.Model):
-    """From where somebody has logged in, or has used one of their tokens: an address, or an IPv6 /64."""
+    """A network from which a user has logged in or used a token: an IPv4 address, or an IPv6 /64."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     token = models.ForeignKey(
@@ -169,9 +167,7 @@ class KnownNetwork(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One thing that somebody did. Names are kept as they were, so that it can be read when the thing is
-    gone.
-    """
+    """An entry of the audit log. Names are stored as texts, so that it stays readable after a deletion."""
 
     class Action(models.TextChoices):
         STARTED = "started", "started"
@@ -212,11 +208,11 @@ class AuditEntry(models.Model):
 
 
 class Pruning(models.Model):
-    """One look at the traces of old work (`dry`), or their removal.
+    """A removal of old data, or a dry run of one.
 
-    `night` is the day whose night asked for it: one row, however many workers there are. Whoever sets
-    `started` does it. `report` has a line for each trace: {"key", "title", "keep", "unit", "rows", "size"},
-    `size` in bytes.
+    `night` is the day of a nightly pruning, unique for all workers. The worker that sets `started` carries it
+    out. `report` has a line per kind of data: {"key", "title", "keep", "unit", "rows", "size"}, `size` in
+    bytes.
     """
 
     asked = models.DateTimeField(auto_now_add=True)
@@ -248,11 +244,10 @@ class Pruning(models.Model):
 
 
 class SharedLink(models.Model):
-    """A link that shows a published page to anybody, and nothing else. Only its token's hash is kept.
+    """A link that shows one published page without an account; only its token's hash is stored.
 
-    `item`: what it shows, "mapping:7"; `title` and `text` are shown with it. It shows nothing after its end,
-    when it is revoked, and when whoever made it may make no more. `uses` are counted, `last_used` is to the
-    minute.
+    `item` is the result, such as "mapping:7"; `title` and `text` are shown with it. The link ends when it
+    expires or is revoked, and while its owner may not share. `last_used` is to the minute.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shared_links")

@@ -1,12 +1,12 @@
-"""Origins as browsers have them: scheme, host and port. Ports of one host are different sites.
+"""Origins (scheme, host, port) of WebSockets, and cookies per port.
 
-A WebSocket carries the visitor's cookies whatever page has opened it, and only the header Origin says whose
-page that was. So this very origin is let in, and those that are trusted for forms.
+A page of any origin can open a WebSocket with the visitor's cookies; only the header Origin tells which. So
+only this origin is accepted, and those that are trusted for forms.
 
-A browser keeps one jar of cookies for all ports of a host: two sites there, or two that are reached through
-tunnels, would take each other's session for their own and log each other out. So the names of cookies carry
-the port. The site itself knows nothing of it: names are changed where requests come in and answers go out.
-The port is the one that the browser has in its address bar, which proxies and tunnels may have made another.
+Browsers share cookies between all ports of a host: two sites on one host, or reached through tunnels, would
+overwrite each other's sessions. So cookie names have the port as a suffix in the browser; the suffix is added
+to answers and removed from requests. The port is that of the browser's address bar, which may differ from the
+server's behind a proxy or tunnel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Origin(NamedTuple):
-    """In small letters, the port also where it is the scheme's own."""
+    """An origin in lower case, with the scheme's default port filled in."""
 
     scheme: str
     host: str
@@ -38,7 +38,11 @@ class Origin(NamedTuple):
 
 
 def origin_in(text: str) -> Origin | None:
-    """The origin that an address begins with; None for one that has none, such as "null"."""
+    """The origin of a URL; None for texts without one, such as "null".
+
+    >>> origin_in("https://Example.org/path")
+    Origin(scheme='https', host='example.org', port=443)
+    """
     try:
         parts = urlsplit(text)
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
@@ -50,24 +54,24 @@ def origin_in(text: str) -> Origin | None:
 
 
 def browser_origin(host: str, forwarded_scheme: str) -> Origin | None:
-    """Where the browser believes to be: by the header Host, and X-Forwarded-Proto where a proxy sets it."""
+    """The site's origin in the browser, by the header Host, and by X-Forwarded-Proto behind a proxy."""
     encrypted = settings.TLS and forwarded_scheme == "https"
     return origin_in(f"{'https' if encrypted else 'http'}://{host}")
 
 
 def browser_origin_of(headers: Headers) -> Origin | None:
-    """The same of the headers of an ASGI scope."""
+    """`browser_origin` for the headers of an ASGI scope."""
     return browser_origin(_header(headers, b"host"), _header(headers, b"x-forwarded-proto"))
 
 
 class SameOriginOnly:
-    """An application for WebSockets of browsers; pages of other origins are refused in the handshake."""
+    """ASGI middleware that refuses WebSockets of pages of other origins."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Carry the connection out, or refuse it."""
+        """Pass the connection on, or refuse it in the handshake."""
         application = self._application if _is_allowed(scope["headers"]) else WebsocketDenier()
         await application(scope, receive, send)
 
@@ -82,7 +86,7 @@ def _is_allowed(headers: Headers) -> bool:
 
 
 def _is_trusted(origin: Origin, text: str) -> bool:
-    """As Django has it for forms: a name, or `*.` for all below it."""
+    """Whether the origin matches an entry of `CSRF_TRUSTED_ORIGINS`, where `*.` matches all subdomains."""
     trusted = origin_in(text)
     if trusted is None or (origin.scheme, origin.port) != (trusted.scheme, trusted.port):
         return False
@@ -98,18 +102,18 @@ def _header(headers: Headers, header: bytes) -> str:
 
 
 def cookie_name_at(origin: Origin | None, name: str) -> str:
-    """What the site's cookie is called in a browser that is at this origin."""
+    """Name of the site's cookie in a browser at this origin."""
     return f"{name}-{origin.port if origin else 0}"
 
 
 class PortCookies:
-    """An application whose cookies have other names in the browser; it sees none of other sites."""
+    """ASGI middleware that adds the port to cookie names, and hides cookies of other sites."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        if "headers" not in scope:  # the server's own beginning and end
+        if "headers" not in scope:  # a lifespan event of the server
             await self._application(scope, receive, send)
             return
         headers = [*scope["headers"]]
@@ -124,7 +128,7 @@ class PortCookies:
 
 
 def own_cookies(headers: Collection[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of a scope with the site's own cookies alone, as it knows them."""
+    """The headers of a scope with only this site's cookies, without the suffix."""
     suffix = cookie_name_at(browser_origin_of(headers), "").encode()
     other_headers: list[tuple[bytes, bytes]] = []
     cookies: list[bytes] = []

@@ -1,7 +1,7 @@
-"""What is pruned after a time: the traces of old work, for how long each is kept, and prunings asked for.
+"""Pruning of old data: the kinds of data, their retention, and requested prunings.
 
-A journal's events keep their numbers, so that journals stay without gaps. What goes is never read by a
-mapping, a proof, a discovery, an evaluation, or an export of these.
+Removed data is never read by a mapping, proof, discovery, evaluation, or an export of these. Events of
+journals are emptied, not deleted, so that their numbers have no gaps.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from pmweb.models import AuditEntry, Pruning
 FOREVER = 0
 
 NIGHT_BEGINS = 3
-"""The hour, UTC, from which on the pruning of a night is due."""
+"""Hour (UTC) from which the nightly pruning is due."""
 
 STALE_AFTER = timedelta(hours=1)
-"""A pruning that has begun so long ago and has not ended has lost its process; another one does it again."""
+"""Age of an unfinished pruning after which its process counts as dead, and another one repeats it."""
 
-_MAX_PRUNINGS, _LISTED_PRUNINGS = 100, 20  # prunings: rows that stay, and on the page
+_MAX_PRUNINGS, _LISTED_PRUNINGS = 100, 20  # stored, and shown on the page
 
 _DELETED_AT_ONCE, _EMPTIED_AT_ONCE = 200, 500
-_PAUSE_SECONDS = 0.02  # between two transactions: others want to write as well
+_PAUSE_SECONDS = 0.02  # between two transactions, for other writers
 
 
 @dataclass(frozen=True)
 class Weight:
-    """How much something is: rows, and bytes of their bulky columns, without what the database adds."""
+    """Amount of data: rows, and bytes of their large columns, without the database's overhead."""
 
     rows: int = 0
     size: int = 0
@@ -56,9 +56,9 @@ class Weight:
 
 @dataclass(frozen=True)
 class Surplus:
-    """Rows that go, or whose columns become `emptied`, by which `rows` finds them no more.
+    """Rows to delete, or to set to `emptied`, after which the query `rows` must not match them.
 
-    `size`: bytes that this saves of a row.
+    `size` is the number of bytes saved per row.
     """
 
     rows: QuerySet[Any]
@@ -66,11 +66,11 @@ class Surplus:
     emptied: Mapping[str, Any] = field(default_factory=dict)
 
     def weigh(self) -> Weight:
-        """How much goes, by one query."""
+        """Amount to remove (one query)."""
         return _weight(self.rows, self.size)
 
     def remove(self) -> Weight:
-        """Let it go; how much it was."""
+        """Remove it in small transactions; returns the amount."""
         removed, remaining = Weight(), self.rows.order_by("pk")
         batch_size = _EMPTIED_AT_ONCE if self.emptied else _DELETED_AT_ONCE
         while pks := list(remaining.values_list("pk", flat=True)[:batch_size]):
@@ -91,16 +91,16 @@ def _weight(rows: QuerySet[Any], size: Combinable) -> Weight:
 
 
 def length_of_json(column: str) -> Length:
-    """Characters of a JSON column, or of a part of it, as it is stored."""
+    """Characters of a JSON column, or of a part of it, as stored."""
     as_text: Field[str, str] = TextField()
     return Length(Cast(column, as_text))
 
 
 @dataclass(frozen=True)
 class RetainedTrace:
-    """A sort of rows that can be thinned out: its name, and in words what goes and what stays.
+    """A kind of old data. `goes` and `stays` describe for people what pruning removes and keeps.
 
-    `surplus`: the rows beyond what is kept, so many days or, where `unit` says so, so many rows.
+    `surplus` yields the data beyond a retention in the unit `unit`: days, or rows.
     """
 
     key: str
@@ -114,7 +114,7 @@ class RetainedTrace:
         return sum((part.weigh() for part in self.surplus(keep)), Weight())
 
     def remove(self, keep: int) -> Weight:
-        """Let it go, in small transactions, so that nobody waits long for the database; what has gone."""
+        """Remove the data beyond `keep`, in small transactions that delay no other writer for long."""
         return sum((part.remove() for part in self.surplus(keep)), Weight())
 
 
@@ -131,7 +131,7 @@ def _checkpoints(days: int) -> Iterator[Surplus]:
 
 
 def _samples(days: int) -> Iterator[Surplus]:
-    """Blocks of decisions other than the start and the last one taken, and those of minimisations."""
+    """Sampled blocks of minimisations, and of decisions other than the start and the last accepted one."""
     imported = Q(run__isnull=True, created__lt=_days_ago(days))
     campaigns = Campaign.objects.filter(Q(run__in=_ended_runs(days)) | imported)
     later_steps = GeneralisationStep.objects.filter(
@@ -148,7 +148,7 @@ def _samples(days: int) -> Iterator[Surplus]:
 
 
 def _answers(number: int) -> Iterator[Surplus]:
-    """Answers beyond so many of each predictor, the oldest first: they have numbers, no date."""
+    """Oldest cached answers beyond `number` per predictor; they have ids, but no dates."""
     for predictor in Predictor.objects.order_by("pk"):
         rows = AnswerCache.objects.filter(predictor=predictor)
         newest_that_goes = rows.order_by("-id").values_list("id", flat=True)[number : number + 1].first()
@@ -180,7 +180,7 @@ _FITTEST = JSONObject(
 
 
 def hidden_events(ended: QuerySet[Run]) -> Iterator[Surplus]:
-    """Events that a newer one replaces, and populations between the frames of the picture."""
+    """Events replaced by newer ones, and populations between the frames of the run's picture."""
     newer = RunEvent.objects.filter(run=OuterRef("run"), kind=OuterRef("kind"), seq__gt=OuterRef("seq"))
     events = RunEvent.objects.filter(Exists(newer), run__in=ended, kind__in=journal_events.replaced())
     yield Surplus(events.exclude(payload={}), _SIZE, {"payload": {}})
@@ -191,7 +191,7 @@ def hidden_events(ended: QuerySet[Run]) -> Iterator[Surplus]:
 
 
 def _hidden_clouds(run: int) -> QuerySet[RunEvent]:
-    """Those that the run's page does not show, with more than their fittest mapping."""
+    """Populations that the run's page does not show, if they have more than the fittest mapping."""
     clouds = RunEvent.objects.filter(run=run, kind=Cloud.kind).order_by("seq")
     frames: list[tuple[int, int]] = []
     for frame in clouds.values_list("payload__generation", "pk"):
@@ -250,9 +250,13 @@ BY_KEY = {trace.key: trace for trace in TRACES}
 
 
 def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
-    """Do what a row asks for, trace by trace; what was done is noted after each.
+    """Carry out a pruning, and store the report after each kind of data.
 
-    `keep` replaces what the settings say. Doing it twice, or in two processes, removes nothing else.
+    It is idempotent, also in two processes at a time.
+
+    Args:
+        row: The pruning; a dry run only weighs.
+        keep: {key: retention} that overrides the settings.
     """
     report = []
     for trace in TRACES:
@@ -269,13 +273,13 @@ def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
 
 
 def request_pruning(user: Any, *, dry: bool) -> Pruning:
-    """Let a worker look or remove; one that waits for the same is enough."""
+    """Request a pruning by a worker; returns a pending one of the same kind if there is one."""
     waiting = Pruning.objects.filter(dry=dry, started=None).first()
     return waiting or Pruning.objects.create(asked_by=user, dry=dry)
 
 
 def is_due() -> bool:
-    """Whether a worker has something to do here; the night's pruning is asked for where that is wanted."""
+    """Whether a pruning is pending; creates the nightly one if it is configured and due."""
     now = timezone.now()
     if settings.PRUNE_NIGHTLY and now.hour >= NIGHT_BEGINS:
         Pruning.objects.get_or_create(night=now.date())
@@ -283,7 +287,7 @@ def is_due() -> bool:
 
 
 def claim() -> Pruning | None:
-    """The oldest that nobody works on, from now on the caller's; None where there is none."""
+    """Claim the oldest pending pruning; None without one."""
     for row in _open().order_by("pk"):
         if _open().filter(pk=row.pk).update(started=timezone.now(), report=[]):
             row.refresh_from_db()
@@ -304,7 +308,7 @@ def _delete_oldest() -> None:
 
 @dataclass(frozen=True)
 class TraceRow:
-    """A trace with how long it is kept, 0 for ever, and what the newest look found, None where none has."""
+    """A kind of data with its retention (0: forever) and the newest dry run's result (None without one)."""
 
     trace: RetainedTrace
     keep: int
@@ -313,13 +317,13 @@ class TraceRow:
 
     @property
     def variable(self) -> str:
-        """The environment's name for how long it is kept."""
+        """Environment variable of the retention."""
         return f"PMWEB_KEEP_{self.trace.key.upper()}"
 
 
 @dataclass(frozen=True)
 class RetentionOverview:
-    """All traces; `look` is the newest that has ended, `waiting` what a worker was asked for."""
+    """All kinds of data; `look` is the newest finished dry run, `waiting` a pending pruning."""
 
     lines: list[TraceRow]
     look: Pruning | None
@@ -329,7 +333,7 @@ class RetentionOverview:
 
 
 def overview() -> RetentionOverview:
-    """One query. Nothing is weighed here: a worker does that."""
+    """The overview (one query); a worker weighs the data, not this function."""
     newest = list(Pruning.objects.select_related("asked_by")[:_LISTED_PRUNINGS])
     look = next((row for row in newest if row.dry and row.ended), None)
     report = {line["key"]: line for line in look.report} if look else {}

@@ -21,7 +21,7 @@ HOME = Path(os.environ.get("PMWEB_HOME") or BASE_DIR / "var").resolve()
 SHARED = Path(os.environ.get("PMWEB_SHARED") or BASE_DIR.parent / "shared").resolve()
 
 DEBUG = environment.flag("PMWEB_DEBUG")
-# Made when it is first needed: a command that only looks for data leaves no data directory behind.
+# Lazy: a command that only reads must not create a data directory.
 SECRET_KEY = os.environ.get("PMWEB_SECRET_KEY") or SimpleLazyObject(partial(load_secret_key, HOME))
 ALLOWED_HOSTS = environment.words("PMWEB_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{socket.gethostname()}")
 URL = os.environ.get("PMWEB_URL", "").strip().rstrip("/")
@@ -88,7 +88,7 @@ TEMPLATES = [
 DATABASES = {"default": environment.database(HOME)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# A message is only a wake-up: the database is the truth, and everybody looks by themselves as well.
+# Messages are only wake-ups: all processes also poll the database.
 REDIS_URL = os.environ.get("PMWEB_REDIS_URL", "").strip()
 CHANNEL_LAYERS = environment.channel_layers(REDIS_URL)
 
@@ -108,7 +108,7 @@ USE_I18N = False
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static", ("docs", BASE_DIR / "docs" / "images")]
 STATIC_ROOT = HOME / "static"
-FILE_UPLOAD_PERMISSIONS = 0o600  # in the data directory, which is its owner's alone
+FILE_UPLOAD_PERMISSIONS = 0o600  # the data directory is private to its owner
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "pmweb.static_files.StaticFiles"},
@@ -123,20 +123,19 @@ RUN_NICENESS = min(environment.number("PMWEB_RUN_NICENESS", 10), 19)
 
 DASK = os.environ.get("PMWEB_DASK", "").strip()
 
-# Who may do what is in pmweb/permissions; how much, here.
+# Limits; permissions are in pmweb/permissions.
 PUBLIC_READING = environment.flag("PMWEB_PUBLIC_READING")
 WEB_PROCESSES = max(1, environment.number("PMWEB_WEB_PROCESSES", 1))
 RUNS_PER_USER = environment.number("PMWEB_RUNS_PER_USER", 100)
 UPLOADS_PER_USER = environment.number("PMWEB_UPLOADS_PER_USER", 200)
 UPLOADED_BYTES_PER_USER = environment.number("PMWEB_UPLOADS_MB_PER_USER", 1024) * 2**20
 UPLOAD_LIMIT_BYTES = environment.number("PMWEB_UPLOAD_MB", 64) * 2**20
-# What the web server takes in at all, of those who may upload (pmweb/launcher/daphne.py).
+# Largest request of users who may upload (pmweb/launcher/daphne.py).
 REQUEST_LIMIT_BYTES = max(environment.number("PMWEB_REQUEST_MB", 512) * 2**20, UPLOAD_LIMIT_BYTES + 2**20)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000
 
-# For how long traces of old work are kept, in days (of answers: how many per predictor); 0: for ever. They go
-# when somebody prunes (pmweb/retention), or every night.
+# Retention of old data in days (answers: rows per predictor); 0: forever. See pmweb/retention.py.
 KEEP = {
     trace: environment.number(f"PMWEB_KEEP_{trace.upper()}", default)
     for trace, default in (
@@ -167,7 +166,7 @@ CONTENT_SECURITY_POLICY = {
 }
 SESSION_ENGINE = "pmweb.accounts.sessions"
 
-# Behind a proxy with TLS. It alone may reach the web process: the X-Forwarded headers are believed.
+# Behind a proxy with TLS. Only the proxy may reach the web process: its X-Forwarded headers are trusted.
 TLS = environment.flag("PMWEB_TLS")
 TRUSTED_PROXIES = environment.networks("PMWEB_TRUSTED_PROXIES", "0.0.0.0/0,::/0" if TLS else "")
 PROCESSOR_SECONDS = environment.number("PMWEB_PROCESSOR_SECONDS", 30)
@@ -179,15 +178,15 @@ SOCKETS_PER_PERSON = environment.number("PMWEB_SOCKETS_PER_PERSON", 100)
 CONNECTIONS_PER_ADDRESS = environment.number("PMWEB_CONNECTIONS_PER_ADDRESS", 200)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
 SECURE_SSL_REDIRECT = TLS
-SECURE_REDIRECT_EXEMPT = [r"^health/$", r"^metrics/$"]  # asked for by this host and its neighbours
+SECURE_REDIRECT_EXEMPT = [r"^health/$", r"^metrics/$"]  # read without the proxy, over HTTP
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("PMWEB_SECURE_COOKIES", default=TLS)
 SECURE_HSTS_SECONDS = environment.number("PMWEB_HSTS_SECONDS", 365 * 24 * 3600 if TLS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = environment.flag("PMWEB_HSTS_SUBDOMAINS", default=True)
 SECURE_HSTS_PRELOAD = environment.flag("PMWEB_HSTS_PRELOAD")
-# Browsers' lists take in whole domains, and letting go takes months: for the domain's owner to decide.
+# HSTS preload lists cover whole domains and take months to undo: the domain's owner decides.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 
-# Who calls the HTTP API, as `inference.web.api.access` asks for it.
+# Implements `inference.web.api.access.AccessRules`.
 API_ACCESS = "pmweb.accounts.api_access.access"
 
 ALLOW_COMMANDS = environment.flag("PMWEB_ALLOW_COMMANDS")
@@ -220,10 +219,10 @@ LOGGING = {
         "pmweb": {"level": "INFO"},
         "pmweb.access": {"level": "INFO", "handlers": ["access"], "propagate": False},
         "inference": {"level": "INFO"},
-        "django.request": {"level": "ERROR"},  # a page that is not there is the visitor's news
-        "psycopg.pool": {"level": "ERROR"},  # a connection that the server has ended, and that is replaced
-        "channels_redis": {"level": "CRITICAL"},  # every second, with a traceback, what the relay says once
-        "django.security.DisallowedHost": {"level": "CRITICAL"},  # somebody tries names: answered, not told
-        "django.channels": {"level": "WARNING"},  # says that a worker runs, which the worker says as well
+        "django.request": {"level": "ERROR"},  # no lines for missing pages
+        "psycopg.pool": {"level": "ERROR"},  # no lines for connections that the server closed
+        "channels_redis": {"level": "CRITICAL"},  # a traceback every second; the relay logs an outage once
+        "django.security.DisallowedHost": {"level": "CRITICAL"},  # scanners that try host names
+        "django.channels": {"level": "WARNING"},  # repeats the worker's own line
     },
 }

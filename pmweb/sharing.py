@@ -1,7 +1,7 @@
-"""Shared links: made, found by their token, revoked, and the page that one shows.
+"""Shared links: creating, revoking, their list, and the page that a link shows.
 
-A token has 256 random bits, and only its SHA-256 is kept. Whatever is wrong with a link, it is as if there
-had never been one: unknown, expired, revoked, of a person who may share no more, of a thing that is gone.
+A token has 256 random bits, and only its SHA-256 is stored. All links that are not valid look the same to
+visitors: unknown, expired, revoked, of a user who may not share any more, of a deleted result.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ DEFAULT_DAYS, MAX_DAYS = 30, 365
 _KIND = "shared link"
 _USE_INTERVAL = timedelta(minutes=1)
 _CACHE_SECONDS = 60
-"""For so long a page is not made anew: a thing's name or evaluation may change."""
+"""Seconds that a rendered page is cached; names and evaluations may change."""
 
 
-_NO_SUCH_LINK = "This link shows nothing: it has ended, was revoked, or was never made."
+_NO_SUCH_LINK = "This link is not valid: it has expired, was revoked, or never existed."
 _TYPES = {
     "html": "text/html; charset=utf-8",
     "json": "application/json",
@@ -56,7 +56,7 @@ _TYPES = {
 
 
 class ShareRequest(PublishRequest):
-    """What a link shall show: one thing, under a title and a text, for so many days."""
+    """Description of a new link: one result, title, text, and lifetime in days."""
 
     items: list[Item] = Field(min_length=1, max_length=1, description="One thing, as its kind and number.")
     days: int = Field(DEFAULT_DAYS, ge=1, le=MAX_DAYS, examples=[DEFAULT_DAYS])
@@ -64,7 +64,7 @@ class ShareRequest(PublishRequest):
 
 @dataclass(frozen=True)
 class ListedLink:
-    """A link of the list: what it shows, by its name where that is there, and what is the matter with it."""
+    """A link in a list; `name` is that of its result, `matter` why it is not valid, "" if it is."""
 
     row: SharedLink
     name: str
@@ -73,9 +73,19 @@ class ListedLink:
 
 @transaction.atomic
 def share(user: User, share_request: ShareRequest, by: User | None = None) -> tuple[SharedLink, str]:
-    """A new link and its token, which nobody can say again. `by`: who makes it, None in the shell.
+    """Create a link.
 
-    Raises `ExchangeError` where the thing cannot be shown, `ValueError` where the user may not share.
+    Args:
+        user: Owner; the link ends with the owner's permission to share.
+        share_request: Result, title, text and lifetime.
+        by: Actor in the audit log; None for the shell.
+
+    Returns:
+        The row and the token, which cannot be shown again.
+
+    Raises:
+        ExchangeError: The result cannot be published.
+        ValueError: The user may not share.
     """
     if level_of(user) < AccessLevel.OPERATOR:
         raise ValueError(f"{user.get_username()} is no operator, so no link of theirs would show anything")
@@ -98,7 +108,7 @@ def share(user: User, share_request: ShareRequest, by: User | None = None) -> tu
 
 
 def find_link(token: str) -> SharedLink | None:
-    """The link that has this token and shows something now."""
+    """The valid link with this token; None without one."""
     row = usable().select_related("user").filter(token_hash=digest_of(token)).first()
     if row is None or level_of(row.user) < AccessLevel.OPERATOR or item_of(row.item).row is None:
         return None
@@ -106,12 +116,12 @@ def find_link(token: str) -> SharedLink | None:
 
 
 def usable() -> QuerySet[SharedLink]:
-    """Those that have neither ended nor been revoked, of active accounts."""
+    """Links of active accounts that are neither expired nor revoked."""
     return SharedLink.objects.filter(revoked=None, expires__gt=timezone.now(), user__is_active=True)
 
 
 def files_of(row: SharedLink, address: str) -> Mapping[str, bytes]:
-    """The page of a link and what belongs to it. Raises `ExchangeError` where the thing is gone."""
+    """{path: content} of a link's page and its files. Raises `ExchangeError` if the result was deleted."""
     return _files(row.item, row.title, row.text, address, int(time.monotonic() / _CACHE_SECONDS))
 
 
@@ -122,7 +132,7 @@ def _files(item: str, title: str, text: str, address: str, _when: int) -> Mappin
 
 
 def note_use(row: SharedLink) -> None:
-    """Count a page that was shown."""
+    """Count a view of the page, and store the time to the minute."""
     now = timezone.now()
     rows = SharedLink.objects.filter(pk=row.pk)
     rows.update(uses=F("uses") + 1)
@@ -131,14 +141,14 @@ def note_use(row: SharedLink) -> None:
 
 @transaction.atomic
 def revoke(row: SharedLink, by: User | None = None) -> None:
-    """End a link now; nothing where it has been revoked."""
+    """Revoke a link; does nothing if it is revoked already."""
     if SharedLink.objects.filter(pk=row.pk, revoked=None).update(revoked=timezone.now()):
         name = _name_of(item_of(row.item))
         audit.record(by, Action.TOKENS, kind=_KIND, name=name, detail=f"revoked: {row.item}")
 
 
 def listed_links(rows: QuerySet[SharedLink]) -> list[ListedLink]:
-    """Links as lists show them, those that show something first."""
+    """Links with their status, valid ones first."""
     now = timezone.now()
     links = []
     for row in rows.select_related("user").order_by("-id"):
@@ -151,20 +161,20 @@ def listed_links(rows: QuerySet[SharedLink]) -> list[ListedLink]:
 
 
 def _name_of(item: PublishedItem) -> str:
-    """What the thing is called; "" where it is gone."""
+    """Name of the result; "" if it was deleted."""
     row = item.row
     return "" if row is None else str(row.name)
 
 
 @never_cache
 def shares(request: HttpRequest) -> HttpResponse:
-    """All links, and the form for another one; `item` of the address is chosen already."""
+    """The list of links with the form for a new one; the parameter `item` preselects a result."""
     return _page(request)
 
 
 @never_cache
 def share_make(request: HttpRequest) -> HttpResponse:
-    """Make a link and show it: the answer to a POST, so that no address has it."""
+    """Create a link and show it as the answer to a POST, so that it never is in an address."""
     user = user_of(request)
     fields = {name: request.POST.get(name, "") for name in ("days", "title", "text")}
     try:
@@ -172,20 +182,20 @@ def share_make(request: HttpRequest) -> HttpResponse:
         _, token = share(user, share_request, by=user)
     except (RequestError, ExchangeError, ValueError) as error:
         message = (
-            "choose one thing" if isinstance(error, RequestError) and error.field == "items" else str(error)
+            "choose one result" if isinstance(error, RequestError) and error.field == "items" else str(error)
         )
-        return _page(request, status=400, error=f"No link was made: {message}.")
-    return _page(request, made=address_of(request, token))
+        return _page(request, status=400, error=f"No link was created: {message}.")
+    return _page(request, new_link=address_of(request, token))
 
 
 def share_revoke(request: HttpRequest, pk: int) -> HttpResponse:
     revoke(get_object_or_404(SharedLink, pk=pk), by=user_of(request))
-    messages.success(request, "The link is revoked: it shows nothing any more.")
+    messages.success(request, "The link has been revoked.")
     return redirect("shares")
 
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
-    """The page of a link."""
+    """The page that a link shows."""
     row = find_link(token)
     if row is not None and request.method == "GET":
         note_use(row)
@@ -193,18 +203,18 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def shared_file(request: HttpRequest, token: str, file: str) -> HttpResponse:
-    """A file of that page: its card, its data, its pictures."""
+    """A file of a link's page: card, data, or picture."""
     return _answer(request, find_link(token), token, file)
 
 
 def address_of(request: HttpRequest, token: str) -> str:
-    """The whole address of a link, as visitors know the site."""
+    """URL of a link at the site's public address."""
     path = reverse("shared", args=[token])
     return settings.URL.rstrip("/") + path if settings.URL else request.build_absolute_uri(path)
 
 
 def _answer(request: HttpRequest, row: SharedLink | None, token: str, file: str) -> HttpResponse:
-    """A file of the page; raises `Http404`."""
+    """A file of the link's page. Raises `Http404` for all links that are not valid."""
     if row is None:
         raise Http404(_NO_SUCH_LINK)
     try:
@@ -218,7 +228,7 @@ def _answer(request: HttpRequest, row: SharedLink | None, token: str, file: str)
         name = file.rpartition("/")[2]
         response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Robots-Tag"] = "noindex"
-    response["Referrer-Policy"] = "no-referrer"  # the address is all it takes
+    response["Referrer-Policy"] = "no-referrer"  # the address is the secret
     return response
 
 

@@ -45,7 +45,7 @@ Callback = Callable[[], None]
 _RETRY_DELAY = 2.0
 _SEND_TIMEOUT = 5.0  # seconds for one message, after which the layer is taken to be down
 _LAST_SEND_TIMEOUT = 0.5
-_PROBE_INTERVAL = 30.0  # a process that only listens would not notice that the layer is away
+_PROBE_INTERVAL = 30.0  # seconds; a process that only listens would not notice an outage of the layer
 _PROBE_TOPIC = "nobody"
 
 

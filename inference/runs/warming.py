@@ -53,7 +53,7 @@ async def warm() -> None:
         logger.info("the compiled evaluation is ready, after %.1f s", time.monotonic() - started)
     else:
         last_line = output.decode(errors="replace").strip().rpartition("\n")[2]
-        logger.warning("compiling ahead failed, the first run will have to: %s", last_line)
+        logger.warning("compiling ahead failed; the first run will compile: %s", last_line)
 
 
 def main() -> None:

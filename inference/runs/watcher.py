@@ -25,8 +25,8 @@ from inference.runs import wakeups
 
 logger = logging.getLogger(__name__)
 
-POLL_INTERVAL = 0.5
-_MIN_INTERVAL = 0.1  # however often it rings
+POLL_INTERVAL = 0.5  # seconds
+_MIN_INTERVAL = 0.1  # seconds, also at frequent wake-ups
 _LIST_LIMIT = 200
 _SUMMARY_FIELDS = ("id", "name", "kind", "state", "wanted", "progress", "error")
 
@@ -126,7 +126,7 @@ class Watcher:
     def _read_summaries(self) -> dict[int, Json]:
         """Unfinished runs, those of the last poll, and those that were submitted since; at most 200."""
         condition = Q(state__in=Run.UNFINISHED)
-        if self._newest_id:  # at the first look, what has ended before is on the page already
+        if self._newest_id:  # at the first poll, the page has the runs that ended earlier
             condition |= Q(pk__in=list(self.summaries)) | Q(pk__gt=self._newest_id)
         newest = Run.objects.order_by("-id").values_list("id", flat=True).first()
         rows = Run.objects.filter(condition).order_by("-id").values(*_SUMMARY_FIELDS)[:_LIST_LIMIT]

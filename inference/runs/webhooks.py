@@ -82,7 +82,7 @@ def visible_webhooks(run: Run) -> list[VisibleWebhook]:
 def validated_address(url: str) -> str:
     """The URL itself; raises `ConfigError` if it is malformed. Its host is not resolved."""
     if not is_address(url):
-        raise ConfigError(f"webhook: {url[:80]!r} is no address to send to; {EXPECTED_FORM}")
+        raise ConfigError(f"webhook: {url[:80]!r} is not an address to send to; expected: {EXPECTED_FORM}")
     return url
 
 
@@ -243,8 +243,8 @@ def post(url: str, message: Json, internal: bool) -> None:
         host = parts.hostname or ""
         encrypted = parts.scheme == "https"
         port = parts.port or (443 if encrypted else 80)
-    except ValueError:  # which quotes what may be secret
-        raise DeliveryError(f"the address is none that can be sent to; {EXPECTED_FORM}") from None
+    except ValueError:  # its message quotes the address, which may be a secret
+        raise DeliveryError(f"the address is malformed; expected: {EXPECTED_FORM}") from None
     kind = http.client.HTTPSConnection if encrypted else http.client.HTTPConnection
     connection = kind(host, port)
     deadline = threading.Timer(ANSWER_TIMEOUT, _shut_down, (connection,))

@@ -31,7 +31,7 @@ from inference.runs.webhooks import deliver_webhooks
 
 logger = logging.getLogger(__name__)
 
-POLL_INTERVAL = 0.5
+POLL_INTERVAL = 0.5  # seconds
 
 
 async def _send_heartbeats(heartbeat: Heartbeat) -> None:

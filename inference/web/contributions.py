@@ -31,10 +31,10 @@ Context = dict[str, Any]
 class PanelPlace(StrEnum):
     """Pages with panels; the comment names the subject that panels get."""
 
-    MAPPING = "mapping"  # tabs; `library.mappings.query.ShownMapping`
-    BELOW_MAPPING = "below a mapping"  # on all tabs; `ShownMapping`
-    RESOURCE_MAPPING = "resource mapping"  # tabs; `library.resources.query.ShownResources`
-    MACHINE = "machine"  # what came of measuring it; `Machine`
+    MAPPING = "mapping"  # tabs; `library.mappings.query.MappingSubject`
+    BELOW_MAPPING = "below a mapping"  # on all tabs; `MappingSubject`
+    RESOURCE_MAPPING = "resource mapping"  # tabs; `library.resources.query.ResourceMappingSubject`
+    MACHINE = "machine"  # results of measuring it; `Machine`
     SCHEME = "scheme"  # `InstructionScheme`
     PREDICTORS = "predictors"  # below the list; None
     BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.BlockSetView`

@@ -65,14 +65,14 @@ def account_link(request: HttpRequest, pk: int) -> HttpResponse:
 def _link_page(request: HttpRequest, user: User, token: str) -> HttpResponse:
     """Show a link as the answer to a POST, so that it never is in an address."""
     link = request.build_absolute_uri(link_path(token))
-    context = {"whose": user, "link": link, "until": invited_until(user), "role": role_of(user)}
+    context = {"person": user, "link": link, "until": invited_until(user), "role": role_of(user)}
     return render(request, "pmweb/account_link.html", context)
 
 
 def account_of(request: HttpRequest, pk: int) -> HttpResponse:
     user = get_object_or_404(User.objects.select_related("account"), pk=pk)
     context = {
-        "whose": user,
+        "person": user,
         "role": role_of(user),
         "roles": [(role.value, role.label, ROLE_DESCRIPTIONS[role]) for role in Role],
         "is_fixed": people.is_fixed(user),
@@ -155,7 +155,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     query = _audit_query(request)
     order = Order("at", descending=True)
     context = {
-        "wanted": query,
+        "query": query,
         "page": page_of(query.rows(), order, COLUMNS, request.GET.get("page", "")),
         "actions": AuditEntry.Action.choices,
         "ways": VIA,

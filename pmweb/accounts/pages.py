@@ -48,7 +48,7 @@ def api_token_make(request: HttpRequest) -> HttpResponse:
     token, plain = api_tokens.issue(
         user, form.cleaned_data["name"], Scope(form.cleaned_data["scope"]), form.lifetime(), by=user
     )
-    return _page(request, ApiTokenForm(user), made=token, plain=plain)
+    return _page(request, ApiTokenForm(user), new_token=token, plain=plain)
 
 
 def api_token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
@@ -197,7 +197,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "next": onward,
-        "is_kept": form_is_stored,
+        "form_is_stored": form_is_stored,
         "is_fixed": is_fixed(user),
         "minutes": round(sessions.WINDOW.total_seconds() / 60),
     }
@@ -243,7 +243,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
     else:
         user = people.link_user(token)
         if user is not None:
-            context = {"usable": True, "whose": user, "invited": is_invited(user) and not is_fixed(user)}
+            context = {"usable": True, "person": user, "invited": is_invited(user) and not is_fixed(user)}
             return render(request, "pmweb/login_link.html", context)
     return render(request, "pmweb/login_link.html", {"usable": False}, status=410)
 

@@ -1,1 +1,1 @@
-"""Django looks for commands here."""
+"""Package of Django's management commands."""

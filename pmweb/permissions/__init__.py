@@ -1,10 +1,10 @@
-"""Who may use which address: one table for the whole site, enforced before any view is reached.
+"""Permissions of addresses: one table for the site, enforced before the views.
 
 | file | concern |
 |---|---|
-| `table` | what a rule says (levels to read and to change, what is noted), and the rules by address |
-| `middleware` | requests of browsers |
-| `sockets` | WebSockets of browsers, also after they were opened |
+| `table` | rules (levels to read and to change, audit action), and the rule of each address |
+| `middleware` | enforcement for requests |
+| `sockets` | enforcement for WebSockets, also while they are open |
 
-An address without a rule is open to nobody. Views say nothing about who may use them.
+An address without a rule is refused to all. Views do not check permissions.
 """

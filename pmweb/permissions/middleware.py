@@ -1,4 +1,4 @@
-"""Every request meets the rule of its address before it meets its view."""
+"""Middleware that enforces the rule of a request's address before its view."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _REFUSALS = {
 
 
 class Permissions:
-    """Lets through whom the rule lets through; notes in the audit log what the rule says is noted."""
+    """Enforces rules, and records successful requests in the audit log if the rule says so."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """The answer; what it is noted as depends on whether it succeeded."""
+        """Answer, and record the request if it succeeded."""
         with request_context(request):
             response = self._answer(request)
             rule, subject = getattr(request, "_noted", (None, None))
@@ -53,12 +53,12 @@ class Permissions:
     def process_view(
         self, request: HttpRequest, _view: object, _args: object, parameters: dict[str, Any]
     ) -> HttpResponse | None:
-        """None for whoever may go on; else the way to the log-in. Raises `PermissionDenied`."""
+        """None if the request is permitted, else a redirect to the log-in. Raises `PermissionDenied`."""
         name = request.resolver_match.view_name if request.resolver_match else ""
         rule = rule_of(name)
         if rule is None:
             logger.error("the address %r has no rule: add a line for it to pmweb/permissions", name)
-            raise PermissionDenied("Nothing says yet who may use this address, so nobody may.")
+            raise PermissionDenied("This address has no rule of permissions yet, so it is closed.")
         if rule.guards_itself:
             return None
         method = request.method or ""
@@ -72,15 +72,17 @@ class Permissions:
         return None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """A page for what is more than a user may have at a time."""
+        """A page for a `LimitError`."""
         return limit_reached(request, exception) if isinstance(exception, LimitError) else None
 
 
 def _refusal(
     request: HttpRequest, rule: Rule, needed: AccessLevel | None, level: AccessLevel
 ) -> HttpResponse:
-    """Whoever may do nothing at an address does not learn what others can do there. Raises
-    `PermissionDenied`.
+    """The refusal; only visitors with some permission at the address learn its methods.
+
+    Raises:
+        PermissionDenied: The user is logged in, but the level does not suffice.
     """
     lowest = min(level_needed for level_needed in (rule.read, rule.change) if level_needed is not None)
     if needed is None and level >= lowest:
@@ -93,7 +95,7 @@ def _refusal(
 
 
 def _subject(rule: Rule, parameters: dict[str, Any]) -> Model | None:
-    """What the address is about, looked up before the view may delete it."""
+    """The row of the address, loaded before the view may delete it; None if the rule has no model."""
     if not rule.of or "pk" not in parameters:
         return None
     row: Model | None = apps.get_model(rule.of)._default_manager.filter(pk=parameters["pk"]).first()

@@ -1,12 +1,10 @@
-"""WebSockets of browsers meet the rule of their address, when they are opened and as long as they are open.
+"""Enforces the rules of WebSockets of browsers, at the opening and while they are open.
 
-A socket outlives the request that opened it. So the sessions and accounts of all that are open are looked at
-together, once a second, and a socket is closed when its user has logged out, was deactivated, has a new
-password, or may not any more what its rule asks for.
+A socket outlives its request. So the sessions of all open sockets are polled once a second, and a socket is
+closed when its user has logged out, was deactivated, has a new password, or lost the required level.
 
-A socket is closed with 4401 for a visitor who would have to log in, 4403 for a user who may not, 4429 for
-somebody who has `settings.SOCKETS_PER_PERSON` in this process: a person, or the address of visitors who are
-not logged in.
+Close codes: 4401 if the visitor has to log in, 4403 if the user is not permitted, 4429 above
+`settings.SOCKETS_PER_PERSON` sockets in this process, per user or per address of visitors.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ TOO_MANY = 4429
 
 
 def with_guards(patterns: Iterable[URLPattern]) -> list[URLPattern]:
-    """The same addresses behind their rules. Raises `ImproperlyConfigured` for one without."""
+    """The patterns with guarded applications. Raises `ImproperlyConfigured` for a pattern without a rule."""
     return [URLPattern(pattern.pattern, _guard(pattern), name=pattern.name) for pattern in patterns]
 
 
@@ -49,13 +47,13 @@ def _guard(pattern: URLPattern) -> Guard:
 
 @dataclass(frozen=True)
 class Guard:
-    """An application for WebSockets that only those reach who have the level."""
+    """ASGI middleware for a WebSocket that requires a level."""
 
     application: Application
     needs: AccessLevel
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Carry the connection out, or refuse it in a way that the browser can tell the reason of."""
+        """Pass the connection on, or refuse it with a close code, which scripts can read."""
         user = scope.get("user")
         level = await database_sync_to_async(level_of)(user)
         if level < self.needs:
@@ -81,12 +79,12 @@ class Guard:
 
 
 _open: Counter[str] = Counter()
-"""WebSockets of each holder in this process."""
+"""Open WebSockets per holder in this process."""
 
 
 @contextmanager
 def _count(holder: str) -> Iterator[bool]:
-    """Whether there are too many with this one, which counts while this lasts."""
+    """Context that counts a socket of the holder; yields whether it exceeds the limit."""
     _open[holder] += 1
     try:
         yield 0 < settings.SOCKETS_PER_PERSON < _open[holder]
@@ -104,7 +102,7 @@ async def _refuse(receive: Receive, send: Send, code: int) -> None:
 
 @dataclass
 class _GuardedConnection:
-    """A connection that ends with the visit of its user: the application hears that the browser left."""
+    """A connection that ends with its session: the application gets a disconnect."""
 
     visit: Visit
     receive: Receive
@@ -113,7 +111,7 @@ class _GuardedConnection:
 
     @property
     def both(self) -> tuple[Receive, Send]:
-        """What the application is given to listen and to speak."""
+        """(receive, send) for the application."""
         return self._receive, self._send
 
     async def _receive(self) -> Message:
@@ -131,6 +129,6 @@ class _GuardedConnection:
 
     async def _send(self, message: Message) -> None:
         if self.closed or (self.visit.ended.is_set() and message["type"] != "websocket.close"):
-            return  # nothing is said to somebody who has logged out meanwhile
+            return  # the user has logged out meanwhile
         self.closed = message["type"] == "websocket.close"
         await self.send(message)

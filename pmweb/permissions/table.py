@@ -1,4 +1,4 @@
-"""The rules of all addresses: what they say, and which one holds where, from what is open to all on."""
+"""The rules of all addresses, from public ones to those of administrators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANGING = frozenset(("POST",))
 SHOWS = "it shows something and changes nothing"
 NOTES = "what is done there is noted where it is done, with what became of whom"
 SHUTS_OUT = f"it lets nobody in: who has to shut somebody out is not kept from it; {NOTES}"
-"""Why some addresses of administrators ask nobody who they are, or have no line in the audit log."""
+"""Reasons of addresses of administrators without a confirmed identity or without an audit entry."""
 
 MACHINE, RUN, SET = "inference.Machine", "inference.Run", "inference.ExperimentSet"
 MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
@@ -25,13 +25,17 @@ CAMPAIGN, DISCOVERY, FAMILY = "anica_app.Campaign", "anica_app.Discovery", "anic
 
 @dataclass(frozen=True)
 class Rule:
-    """The levels that reading (GET, HEAD, OPTIONS) and changing (POST) need; None: nobody can.
+    """Permissions and audit of an address.
 
-    `records`: as what each use that succeeds is noted in the audit log, `of`: the model, "app.Model", of what
-    `pk` in the address names. Runs and uploads that come to be, and whatever is deleted, are noted where that
-    happens (`pmweb.accounts.audit`). `guards_itself`: its view asks for a token; every method reaches it.
-    `recent`: whoever has not logged in lately is asked who they are first. `because`: why an administrators'
-    address is not `recent`, or has no `records`.
+    Attributes:
+        read: Level for GET, HEAD and OPTIONS; None: not allowed.
+        change: Level for POST; None: not allowed.
+        records: Audit action of successful requests; new runs, uploads and deletions are recorded elsewhere
+            (`pmweb.accounts.audit`).
+        of: Model, "app.Model", of the address's `pk`; subject of the audit entry.
+        guards_itself: The view authenticates by a token; all methods reach it.
+        recent: The user's identity must be confirmed first, unless it was lately.
+        because: Why an address of administrators is not `recent`, or has no `records`.
     """
 
     read: AccessLevel | None
@@ -44,20 +48,20 @@ class Rule:
 
     @property
     def methods(self) -> frozenset[str]:
-        """Those that somebody may use."""
+        """Methods that some level may use."""
         return (READING if self.read is not None else frozenset()) | (
             CHANGING if self.change is not None else frozenset()
         )
 
     def needed(self, method: str) -> AccessLevel | None:
-        """The level that this method needs; None: nobody can use it here."""
+        """Required level of a method; None: not allowed."""
         if method in READING:
             return self.read
         return self.change if method in CHANGING else None
 
 
 def page(level: AccessLevel = AccessLevel.READER, *, because: str = "") -> Rule:
-    """A page, a picture, a part of a page: only read."""
+    """A page or picture that changes nothing."""
     return Rule(level, None, because=because)
 
 
@@ -69,33 +73,33 @@ def form(
     recent: bool = False,
     because: str = "",
 ) -> Rule:
-    """A page that is of use only to those who may press its button."""
+    """A page whose only purpose is its form."""
     return Rule(level, level, records, of, recent=recent, because=because)
 
 
 def button(level: AccessLevel = AccessLevel.OPERATOR, **facts: Any) -> Rule:
-    """A POST without a page of its own, with the facts of a `form`."""
+    """A POST without a page of its own; arguments as of `form`."""
     return replace(form(level, **facts), read=None)
 
 
 def export(of: str = "") -> Rule:
-    """A file of what readers can see; who got it is noted."""
+    """A file with content that readers can see; recorded in the audit log."""
     return Rule(AccessLevel.READER, None, Action.EXPORTED, of)
 
 
 def edit(of: str) -> Rule:
-    """The form for name and note, and what else is changed of something."""
+    """A form that changes a row, such as its name and note."""
     return form(records=Action.CHANGED, of=of)
 
 
 ANYBODY = Rule(AccessLevel.ANYONE, None)
-"""For visitors of every kind, also before they have logged in."""
+"""Open to all visitors."""
 
 BY_TOKEN = Rule(AccessLevel.ANYONE, AccessLevel.ANYONE, guards_itself=True)
-"""For programs that show a token instead of a session: the view itself asks for it."""
+"""For programs with a token: the view authenticates them."""
 
 PAGE_WITH_BUTTONS = Rule(AccessLevel.READER, AccessLevel.OPERATOR)
-"""A page that readers see, and that others can do something on."""
+"""A page for readers with a form for operators."""
 
 
 RULES: tuple[tuple[Rule, str], ...] = (
@@ -181,11 +185,11 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (form(AccessLevel.ADMIN, recent=True, because=NOTES), "predictor-add"),  # which programs are run here
     (button(AccessLevel.ADMIN, recent=True, because=NOTES), "predictor-remove"),
 )
-"""Each rule with the names of addresses for which it holds."""
+"""(rule, URL names separated by spaces)."""
 
 TABLE = {name: rule for rule, names in RULES for name in names.split()}
 
 
 def rule_of(view_name: str | None) -> Rule | None:
-    """The rule of an address by its name, with its name space; None where there is none."""
+    """The rule of an address by its URL name, with namespace; None without one."""
     return TABLE.get(view_name or "")

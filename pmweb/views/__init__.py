@@ -1,1 +1,1 @@
-"""The pages of the house itself: start, About, and the sign of life."""
+"""Pages of the site itself: start, tour, About, glossary, storage, health, metrics, errors."""

@@ -28,7 +28,7 @@ from pmweb.retention import overview, request_pruning
 
 
 def about(request: HttpRequest) -> HttpResponse:
-    """Show the installation as it is now."""
+    """The page about this installation."""
     context = {
         **installation.sections(),
         "programs": installation.find_programs(),
@@ -40,7 +40,7 @@ def about(request: HttpRequest) -> HttpResponse:
 
 
 def glossary(request: HttpRequest) -> HttpResponse:
-    """All terms with their meanings."""
+    """The page of all terms."""
     return render(request, "pmweb/glossary.html", {"terms": glossary_terms()})
 
 
@@ -58,22 +58,22 @@ def manual_chapter(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def storage(request: HttpRequest) -> HttpResponse:
-    """Traces, and the newest prunings. Nothing is weighed here: a worker does that."""
+    """The page of old data and the newest prunings; a worker weighs the data, not this view."""
     return render(request, "pmweb/storage.html", vars(overview()))
 
 
 def storage_prune(request: HttpRequest) -> HttpResponse:
-    """Let a worker look (`dry`) or remove."""
+    """Request a pruning, or a dry run, by a worker."""
     dry = request.POST.get("what") != "remove"
     request_pruning(request.user, dry=dry)
     action = "looks what would go" if dry else "removes what is older than is kept"
-    messages.success(request, f"A worker {action}; this page says what comes of it.")
+    messages.success(request, f"A worker {action}; this page shows the result.")
     return redirect("storage")
 
 
 @never_cache
 def health(_request: HttpRequest) -> JsonResponse:
-    """Product and version, once the database answers."""
+    """Product and version; fails if the database does not answer."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return JsonResponse({"product": "pmweb", "version": __version__})
@@ -82,10 +82,10 @@ def health(_request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The numbers, or 401 for whoever shows no token and has no account."""
+    """The metrics, or 401 without the token of `PMWEB_METRICS_TOKEN` and without an account."""
     if not (_has_token(request) or level_of_request(request) >= AccessLevel.MEMBER):
         refusal = HttpResponse(
-            "Log in, or show the token of PMWEB_METRICS_TOKEN.\n", "text/plain", status=401
+            "Log in, or send the token of PMWEB_METRICS_TOKEN.\n", "text/plain", status=401
         )
         refusal["WWW-Authenticate"] = "Bearer"
         return refusal
@@ -99,7 +99,7 @@ def _has_token(request: HttpRequest) -> bool:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Say what was wrong where that is known; other causes may tell an attacker too much."""
+    """Explain errors of known classes only; other messages may tell an attacker too much."""
     if request.path.startswith(ROOT):
         return problem_response(400, _error_text(exception) or "The request cannot be understood")
     return render(request, "400.html", {"said": _error_text(exception)}, status=400)
@@ -119,12 +119,12 @@ def _error_text(exception: Exception) -> str:
 
 
 def limit_reached(request: HttpRequest, error: Exception) -> HttpResponse:
-    """Say what there is as much of as one may have at a time."""
+    """The page of a `LimitError`, with the number that the user has."""
     return render(request, "429.html", {"said": str(error)}, status=429)
 
 
 def not_allowed(request: HttpRequest, refusal: HttpResponseNotAllowed) -> HttpResponse:
-    """Name the methods that the address takes, for whoever has opened the address of a button."""
+    """Name the address's methods, for visitors who opened the address of a button."""
     context = {"methods": refusal["Allow"], "opens": "GET" in refusal["Allow"], "method": request.method}
     refusal.content = render_to_string("405.html", context, request)
     return refusal

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from anica_app.features.campaigns.query import found_of, newest
+from anica_app.features.campaigns.query import discovery_row, newest
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import (
@@ -31,10 +31,10 @@ FIRST_STEP_KINDS = ("ask", *COMPARISONS)
 
 @dataclass(frozen=True)
 class FirstStep:
-    """One of the first steps; `post` ones act when their button is pressed, the others lead to a page.
+    """One of the first steps on the start page.
 
-    `result`: the address of what came of it, "" while it is not taken. `hindrance` says why it cannot be
-    taken now and what would help; then there is no button.
+    `result` is the address of its result, "" before it is taken. `hindrance` says why it cannot be taken now,
+    and what would help; such a step has no button. The button of a `post` step acts, others lead to a page.
     """
 
     title: str
@@ -48,7 +48,7 @@ class FirstStep:
 
     @property
     def done(self) -> bool:
-        """Whether it has been taken."""
+        """Whether the step has a result."""
         return bool(self.result)
 
 
@@ -58,10 +58,10 @@ def start(request: HttpRequest) -> HttpResponse:
     online = [row for row in machines if row[1].online]
     anica_results = newest()
     context = {
-        "seen": overview,
+        "overview": overview,
         "fresh": overview.fresh and not anica_results.campaigns,
         "newest_campaigns": anica_results.campaigns,
-        "newest_discoveries": [found_of(row, None) for row in anica_results.discoveries],
+        "newest_discoveries": [discovery_row(row, None) for row in anica_results.discoveries],
         "checklist": _first_steps(overview),
         "core": overview.core,
         "newest_set": overview.sets[0].pk if overview.sets else None,
@@ -73,13 +73,13 @@ def start(request: HttpRequest) -> HttpResponse:
 
 
 def _processor(machine: Machine) -> str:
-    """Microarchitecture and CPU of a machine, as far as they are known."""
+    """Microarchitecture and CPU of a machine, without unknown parts."""
     core = core_of(machine)
     return " · ".join(filter(None, ("" if core is None else core.name, machine.cpu)))
 
 
 def _steps_here(overview: SiteOverview) -> list[FirstStep]:
-    """What can be found out about the computer that the site runs on."""
+    """Steps that measure the computer that the site runs on."""
     local, mappings = overview.local, overview.local_mappings
     pk = None if local is None else local.pk
     hindrance = obstacle(local)
@@ -104,23 +104,23 @@ def _steps_here(overview: SiteOverview) -> list[FirstStep]:
             ),
         ),
         FirstStep(
-            "Know this CPU",
-            "Ports and slots, explained µops, latencies and the front end, one after another; each can be "
-            "used as soon as it is done. Some minutes for the default set, of which the starter set is the "
-            "quick part.",
-            "Know this CPU",
+            "Profile this CPU",
+            "Measures ports and issue slots, µops and their evidence, latencies, the front end, one after "
+            "another; you can use each result as soon as it is done. Takes some minutes for the default set; "
+            "the starter set is quicker.",
+            "Profile this CPU",
             _page("know", pk),
             "" if overview.profile_run is None else profile_url,
             hindrance=hindrance,
         ),
         _or_watch(
             overview.local_inferences.get("cegar"),
-            "Experiments are asked that decide between candidate mappings, one after the other.",
+            "Experiments are measured, one after another, that decide between candidate mappings.",
             FirstStep(
-                "Find this CPU’s ports",
+                "Find ports (quick)",
                 "A dozen instructions, one or two for each kind of execution unit: within a minute, which "
                 "ports each can use, and whether anything else would explain the measurements.",
-                "Find its ports",
+                "Find ports (quick)",
                 _page("find-ports", pk),
                 _page("mapping", mappings.get("cegar")),
                 post=True,
@@ -129,13 +129,12 @@ def _steps_here(overview: SiteOverview) -> list[FirstStep]:
         ),
         _or_watch(
             overview.local_inferences.get("explain"),
-            "Ports are blocked one set after another, and it is seen which µops cannot evade.",
+            "Sets of ports are blocked one after another, which shows the µops that need them.",
             FirstStep(
-                "Explain this CPU’s instructions",
-                "Which µops each instruction has and where they can execute, every one with the "
-                "measurements that show it; the others with the reason why not. Takes minutes for a "
-                "thousand instructions.",
-                "Explain its instructions",
+                "Show the evidence per instruction",
+                "Finds the µops of each instruction and their ports, with the measurements that show them; "
+                "for other instructions it gives the reason. Takes minutes for a thousand instructions.",
+                "Show the evidence",
                 f"{reverse('infer')}?algorithm=explain&machine={pk}",
                 _page("mapping", mappings.get("explain")),
                 hindrance=hindrance,
@@ -145,7 +144,7 @@ def _steps_here(overview: SiteOverview) -> list[FirstStep]:
 
 
 def _or_watch(run: Run | None, why: str, step: FirstStep) -> FirstStep:
-    """The step, or the way to the unfinished run that takes it."""
+    """The step, or a link to the unfinished run that takes it."""
     return step if run is None else FirstStep(step.title, why, "Watch", reverse("run", args=[run.pk]))
 
 
@@ -154,7 +153,7 @@ def _page(name: str, pk: int | None) -> str:
 
 
 def _first_steps(overview: SiteOverview) -> list[FirstStep]:
-    """The first steps with the next one marked; none once all are done or hindered."""
+    """The first steps with the next one marked; [] when all are done or hindered."""
     measure, know, ports, explain = _steps_here(overview)
     steps = [
         measure,
@@ -203,11 +202,11 @@ def _first_steps(overview: SiteOverview) -> list[FirstStep]:
 
 
 class SiteOverview:
-    """The newest of everything, and which first steps have been taken; twelve queries at most. All by id."""
+    """The newest rows of each kind, by id, and results of first steps; at most twelve queries."""
 
     @cached_property
     def runs(self) -> list[Run]:
-        """The newest ones, unfinished before all others."""
+        """The newest runs, unfinished ones first."""
         finished = Case(When(state__in=Run.FINAL, then=Value(1)), default=Value(0))
         return list(Run.objects.defer("config", "result").order_by(finished, "-id")[:NEWEST])
 
@@ -221,12 +220,12 @@ class SiteOverview:
 
     @cached_property
     def machines(self) -> list[Machine]:
-        """Machines that an agent measures."""
+        """Machines that have an agent."""
         return list(machines().filter(kind=Machine.Kind.AGENT))
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing has been done here yet."""
+        """Whether the site has no runs, mappings and sets."""
         return not (self.runs or self.mappings or self.sets)
 
     @cached_property
@@ -235,7 +234,7 @@ class SiteOverview:
 
     @cached_property
     def done(self) -> dict[str, int]:
-        """{kind: its newest run that is done} of what is asked by hand."""
+        """{kind of `FIRST_STEP_KINDS`: id of its newest finished run}."""
         done = Run.objects.filter(kind__in=FIRST_STEP_KINDS, state=Run.State.DONE).order_by()
         return dict(done.values_list("kind").annotate(newest=Max("pk")))
 
@@ -245,18 +244,18 @@ class SiteOverview:
 
     @property
     def local(self) -> Machine | None:
-        """The computer that the site runs on."""
+        """The machine of the site's own computer; None without one."""
         return next((machine for machine in self.machines if machine.local), None)
 
     @cached_property
     def local_inferences(self) -> dict[str, Run]:
-        """{algorithm: unfinished inference on this very computer}."""
+        """{algorithm: unfinished inference on the local machine}."""
         runs = list(unfinished_inferences_on(self.local)) if self.local else []
         return {run.config.get("algorithm", ""): run for run in reversed(runs)}
 
     @cached_property
     def local_mappings(self) -> dict[str, int]:
-        """{algorithm: the newest mapping that it has found of this computer}, "" where there was no run."""
+        """{algorithm: id of its newest mapping of the local machine}; the key is "" without a run."""
         if self.local is None:
             return {}
         rows = PortMapping.objects.filter(machine=self.local).order_by().values_list("run__config__algorithm")
@@ -264,7 +263,7 @@ class SiteOverview:
 
     @cached_property
     def profile_run(self) -> int | None:
-        """The newest run that has found out all of its core."""
+        """Id of the newest finished run that profiled the local machine; None without one."""
         if self.local is None:
             return None
         return _newest(Run.objects.filter(kind="know", state=Run.State.DONE, config__machine=self.local.pk))

@@ -1,4 +1,4 @@
-"""The walk through the recorded example: five stops, each a page with what to look at there."""
+"""A tour of the recorded example: five stops, each a page with hints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOP = "imul rax, rbx\nadd rcx, rdx\nadd rsi, rdi\nmov r8, [r9]"
 
 @dataclass(frozen=True)
 class TourStop:
-    """A page of the walk: what to `look` at, and what to `do` there."""
+    """A page of the tour; `look` explains it, `do` suggests an action."""
 
     title: str
     look: str
@@ -31,7 +31,7 @@ class TourStop:
 
 
 def tour(request: HttpRequest) -> HttpResponse:
-    """The stops, or the offer to load the example."""
+    """The stops of the tour, or the offer to load the example."""
     example = find_example()
     context: dict[str, Any] = {"stops": () if example is None else _stops(example)}
     return render(request, "pmweb/tour.html", context)
@@ -90,7 +90,7 @@ def _stops(example: ExamplePages) -> tuple[TourStop, ...]:
 
 
 def _scores(example: ExamplePages) -> str:
-    """What the stored evaluation on the mixes says."""
+    """A sentence about the stored evaluation on the mixes."""
     row = Evaluation.objects.filter(
         mapping=example.mapping, experiment_set=example.mixes, unit=Evaluation.Unit.CYCLES
     ).first()

@@ -60,7 +60,7 @@ def nothing_came_of_it(evil: str, started: list[str], tmp_path: Path) -> bool:
     rows = [
         row for row in Predictor.objects.exclude(kind__in=("planted", "imported")) if row.kind in all_kinds()
     ]
-    stored = [row for row in rows if kind_of(row.kind).choosing(row.options)]
+    stored = [row for row in rows if kind_of(row.kind).launch_options(row.options)]
     return not stored and not any("q7x9" in word for word in started) and not (tmp_path / "ran").exists()
 
 

@@ -115,7 +115,7 @@ def test_the_log_in_never_leads_to_another_site(client, with_password, elsewhere
 def test_a_wrong_password_is_refused_in_words(client, with_password):
     page = try_password(client, "wrong")
     assert page.status_code == 400
-    assert "not the password" in page.content.decode()
+    assert "password is wrong" in page.content.decode()
     assert not is_logged_in(client)
 
 

@@ -122,14 +122,14 @@ def test_guessing_elsewhere_or_another_name_does_not_shut_this_one_out(ada: User
 
 
 def test_an_address_that_tries_name_after_name_has_to_wait(ada: User):
-    for number in range(ADDRESS_THROTTLE.free):
+    for number in range(ADDRESS_THROTTLE.free_failures):
         guess(f"name {number}", times=1)
     assert not is_let_in(Client())
     assert is_let_in(Client(REMOTE_ADDR=ELSEWHERE))
 
 
 def test_a_name_that_is_guessed_at_from_everywhere_has_to_wait(ada: User):
-    for number in range(NAME_THROTTLE.free):
+    for number in range(NAME_THROTTLE.free_failures):
         guess("Ada", f"203.0.113.{number}", times=1)
     assert "Too many wrong passwords" in attempt(Client(REMOTE_ADDR="198.51.100.1"), PASSWORD).text
     assert wait_before_next(AttemptSource("198.51.100.1"), "admin") == timedelta(0)
@@ -151,10 +151,10 @@ def test_a_browser_that_has_logged_in_before_is_not_shut_out_by_others_behind_it
     hers = Client()
     assert is_let_in(hers)
     hers.post(reverse("logout"))
-    for number in range(ADDRESS_THROTTLE.free):
+    for number in range(ADDRESS_THROTTLE.free_failures):
         guess("ada", times=1)
         guess(f"name {number}", times=1)
-    for number in range(NAME_THROTTLE.free):
+    for number in range(NAME_THROTTLE.free_failures):
         guess("ada", f"203.0.113.{number}", times=1)
     assert not is_let_in(Client())
     assert is_let_in(hers)
@@ -223,7 +223,7 @@ def test_of_attempts_that_come_at_once_no_more_are_looked_at(ada: User, monkeypa
 def test_of_attempts_at_a_name_from_everywhere_at_once_no_more_are_looked_at(
     ada: User, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(attempts, "NAME_THROTTLE", replace(NAME_THROTTLE, free=8))
+    monkeypatch.setattr(attempts, "NAME_THROTTLE", replace(NAME_THROTTLE, free_failures=8))
     looked_at = []
 
     def slowly(**credentials: str) -> None:

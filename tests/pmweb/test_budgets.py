@@ -131,7 +131,7 @@ async def test_whoever_has_used_up_the_budget_has_to_wait_and_others_do_not(page
     status, headers, text = await until_refused(pages)
     assert status == 429
     assert 1 <= int(headers["Retry-After"]) <= 60
-    assert f"Ask again in {headers['Retry-After']} s" in text
+    assert f"Try again in {headers['Retry-After']} s" in text
     assert (await asked(pages, "/quick/"))[0] == 200, "what is cheap goes on"
     assert (await asked(pages, "/works/1/", "198.51.100.2"))[0] == 200
 
@@ -228,13 +228,13 @@ def test_a_budget_fills_up_within_a_minute(settings: Any):
     def wait(*, expensive: bool) -> int:
         return found.wait("GET", visitor, expensive=expensive)
 
-    found.spend(visitor, 31.0, expensive=True)
+    found.charge(visitor, 31.0, expensive=True)
     assert wait(expensive=True) == 2
     now[0] = 2.0
     assert wait(expensive=True) == 0
-    found.spend(visitor, 1e9, expensive=True)
+    found.charge(visitor, 1e9, expensive=True)
     assert (wait(expensive=True), wait(expensive=False)) == (15, 0), "cheap ones go on"
-    found.spend(visitor, 1e9, expensive=False)
+    found.charge(visitor, 1e9, expensive=False)
     assert (wait(expensive=True), wait(expensive=False)) == (60, 30), "nobody waits for ever"
     now[0] = 62.0
     assert wait(expensive=True) == 0

@@ -158,7 +158,7 @@ class Held:
     def transport(self) -> Held:
         return self
 
-    def still_seconds(self, now: float) -> float:
+    def idle_seconds(self, now: float) -> float:
         return self.still
 
     def getPeer(self) -> SimpleNamespace:
@@ -245,9 +245,9 @@ def test_patience_with_a_rate_pauses_and_an_end(settings: Any):
         assert patience.is_expired(float(second)) == (second > 30), "a byte now and then"
     slow = TransferDeadline(0.0, end=1000.0)
     for second in range(20, 1000, 20):
-        slow.note(25_000, float(second))
-        assert not slow.is_over(second + 20.0), "slow, with pauses"
-    assert slow.is_over(1001.0), "it takes too long altogether"
+        slow.record(25_000, float(second))
+        assert not slow.is_expired(second + 20.0), "slow, with pauses"
+    assert slow.is_expired(1001.0), "it takes too long altogether"
 
 
 @pytest.mark.parametrize(

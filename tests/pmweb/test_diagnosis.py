@@ -65,7 +65,7 @@ ERRORS = (
     "'zebra.csv', row 7: 'zebra, 10.9.8.7' is no experiment",
     "zebra",
     "zebra: FileNotFoundError",
-    "zebra.csv has been imported meanwhile, by another run",
+    "zebra.csv has been imported by another run meanwhile",
     'connection to server at "zebra-db" (10.9.8.7), port 5432 failed: FATAL: role "zebra"',
 )
 
@@ -106,7 +106,7 @@ def test_no_name_is_told(db, monkeypatch, settings):
     assert "PMWEB_ALLOWED_HOSTS: (set)" in found["environment.txt"]
     told = [run["error"] for run in json.loads(found["failed-runs.json"])]
     assert "… cannot measure: …" in told
-    assert "… has been imported meanwhile, by another run" in told
+    assert "… has been imported by another run meanwhile" in told
 
 
 def test_of_an_unforeseen_error_it_says_class_and_frames_alone(db):
@@ -144,7 +144,7 @@ def test_what_cannot_be_had_says_why_and_not_where(db, monkeypatch):
         raise OperationalError("nobody at zebra")
 
     monkeypatch.setitem(diagnosis.PARTS, "metrics.txt", away)
-    assert parts()["metrics.txt"] == "not to be had: OperationalError\n"
+    assert parts()["metrics.txt"] == "not available: OperationalError\n"
     assert metrics.exposition()
 
 

@@ -90,8 +90,8 @@ def test_only_the_web_process_has_a_pool_and_everybody_notices_dead_connections(
             "postgresql://user:password@host:5432/name",
         ),
         ("PMWEB_DATABASE_URL", "postgresql://me:s3cret@db/mine?pool=1", "has the option 'pool'"),
-        ("PMWEB_DATABASE_URL", "postgresql://me:s3cret@/mine", "PMWEB_DATABASE_HOST is to name"),
-        ("PMWEB_DATABASE_PASSWORD", "s3cret", "PMWEB_DATABASE_HOST is to name"),
+        ("PMWEB_DATABASE_URL", "postgresql://me:s3cret@/mine", "set PMWEB_DATABASE_HOST to"),
+        ("PMWEB_DATABASE_PASSWORD", "s3cret", "set PMWEB_DATABASE_HOST to"),
     ],
 )
 def test_a_database_that_makes_no_sense_is_explained_without_its_password(monkeypatch, name, value, said):
@@ -107,7 +107,7 @@ def test_redis_is_a_layer_that_crosses_processes_and_waits_in_silence():
     assert found["BACKEND"].startswith("channels_redis.pubsub.")
     assert found["CONFIG"]["hosts"][0]["socket_timeout"] is None
     assert "InMemory" in environment.channel_layers("")["default"]["BACKEND"]
-    with pytest.raises(ImproperlyConfigured, match="PMWEB_REDIS_URL is to look like redis://"):
+    with pytest.raises(ImproperlyConfigured, match="PMWEB_REDIS_URL must look like redis://"):
         environment.channel_layers("cache:6379")
 
 
@@ -122,7 +122,7 @@ def test_a_missing_library_is_named_with_how_to_get_it(monkeypatch):
 @pytest.mark.parametrize(
     ("read", "text", "said"),
     [
-        (lambda: environment.flag("PMWEB_X"), "yes", "PMWEB_X is 'yes'; it is to be 1"),
+        (lambda: environment.flag("PMWEB_X"), "yes", "PMWEB_X is 'yes'; it must be 1"),
         (lambda: environment.number("PMWEB_X", 1), "-1", "whole number"),
         (lambda: environment.choice("PMWEB_X", ("text", "json")), "xml", "text or json"),
     ],
@@ -146,7 +146,7 @@ def test_other_values_are_checked_too(monkeypatch, read, text, said):
 def test_an_address_to_tell_that_makes_no_sense_is_explained_without_its_secrets(monkeypatch, value):
     monkeypatch.setenv("PMWEB_WEBHOOK", value)
     with pytest.raises(
-        ImproperlyConfigured, match="PMWEB_WEBHOOK is no address to send to; it is to be http"
+        ImproperlyConfigured, match="PMWEB_WEBHOOK is not an address to send to; it must be http"
     ) as no:
         environment.webhook("PMWEB_WEBHOOK")
     assert "s3cret" not in str(no.value)
@@ -184,10 +184,10 @@ def test_the_deployment_check_objects_to_a_site_without_tls(tmp_path):
 @pytest.mark.parametrize(
     ("variable", "said"),
     [
-        ({"PMWEB_TLS": "maybe"}, "PMWEB_TLS is 'maybe'; it is to be 1 (yes) or 0 (no)"),
+        ({"PMWEB_TLS": "maybe"}, "PMWEB_TLS is 'maybe'; it must be 1 (yes) or 0 (no)"),
         (
             {"PMWEB_WEBHOOK": "http://hooks:99999/"},
-            f"PMWEB_WEBHOOK is no address to send to; it is to be {EXPECTED_FORM}",
+            f"PMWEB_WEBHOOK is not an address to send to; it must be {EXPECTED_FORM}",
         ),
     ],
 )

@@ -141,8 +141,8 @@ def test_a_made_up_cookie_or_token_does_not_help(web: Web):
 
 def test_who_only_looks_sends_little(web: Web):
     viewer = somebody(Role.VIEWER)
-    assert "may upload" in refused_at_once(web, 10 * MIB, token(viewer, Scope.READ))
-    assert "may upload" in refused_at_once(web, 10 * MIB, cookie(viewer))
+    assert "permission to upload" in refused_at_once(web, 10 * MIB, token(viewer, Scope.READ))
+    assert "permission to upload" in refused_at_once(web, 10 * MIB, cookie(viewer))
 
 
 def test_an_operator_s_request_has_an_end_too(web: Web):

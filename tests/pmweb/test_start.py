@@ -11,9 +11,9 @@ from pytest_django import DjangoAssertNumQueries
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run
 
 MEASURE = "Measure this computer"
-PORTS = "Find its ports"
-EXPLAIN = "Explain its instructions"
-KNOW = "Know this CPU"
+PORTS = "Find ports (quick)"
+EXPLAIN = "Show the evidence"
+KNOW = "Profile this CPU"
 
 
 def _steps(answer: object) -> dict[str, bool]:

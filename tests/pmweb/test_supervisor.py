@@ -126,9 +126,9 @@ def test_the_pause_doubles_with_every_early_death_up_to_a_limit(tmp_path):
         assert dying.process is not None
         dying.process.wait()
         before = time.monotonic()
-        obituary = dying.bury()
+        obituary = dying.record_death()
         pauses.append(float(obituary.removesuffix(" s").rpartition(" ")[2]))
-        assert before + pauses[-1] <= dying.start_again_at <= time.monotonic() + pauses[-1]
+        assert before + pauses[-1] <= dying.next_start <= time.monotonic() + pauses[-1]
     assert pauses[:4] == [0.25, 0.5, 1.0, 2.0]
     assert pauses[-1] == supervising.MAX_PAUSE_SECONDS
 
@@ -140,9 +140,9 @@ def test_a_child_that_lived_for_long_is_started_again_at_once(tmp_path):
     assert dying.process is not None
     dying.process.wait()
     dying.started -= supervising.STABLE_SECONDS
-    dying.bury()
+    dying.record_death()
     assert dying.early_deaths == 0
-    assert dying.start_again_at - time.monotonic() <= supervising.FIRST_PAUSE_SECONDS
+    assert dying.next_start - time.monotonic() <= supervising.FIRST_PAUSE_SECONDS
 
 
 def test_what_is_not_essential_is_started_when_the_site_has_answered_and_its_deaths_stop_nothing(

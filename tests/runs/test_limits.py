@@ -98,7 +98,7 @@ def test_nobody_waits_while_a_file_is_read(visitor: Client, address: str, monkey
         seen.append(connection.in_atomic_block)
         return condense(file, file_name)
 
-    monkeypatch.setattr(uops_info_xml, "condensed", slowly)
+    monkeypatch.setattr(uops_info_xml, "condense", slowly)
     measured = '<architecture name="X"><measurement ports="1*p0"/></architecture>'
     table = f'<root><instruction asm="NOP" string="NOP">{measured}</instruction></root>'.encode()
     files = [SimpleUploadedFile("a.xml", table), SimpleUploadedFile("b.csv", b"c")]

@@ -96,7 +96,7 @@ def test_nothing_is_stored_without_the_lease(lease, isa):
 
 def test_measurements_of_something_else_are_refused(lease, isa):
     memory(lease, isa).remember([Measured(A, 1.0)])
-    with pytest.raises(JobError, match="something else"):
+    with pytest.raises(JobError, match="has changed since"):
         memory(lease, isa, {"seed": 2})
 
 

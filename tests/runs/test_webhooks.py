@@ -217,7 +217,7 @@ def test_a_stored_address_that_makes_no_sense_is_one_that_cannot_be_told(
     assert len(listener.heard) == 1
     assert "no address" not in Webhook.objects.get(url=listener.url).error
     told = Webhook.objects.get(url=url)
-    assert "is none that can be sent to; http://… or https://…" in told.error
+    assert "the address is malformed; expected: http://… or https://…" in told.error
     assert "s3cret" not in told.error
 
 
@@ -241,7 +241,7 @@ def test_a_fault_at_one_webhook_keeps_no_other_from_being_told(
     with contextlib.suppress(asyncio.CancelledError):
         async_to_sync(webhooks.deliver_webhooks)()
     assert [each["name"] for each in listener.heard] == ["two"]
-    assert f"run {first.pk}: telling its webhook failed" in caplog.text
+    assert f"run {first.pk}: sending its webhook failed" in caplog.text
     assert Webhook.objects.get(run=first).attempts == 1
 
 

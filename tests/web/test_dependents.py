@@ -69,5 +69,5 @@ def test_a_run_that_has_not_ended_cannot_go(db: None) -> None:
 
 
 def test_other_things_are_not_known(isa: ISA) -> None:
-    with pytest.raises(TypeError, match="depends on a ISA"):
+    with pytest.raises(TypeError, match="dependents of a ISA"):
         dependents_of(isa)

@@ -26,7 +26,7 @@ from inference.isa.microarchitecture import flags_of
 from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import BLOCK_OPTIONS, NOISE_OPTIONS, SimulatedProcessor
-from inference.measuring.simulated_agent import stand_in
+from inference.measuring.simulated_agent import dummy_code
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, Measurement
 from inference.runs.errors import JobError, LeaseLostError
 from inference.runs.events import DriftChecked
@@ -100,8 +100,8 @@ def agent_measurer(
                 None,
                 settings,
                 True,
-                assemble=stand_in,
-                assemble_in_order=stand_in,
+                assemble=dummy_code,
+                assemble_in_order=dummy_code,
                 watch=watch,
             )
         else:
@@ -134,7 +134,7 @@ def options_for(machine: Machine, before: datetime, options: Options = DEFAULTS)
     """
     options = replace(options, written_lines=written_lines_of(machine, before=before))
     row = newest_front_end(machine, before=before)
-    least = None if row is None else read_front_end(settled_readings(row)).unhindered_bytes
+    least = None if row is None else read_front_end(settled_readings(row)).full_rate_bytes
     return options if least is None else replace(options, least_bytes=least)
 
 

@@ -157,7 +157,7 @@ def account_of(request: HttpRequest) -> Any:
     return request.user if request.user.is_authenticated else None
 
 
-def note(request: HttpRequest, action: AuditAction, subject: Model) -> None:
+def log_action(request: HttpRequest, action: AuditAction, subject: Model) -> None:
     """Add an operation to the site's audit log."""
     access().record(request, action, subject)
 

@@ -114,7 +114,7 @@ class NamedRows(Generic[NamedRow]):
             row = self.row(row_id)
             name = row.name if data.name is None else data.name.strip()
             rename(row, name, row.note if data.note is None else data.note.strip())
-            access.record(request, AuditAction.CHANGED, row)
+            access.log_action(request, AuditAction.CHANGED, row)
             return self.value(row)
 
         def list_dependents(request: HttpRequest, row_id: Id) -> Any:
@@ -196,5 +196,5 @@ def _export(request: HttpRequest, row: Any, export: Export[Any]) -> HttpResponse
         what = f"{export.title} does not support {row.isa.name}"
         raise ProblemError(422, what, where="path file_format", right="another format")
     text = export.write(row)
-    access.record(request, AuditAction.EXPORTED, row)
+    access.log_action(request, AuditAction.EXPORTED, row)
     return attachment(text, f"{export.content_type}; charset=utf-8", row.name, export.extension)

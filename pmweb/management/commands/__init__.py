@@ -1,1 +1,1 @@
-"""Commands of the house: starting and serving, ways in, backing up."""
+"""Commands of the site: starting, accounts and tokens, sharing, back-ups, pruning."""

@@ -1,4 +1,4 @@
-"""`manage.py account`: who gets in, and what each may do."""
+"""`manage.py account`: accounts, roles and sessions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,20 @@ from pmweb.models import Role
 
 
 class Command(DataCommand):
-    """Invites, lists, changes roles and shuts out; see the module."""
-
-    help = "Invite people, give them roles, shut them out."
+    help = "List and invite accounts, change roles, deactivate accounts, end sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what it can do."""
         ways = parser.add_subparsers(dest="way", required=True)
         ways.add_parser("list", help="all accounts")
-        invite = ways.add_parser("invite", help="a new account; the link to come in by is printed, once")
-        role = ways.add_parser("role", help="another role")
-        shut_out = ways.add_parser("deactivate", help="deactivate at once, with links and API tokens")
-        let_in = ways.add_parser("reactivate", help="let in again")
-        sessions_of = ways.add_parser("sessions", help="where somebody is logged in")
-        log_out = ways.add_parser("log-out", help="end all sessions of somebody, who can log in again")
-        log_out.add_argument("--links", action="store_true", help="log-in links that wait as well")
-        log_out.add_argument("--tokens", action="store_true", help="API tokens as well")
-        for subparser in (invite, role, shut_out, let_in, sessions_of, log_out):
+        invite = ways.add_parser("invite", help="create an account and print its log-in link, once")
+        role = ways.add_parser("role", help="change a role")
+        deactivate = ways.add_parser("deactivate", help="deactivate at once, with links and API tokens")
+        reactivate = ways.add_parser("reactivate", help="reactivate a deactivated account")
+        sessions_parser = ways.add_parser("sessions", help="list the sessions of an account")
+        log_out = ways.add_parser("log-out", help="end all sessions of an account; its user can log in again")
+        log_out.add_argument("--links", action="store_true", help="delete unused log-in links, too")
+        log_out.add_argument("--tokens", action="store_true", help="revoke API tokens, too")
+        for subparser in (invite, role, deactivate, reactivate, sessions_parser, log_out):
             subparser.add_argument("name", metavar="NAME")
         for subparser in (invite, role):
             subparser.add_argument(
@@ -41,7 +38,6 @@ class Command(DataCommand):
             )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Do the one that was asked for."""
         way, name = options["way"], options.get("name", "")
         if way == "list":
             self._list()

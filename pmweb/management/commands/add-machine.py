@@ -1,4 +1,4 @@
-"""`manage.py add-machine`: a machine that measures, and the line to paste there."""
+"""`manage.py add-machine`: create a machine, and print the command that starts its agent."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pmweb.launcher.instance import has_site_address, site_address
 
 
 class Command(DataCommand):
-    """Adds a machine; see the module. Among the site's commands, since it tells the site's address."""
+    """In this app and not in `inference`, since the printed command has the site's address."""
 
     help = "Add a machine that an agent measures. Prints, once, the line that starts the agent there."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
         parser.add_argument(
-            "--new-token", action="store_true", help="the machine is there already and gets one more token"
+            "--new-token", action="store_true", help="create another token for an existing machine"
         )
         parser.add_argument(
             "--server",
@@ -32,12 +32,11 @@ class Command(DataCommand):
             help="the site's address as seen from that machine (the running site's)",
         )
         parser.add_argument(
-            "--days", type=int, metavar="N", help="for how long the token is valid (until it is revoked)"
+            "--days", type=int, metavar="N", help="days that the token is valid (default: no expiry)"
         )
         parser.add_argument("--json", action="store_true", help="a JSON object: machine, server and token")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Add it and print what its agent needs."""
         machine = self._machine(options["name"], new_token=options["new_token"])
         server = options["server"].rstrip("/") if options["server"] else site_address()
         token = create_token(machine, timedelta(days=options["days"]) if options["days"] else None)

@@ -16,33 +16,29 @@ from pmweb.models import ApiToken, Scope
 
 
 class Command(DataCommand):
-    """Makes, lists and revokes; see the module."""
-
-    help = "Make, list and revoke the tokens by which programs use the HTTP API for a user."
+    help = "Create, list and revoke the tokens by which programs use the HTTP API for a user."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the three things it can do."""
         ways = parser.add_subparsers(dest="way", required=True)
-        make = ways.add_parser("make", help="a new token; it is printed, once")
-        make.add_argument("name", metavar="NAME", help="what it is used for")
+        make = ways.add_parser("make", help="create a token and print it, once")
+        make.add_argument("name", metavar="NAME", help="purpose of the token")
         make.add_argument("--user", default=ADMINISTRATOR, help=f"whom it acts for ({ADMINISTRATOR})")
         make.add_argument(
-            "--scope", choices=Scope.values, default=Scope.READ.value, help="what it may (read)"
+            "--scope", choices=Scope.values, default=Scope.READ.value, help="permissions (read)"
         )
-        make.add_argument("--days", type=int, default=90, metavar="N", help="how long; 0: without end (90)")
+        make.add_argument("--days", type=int, default=90, metavar="N", help="lifetime; 0: no expiry (90)")
         ways.add_parser("list", help="all tokens").add_argument("--json", action="store_true")
         ways.add_parser("revoke", help="make it invalid").add_argument(
             "id", type=int, metavar="ID", help="its number in the list"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Do the one that was asked for."""
         {"make": self._make, "list": self._list, "revoke": self._revoke}[options["way"]](options)
 
     def _make(self, options: dict[str, Any]) -> None:
         user = active_user(options["user"])
         if options["days"] < 0:
-            raise CommandError(f"--days is {options['days']}; it is to be at least 0")
+            raise CommandError(f"--days is {options['days']}; it must be at least 0")
         lifetime = timedelta(days=options["days"]) if options["days"] else None
         try:
             _, plain = api_tokens.issue(user, options["name"][:100], Scope(options["scope"]), lifetime)

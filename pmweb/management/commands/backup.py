@@ -1,4 +1,4 @@
-"""`manage.py backup`: the whole database of one moment in one file, while the site goes on."""
+"""`manage.py backup`: a snapshot of the database in one file, while the site runs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ from pmweb.backup.archive import BackupError
 
 
 class Command(DataCommand):
-    """Back up; see the module."""
-
     help = "Write a back-up of everything to one file. The site may run meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a file that is not there yet")
+        parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a new file")
         parser.add_argument(
-            "--directory", type=Path, metavar="DIR", help="instead: a file named after the time"
+            "--directory", type=Path, metavar="DIR", help="instead of FILE: write a file named after the time"
         )
         parser.add_argument(
-            "--keep", type=int, metavar="N", help="of the back-ups in the directory, keep the newest N alone"
+            "--keep", type=int, metavar="N", help="delete all but the newest N back-ups in the directory"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Dump, pack, and remove what is older than wanted."""
+        """Dump, pack, and delete old back-ups."""
         try:
             target = _target(options["file"], options["directory"], options["keep"])
             with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder:
@@ -50,7 +48,7 @@ class Command(DataCommand):
 
 def _target(file: Path | None, directory: Path | None, keep: int | None) -> Path:
     if (file is None) == (directory is None):
-        raise BackupError("say where the back-up goes: a file, or --directory DIR")
+        raise BackupError("name the target of the back-up: FILE, or --directory DIR")
     if keep is not None and (directory is None or keep < 1):
         raise BackupError("--keep N goes with --directory, and N is at least 1")
     if directory is not None:
@@ -58,5 +56,5 @@ def _target(file: Path | None, directory: Path | None, keep: int | None) -> Path
         return directory / f"{datetime.now(UTC).strftime('%Y-%m-%dT%H-%M-%SZ')}{archive.SUFFIX}"
     assert file is not None
     if file.exists():
-        raise BackupError(f"{file} is there already, and a back-up replaces nothing")
+        raise BackupError(f"{file} exists already, and a back-up overwrites no file")
     return file.resolve()

@@ -1,4 +1,4 @@
-"""`manage.py changepassword`: Django's own, with what a new password ends."""
+"""`manage.py changepassword`: Django's command, which also ends sessions, links and tokens."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pmweb.accounts.audit import Action
 
 
 class Command(changepassword.Command):
-    """Asks for a password twice, sets it, and ends all sessions of its user."""
+    """Asks for a password twice, sets it, and ends all sessions of the user."""
 
-    help = "Set somebody's password; ends their sessions."
+    help = "Set the password of an account and end its sessions."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Django's, and what else shall end."""
+        """Django's arguments, and the credentials to revoke."""
         super().add_arguments(parser)
-        parser.add_argument("--end-links", action="store_true", help="log-in links that wait end as well")
-        parser.add_argument("--end-tokens", action="store_true", help="API tokens are revoked as well")
+        parser.add_argument("--end-links", action="store_true", help="delete unused log-in links, too")
+        parser.add_argument("--end-tokens", action="store_true", help="revoke API tokens, too")
 
     def handle(self, *args: Any, **options: Any) -> str | None:
-        """Set it, or raise `CommandError`."""
+        """Set the password and end sessions. Raises `CommandError`."""
         output = super().handle(*args, **options)
         user = User.objects.get_by_natural_key(options["username"])
         audit.record(None, Action.ACCOUNTS, user, detail="password set in the shell")

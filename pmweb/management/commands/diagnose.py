@@ -1,4 +1,4 @@
-"""`manage.py diagnose`: what a bug report needs to say of this installation, without secrets."""
+"""`manage.py diagnose`: write the bundle for a bug report, without secrets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pmweb.diagnosis import PARTS, bundle
 
 
 class Command(BaseCommand):
-    """Write the bundle; see the module. It works also where the database does not answer."""
+    """Works also if the database does not answer."""
 
     help = "Write versions, settings without secrets, and the state of database, runs and machines to a zip."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="a zip that is not there yet")
+        parser.add_argument("file", type=Path, metavar="FILE", help="a new zip file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]

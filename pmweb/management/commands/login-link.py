@@ -1,4 +1,4 @@
-"""`manage.py login-link`: another way in."""
+"""`manage.py login-link`: print a one-time log-in link."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from pmweb.launcher.instance import has_site_address, site_address
 
 
 class Command(DataCommand):
-    """Print a link that logs its bearer in once."""
-
-    help = "Print a link that logs somebody in, once, within an hour."
+    help = "Print a link that logs a user in, once, within an hour."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--user", metavar="NAME", help="whom it logs in (the administrator)")
+        parser.add_argument("--user", metavar="NAME", help="account to log in (the administrator)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Make the link; its address is the configured one, that of the running site, or the default one."""
+        """Print the link, with the configured address, that of the running site, or the default."""
         name = options["user"]
         user = people.ensure_administrator() if name is None else people.active_user(name)
         token = people.issue_link_in_shell(user, "made in the shell")

@@ -1,4 +1,4 @@
-"""`manage.py migrate`: Django's, in a data directory that is made where it is missing."""
+"""`manage.py migrate`: Django's command, which also creates the data directory."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from inference.runs.errors import NotPrivateError
 from pmweb.launcher.prepare import create_tables
 
 _PARTLY = ("app_label", "migration_name", "fake", "plan", "check_unapplied", "prune")
-"""Options with which not all migrations are carried out."""
+"""Options with which only some migrations are applied, or none."""
 
 
 class Command(Migrate):
-    """Prepare the database; see the module."""
+    """Creates the tables of an empty database directly, without applying migrations one by one."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Make the directory before anything, checks included, looks for the database there."""
+        """Create the directory before Django's checks look for the database."""
         try:
             make_private(settings.HOME)
         except NotPrivateError as error:
@@ -34,7 +34,7 @@ class Command(Migrate):
         return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Apply what is lacking; in an empty database all at once."""
+        """Apply missing migrations; in an empty database create the final tables."""
         alias = options["database"]
         is_empty = not connections[alias].introspection.table_names()
         if is_empty and not any(options[option] for option in _PARTLY):

@@ -1,4 +1,4 @@
-"""`manage.py prune`: let traces of old work go, or say what would go."""
+"""`manage.py prune`: remove old data, or report what would be removed."""
 
 from __future__ import annotations
 
@@ -17,27 +17,25 @@ from pmweb.retention import BY_KEY, FOREVER, claim, prune
 
 
 class Command(DataCommand):
-    """Prune; see the module. The site may run meanwhile."""
+    """The site may run meanwhile."""
 
-    help = "Remove traces of old work that no result rests on (docs/operating.md)."
+    help = "Remove old data that no result depends on (docs/operating.md)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument("--dry-run", action="store_true", help="only report what would be removed")
         parser.add_argument(
             "--keep",
             action="append",
             type=_trace_and_number,
             default=[],
             metavar="TRACE=N",
-            help=f"instead of what the settings say; 0: for ever. Traces: {', '.join(BY_KEY)}",
+            help=f"overrides the settings; 0: forever. Traces: {', '.join(BY_KEY)}",
         )
-        parser.add_argument(
-            "--vacuum", action="store_true", help="give what SQLite does not need any more back to the disk"
-        )
-        parser.add_argument("--asked", action="store_true", help="do what the page or the night asked for")
+        parser.add_argument("--vacuum", action="store_true", help="return SQLite's free pages to the disk")
+        parser.add_argument("--asked", action="store_true", help="carry out pending requests of the page")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it and say what came of it."""
+        """Prune and print a report."""
         if options["asked"]:
             if PARENT_VARIABLE in os.environ:
                 bind_to_parent()

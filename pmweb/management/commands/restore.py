@@ -1,4 +1,4 @@
-"""`manage.py restore`: a back-up back in its place."""
+"""`manage.py restore`: restore a back-up."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from pmweb.backup.archive import BackupError, PreservedCredentials
 
 
 class Command(DataCommand):
-    help = "Put a back-up in place of the database. The site must not run meanwhile."
+    help = "Restore the database from a back-up. The site must not run meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="made by `manage.py backup`")
-        parser.add_argument("--replace", action="store_true", help="in place of a database that has data")
+        parser.add_argument("file", type=Path, metavar="FILE", help="a file of `manage.py backup`")
+        parser.add_argument("--replace", action="store_true", help="replace a database that has data")
         parser.add_argument(
             "--keep-tokens",
             action="store_true",
-            help="do not revoke the tokens of programs and agents that were valid then",
+            help="do not revoke the tokens of programs and agents that are valid in the back-up",
         )
         parser.add_argument(
             "--keep-passwords",
             action="store_true",
-            help="let people log in by the passwords that are in the file: nobody else can have changed it",
+            help="keep the passwords in the file valid: only if nobody else can have changed it",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check everything, then put it in place."""
+        """Verify the back-up, then restore it."""
         path: Path = options["file"]
         preserved = PreservedCredentials(tokens=options["keep_tokens"], passwords=options["keep_passwords"])
         try:
@@ -64,7 +64,7 @@ class Command(DataCommand):
 
 
 def _restore_secret(place: Path, secret: bytes, *, replace: bool) -> None:
-    """The key that signed the sessions in the back-up; one that is there stays, unless all is replaced."""
+    """Write the secret key of the back-up; an existing key stays without `replace`."""
     if place.exists() and not replace:
         return
     with archive.new_file(place) as file:

@@ -1,4 +1,4 @@
-"""`manage.py serve`: the web process alone, for a site of several computers."""
+"""`manage.py serve`: only the web process, for a site on several computers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pmweb.management.commands.up import Command as UpCommand
 class Command(UpCommand):
     """Prepare the database and the static files, then serve pages and WebSockets; workers run elsewhere."""
 
-    help = "Serve pages and WebSockets, and nothing else: `work` does the runs. SIGTERM ends it."
+    help = "Serve pages and WebSockets only: `work` executes the runs. SIGTERM ends it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_address(parser)

@@ -1,4 +1,4 @@
-"""`manage.py share`: links by which people without an account see one thing."""
+"""`manage.py share`: links that show one result to people without an account."""
 
 from __future__ import annotations
 
@@ -23,29 +23,25 @@ from pmweb.sharing import DEFAULT_DAYS, MAX_DAYS, ShareRequest
 
 
 class Command(DataCommand):
-    """Makes, lists and revokes; see the module."""
-
-    help = "Make, list and revoke links that show one thing to whoever has them."
+    help = "Create, list and revoke links that show one result to everyone who has them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the three things it can do."""
         ways = parser.add_subparsers(dest="way", required=True)
-        make = ways.add_parser("make", help="a new link; it is printed, once")
+        make = ways.add_parser("make", help="create a link and print it, once")
         make.add_argument("kind", choices=[kind.value for kind in PublishedKind])
         make.add_argument(
-            "name", metavar="NAME", help="of a mapping, core model, comparison's run or campaign"
+            "name", metavar="NAME", help="name of a mapping, core model, comparison run or campaign"
         )
         make.add_argument("--days", type=int, default=DEFAULT_DAYS, help=f"1 to {MAX_DAYS} ({DEFAULT_DAYS})")
-        make.add_argument("--title", default="", help="shown in place of its name")
+        make.add_argument("--title", default="", help="shown instead of the result's name")
         make.add_argument("--text", default="", help="shown below the title")
-        make.add_argument("--user", default=ADMINISTRATOR, help=f"whose link it is ({ADMINISTRATOR})")
+        make.add_argument("--user", default=ADMINISTRATOR, help=f"owner of the link ({ADMINISTRATOR})")
         ways.add_parser("list", help="all links").add_argument("--json", action="store_true")
-        ways.add_parser("revoke", help="make it show nothing").add_argument(
+        ways.add_parser("revoke", help="revoke a link").add_argument(
             "id", type=int, metavar="ID", help="its number in the list"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Do the one that was asked for."""
         {"make": self._make, "list": self._list, "revoke": self._revoke}[options["way"]](options)
 
     def _make(self, options: dict[str, Any]) -> None:

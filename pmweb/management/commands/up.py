@@ -17,7 +17,6 @@ class Command(BaseCommand):
     requires_system_checks = []  # the children check; a supervisor must not fail where they could start
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare where to listen, and whether to measure here."""
         self.add_address(parser)
         parser.add_argument(
             "--no-agent",
@@ -39,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
 
     def site(self, options: dict[str, Any]) -> Site:
-        """What is to be started."""
+        """The site with the processes that the options select."""
         return Site(
             options["host"],
             options["port"],
@@ -49,7 +48,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Run the site until it is asked to stop."""
+        """Run the site until a stop signal."""
         try:
             self.site(options).run()
         except LaunchError as error:

@@ -44,10 +44,10 @@ def computer(machine, monkeypatch: pytest.MonkeyPatch):
     return machine
 
 
-def add_front_end(machine: Machine, roomy: int) -> MeasuredFrontEnd:
+def add_front_end(machine: Machine, min_mean_bytes: int) -> MeasuredFrontEnd:
     codes = front_end_codes(offsets=False)
     by_code = {
-        reading.code: reading for reading in SimulatedFrontEnd(roomy=roomy).time([c.code for c in codes])
+        reading.code: reading for reading in SimulatedFrontEnd(min_mean_bytes=min_mean_bytes).time([c.code for c in codes])
     }
     return store_front_end("front end", machine, [(code, by_code[code.code]) for code in codes], {})
 
@@ -57,9 +57,9 @@ def measuring(task, machine: Machine) -> RemoteMeasurer:
         return measuring
 
 
-@pytest.mark.parametrize(("roomy", "least"), [(5, 5), (0, 0)])
-def test_instructions_are_lengthened_where_the_front_end_says_so(task, computer, roomy: int, least: int):
-    row = add_front_end(computer, roomy)
+@pytest.mark.parametrize(("min_mean_bytes", "least"), [(5, 5), (0, 0)])
+def test_instructions_are_lengthened_where_the_front_end_says_so(task, computer, min_mean_bytes: int, least: int):
+    row = add_front_end(computer, min_mean_bytes)
     MeasuredFrontEnd.objects.filter(pk=row.pk).update(created=task.run.created - timedelta(seconds=1))
     found = measuring(task, computer)
     assert found.identity.get("bodies", {}) == ({"least_bytes": least} if least else {})
@@ -82,12 +82,12 @@ def bytes_of(begun: datetime, computer: Machine) -> int:
     return facts.body_of(Experiment.of([ADD])).size
 
 
-@pytest.mark.parametrize("roomy", [5, 0])
-def test_a_search_simulates_the_code_that_was_measured(task, computer, roomy: int) -> None:
-    row = add_front_end(computer, roomy)
+@pytest.mark.parametrize("min_mean_bytes", [5, 0])
+def test_a_search_simulates_the_code_that_was_measured(task, computer, min_mean_bytes: int) -> None:
+    row = add_front_end(computer, min_mean_bytes)
     later = row.created + timedelta(seconds=1)
-    usual, longer = len(unroll([(ADD, 1)]).code), len(unroll([(ADD, 1)], least_bytes=roomy).code)
-    assert (usual < longer) == bool(roomy)
+    usual, longer = len(unroll([(ADD, 1)]).code), len(unroll([(ADD, 1)], least_bytes=min_mean_bytes).code)
+    assert (usual < longer) == bool(min_mean_bytes)
     assert bytes_of(later, computer) == longer
     assert bytes_of(row.created - timedelta(seconds=1), computer) == usual
 

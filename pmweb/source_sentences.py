@@ -1,9 +1,9 @@
-"""What of an error are this product's own words, and so tells a stranger nothing of the site.
+"""Reduces error messages to the constant texts of this product's source, for bug reports.
 
-Errors name machines, files, hosts and rows. No pattern recognises all of these; but what the product itself
-says stands in its source. So a text is held against the sentences there: the constant parts of the one that
-fits best are told, and what stood in its gaps is left out. Of a traceback, frames in the product's own files
-are told, and no message.
+Messages name machines, files, hosts and rows, and no pattern recognises all of these. But the constant parts
+of every message are in the source: a message is matched against the source's texts, and of the best match
+only the constant parts are kept. Of a traceback only frames in the product's files are kept, without the
+message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from django.conf import settings
 PACKAGES = ("pmweb", "inference", "anica_app")
 GAP = "…"
 _MIN_LETTERS = 10
-"""A sentence with fewer in its constant parts would say nothing, and fit nearly everything."""
+"""Least letters in a text's constant parts: shorter texts would match nearly every message."""
 
 _LIBRARIES = frozenset(
     (
@@ -38,14 +38,14 @@ Parts = tuple[str, ...]
 
 
 def sentence(text: str) -> str:
-    """The first line of the text in the words of the source, with … for all else; "" where none fits."""
+    """The first line as the source has it, with … for the variable parts; "" without a match."""
     line = text.partition("\n")[0]
     parts_that_fit = next((parts for parts in _sentences() if _fits(parts, line)), ())
     return GAP.join(parts_that_fit)
 
 
 def exception(text: str) -> str:
-    """Of "Class: message", the class where it looks like one of an error, and the message's own words."""
+    """`sentence` for "Class: message": keeps the class if it looks like that of an error."""
     match = _CLASS.fullmatch(text.partition("\n")[0])
     if match is None or not (hasattr(builtins, match[1]) or match[1].endswith(("Error", "Exception"))):
         return sentence(text)
@@ -53,13 +53,13 @@ def exception(text: str) -> str:
 
 
 def error(text: str) -> tuple[str, list[str]]:
-    """What a failed run says of its error: its sentence ("" where none is known), and the frames."""
+    """(sentence, frames) of a failed run's error; the sentence is "" without a match."""
     message, evidence, traceback = text.partition(_TRACEBACK)
     return (exception(message), frames(traceback)) if evidence else (sentence(message), [])
 
 
 def frames(traceback: str) -> list[str]:
-    """Where each frame was: a line of the product, a library, or … for what is neither."""
+    """The place of each frame: a line of the product, a library, or … for other files."""
     return [_place(PurePosixPath(file), line, function) for file, line, function in _FRAME.findall(traceback)]
 
 
@@ -78,7 +78,7 @@ def _place(path: PurePosixPath, line: str, function: str) -> str:
 
 
 def _fits(parts: Parts, line: str) -> bool:
-    """Whether the line is these parts in order with anything between them."""
+    """Whether the line has these parts in order, with any text between them."""
     if len(parts) == 1:
         return line == parts[0]
     first, *middle, last = parts
@@ -95,7 +95,7 @@ def _fits(parts: Parts, line: str) -> bool:
 
 @cache
 def _sentences() -> tuple[Parts, ...]:
-    """Every text of the source, each as its constant parts; those that say most first."""
+    """Constant parts of every text in the source, those with most letters first."""
     sentences: set[Parts] = set()
     for package in PACKAGES:
         for file in sorted((settings.BASE_DIR / package).rglob("*.py")):
@@ -107,7 +107,7 @@ def _sentences() -> tuple[Parts, ...]:
 
 
 def _parts(node: ast.Constant | ast.JoinedStr) -> Parts:
-    """What stands between the gaps in the first line of a text."""
+    """Constant parts of a text's first line."""
     if isinstance(node, ast.Constant):
         return (node.value.partition("\n")[0],) if isinstance(node.value, str) else ()
     parts = [""]

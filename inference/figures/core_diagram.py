@@ -145,8 +145,8 @@ def _port(
     for line, kind_on_port in enumerate(port.kinds):
         shapes.append(_kind_line(kind_on_port, x, y + _HEAD + 12 + _LINE * line, shape))
     if not port.kinds:
-        what = f"{port.schemes:,} scheme{'' if port.schemes == 1 else 's'}"
-        shapes.append(f'<text class="quiet" x="{x + 8:g}" y="{y + _HEAD + 12:g}">{what}</text>')
+        scheme_count = f"{port.schemes:,} scheme{'' if port.schemes == 1 else 's'}"
+        shapes.append(f'<text class="quiet" x="{x + 8:g}" y="{y + _HEAD + 12:g}">{scheme_count}</text>')
     return "".join(shapes)
 
 

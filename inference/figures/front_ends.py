@@ -11,7 +11,7 @@ Points = Sequence[tuple[float, float]]
 LEGEND_ABOVE = {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}, "hovermode": "closest"}
 
 
-def marked_line(points: Points, name: str, tint: int, hover_text: str) -> Json:
+def line_trace(points: Points, name: str, tint: int, hover_text: str) -> Json:
     """A plotly trace of points; `tint`: index of its colour; `hover_text`: a plotly template."""
     return {
         "type": "scatter",
@@ -28,7 +28,7 @@ def marked_line(points: Points, name: str, tint: int, hover_text: str) -> Json:
 def rate_figure(rates: Mapping[str, Points]) -> Json:
     """Instructions per cycle over the instructions in a loop, on a logarithmic axis; a line per filling."""
     traces = [
-        marked_line(points, name, tint, "%{x:,} instructions: %{y:.2f} per cycle")
+        line_trace(points, name, tint, "%{x:,} instructions: %{y:.2f} per cycle")
         for tint, (name, points) in enumerate(rates.items())
     ]
     layout = {
@@ -42,7 +42,7 @@ def rate_figure(rates: Mapping[str, Points]) -> Json:
 def length_figure_of_front_end(loops: Points, straight: Points) -> Json:
     """Instructions per cycle over the bytes of an instruction, in loops and in code that runs once."""
     traces = [
-        marked_line(points, name, tint, "%{x} bytes: %{y:.2f} per cycle")
+        line_trace(points, name, tint, "%{x} bytes: %{y:.2f} per cycle")
         for tint, (name, points) in enumerate({"in a loop": loops, "straight code": straight}.items())
     ]
     layout = {
@@ -73,7 +73,7 @@ def offset_figure(offsets: Points) -> Json:
 def store_figure(curves: Mapping[str, Points]) -> Json:
     """Cycles per store over the lines that stores go to in turn; a line per width of stores."""
     traces = [
-        marked_line(points, name, tint % len(LIGHT), "%{x} lines: %{y:.2f} cycles per store")
+        line_trace(points, name, tint % len(LIGHT), "%{x} lines: %{y:.2f} cycles per store")
         for tint, (name, points) in enumerate(curves.items())
     ]
     layout = {

@@ -45,7 +45,7 @@ class Reach:
 
     def add(self, measured: npt.ArrayLike, predicted: npt.ArrayLike) -> None:
         """Count more experiments; see `heat_map` for their values."""
-        xs, ys = checked_points(measured, predicted)
+        xs, ys = validated_points(measured, predicted)
         for start in range(0, len(xs), PART):
             part = slice(start, start + PART)
             largest = np.maximum(xs[part], ys[part])
@@ -69,7 +69,7 @@ class Reach:
         return farthest if farthest <= 1.5 * most else most
 
 
-def checked_points(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats, Floats]:
+def validated_points(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Measured and predicted times as arrays, float64[n] each.
 
     Raises:
@@ -238,7 +238,7 @@ class BinCounts:
 
     def add(self, measured: npt.ArrayLike, predicted: npt.ArrayLike) -> None:
         """Count more experiments; see `heat_map` for their values."""
-        xs, ys = checked_points(measured, predicted)
+        xs, ys = validated_points(measured, predicted)
         for start in range(0, len(xs), PART):
             part = slice(start, start + PART)
             rows, columns = bins_of(xs[part], ys[part], limit=self._limit, bins=self._bins)
@@ -305,7 +305,7 @@ def bins_of(
     measured: npt.ArrayLike, predicted: npt.ArrayLike, *, limit: float, bins: int = BINS
 ) -> tuple[Indices, Indices]:
     """(rows, columns) of experiments in a map with these axes, int64[n] each; -1 for those outside."""
-    xs, ys = checked_points(measured, predicted)
+    xs, ys = validated_points(measured, predicted)
     limit = _checked_limit(limit)
     inside = (xs <= limit) & (ys <= limit)
 

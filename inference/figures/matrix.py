@@ -84,10 +84,10 @@ def _matrix(
 
 def _lines(uops: Uops, other: Uops, ports: Sequence[str]) -> Iterator[MatrixLine]:
     """Lines of common µops first, then of the remaining ones, each compared with one of the other's."""
-    own, theirs = Counter(dict(uops)), Counter(dict(other))
-    common = own & theirs
+    own, other_counts = Counter(dict(uops)), Counter(dict(other))
+    common = own & other_counts
     pairs = [(mask, mask) for mask in sorted(common.elements())]
-    remaining, partners = sorted((own - common).elements()), sorted((theirs - common).elements())
+    remaining, partners = sorted((own - common).elements()), sorted((other_counts - common).elements())
     partners += [0] * (len(remaining) - len(partners))
     pairs += zip(remaining, partners, strict=False)
     for (mask, partner), count in Counter(pairs).items():

@@ -53,7 +53,7 @@ def noise_over_time(readings: Sequence[NoiseReading]) -> Json:
 
     A shade is a shape whose `name` is the state; the page sets its colour.
     """
-    points = thinned(readings, MOST_POINTS)
+    points = downsample(readings, MOST_POINTS)
     times, noises, clocks, words = _columns(points)
     traces = [
         _line(times, [None if value is None else 100 * value for value in noises], words, "y"),
@@ -70,7 +70,7 @@ def noise_over_time(readings: Sequence[NoiseReading]) -> Json:
     return figure_json(traces, layout)
 
 
-def thinned(readings: Sequence[NoiseReading], limit: int) -> list[NoiseReading]:
+def downsample(readings: Sequence[NoiseReading], limit: int) -> list[NoiseReading]:
     """At most `limit` readings: successive ones are merged to their medians and their worst state."""
     if len(readings) <= limit:
         return list(readings)
@@ -228,7 +228,7 @@ def trust_picture(readings: Sequence[NoiseReading]) -> TrustPicture | None:
     """Strips of readings in order; None without readings. A number that was never reported has no strip."""
     if not readings:
         return None
-    points = thinned(readings, _POINTS)
+    points = downsample(readings, _POINTS)
     start, end = points[0].at, points[-1].at
     strips = (
         _strip("Noise", "%", points, [None if p.noise is None else 100 * p.noise for p in points]),

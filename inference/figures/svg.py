@@ -89,10 +89,10 @@ def heat_map_drawing(
         f'<text x="12" y="{_TOP + _MAP / 2:g}" text-anchor="middle" '
         f'transform="rotate(-90 12 {_TOP + _MAP / 2:g})">{upwards} {escape(unit)}</text>'
     )
-    what = f"Heat map: {heat_map.n:,} experiments, {upwards} against {across}"
+    title = f"Heat map: {heat_map.n:,} experiments, {upwards} against {across}"
     beyond = f", {heat_map.outside:,} beyond the axes" if heat_map.outside else ""
     body = frame + paths + diagonal + ticks + axes
-    return SvgDrawing(_LEFT + _MAP + 10, _TOP + _MAP + _BELOW, body, what + beyond)
+    return SvgDrawing(_LEFT + _MAP + 10, _TOP + _MAP + _BELOW, body, title + beyond)
 
 
 def _ticks(limit: float) -> Iterable[str]:

@@ -72,7 +72,7 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
     }
 
 
-def compared(comparison: MappingComparison) -> Json:
+def comparison_graph(comparison: MappingComparison) -> Json:
     """Two mappings in one graph, differences first: as from `tripartite` with the comparison's ports, and
 
     - `counts`: how many schemes there are of each `kind`;
@@ -224,16 +224,16 @@ def buckets(schedule: Schedule) -> Json:
     }
 
 
-def _limit(schedule: Schedule, what: str, schemes: list[str]) -> Json:
+def _limit(schedule: Schedule, limit_name: str, schemes: list[str]) -> Json:
     """A limit outside the ports as a bucket of its own, with each scheme's share of it."""
-    shares = schedule.slots if what == SLOTS else schedule.counts
-    cycles, total = schedule.limits[what], sum(shares.values())
+    shares = schedule.slots if limit_name == SLOTS else schedule.counts
+    cycles, total = schedule.limits[limit_name], sum(shares.values())
     blocks, bottom = [], 0.0
     for index, scheme in enumerate(schemes):
         height = cycles * shares[scheme] / total
         blocks.append({"scheme": index, "bottom": round(bottom, _DIGITS), "height": round(height, _DIGITS)})
         bottom += height
-    return {"name": what, "cycles": round(cycles, _DIGITS), "blocks": blocks}
+    return {"name": limit_name, "cycles": round(cycles, _DIGITS), "blocks": blocks}
 
 
 def _stack(schedule: Schedule, port: int, masks: list[int], schemes: list[str]) -> list[Json]:

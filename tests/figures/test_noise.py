@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from inference.figures.noise import MOST_POINTS, NoiseReading, noise_over_time, spans, thinned
+from inference.figures.noise import MOST_POINTS, NoiseReading, downsample, noise_over_time, spans
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -57,7 +57,7 @@ def test_a_shade_says_its_state_and_leaves_the_colour_to_the_page():
 
 def test_many_readings_become_medians_in_the_worst_of_their_states():
     many = [reading(k, "contended" if k == 5 else "idle", noise=k / 1000) for k in range(4 * MOST_POINTS)]
-    few = thinned(many, MOST_POINTS)
+    few = downsample(many, MOST_POINTS)
     assert len(few) == MOST_POINTS
     assert few[1].state == "contended"
     assert few[1].noise == 0.0055
@@ -65,7 +65,7 @@ def test_many_readings_become_medians_in_the_worst_of_their_states():
 
 
 def test_readings_without_any_number_can_be_merged_as_well():
-    assert thinned([reading(k, noise=None, ghz=None) for k in range(4)], 2)[0].noise is None
+    assert downsample([reading(k, noise=None, ghz=None) for k in range(4)], 2)[0].noise is None
 
 
 def test_a_single_reading_is_a_point():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inference.core.identity import compare
 from inference.core.mapping import PortMapping
-from inference.figures.tripartite import compared, tripartite, with_facets
+from inference.figures.tripartite import comparison_graph, tripartite, with_facets
 from tests.core.strategies import mappings
 from tests.drawn import examples
 
@@ -18,7 +18,7 @@ THERE = PortMapping(("x", "y"), {"add": ((3, 1),), "sub": ((3, 1),), "mul": ((1,
 
 
 def test_differences_come_first_then_what_only_one_describes():
-    graph = compared(compare(HERE, THERE))
+    graph = comparison_graph(compare(HERE, THERE))
     kinds = [(group["kind"], group["schemes"]) for group in graph["groups"]]
     assert kinds == [
         ("different", ["mul"]),
@@ -40,7 +40,7 @@ def test_differences_come_first_then_what_only_one_describes():
 @given(mappings(st.sampled_from((3, 6))), mappings(st.sampled_from((3, 6))))
 def test_both_mappings_can_be_read_off_the_graph(a: PortMapping, b: PortMapping):
     comparison = compare(a, b)
-    graph = json.loads(json.dumps(compared(comparison)))
+    graph = json.loads(json.dumps(comparison_graph(comparison)))
     masks = [int(uop["mask"], 16) for uop in graph["uops"]]
     said = {each.scheme: each.uops for each in comparison.schemes}
     seen = set()

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inference.core.cegar.alternatives import SettledMapping
-from inference.core.cegar.checking import MixCheck, check_on_mixes
-from inference.core.cegar.deciding import Decider
-from inference.core.cegar.dividing import Division, restrict_mapping, unite_parts
+from inference.core.cegar.decision_loop import Decider
+from inference.core.cegar.division import Division, restrict_mapping, unite_parts
 from inference.core.cegar.events import Ports
+from inference.core.cegar.experiment_choice import port_filling
+from inference.core.cegar.mix_check import MixCheck, check_on_mixes
 from inference.core.cegar.port_choice import PortChoice
 from inference.core.cegar.problem import (
     Apart,
@@ -20,10 +21,9 @@ from inference.core.cegar.problem import (
     Unexplained,
     assumptions,
 )
+from inference.core.cegar.scheduler_waste import SchedulerWaste
 from inference.core.cegar.search import CegarSearch
-from inference.core.cegar.solving import SolverLimitError, version
-from inference.core.cegar.telling_apart import port_filling
-from inference.core.cegar.wasting import SchedulerWaste
+from inference.core.cegar.z3_solver import SolverLimitError, version
 from inference.core.events import Log
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
@@ -67,7 +67,7 @@ def infer(
             ports by what the scheduler wastes: the search alternates with the simulation until the wasted
             shares stay the same, at most `WASTE_ROUNDS` times. None where ports alone explain times.
         asks_scheduler: Whether to measure the experiments that show the scheduler, and to choose by them
-            among mappings that explain as much (`inference.core.cegar.wasting`).
+            among mappings that explain as much (`inference.core.cegar.scheduler_waste`).
 
     Raises:
         ClashError: No mapping explains the measurements, and the settings say to stop.
@@ -193,7 +193,7 @@ class _Algorithm:
                 break
             self._previous_mapping = settled.mapping
             settled = self._settle_parts()
-        if self._wasting.has_chosen and not settled.more:
+        if self._wasting.has_preference and not settled.more:
             return replace(settled, more=True, reason=settled.reason or _BY_SCHEDULER)
         return settled
 

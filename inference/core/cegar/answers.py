@@ -43,7 +43,7 @@ class CachedMeasurer:
         return self.offered is None or experiment in self.offered
 
     @property
-    def replaying(self) -> bool:
+    def is_replaying(self) -> bool:
         """Whether the search still repeats the steps of the interrupted one; its events were reported
         then."""
         return bool(self._ahead)

@@ -21,7 +21,7 @@ class BooleanQuestions:
     """A Boolean encoding of the measurements, and the suitable encoding of the second question."""
 
     def __init__(self, shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> None:
-        self._encoding, question = _suiting(shape, seed, limit, pulse)
+        self._encoding, question = _choose_encoding(shape, seed, limit, pulse)
         self.add = self._encoding.add
         self.exclude = self._encoding.exclude
         self.aside_limit = TWO_LEVEL_ASIDE_LIMIT if shape.is_two_level else THREE_LEVEL_ASIDE_LIMIT
@@ -32,18 +32,20 @@ class BooleanQuestions:
         return self._encoding.find()
 
 
-def _suiting(shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> tuple[Encoding, _Question]:
+def _choose_encoding(
+    shape: Shape, seed: int, limit: int, pulse: Callable[[], None]
+) -> tuple[Encoding, _Question]:
     # All of these load z3, which takes a second.
     from inference.core.cegar.closed_form import ClosedForm  # loads z3
     from inference.core.cegar.fact_question import FactQuestion  # loads z3
+    from inference.core.cegar.fact_table import FactTable  # loads z3
     from inference.core.cegar.formula import Formula  # loads z3
     from inference.core.cegar.table_question import TableQuestion  # loads z3
-    from inference.core.cegar.tabulated import Tabulated  # loads z3
     from inference.core.cegar.union_question import UnionQuestion  # loads z3
 
     formula = Formula(shape, seed, limit, pulse)
-    if not shape.is_two_level and Tabulated.suits(shape):
-        table = Tabulated(formula)
+    if not shape.is_two_level and FactTable.suits(shape):
+        table = FactTable(formula)
         return table, TableQuestion(table, pulse)
     lazy = ClosedForm(formula)
     return lazy, UnionQuestion(lazy) if shape.is_two_level else FactQuestion(lazy, pulse)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from inference.core.cegar.problem import Alternative, Clash, Hidden
+from inference.core.cegar.problem import Alternative, AmbiguityReason, Clash
 from inference.core.events import Amount, Count, Event, Uop, choice_validator, stored_as
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
@@ -207,7 +207,7 @@ class Undecided(Event):
     number: Annotated[int, Field(ge=1, le=2**31)]
     mapping: StoredMapping
     differing: Sequence[str]
-    hidden: Annotated[str, choice_validator(tuple(Hidden))]
+    hidden: Annotated[str, choice_validator(tuple(AmbiguityReason))]
 
     @classmethod
     def of(cls, number: int, alternative: Alternative) -> Undecided:

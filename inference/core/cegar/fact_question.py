@@ -66,12 +66,12 @@ class FactQuestion:
                 )
                 if experiment is not None:
                     return candidate, experiment
-                raised = self._raised(fact)
+                raised = self._strengthen(fact)
                 self._harmless.append(raised)
                 self._slower.rule_out(raised)
         return None
 
-    def _raised(self, fact: Fact) -> Fact:
+    def _strengthen(self, fact: Fact) -> Fact:
         """The fact with fewer ports and more µops, as far as it stays harmless."""
         self._pulse()
         width, counts = fact

@@ -54,7 +54,7 @@ class FasterQuestion:
             experiment = self._missed_experiment(facts)
             if experiment is not None:
                 return candidate, experiment
-            self._require_less(self._weakened(facts))
+            self._require_less(self._weaken(facts))
         return None
 
     def _begin(self, first: Profile) -> None:
@@ -65,7 +65,7 @@ class FasterQuestion:
             if self._missed_experiment(facts) is None:
                 self._require_less(facts)
         if not self._enough:
-            self._require_less(self._weakened(first.facts))
+            self._require_less(self._weaken(first.facts))
 
     def _require_less(self, enough: tuple[Fact, ...]) -> None:
         self._enough.append(enough)
@@ -85,7 +85,7 @@ class FasterQuestion:
                     return experiment
         return None
 
-    def _weakened(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    def _weaken(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Fewer and weaker facts that still make a candidate as slow as the first mapping everywhere."""
         enough = list(facts)
         for fact in sorted(facts, key=lambda fact: (fact[0], sum(fact[1]))):

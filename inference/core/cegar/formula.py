@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from inference.core.cegar.shape import Candidate, Shape
-from inference.core.cegar.solving import Z3Solver
+from inference.core.cegar.z3_solver import Z3Solver
 
 Weighted = tuple[tuple[int, int], ...]
 """((literal, weight ≥ 1), …)"""

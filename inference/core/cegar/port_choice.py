@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from inference.core.cegar.clashing import as_clash, culprit, is_explainable, minimal_clash, schemes_to_drop
+from inference.core.cegar.clashes import as_clash, culprit, is_explainable, minimal_clash, schemes_to_drop
 from inference.core.cegar.events import (
     ClashEvent,
 )
@@ -14,8 +14,8 @@ from inference.core.cegar.problem import (
 )
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
-from inference.core.cegar.solving import SolverLimitError
-from inference.core.cegar.waiving import least_waiver, local_search_candidates, waiver_for
+from inference.core.cegar.waivers import least_waiver, local_search_candidates, waiver_for
+from inference.core.cegar.z3_solver import SolverLimitError
 from inference.core.events import Log
 from inference.core.mapping import PortMapping
 

@@ -51,7 +51,7 @@ class CegarProblem:
         if not self.schemes:
             raise InvalidInputError("CEGAR needs at least one instruction scheme")
         if len(set(self.schemes)) != len(self.schemes):
-            raise InvalidInputError("the instruction schemes given to CEGAR must differ")
+            raise InvalidInputError("CEGAR needs different instruction schemes: one is listed twice")
         for field_name, schemes in (
             ("uops", self.uops),
             ("widths", self.widths),
@@ -61,7 +61,7 @@ class CegarProblem:
         ):
             unknown = sorted(set(schemes) - set(self.schemes))
             if unknown:
-                raise InvalidInputError(f"{field_name} names a scheme that is not asked for: {unknown[0]!r}")
+                raise InvalidInputError(f"{field_name} has {unknown[0]!r}, which is not one of the schemes")
         for scheme, count in self.uops.items():
             if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_UOPS:
                 raise InvalidInputError(f"{scheme!r} must have 1 to {MOST_UOPS} µops, not {count!r}")
@@ -116,7 +116,7 @@ def assumptions(problem: CegarProblem, apart: Apart) -> tuple[str, ...]:
     )
 
 
-class Hidden(StrEnum):
+class AmbiguityReason(StrEnum):
     """Why no admissible experiment tells two port mappings apart."""
 
     NOISE = "noise"  # the predictions differ by at most 2ε cycles per instruction
@@ -129,15 +129,15 @@ class Hidden(StrEnum):
     EQUAL = "equal"  # no experiment at all: equal inverse throughput for everything
 
 
-REASONS: Mapping[Hidden, str] = {
-    Hidden.NOISE: "their predictions differ by no more than the noise",
-    Hidden.R_MAX: "the bottleneck outside the ports hides the difference",
-    Hidden.BOTH: "the noise and the bottleneck outside the ports hide the difference",
-    Hidden.LENGTH: "an experiment that tells them apart would be too long",
-    Hidden.UNEXPLAINED: "the experiment that would tell them apart is one that no mapping explains",
-    Hidden.UNMEASURED: "the experiments that would tell them apart have no usable measurement",
-    Hidden.SCHEDULER: "simulated with the core's scheduler, it is further from what was measured",
-    Hidden.EQUAL: "they predict the same for every experiment",
+REASONS: Mapping[AmbiguityReason, str] = {
+    AmbiguityReason.NOISE: "their predictions differ by no more than the noise",
+    AmbiguityReason.R_MAX: "the bottleneck outside the ports hides the difference",
+    AmbiguityReason.BOTH: "the noise and the bottleneck outside the ports hide the difference",
+    AmbiguityReason.LENGTH: "an experiment that tells them apart would be too long",
+    AmbiguityReason.UNEXPLAINED: "the experiment that would tell them apart is one that no mapping explains",
+    AmbiguityReason.UNMEASURED: "the experiments that would tell them apart have no usable measurement",
+    AmbiguityReason.SCHEDULER: "simulated with the core's scheduler, it is further from what was measured",
+    AmbiguityReason.EQUAL: "they predict the same for every experiment",
 }
 
 
@@ -150,7 +150,7 @@ class Alternative:
 
     mapping: PortMapping
     differing: tuple[str, ...]
-    hidden: Hidden
+    hidden: AmbiguityReason
 
 
 class Determinacy(StrEnum):

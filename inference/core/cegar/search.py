@@ -14,6 +14,7 @@ from inference.core.cegar.answers import CachedMeasurer, as_json, from_json
 from inference.core.cegar.encoding_choice import open_questions
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Ports, Seeded
+from inference.core.cegar.experiment_choice import ExperimentChooser
 from inference.core.cegar.problem import (
     PHASES,
     Apart,
@@ -23,9 +24,8 @@ from inference.core.cegar.problem import (
 )
 from inference.core.cegar.readings import Readings
 from inference.core.cegar.shape import Observation, Shape
-from inference.core.cegar.solving import SolverLimitError
-from inference.core.cegar.telling_apart import ExperimentChooser
-from inference.core.cegar.waiving import Waived, reduce_observations
+from inference.core.cegar.waivers import Waived, reduce_observations
+from inference.core.cegar.z3_solver import SolverLimitError
 from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.errors import InsufficientDataError
 from inference.core.events import Event, Log, PhaseStarted
@@ -90,7 +90,7 @@ class CegarSearch:
 
     def emit(self, event: Event) -> None:
         """Emit an event, unless the interrupted search that this one repeats has emitted it."""
-        if not self.answers.replaying:
+        if not self.answers.is_replaying:
             self.pace.emit(event)
 
     def observations_to_explain(self, shape: Shape) -> list[Observation]:
@@ -135,7 +135,7 @@ class CegarSearch:
             raise InsufficientDataError(f"none of {len(experiments)} experiments has a usable measurement")
         if missing:
             names = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
-            text = f"{len(missing)} scheme(s) without a usable measurement are left out: {names}"
+            text = f"{len(missing)} scheme(s) without a usable measurement are excluded: {names}"
             self.emit(Log("warning", text))
             self.schemes = [scheme for scheme in self.schemes if scheme in measured_schemes]
         if self.answers.offered is None and self.settings.ports is None and self.settings.r_max is None:
@@ -216,7 +216,9 @@ class CegarSearch:
 
     def _schemes_of(self, domain: str) -> frozenset[str]:
         """Schemes of a domain with one µop: those of several may belong to several domains."""
-        schemes = (scheme for scheme, its in self.problem.domains.items() if its == domain)
+        schemes = (
+            scheme for scheme, scheme_domain in self.problem.domains.items() if scheme_domain == domain
+        )
         return frozenset(scheme for scheme in schemes if self.problem.count(scheme) == 1)
 
     def enter_phase(self, phase: str) -> None:
@@ -264,7 +266,7 @@ class Deadline:
         return self._until - self._elapsed
 
     @property
-    def is_over(self) -> bool:
+    def is_expired(self) -> bool:
         """Whether the part has no time left."""
         return self.limit > 0 and self.left <= 0
 

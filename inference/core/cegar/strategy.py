@@ -101,9 +101,7 @@ class _Search:
             or any(mask >> ports for uop_masks in masks.values() for mask in uop_masks)
             or 0 in counts
         ):
-            raise InvalidInputError(
-                f"every scheme must have µops with ports among the {ports} that there are"
-            )
+            raise InvalidInputError(f"every scheme needs at least one µop, on ports 0 to {ports - 1}")
         number = math.prod(math.comb((1 << ports) - 2 + n, n) for n in uops.values())
         if number > MOST_MAPPINGS:
             raise InvalidInputError(f"{number:,} mappings are too many to list; {MOST_MAPPINGS:,} are not")

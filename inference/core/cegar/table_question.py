@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.cegar.encodings import SecondCandidate
+from inference.core.cegar.fact_table import FactTable
 from inference.core.cegar.faster_question import FasterQuestion
 from inference.core.cegar.formula import Literal
 from inference.core.cegar.profiles import Fact, Profile, deciding_experiment, facts_of, implies, weaker_facts
 from inference.core.cegar.shape import Candidate
-from inference.core.cegar.tabulated import Tabulated
 from inference.core.experiment import Experiment
 
 
 class TableQuestion:
     """Finds a second mapping; impossible facts are kept from one first mapping to the next."""
 
-    def __init__(self, encoding: Tabulated, pulse: Callable[[], None]) -> None:
+    def __init__(self, encoding: FactTable, pulse: Callable[[], None]) -> None:
         self._encoding = encoding
         self._shape = encoding.formula.shape
         self._pulse = pulse
@@ -70,7 +70,7 @@ class TableQuestion:
 class _Possible:
     """Facts that no observation excludes, and which of them may make a candidate slower."""
 
-    def __init__(self, encoding: Tabulated) -> None:
+    def __init__(self, encoding: FactTable) -> None:
         self._encoding = encoding
         shape = encoding.formula.shape
         counts = list(itertools.product(*(range(n + 1) for n in shape.counts)))[1:]
@@ -98,7 +98,7 @@ class _Possible:
             if profile.slower(strongest) is None:
                 self._open &= ~self._weaker(strongest)
             else:
-                return [self._lowered(strongest, profile)]
+                return [self._weaken(strongest, profile)]
         return []
 
     def _update(self) -> None:
@@ -121,7 +121,7 @@ class _Possible:
             if not at.size:
                 return self._fact(best)
 
-    def _lowered(self, fact: Fact, profile: Profile) -> Fact:
+    def _weaken(self, fact: Fact, profile: Profile) -> Fact:
         """The fact with more ports and fewer µops, as far as it stays harmful."""
         lowered: Fact | None = fact
         while lowered is not None:
@@ -149,7 +149,7 @@ class _Possible:
 class _Missing:
     """Facts that the candidate shall lack; the table states them completely."""
 
-    def __init__(self, encoding: Tabulated) -> None:
+    def __init__(self, encoding: FactTable) -> None:
         self._encoding = encoding
 
     def literal(self, fact: Fact) -> Literal:

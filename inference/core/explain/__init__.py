@@ -5,14 +5,14 @@ port set becomes its *blocking instruction*. Another algorithm, passed in, finds
 scheme is measured beside floods of each blocking instruction: a µop that delays a flood cannot evade its
 ports.
 
-- `alone`: stages 1 and 2; `counting`: numbers of µops; `classes`, `composite`: stage 3
-- `units`, `soundness`, `ports`: stages 4 and 5; `blockers`: their results; `improper`: µops that no scheme
-has
-  alone
-- `flooding`: blocking experiments; `surplus`: their formulas; `judging`, `wasting`: verdicts from them
-- `known`, `remaining`, `concluding`: stage 6, its runs and majorities, the result; `problem`: the values
+- `alone`: stages 1 and 2; `uop_counts`: numbers of µops; `classes`, `composite`: stage 3
+- `units`, `soundness`, `ports`: stages 4 and 5; `blockers`: their results; `improper`: µops that
+  no scheme has alone
+- `flooding`: blocking experiments; `surplus`: formulas; `run_verdict`, `waste_judge`: verdicts from them
+- `blocking_instructions`, `remaining`, `characterising`: stage 6, its runs and majorities, the result
+- `problem`: all values
 - `regularity`: patterns of §6.3.5 in a result
-- `context`, `sampling`: the state of a search and its samples; `telling`, `events`: what it reports
+- `context`, `sampling`: the state of a search and its samples; `reporting`, `events`: what it reports
 """
 
 from inference.core.explain.algorithm import infer

@@ -8,21 +8,21 @@ from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck, w
 from inference.core.errors import InsufficientDataError
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.blockers import blockers_of, class_table
+from inference.core.explain.blocking_instructions import BlockersByCounters, BlockersByTime
 from inference.core.explain.blocking_question import BlockingAnswer, BlockingSolver
+from inference.core.explain.characterising import build_result, no_result_text
 from inference.core.explain.checkpoint import previous_progress
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
-from inference.core.explain.concluding import build_result, no_result_text
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.events import BottleneckEvent
 from inference.core.explain.joint_rate import joint_rate, with_r_max
-from inference.core.explain.known import BlockersByCounters, BlockersByTime
 from inference.core.explain.ports import PortSolver
 from inference.core.explain.problem import ExplainProblem, ExplainResult, SchemeFate
 from inference.core.explain.remaining import Conclusion, Remaining
+from inference.core.explain.reporting import ExplainReporter, QuietReporter
 from inference.core.explain.sampling import MeasurementSampler, Medians
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
-from inference.core.explain.telling import ExplainReporter, QuietReporter
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 

@@ -7,9 +7,9 @@ import math
 from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext, fact
-from inference.core.explain.counting import counted_uops, integer_count, source_of_counts, zen_extra
 from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, ZEN_MACRO_OPS
+from inference.core.explain.uop_counts import counted_uops, integer_count, source_of_counts, zen_extra
 
 MOST_WIDTH = 12
 """Ports of one µop that times can resolve: 1/12 and 1/13 cycles are nearly the same."""
@@ -35,15 +35,15 @@ def measure_alone(context: ExplainContext) -> None:
     """Stage 1: measure and count all schemes alone; exclude those without a usable time or count."""
     settings, sampler = context.settings, context.sampler
     experiments = {scheme: singleton(scheme) for scheme in context.problem.schemes}
-    some = list(experiments.values())[:: max(1, len(experiments) // _NOISE_SAMPLE)]
-    sampler.sample(dict.fromkeys(some, 2))
-    sampler.learn_noise(some)
+    noise_samples = list(experiments.values())[:: max(1, len(experiments) // _NOISE_SAMPLE)]
+    sampler.sample(dict.fromkeys(noise_samples, 2))
+    sampler.learn_noise(noise_samples)
     schemes = list(experiments)
     for start in range(0, len(schemes), _CHUNK):
         chunk = schemes[start : start + _CHUNK]
         context.measure(
             {
-                experiments[scheme]: sampler.enough(
+                experiments[scheme]: sampler.samples_needed(
                     experiments[scheme], settings.epsilon / 4, settings.samples
                 )
                 for scheme in chunk
@@ -79,7 +79,9 @@ def _count_slots(context: ExplainContext) -> None:
     """
     settings, sampler = context.settings, context.sampler
     padding = singleton(settings.padding)
-    context.measure({padding: max(settings.samples, sampler.enough(padding, 0.001, settings.samples))})
+    context.measure(
+        {padding: max(settings.samples, sampler.samples_needed(padding, 0.001, settings.samples))}
+    )
     cycles = sampler.reading(padding).cycles
     if cycles is None:
         raise InsufficientDataError(
@@ -92,7 +94,7 @@ def _count_slots(context: ExplainContext) -> None:
         copies = math.ceil(rate * (context.cycles(scheme) + 1)) + _EXTRA_SLOTS
         if scheme != settings.padding and copies <= settings.most_copies:
             padded[scheme] = Experiment.of({scheme: 1, settings.padding: copies}), copies
-    samples = {e: sampler.enough(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
+    samples = {e: sampler.samples_needed(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
     context.measure(samples)
     for scheme, (experiment, copies) in padded.items():
         padded_cycles = sampler.reading(experiment).cycles
@@ -136,7 +138,7 @@ def find_candidates(context: ExplainContext) -> None:
     Without counts, every scheme that takes 1/n cycles is a candidate.
     """
     widest = context.settings.widest
-    context.chained = _chained(context)
+    context.chained = _chained_schemes(context)
     for scheme in context.left:
         cycles, width = context.cycles(scheme), _width(context, scheme)
         alone = context.alone[scheme].experiment
@@ -172,7 +174,7 @@ def find_candidates(context: ExplainContext) -> None:
     _refuse_long(context)
 
 
-def _chained(context: ExplainContext) -> frozenset[str]:
+def _chained_schemes(context: ExplainContext) -> frozenset[str]:
     """Schemes whose copies wait for registers as long as they would take with one more port, or longer.
 
     Their time does not show their number of ports: with more ports it could be the same.

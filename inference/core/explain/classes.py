@@ -7,10 +7,10 @@ from functools import partial
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext, fact
-from inference.core.explain.counting import PORT
 from inference.core.explain.flooding import LEAST_DELAY, surpluses
 from inference.core.explain.problem import BlockingClass, NotCharacterised, VerdictFact
 from inference.core.explain.settings import THROUGHPUT
+from inference.core.explain.uop_counts import PORT
 
 BUSY = 0.04
 """Share of a µop from which a port counts as used."""
@@ -134,7 +134,7 @@ def _measure_pairs(context: ExplainContext, pairs: Sequence[tuple[str, str]]) ->
     experiments = [Experiment.of(pair) for pair in pairs if pair[0] != pair[1]]
     context.measure(
         {
-            pair: context.sampler.enough(pair, settings.epsilon * pair.length / 4, settings.samples)
+            pair: context.sampler.samples_needed(pair, settings.epsilon * pair.length / 4, settings.samples)
             for pair in experiments
         }
     )

@@ -93,7 +93,7 @@ def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
             Experiment.of([scheme, partner]): 1 for (partner, _), n in delayed.items() if n >= LEAST_DELAY
         }
     context.measure(
-        {e: sampler.enough(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
+        {e: sampler.samples_needed(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
     )
     return any(is_quicker(context, e, (2 + number) / width) for e, number in tests.items())
 
@@ -121,7 +121,10 @@ def _disjoint(context: ExplainContext, pairs: Collection[tuple[str, str]]) -> se
     }
     needed = {mix: context.settings.epsilon * mix.length for mix in both.values()}
     context.measure(
-        {mix: context.sampler.enough(mix, needed[mix] / 4, context.settings.samples) for mix in needed}
+        {
+            mix: context.sampler.samples_needed(mix, needed[mix] / 4, context.settings.samples)
+            for mix in needed
+        }
     )
     cycles = {pair: context.sampler.reading(mix).cycles for pair, mix in both.items()}
     return {

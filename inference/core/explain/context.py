@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from inference.core.experiment import Experiment
-from inference.core.explain.counting import integer_count
 from inference.core.explain.problem import REASONS, ExplainProblem, NotCharacterised, VerdictFact
+from inference.core.explain.reporting import ExplainReporter
 from inference.core.explain.sampling import MeasurementSampler, SampledCycles
 from inference.core.explain.settings import ExplainSettings
-from inference.core.explain.telling import ExplainReporter
+from inference.core.explain.uop_counts import integer_count
 
 ERRORS = 3
 """Standard errors within which a median counts as exact."""
@@ -87,7 +87,7 @@ class ExplainContext:
         assert cycles is not None, "schemes without a time are excluded first"
         return cycles
 
-    def off(self, experiment: Experiment) -> float:
+    def unstable_cycles(self, experiment: Experiment) -> float:
         """Cycles of deviation from which a sample counts as unstable."""
         usual = self.sampler.deviation(experiment, self.sampler.reading(experiment).cycles)
         return max(self.settings.instability * usual, self.settings.epsilon * experiment.length)
@@ -98,14 +98,14 @@ class ExplainContext:
         if not self.sampler.repeats:
             return
         for more in (3, 7):
-            odd = [e for e in samples if self.sampler.is_suspicious(e, self.off(e))]
+            odd = [e for e in samples if self.sampler.is_suspicious(e, self.unstable_cycles(e))]
             if not odd:
                 return
             self.sampler.sample({e: max(more, self.sampler.count(e)) for e in odd})
 
     def is_unstable(self, experiment: Experiment) -> bool:
         """Whether its samples differ by far more than the noise."""
-        return self.sampler.is_unstable(experiment, self.off(experiment))
+        return self.sampler.is_unstable(experiment, self.unstable_cycles(experiment))
 
     def preference(self, scheme: str) -> tuple[int, bool, int, int, str]:
         """Sort key by how well a scheme represents its class: preferred schemes first, then short names.
@@ -115,7 +115,7 @@ class ExplainContext:
         """
         preferred = self.problem.preferred
         place = preferred.index(scheme) if scheme in preferred else len(preferred)
-        return -self.sampler.beside(scheme), self.wastes_alone(scheme), place, len(scheme), scheme
+        return -self.sampler.recorded_partners(scheme), self.wastes_alone(scheme), place, len(scheme), scheme
 
     def wastes_alone(self, scheme: str) -> bool:
         """Whether a candidate takes longer alone than its number of ports explains."""

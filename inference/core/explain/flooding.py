@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
-from inference.core.explain.counting import PORT
 from inference.core.explain.problem import Witness, WitnessOutcome
 from inference.core.explain.settings import PORT_COUNTERS
 from inference.core.explain.surplus import (
@@ -21,6 +20,7 @@ from inference.core.explain.surplus import (
     surplus_by_counters,
     surplus_by_time,
 )
+from inference.core.explain.uop_counts import PORT
 from inference.core.mapping import ports_in
 
 CLOCK = 0.02
@@ -60,7 +60,7 @@ def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict
             )
     context.measure(
         {
-            experiment: context.sampler.enough(experiment, 0.1 / width, context.settings.samples)
+            experiment: context.sampler.samples_needed(experiment, 0.1 / width, context.settings.samples)
             for base, tested, width in tests.values()
             for experiment in (base, tested)
         }
@@ -186,7 +186,7 @@ class Floods:
             copies = copies_to_flood(blocker.width, self._context.cycles(scheme), None, most)
             test = self._test(scheme, blocker, second, copies)
             for experiment in (test.base, test.tested):
-                requested_samples[experiment] = sampler.enough(
+                requested_samples[experiment] = sampler.samples_needed(
                     experiment, ROUGH_ERROR / blocker.width, samples
                 )
         self._context.measure(requested_samples)
@@ -206,7 +206,7 @@ class Floods:
         if self._context.sampler.offers is None:
             return ()
         if blocker.scheme not in self._flooding:
-            beside = self._context.sampler.beside
+            beside = self._context.sampler.recorded_partners
             schemes = (blocker.scheme, *blocker.substitutes)
             self._flooding[blocker.scheme] = [scheme for scheme in schemes if beside(scheme) >= TRUSTED]
         return self._flooding[blocker.scheme]
@@ -237,10 +237,12 @@ class Floods:
         requested_samples: dict[Experiment, int] = {}
         for test in tests:
             width = test.blocker.width
-            requested_samples[test.base] = sampler.enough(test.base, BASE_ERROR / width, settings.samples)
+            requested_samples[test.base] = sampler.samples_needed(
+                test.base, BASE_ERROR / width, settings.samples
+            )
             already = sampler.count(test.tested) if run > 1 else 0
             since = self._since.setdefault((test.tested, run), already)
-            requested_samples[test.tested] = since + sampler.enough(
+            requested_samples[test.tested] = since + sampler.samples_needed(
                 test.tested, error / width, settings.samples
             )
         self._context.measure(requested_samples)
@@ -255,7 +257,7 @@ class Floods:
             sampler.forget(restless)
             context.measure(
                 {
-                    base: sampler.enough(base, BASE_ERROR / width, context.settings.samples)
+                    base: sampler.samples_needed(base, BASE_ERROR / width, context.settings.samples)
                     for base, width in restless.items()
                 }
             )
@@ -279,7 +281,7 @@ class Floods:
         """The witness of a test; `uops_by_mask`: µops found on smaller port sets."""
         context = self._context
         if self._is_blind(test.blocker):
-            return _undecided(test, run)
+            return _undecided_witness(test, run)
         blocker, width = test.blocker, test.blocker.width
         since = self._since.get((test.tested, run), 0)
         if not context.sampler.repeats or since >= context.sampler.count(test.tested):
@@ -346,7 +348,7 @@ class Floods:
         return witnesses
 
 
-def _undecided(test: Test, run: int) -> Witness:
+def _undecided_witness(test: Test, run: int) -> Witness:
     return Witness(
         blocker=test.blocker.scheme,
         mask=test.blocker.mask,

@@ -13,8 +13,8 @@ from inference.core.experiment import Experiment
 from inference.core.explain.alone import width_of
 from inference.core.explain.blockers import Improper
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.judging import RunVerdict, alone_cycles
 from inference.core.explain.problem import NotCharacterised
+from inference.core.explain.run_verdict import RunVerdict, alone_cycles
 from inference.core.mapping import Uops
 
 MOST = 4
@@ -110,6 +110,6 @@ def _partner(context: ExplainContext, first: Improper, verdicts: Mapping[str, Ru
 def _add_up(context: ExplainContext, first: str, second: str) -> bool:
     pair = Experiment.of([first, second])
     error = context.settings.epsilon * pair.length
-    context.measure({pair: context.sampler.enough(pair, error / 4, context.settings.samples)})
+    context.measure({pair: context.sampler.samples_needed(pair, error / 4, context.settings.samples)})
     together = context.sampler.reading(pair).cycles
     return together is not None and abs(together - context.cycles(first) - context.cycles(second)) <= error

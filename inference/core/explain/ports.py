@@ -19,9 +19,9 @@ from inference.core.explain.blocking_question import (
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import is_wide
 from inference.core.explain.problem import NotCharacterised
+from inference.core.explain.reporting import QuietReporter
 from inference.core.explain.sampling import Medians
 from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
-from inference.core.explain.telling import QuietReporter
 from inference.core.explain.units import join_answers, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
@@ -230,17 +230,17 @@ class PortSolver:
 
     def _give_up(self, members: Sequence[str], reason: DropReason) -> None:
         """Give up a class: contradictions exclude its members, limits of the search do not."""
-        head, *members_ = members
+        head, *followers = members
         if reason.unplaced:
             width = self._context.widths[head]
             if not is_wide(width, self._r_max):
                 self._context.unplaced[head] = width
             self._context.warn(
-                f"the {width} ports of {head} and {len(members_)} schemes like it were not found, so nothing "
-                f"is blocked with them: {reason.text}"
+                f"the {width} ports of {head} and {len(followers)} schemes like it were not found: nothing is "
+                f"blocked with them: {reason.text}"
             )
             return
-        for scheme in members_:
+        for scheme in followers:
             if scheme not in self._context.excluded:
                 why = f"its ports are those of {head}, which were not found: {reason.text}"
                 self._context.exclude(scheme, "blocking", NotCharacterised.CLASH, why)
@@ -262,18 +262,18 @@ class PortSolver:
         if fitting is not None:
             return classes, fitting
         sure = [members for members in classes if members[0] in hint.usage]
-        if sure and (answer_ := self._answer_fitting_hint(sure, improper, hint)) is not None:
+        if sure and (hinted_answer := self._answer_fitting_hint(sure, improper, hint)) is not None:
             for members in sorted(classes, key=lambda kind: (-context.widths[kind[0]], -len(kind))):
                 if members in sure:
                     continue
                 more = self._answer_fitting_hint([*sure, members], improper, hint)
                 if more is None:
                     context.reporter.log(
-                        f"left out, since then nothing has the documented ports: {members[0]}"
+                        f"excluded, as no mapping with it has the documented ports: {members[0]}"
                     )
                 else:
-                    sure, answer_ = [*sure, members], more
-            return sure, answer_
+                    sure, hinted_answer = [*sure, members], more
+            return sure, hinted_answer
         names = "; ".join(sorted(hint.usage.keys() & answer.mapping.usage.keys()))
         context.warn(f"no mapping that explains the measurements has the documented ports of {names}")
         return classes, answer

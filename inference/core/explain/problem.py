@@ -51,7 +51,7 @@ class ExplainProblem:
         if not self.schemes:
             raise InvalidInputError("explainable inference needs at least one instruction scheme")
         if len(set(self.schemes)) != len(self.schemes):
-            raise InvalidInputError("the instruction schemes given to explainable inference must differ")
+            raise InvalidInputError("explainable inference needs different schemes: one is listed twice")
         for scheme, count in self.uops.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise InvalidInputError(f"{scheme!r} must have a whole number of µops ≥ 0, not {count!r}")

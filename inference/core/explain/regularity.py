@@ -99,8 +99,8 @@ class Regularity:
 def regularity(usage: Mapping[str, Uops]) -> Regularity:
     """Compare every scheme with those that differ from it in one operand alone.
 
-    Names may be in any style that `inference.isa.name_parsing` knows; what it does not understand, and what has no
-    partner in the mapping, is not checked.
+    Names may be in any style that `inference.isa.name_parsing` knows. Names that it does not understand, and
+    schemes without a similar one in the mapping, are not checked.
     """
     readings = {scheme: parts for scheme in usage if (parts := read(scheme)) and parts.understood}
     loads = _loads(readings, usage)

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from inference.core.explain.blocking_instructions import BlockingInstructions
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, Floods, sorted_blockers
-from inference.core.explain.judging import RunVerdict, judge_run, with_contradiction
-from inference.core.explain.known import BlockingInstructions
 from inference.core.explain.problem import NotCharacterised, Witness
+from inference.core.explain.run_verdict import RunVerdict, judge_run, with_contradiction
 from inference.core.explain.settings import DOUBTFUL, NEEDED, THROUGHPUT, UNTIL_COUNTED, ExplainSettings
-from inference.core.explain.wasting import WasteJudge
+from inference.core.explain.waste_judge import WasteJudge
 from inference.core.mapping import described
 
 _LENGTHENED = 1  # times that floods are lengthened for the µops that shorter ones show

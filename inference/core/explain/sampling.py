@@ -111,7 +111,7 @@ class MeasurementSampler:
         recorded = self.floods(blocker, scheme)
         return max(recorded) if recorded and preferred not in recorded else preferred
 
-    def beside(self, blocker: str) -> int:
+    def recorded_partners(self, blocker: str) -> int:
         """Number of schemes that were recorded beside copies of this one; 0 on a machine."""
         return len(self._floods.get(blocker, ()))
 
@@ -133,7 +133,7 @@ class MeasurementSampler:
         if self.repeats:
             self._first |= {experiment: len(self._samples.get(experiment, ())) for experiment in experiments}
 
-    def _counting(self, experiment: Experiment) -> Sequence[Measured]:
+    def _current_samples(self, experiment: Experiment) -> Sequence[Measured]:
         return self._samples.get(experiment, [])[self._first.get(experiment, 0) :]
 
     def _measure(self, experiments: Sequence[Experiment], number: int) -> None:
@@ -152,11 +152,11 @@ class MeasurementSampler:
 
     def count(self, experiment: Experiment) -> int:
         """Number of samples that count, usable or not."""
-        return len(self._counting(experiment))
+        return len(self._current_samples(experiment))
 
     def reading(self, experiment: Experiment, since: int = 0) -> SampledCycles:
         """The median of the samples from number `since` on."""
-        samples = self._counting(experiment)
+        samples = self._current_samples(experiment)
         usable = [sample for sample in samples[since:] if sample.usable]
         if not usable:
             return SampledCycles(experiment, None, 0, note=_why(samples))
@@ -182,9 +182,9 @@ class MeasurementSampler:
         return 2 <= len(times) < LEAST_TO_JUDGE and max(times) - min(times) >= off
 
     def _times(self, experiment: Experiment) -> list[float]:
-        return [e.cycles for e in self._counting(experiment) if e.usable and e.cycles is not None]
+        return [e.cycles for e in self._current_samples(experiment) if e.usable and e.cycles is not None]
 
-    def enough(self, experiment: Experiment, error: float, least: int) -> int:
+    def samples_needed(self, experiment: Experiment, error: float, least: int) -> int:
         """Number of samples, at least `least`, for a standard error of the median of at most `error`
         cycles."""
         if error <= 0:
@@ -271,7 +271,7 @@ class Medians:
         """One result per experiment, in order."""
         requested = list(experiments)
         self._sampler.sample(
-            {e: self._sampler.enough(e, self._error * e.length, self._least) for e in requested}
+            {e: self._sampler.samples_needed(e, self._error * e.length, self._least) for e in requested}
         )
         for experiment in requested:
             reading = self._sampler.reading(experiment)

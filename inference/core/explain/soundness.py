@@ -69,7 +69,8 @@ class FloodingMembers:
         sampler, settings = self.context.sampler, self.context.settings
         floods = dict(map(self._flood_of, schemes))
         samples = {
-            flood: sampler.enough(flood, error / 4, settings.samples) for flood, error in floods.items()
+            flood: sampler.samples_needed(flood, error / 4, settings.samples)
+            for flood, error in floods.items()
         }
         if anew:
             sampler.forget(samples)
@@ -79,7 +80,7 @@ class FloodingMembers:
         """Whether a flood takes as long as its ports need; where it was not recorded, one instance counts."""
         sampler, width = self.context.sampler, self.context.widths[scheme]
         flood, error = self._flood_of(scheme)
-        if sampler.offers is not None and sampler.beside(scheme) < TRUSTED:
+        if sampler.offers is not None and sampler.recorded_partners(scheme) < TRUSTED:
             return False
         if not sampler.has(flood):
             if not self._delays_wider_flood(scheme) or not self._matches_partner(scheme):

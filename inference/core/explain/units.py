@@ -124,7 +124,10 @@ def _measure(context: ExplainContext, classes: Sequence[list[str]]) -> None:
     mixes = [mix for pair in pairs for mix in _mixes(context, *pair)]
     error = context.settings.epsilon / 4
     context.measure(
-        {mix: context.sampler.enough(mix, error * mix.length, context.settings.samples) for mix in mixes}
+        {
+            mix: context.sampler.samples_needed(mix, error * mix.length, context.settings.samples)
+            for mix in mixes
+        }
     )
 
 

@@ -26,7 +26,7 @@ from inference.core.kernels.layout import (
     Number,
     Rows,
 )
-from inference.core.kernels.tables import added_tables, repeated_tables, see_to_table, two_tables
+from inference.core.kernels.tables import added_tables, ensure_table, repeated_tables, two_tables
 from inference.core.tables import Integers
 
 # Costs in multiples of one pair of unions in `_crossed`, measured; only speed depends on them.
@@ -65,8 +65,8 @@ def cycles_of_two(
     kinds = arrays.n_kinds[a] + arrays.n_kinds[b]
     heaviest = max(arrays.mass[a], arrays.mass[b])
     if heaviest <= MOST_IN_ROW and _tables_pay(arrays, np.int64(2), kinds, mass):
-        see_to_table(arrays, rows, base, a)
-        see_to_table(arrays, rows, base, b)
+        ensure_table(arrays, rows, base, a)
+        ensure_table(arrays, rows, base, b)
         return two_tables(arrays, a, times_a, b, times_b)
     n = gather_row(arrays, rows, base + a, times_a, np.int64(0))
     return _densest(arrays, gather_row(arrays, rows, base + b, times_b, n))
@@ -96,7 +96,7 @@ def cycles_of_many(
     if heaviest <= MOST_IN_ROW and _tables_pay(arrays, n_terms, kinds, mass):
         if not filled:
             for t in range(n_terms):
-                see_to_table(arrays, rows, base, np.int64(places[at + t]))
+                ensure_table(arrays, rows, base, np.int64(places[at + t]))
         if most == 1 and mass <= MOST_IN_ROW:
             return added_tables(arrays, places, at, n_terms)
         return repeated_tables(arrays, places, at, repeats, first, n_terms)

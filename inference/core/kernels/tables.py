@@ -185,7 +185,7 @@ def _all_lanes(builder: Any, number: Value) -> Value:
 
 
 @inlined
-def see_to_table(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
+def ensure_table(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
     """Fill the table of a place, unless it is filled for its present row."""
     if not arrays.filled[place]:
         arrays.filled[place] = 1

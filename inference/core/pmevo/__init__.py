@@ -2,7 +2,7 @@
 
 `infer` (in `algorithm`) runs it. `plan` lists the experiments; `population` makes random mappings,
 `variation` and `breeding` children; `fitness` evaluates them; `islands` evolve populations apart; `climb`,
-`refit` and `finishing` improve the best; `generations` reports progress. `estimate` predicts how long this
+`refit` and `final_stages` improve the best; `generations` reports progress. `estimate` predicts how long this
 takes. Numba is loaded when a search starts.
 
 Choices where the paper is silent, or where another choice is better on measured data:

@@ -155,8 +155,8 @@ class _Partition:
         representatives = self._representatives().tolist()
         for row in [*representatives, *np.flatnonzero(self._class < 0).tolist()]:
             pairs += [(row, slot) for slot in self._slots if not requested[row, slot]]
-        for which in self._slots:
-            pairs += self._checked(which)
+        for class_slot in self._slots:
+            pairs += self._member_pairs(class_slot)
         questions: list[LedgerExperiment] = []
         for row, slot in pairs:
             if not requested[row, slot]:  # not yet from the side of the other representative
@@ -171,17 +171,17 @@ class _Partition:
         self._doubts = []
         return questions
 
-    def _checked(self, which: int) -> list[tuple[int, int]]:
+    def _member_pairs(self, class_slot: int) -> list[tuple[int, int]]:
         """Pairs (member of the class, slot of a representative) to measure next."""
-        members = np.flatnonzero(self._class == which)
-        members = members[members != self._ledger.representatives[which]]
+        members = np.flatnonzero(self._class == class_slot)
+        members = members[members != self._ledger.representatives[class_slot]]
         if not len(members):
             return []
         requested = self._ledger.requested[members]
         targets = np.zeros(requested.shape[1], dtype=np.int64)
         targets[self._slots] = min(self._checks, len(members))
-        targets[[slot for k, slot in self._suspected if k == which]] = len(members)
-        targets[which] = len(members)
+        targets[[slot for k, slot in self._suspected if k == class_slot]] = len(members)
+        targets[class_slot] = len(members)
         load = requested.sum(axis=1)
         pairs = []
         missing = targets - requested.sum(axis=0)
@@ -221,8 +221,8 @@ class _Partition:
             row, columns = int(rows[k]), np.flatnonzero(differs[k])
             if self._doubt(row, int(theirs[k]), columns):
                 continue
-            which = int(self._class[row])
-            self._suspected |= {(which, (int(column) - 1) // 2) for column in columns if column}
+            class_slot = int(self._class[row])
+            self._suspected |= {(class_slot, (int(column) - 1) // 2) for column in columns if column}
             self._class[row] = -1
 
     def _place(self) -> None:
@@ -237,11 +237,11 @@ class _Partition:
 
     def _judge(self, row: int, slots: Sequence[int]) -> _Verdict:
         """Compare a scheme with the classes of its domain; request second opinions on few differences."""
-        of = self._ledger.representatives
-        slots = [slot for slot in slots if self._domains[of[slot]] == self._domains[row]]
+        rows_by_slot = self._ledger.representatives
+        slots = [slot for slot in slots if self._domains[rows_by_slot[slot]] == self._domains[row]]
         if not slots:
             return _Verdict(None, False)
-        representatives = np.array(of)[slots]
+        representatives = np.array(rows_by_slot)[slots]
         differences = self._ledger.differences(np.array([row]), representatives)
         compared = np.count_nonzero(~np.isnan(differences), axis=1)
         differs = differences >= self._ledger.epsilon
@@ -268,9 +268,9 @@ class _Partition:
     def _result(self) -> CongruenceClasses:
         schemes = self._ledger.schemes
         classes, likeness = [], {}
-        for which in self._slots:
-            representative = self._ledger.representatives[which]
-            members = np.flatnonzero(self._class == which)
+        for class_slot in self._slots:
+            representative = self._ledger.representatives[class_slot]
+            members = np.flatnonzero(self._class == class_slot)
             followers = members[members != representative]
             differences = self._ledger.differences(followers, np.full(len(followers), representative))
             for row, row_differences in zip(followers.tolist(), differences, strict=True):

@@ -1,4 +1,4 @@
-"""The stages of PMEvo (§5.1, Figure 5.1): measure, filter, evolve, climb; and, beyond the paper, re-fit."""
+"""The stages of PMEvo (§5.1, Figure 5.1): measure, filter, evolve, climb; beyond the paper, re-fit."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import Executor, PacedReporter
 from inference.core.pmevo.breeding import EvolutionState
-from inference.core.pmevo.climb import Climb, without_repeats
+from inference.core.pmevo.climb import Climb, distinct_mappings
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.events import Congruence, phases
 from inference.core.pmevo.evolution import evolve
-from inference.core.pmevo.finishing import Finished, Finishing
+from inference.core.pmevo.final_stages import FinalMapping, FinalStages
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.heartbeat import heartbeat
-from inference.core.pmevo.learnt_data import LearntData
-from inference.core.pmevo.observing import Observations, Observer
+from inference.core.pmevo.observer import Observations, Observer
 from inference.core.pmevo.plan import first_ports
-from inference.core.pmevo.population import chosen
+from inference.core.pmevo.population import select
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.refit.best_known import best_known_first
 from inference.core.pmevo.refit.bounded import BoundedSearch
-from inference.core.pmevo.refit.front import RefitPoint, cheapest, with_true
-from inference.core.pmevo.refit.preferring import FormPair
+from inference.core.pmevo.refit.front import RefitPoint, cheapest, force_point
+from inference.core.pmevo.refit.preferences import FormPair
 from inference.core.pmevo.refit.search import Refit
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
@@ -41,14 +40,13 @@ from inference.core.pmevo.search_state import (
     to_checkpoint,
 )
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.viewing import SnapshotReporter
+from inference.core.pmevo.snapshots import SnapshotReporter
+from inference.core.pmevo.training_data import TrainingData
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.tables import Floats, Int64s, Population
 
 _BEFORE_CORRECTION = 0.5
-"""Share of the time limit after which correcting times begins at the latest; without it, none was left on
-busy
-computers."""
+"""Share of the time limit after which times are corrected at the latest; busy computers had no time left."""
 
 
 def infer(
@@ -131,7 +129,7 @@ class _Search:
         )
         viewer = SnapshotReporter(classes, judge, self.problem.held_out)
         times = data.alone
-        finished: Finished | None = None
+        finished: FinalMapping | None = None
         front: tuple[FrontPoint, ...] = ()
         evolved = None if self.settings.search == "refit" else self._evolve(judge, times, viewer)
         if evolved is not None and self.settings.search == "evolution":
@@ -139,7 +137,7 @@ class _Search:
             mapping = viewer.mapping(best, 0)
         else:
             point, front = self._refit(judge, times, data.members, evolved, viewer)
-            finished = self._finished(data, point, viewer)
+            finished = self._run_final_stages(data, point, viewer)
             mapping, error = self._mapping_of(viewer, finished.point, finished.n_ports), finished.point.error
         viewer.show(lambda: mapping, now=True)
         return PMEvoResult(
@@ -156,10 +154,10 @@ class _Search:
             unscheduled_error=None if finished is None else finished.error_of_ports,
         )
 
-    def _data(self, observations: Observations, classes: Sequence[Sequence[str]]) -> LearntData:
+    def _data(self, observations: Observations, classes: Sequence[Sequence[str]]) -> TrainingData:
         core = self.problem.core
-        beat = heartbeat(self.pace, "loop bodies looked through for what takes time beside ports")
-        return LearntData(
+        beat = heartbeat(self.pace, "loop bodies searched for limits besides ports")
+        return TrainingData(
             observations.times,
             core.least_cycles(observations.times, pulse=beat)
             if core is not None and self.settings.waste
@@ -170,12 +168,14 @@ class _Search:
             self._forms([members[0] for members in classes]),
         )
 
-    def _finished(self, data: LearntData, point: RefitPoint, viewer: SnapshotReporter) -> Finished:
+    def _run_final_stages(
+        self, data: TrainingData, point: RefitPoint, viewer: SnapshotReporter
+    ) -> FinalMapping:
         """The mapping with as many ports as the data require, and without waste that a scheduler explains."""
-        finished = Finished(point, self.settings.n_ports)
+        finished = FinalMapping(point, self.settings.n_ports)
         if self.settings.objective != "bounded" or self.pace.finishing:
             return finished
-        finishing = Finishing(
+        finishing = FinalStages(
             data,
             self.settings,
             self.pace,
@@ -205,16 +205,16 @@ class _Search:
 
     def _filter(self, observations: Observations) -> tuple[tuple[str, ...], ...]:
         self._enter_phase("congruence")
-        classes, why = observations.classes, observations.likeness
+        classes, likeness = observations.classes, observations.likeness
         if classes is None:
-            classes, why = congruent_schemes(
+            classes, likeness = congruent_schemes(
                 sorted(observations.scheme_times),
                 observations.times,
                 self.settings,
                 self.pace.pulse,
                 self.problem.apart,
             )
-        self.pace.emit(Congruence(len(observations.scheme_times), len(classes), classes, why))
+        self.pace.emit(Congruence(len(observations.scheme_times), len(classes), classes, likeness))
         return classes
 
     def _with_limits(self, observations: Observations) -> PMEvoSettings:
@@ -274,7 +274,7 @@ class _Search:
         self._set_state(replace(self.state, refit=refit.states()))
         best = cheapest(front)
         if self.settings.objective == "bounded" and not (self.pace.finishing and self.state.bounded is None):
-            best = self._bounded(
+            best = self._search_fewest_uops(
                 judge,
                 times,
                 members,
@@ -282,11 +282,11 @@ class _Search:
                 self._domains(viewer.classes),
                 lambda point: viewer.show(lambda: as_mapping(point)),
             )
-            front = with_true(front, best)
+            front = force_point(front, best)
         points = tuple(FrontPoint(*point.objectives, as_mapping(point)) for point in front)
         return best, points
 
-    def _bounded(
+    def _search_fewest_uops(
         self,
         judge: FitnessGate,
         times: Floats,
@@ -318,7 +318,7 @@ class _Search:
                 rate = (done - already) / max(self.pace.clock() - began, 1e-9)
                 left = (search.most - done) / rate
                 self.pace.emit(Progress("bounded", done, search.most, rate, "searches", left))
-        return search.preferring(self._forms(judge.table.schemes), domains)
+        return search.apply_preferences(self._forms(judge.table.schemes), domains)
 
     def _must_go_on(self) -> bool:
         """Whether the bounded search shall end early: the run shall finish, or correcting times has to
@@ -347,7 +347,7 @@ class _Search:
                 Usage.random(times, self.settings.n_ports, _stream(self.seed, "start", index))
                 for index in range(n_starts)
             ]
-        fittest = without_repeats(evolved, n_starts).population
+        fittest = distinct_mappings(evolved, n_starts).population
         return [Usage.of(fittest, index % fittest.n_mappings) for index in range(n_starts)]
 
     def _climb(self, judge: FitnessGate, evolved: EvolutionState) -> tuple[Population, float]:
@@ -356,7 +356,7 @@ class _Search:
         starts, done = evolved, self.state.climbed
         if done is None:
             n_starts = max(1, math.ceil(self.settings.climb_share * evolved.population.n_mappings))
-            starts, done = without_repeats(evolved, n_starts), 0
+            starts, done = distinct_mappings(evolved, n_starts), 0
             self._set_state(replace(self.state, evolved=starts, climbed=0), now=True)
         begin, already = self.pace.clock(), done
         climb = Climb(judge, starts, done)
@@ -368,7 +368,7 @@ class _Search:
         ended = climb.state()
         self._set_state(replace(self.state, evolved=ended, climbed=climb.done))
         best = int(np.argmin(ended.slopes.fitness(ended.errors, ended.volumes)))
-        fittest = chosen(ended.population, np.array([best]))
+        fittest = select(ended.population, np.array([best]))
         return fittest, float(judge.evaluator.mean_relative_error(fittest, judge.measured)[0])
 
     def _report_climb(self, done: int, total: int, fresh: int, begin: float) -> None:

@@ -16,18 +16,18 @@ from inference.core.events import Progress
 from inference.core.pmevo.fitness import LARGEST_CHUNK, FitnessGate, Slopes
 from inference.core.pmevo.population import (
     children,
-    chosen,
-    chosen_among,
+    concatenate,
     count_limits,
-    joined,
     random_population,
+    select,
+    select_among,
 )
 from inference.core.pmevo.refit.chain import lists_of
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
-from inference.core.pmevo.variation import fingerprints, inherited, mutated
+from inference.core.pmevo.variation import fingerprints, inherit_rows, mutate
 from inference.core.tables import Floats, Int64s, Population
 
 
@@ -49,7 +49,7 @@ class Improver:
         self._objective = Objective(judge.loss, per_slot=0.0)
         self._ports = settings.n_ports
 
-    def improved(self, population: Population, random: np.random.Generator) -> Population:
+    def improve(self, population: Population, random: np.random.Generator) -> Population:
         """The first mapping of a population with some schemes re-fitted, as a population of one."""
         usage = Usage.of(population, 0)
         for scheme in random.choice(len(usage.sizes), size=self._n_schemes, replace=False).tolist():
@@ -132,18 +132,18 @@ class Breeder:
 
         def breed(span: slice) -> Population:
             pairs = slice(span.start // 2, (span.stop + 1) // 2)
-            born = self._recombined(state.population, parents[pairs], seeds[pairs])
+            born = self._recombine(state.population, parents[pairs], seeds[pairs])
             if changes is not None:
-                born = mutated(born, changes[2 * pairs.start : 2 * pairs.stop], self._rate, self._limits)
+                born = mutate(born, changes[2 * pairs.start : 2 * pairs.stop], self._rate, self._limits)
             # An odd population has no room for the very last child.
             n_children = span.stop - span.start
-            return born if born.n_mappings == n_children else chosen(born, np.arange(n_children))
+            return born if born.n_mappings == n_children else select(born, np.arange(n_children))
 
-        born = joined([breed(span) for span in _spans(self._size)])
+        born = concatenate([breed(span) for span in _spans(self._size)])
         if self._improver is not None:
-            better = self._improver.improved(state.population, self._stream(_IMPROVING, state.generation + 1))
+            better = self._improver.improve(state.population, self._stream(_IMPROVING, state.generation + 1))
             # In the place of the last child.
-            born = chosen(joined([born, better]), np.delete(np.arange(self._size + 1), self._size - 1))
+            born = select(concatenate([born, better]), np.delete(np.arange(self._size + 1), self._size - 1))
         # All at once: what they have in common is evaluated once.
         errors = np.concatenate([state.errors, self._judge.errors(born)])
         volumes = np.concatenate([state.volumes, born.volumes()])
@@ -187,9 +187,9 @@ class Breeder:
     def _rate(self) -> float:
         return min(1.0, self._settings.mutation / len(self._limits))
 
-    def _recombined(self, population: Population, parents: Int64s, seeds: Seeds) -> Population:
+    def _recombine(self, population: Population, parents: Int64s, seeds: Seeds) -> Population:
         if self._settings.inheritance == "rows":
-            return inherited(population, parents, seeds)
+            return inherit_rows(population, parents, seeds)
         return children(population, parents, seeds, drop=self._settings.duplicates == "drop")
 
     def _breed(
@@ -203,7 +203,7 @@ class Breeder:
             parts.append(part)
             errors.append(self._judge.errors(part))
             done += part.n_mappings
-        return joined(parts), np.concatenate(errors)
+        return concatenate(parts), np.concatenate(errors)
 
     def _fittest(
         self,
@@ -217,7 +217,7 @@ class Breeder:
         if self._settings.repeats == "replace":
             order = _repeats_last(parts, order)
         picks = order[: self._size]
-        return EvolutionState(generation, chosen_among(parts, picks), errors[picks], volumes[picks], slopes)
+        return EvolutionState(generation, select_among(parts, picks), errors[picks], volumes[picks], slopes)
 
 
 def _spans(size: int) -> Iterator[slice]:

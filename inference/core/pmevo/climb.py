@@ -10,7 +10,7 @@ import numpy as np
 from inference.core.metrics import ERROR_UNIT
 from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.fitness import FitnessGate, Slopes
-from inference.core.pmevo.population import canonical, chosen, chosen_among
+from inference.core.pmevo.population import canonical, select, select_among
 from inference.core.pmevo.variation import fingerprints
 from inference.core.tables import MAX_COUNT, Floats, Int64s, Population, row_types
 from inference.core.throughput import EXACT_LIMIT
@@ -54,7 +54,7 @@ class Climb:
             self._better = []
             self._starts = replace(
                 self._starts,
-                population=chosen_among(parts, picks),
+                population=select_among(parts, picks),
                 errors=errors[picks],
                 volumes=volumes[picks],
             )
@@ -81,7 +81,7 @@ def local_optima(
     )
 
     evaluator, table = judge.evaluator, judge.table
-    begun = canonical(chosen(population, picks))
+    begun = canonical(select(population, picks))
     evaluator.check(begun)
     rows = rows_of(begun, 0, begun.n_mappings)
     # Every climb works in its own part of these, in which counts change and µops go.
@@ -138,13 +138,13 @@ def local_optima(
     return better, evaluator.mean_of(totals)
 
 
-def without_repeats(evolved: EvolutionState, most: int) -> EvolutionState:
+def distinct_mappings(evolved: EvolutionState, most: int) -> EvolutionState:
     """The first mappings that differ from all before them, at most `wanted`; the input is fittest first."""
     _, first = np.unique(fingerprints(evolved.population), return_index=True)
     picks = np.sort(first)[:most]
     return replace(
         evolved,
-        population=chosen(evolved.population, picks),
+        population=select(evolved.population, picks),
         errors=evolved.errors[picks],
         volumes=evolved.volumes[picks],
         islands=(),

@@ -73,10 +73,10 @@ def congruent_schemes(
         )
     )
     likeness = {}
-    for representative, *members_ in classes:
+    for representative, *followers in classes:
         pulse()
-        for scheme in members_:
-            compared, different, largest = exchange_kernels.exchanged(
+        for scheme in followers:
+            compared, different, largest = exchange_kernels.compare_exchange(
                 table.numbers[scheme], table.numbers[representative], epsilon, np.inf, table.arrays
             )
             likeness[scheme] = Likeness(int(compared), int(different), float(largest))
@@ -140,7 +140,7 @@ class _Table:
         terms = np.column_stack([table.scheme, table.count]).astype(np.int64)
         sums = np.empty(len(table), dtype=np.uint64)
         contexts = np.empty(len(terms), dtype=np.uint64)
-        exchange_kernels.summed(table.offsets, terms, len(listed), sums, contexts)
+        exchange_kernels.fill_sums(table.offsets, terms, len(listed), sums, contexts)
         rows = np.lexsort((contexts, terms[:, 0]))
         offsets = np.searchsorted(terms[rows, 0], np.arange(len(listed) + 1))
         owners = np.repeat(np.arange(len(table)), np.diff(table.offsets))[rows]

@@ -46,7 +46,7 @@ MOST_IN_CLOUD = 300
 
 
 @dataclass(frozen=True)
-class Saved(Event):
+class PlanSavings(Event):
     """Experiments of the adaptive plan in comparison with the paper's.
 
     `asked`: experiments, singletons and `second_opinions` included; `exhaustive`: those of the paper's plan.

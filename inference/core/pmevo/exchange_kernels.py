@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.compiling import compiled
-from inference.core.pmevo.random_bits import mixed
+from inference.core.pmevo.random_bits import hash_bits
 
 Array = npt.NDArray[Any]
 
@@ -45,11 +45,11 @@ class Arrays(NamedTuple):
 @compiled
 def term_value(scheme: Any, count: Any) -> Any:
     """The summand of a term: a hash of both numbers, which are below 2³²."""
-    return mixed(((np.uint64(scheme) + np.uint64(1)) << _S32) | np.uint64(count))
+    return hash_bits(((np.uint64(scheme) + np.uint64(1)) << _S32) | np.uint64(count))
 
 
 @compiled
-def summed(starts: Array, terms: Array, n_schemes: Any, sums: Array, contexts: Array) -> None:
+def fill_sums(starts: Array, terms: Array, n_schemes: Any, sums: Array, contexts: Array) -> None:
     """Fill in the sums of all experiments, and the contexts of all terms in the order of the experiments."""
     for e in range(len(starts) - 1):
         total = np.uint64(0)
@@ -70,7 +70,7 @@ def _multiplicity(scheme: Any, experiment: Any, starts: Array, terms: Array) -> 
 
 
 @compiled
-def exchanged(
+def compare_exchange(
     a: Any,
     b: Any,
     epsilon: Any,
@@ -137,7 +137,7 @@ def home(
             least_compared = evidence * (own + theirs) / 2
             if min(own, theirs) < least_compared:
                 break
-            compared, different, _ = exchanged(
+            compared, different, _ = compare_exchange(
                 scheme,
                 member,
                 epsilon,

@@ -11,7 +11,7 @@ EMIT_INTERVAL = 10.0
 """Seconds between two lines of the log."""
 
 
-def heartbeat(pace: PacedReporter, what: str) -> Callable[[], None]:
+def heartbeat(pace: PacedReporter, counted_steps: str) -> Callable[[], None]:
     """The reporter's pulse, which counts its calls and logs them, e.g. `1,200 schemes re-fitted`."""
     steps = 0
 
@@ -19,7 +19,7 @@ def heartbeat(pace: PacedReporter, what: str) -> Callable[[], None]:
         nonlocal steps
         pace.pulse()
         steps += 1
-        if pace.due(what, EMIT_INTERVAL) and steps > 1:
-            pace.emit(Log("info", f"{steps:,} {what}"))
+        if pace.due(counted_steps, EMIT_INTERVAL) and steps > 1:
+            pace.emit(Log("info", f"{steps:,} {counted_steps}"))
 
     return beat

@@ -16,8 +16,8 @@ from inference.core.pacing import Executor, PacedReporter, SilentReporter, TaskC
 from inference.core.pmevo.breeding import Breeder, EvolutionState
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.generations import GenerationReporter, GenerationStatistics, generation_statistics
-from inference.core.pmevo.packing import merge_islands, packed_evolved, unpacked_evolved
-from inference.core.pmevo.population import chosen
+from inference.core.pmevo.packing import merge_islands, pack_evolution, unpack_evolution
+from inference.core.pmevo.population import select
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
@@ -90,7 +90,7 @@ class _Archipelago:
             picks = np.arange(min(self._settings.migrants, before.population.n_mappings))
             newcomers = replace(
                 before,
-                population=chosen(before.population, picks),
+                population=select(before.population, picks),
                 errors=before.errors[picks],
                 volumes=before.volumes[picks],
             )
@@ -144,7 +144,7 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
         statistics.append(generation_statistics(state))
     statistics += [generation_statistics(state)] * (until - state.generation)
     state = replace(state, generation=until)
-    evolved, arrays = packed_evolved(state)
+    evolved, arrays = pack_evolution(state)
     meta: Json = {"evolved": evolved, "evaluations": judge.evaluations}
     return encode(Checkpoint(meta, {**arrays, "story": np.array(statistics)}))
 
@@ -186,10 +186,10 @@ def _piece(island: int, size: int, until: int, evolved: EvolutionState | None) -
     meta: Json = {"island": island, "size": size, "until": until, "evolved": None}
     if evolved is None:
         return encode(Checkpoint(meta))
-    meta["evolved"], arrays = packed_evolved(evolved)
+    meta["evolved"], arrays = pack_evolution(evolved)
     return encode(Checkpoint(meta, arrays))
 
 
 def _evolved(answer: Checkpoint, n_ports: int) -> EvolutionState:
     arrays = {name: np.asarray(array) for name, array in answer.arrays.items()}
-    return unpacked_evolved(answer.meta["evolved"], arrays, n_ports)
+    return unpack_evolution(answer.meta["evolved"], arrays, n_ports)

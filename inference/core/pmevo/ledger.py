@@ -41,7 +41,7 @@ class Ledger:
     def __init__(self, alone: Mapping[str, float], epsilon: float) -> None:
         self.schemes = sorted(alone, key=lambda scheme: (alone[scheme], scheme))
         self.epsilon = epsilon
-        smooth = plan.smoothed(alone, epsilon)
+        smooth = plan.smooth_times(alone, epsilon)
         times, self._level = np.unique([smooth[scheme] for scheme in self.schemes], return_inverse=True)
         self._times: list[float] = times.tolist()
         n = len(self.schemes)
@@ -96,9 +96,9 @@ class Ledger:
 
     def _ratio(self, level: int, other: int) -> int:
         """n of the 1:n experiment of schemes with two smoothed times, see `_multiple`."""
-        mine, theirs = self._times[level], self._times[other]
-        n = plan.ceiling(max(mine, theirs) / min(mine, theirs), self.epsilon)
-        return 0 if n == 1 else n if mine > theirs else -n
+        own_time, other_time = self._times[level], self._times[other]
+        n = plan.ceiling(max(own_time, other_time) / min(own_time, other_time), self.epsilon)
+        return 0 if n == 1 else n if own_time > other_time else -n
 
     def pair(self, row: int, slot: int) -> list[LedgerExperiment]:
         """The experiments of a scheme with the representative of a slot, which count as requested from now

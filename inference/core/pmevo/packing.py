@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.fitness import Slopes
-from inference.core.pmevo.population import chosen, joined, packed, unpacked
+from inference.core.pmevo.population import concatenate, pack, select, unpack
 from inference.core.protocols import Json
 
 _POPULATION = ("sizes", "lengths", "masks", "counts")
@@ -21,11 +21,11 @@ def merge_islands(generation: int, islands: tuple[EvolutionState, ...], slopes: 
     errors = np.concatenate([island.errors for island in islands])
     volumes = np.concatenate([island.volumes for island in islands])
     order = np.argsort(slopes.fitness(errors, volumes), kind="stable")
-    population = chosen(joined([island.population for island in islands]), order)
+    population = select(concatenate([island.population for island in islands]), order)
     return EvolutionState(generation, population, errors[order], volumes[order], slopes, islands)
 
 
-def packed_evolved(evolved: EvolutionState) -> tuple[Json, dict[str, npt.NDArray[Any]]]:
+def pack_evolution(evolved: EvolutionState) -> tuple[Json, dict[str, npt.NDArray[Any]]]:
     """JSON and arrays; those of islands, if there are any, instead of their union's."""
     parts = evolved.islands or (evolved,)
     facts: Json = {
@@ -38,16 +38,16 @@ def packed_evolved(evolved: EvolutionState) -> tuple[Json, dict[str, npt.NDArray
             [island.population.n_mappings, island.slopes.error, island.slopes.volume] for island in parts
         ]
     arrays: dict[str, npt.NDArray[Any]] = {
-        **packed(joined([part.population for part in parts]) if evolved.islands else evolved.population),
+        **pack(concatenate([part.population for part in parts]) if evolved.islands else evolved.population),
         "errors": np.concatenate([part.errors for part in parts]),
         "volumes": np.concatenate([part.volumes for part in parts]),
     }
     return facts, arrays
 
 
-def unpacked_evolved(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: int) -> EvolutionState:
-    """The state in JSON and arrays from `packed_evolved`; `arrays` may contain others."""
-    population = unpacked({name: arrays[name] for name in _POPULATION}, facts["n_schemes"], n_ports)
+def unpack_evolution(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: int) -> EvolutionState:
+    """The state in JSON and arrays from `pack_evolution`; `arrays` may contain others."""
+    population = unpack({name: arrays[name] for name in _POPULATION}, facts["n_schemes"], n_ports)
     errors, volumes = arrays["errors"], arrays["volumes"]
     slopes = Slopes(*facts["slopes"])
     merged = EvolutionState(facts["generation"], population, errors, volumes, slopes)
@@ -55,7 +55,7 @@ def unpacked_evolved(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: 
     first = 0
     for size, *own in facts.get("islands", ()):
         picks = np.arange(first, first + size)
-        island = replace(merged, population=chosen(population, picks), slopes=Slopes(*own))
+        island = replace(merged, population=select(population, picks), slopes=Slopes(*own))
         islands.append(replace(island, errors=errors[picks], volumes=volumes[picks]))
         first += size
     return merge_islands(merged.generation, tuple(islands), slopes) if islands else merged

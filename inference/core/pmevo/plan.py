@@ -61,7 +61,7 @@ def pairs(times: Mapping[str, float], epsilon: float) -> Iterator[Experiment]:
     `times`: cycles of the singletons. They are smoothed first: measured to be 1.003 and 1.001 cycles, two
     schemes would otherwise ask for a spurious 1:2 experiment, and 1.003 against 0.249 for 1:5.
     """
-    smooth = smoothed(times, epsilon)
+    smooth = smooth_times(times, epsilon)
     for a, b in itertools.combinations(sorted(smooth), 2):
         yield Experiment.of({a: 1, b: 1})
         slow, fast = (a, b) if smooth[a] > smooth[b] else (b, a)
@@ -72,7 +72,7 @@ def pairs(times: Mapping[str, float], epsilon: float) -> Iterator[Experiment]:
 
 def exhaustive(times: Mapping[str, float], epsilon: float) -> int:
     """Number of experiments of the paper's plan for schemes with these times alone, singletons included."""
-    sizes = Counter(smoothed(times, epsilon).values())
+    sizes = Counter(smooth_times(times, epsilon).values())
     total = len(times) + math.comb(len(times), 2)
     for (first, m), (second, n) in itertools.combinations(sizes.items(), 2):
         if ceiling(max(first, second) / min(first, second), epsilon) > 1:
@@ -91,7 +91,7 @@ def mixes(
     return experiments
 
 
-def smoothed(times: Mapping[str, float], epsilon: float) -> dict[str, float]:
+def smooth_times(times: Mapping[str, float], epsilon: float) -> dict[str, float]:
     """Replace every time by the median of its group.
 
     Groups grow from the smallest time upwards, while the relative difference to their first member is below

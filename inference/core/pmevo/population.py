@@ -80,7 +80,7 @@ def children(
     )
 
 
-def joined(parts: Sequence[Population]) -> Population:
+def concatenate(parts: Sequence[Population]) -> Population:
     """The mappings of all parts, one after another; same schemes and ports."""
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
     return _from_lengths(
@@ -92,13 +92,13 @@ def joined(parts: Sequence[Population]) -> Population:
     )
 
 
-def chosen(population: Population, picks: Int64s) -> Population:
+def select(population: Population, picks: Int64s) -> Population:
     """The mappings with these numbers, in this order; a number may come twice."""
-    return chosen_among([population], picks)
+    return select_among([population], picks)
 
 
-def chosen_among(parts: Sequence[Population], picks: Int64s) -> Population:
-    """`chosen`, with numbers that count through all parts; mappings that are not chosen are not copied."""
+def select_among(parts: Sequence[Population], picks: Int64s) -> Population:
+    """`select`, with numbers that count through all parts; mappings that are not chosen are not copied."""
     from inference.core.pmevo import kernels  # loads numba
 
     n_schemes = parts[0].n_schemes
@@ -150,7 +150,7 @@ def _from_lengths(
     return Population(offsets, masks, counts, len(lengths) // n_schemes, n_schemes, n_ports)
 
 
-def packed(population: Population) -> dict[str, npt.NDArray[np.generic]]:
+def pack(population: Population) -> dict[str, npt.NDArray[np.generic]]:
     """The arrays of a checkpoint: numbers with as few bits as the largest needs, one after another.
 
     A compressor would find next to nothing in random mappings, and take seconds. `sizes`: the length of each
@@ -170,8 +170,8 @@ def packed(population: Population) -> dict[str, npt.NDArray[np.generic]]:
     return out
 
 
-def unpacked(arrays: Mapping[str, npt.NDArray[np.generic]], n_schemes: int, n_ports: int) -> Population:
-    """The population in arrays from `packed`.
+def unpack(arrays: Mapping[str, npt.NDArray[np.generic]], n_schemes: int, n_ports: int) -> Population:
+    """The population in arrays from `pack`.
 
     Raises:
         InvalidInputError: The sizes of the arrays contradict each other.

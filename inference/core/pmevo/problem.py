@@ -34,7 +34,7 @@ class PMEvoProblem:
         if not self.schemes:
             raise InvalidInputError("PMEvo needs at least one instruction scheme")
         if len(set(self.schemes)) != len(self.schemes):
-            raise InvalidInputError("the instruction schemes given to PMEvo must differ")
+            raise InvalidInputError("PMEvo needs different instruction schemes: one is listed twice")
 
     @property
     def apart(self) -> Mapping[str, str]:

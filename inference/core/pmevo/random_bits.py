@@ -20,7 +20,7 @@ _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(
 
 
 @compiled
-def mixed(bits: Any) -> Any:
+def hash_bits(bits: Any) -> Any:
     """A bijective hash: 64 bits, each of which depends on all bits of the argument."""
     bits = (bits ^ (bits >> _S30)) * _MIX_1
     bits = (bits ^ (bits >> _S27)) * _MIX_2
@@ -31,7 +31,7 @@ def mixed(bits: Any) -> Any:
 def next_bits(state: npt.NDArray[np.uint64]) -> Any:
     """The next 64 random bits of a stream."""
     state[0] += _STEP
-    return mixed(state[0])
+    return hash_bits(state[0])
 
 
 @compiled

@@ -12,16 +12,16 @@ import numpy as np
 from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.experiment import Experiment
 from inference.core.pmevo.breeding import EvolutionState
-from inference.core.pmevo.observing import Cycles
-from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
+from inference.core.pmevo.observer import Cycles
+from inference.core.pmevo.packing import pack_evolution, unpack_evolution
 from inference.core.pmevo.problem import PMEvoProblem
 from inference.core.pmevo.refit.bounded import BoundedState
-from inference.core.pmevo.refit.saving import (
+from inference.core.pmevo.refit.chain_states import (
     ChainState,
-    packed_bounded,
-    packed_chains,
-    unpacked_bounded,
-    unpacked_chains,
+    pack_bounded,
+    pack_chains,
+    unpack_bounded,
+    unpack_chains,
 )
 from inference.core.protocols import Checkpoint, Json
 
@@ -79,13 +79,13 @@ def to_checkpoint(identity: Json, state: SearchState, n_ports: int) -> Checkpoin
     meta["unusable"] = dict(state.unusable)
     meta["ports"] = n_ports
     if state.evolved is not None:
-        meta["evolved"], evolved = packed_evolved(state.evolved)
+        meta["evolved"], evolved = pack_evolution(state.evolved)
         arrays |= evolved
     if state.refit is not None:
-        meta["refit"], chains = packed_chains(state.refit, n_ports)
+        meta["refit"], chains = pack_chains(state.refit, n_ports)
         arrays |= chains
     if state.bounded is not None:
-        meta["bounded"], bounded = packed_bounded(state.bounded, n_ports)
+        meta["bounded"], bounded = pack_bounded(state.bounded, n_ports)
         arrays |= bounded
     return Checkpoint(meta, arrays)
 
@@ -105,9 +105,9 @@ def from_checkpoint(identity: Json, checkpoint: Checkpoint, n_ports: int) -> Sea
     bounded = checkpoint.meta.get("bounded")
     return SearchState(
         answers=arrays["answers"],
-        evolved=None if facts is None else unpacked_evolved(facts, arrays, n_ports),
+        evolved=None if facts is None else unpack_evolution(facts, arrays, n_ports),
         climbed=checkpoint.meta["climbed"],
-        refit=None if chains is None else unpacked_chains(chains, arrays, n_ports),
-        bounded=None if bounded is None else unpacked_bounded(bounded, arrays, n_ports),
+        refit=None if chains is None else unpack_chains(chains, arrays, n_ports),
+        bounded=None if bounded is None else unpack_bounded(bounded, arrays, n_ports),
         unusable=checkpoint.meta.get("unusable", {}),
     )

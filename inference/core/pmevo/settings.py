@@ -67,7 +67,7 @@ class PMEvoSettings(AlgorithmSettings):
     )
     most_experiments: int | None = setting(
         None,
-        "Adaptive plan: pairs to measure at most; whatever is not settled by then stays a class of its own.",
+        "Adaptive plan: pairs to measure at most; schemes without a class by then stay classes of their own.",
         None,
     )
     learnt_mixes: float = setting(

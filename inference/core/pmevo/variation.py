@@ -10,7 +10,7 @@ from inference.core.tables import Int64s, Population, row_types
 _CHANCE_SCALE = 1 << 32
 
 
-def inherited(population: Population, parents: Int64s, seeds: npt.NDArray[np.uint64]) -> Population:
+def inherit_rows(population: Population, parents: Int64s, seeds: npt.NDArray[np.uint64]) -> Population:
     """Two children for each pair of parents, int64[n_pairs, 2]: rows are inherited as a unit.
 
     For each scheme, one child gets all µops of one parent, and its sibling those of the other. A pair has one
@@ -38,7 +38,7 @@ def inherited(population: Population, parents: Int64s, seeds: npt.NDArray[np.uin
     return Population(offsets, masks, counts, 2 * len(parents), n_schemes, population.n_ports)
 
 
-def mutated(population: Population, seeds: npt.NDArray[np.uint64], rate: float, limits: Int64s) -> Population:
+def mutate(population: Population, seeds: npt.NDArray[np.uint64], rate: float, limits: Int64s) -> Population:
     """The mappings with each scheme changed with probability `rate`; one seed per mapping.
 
     `limits` as from `count_limits`. For the kinds of changes see `variation_kernels.mutate`.

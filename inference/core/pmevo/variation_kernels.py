@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from inference.core.compiling import compiled
-from inference.core.pmevo.random_bits import below, mixed, next_bits
+from inference.core.pmevo.random_bits import below, hash_bits, next_bits
 from inference.core.tables import Integers
 
 _RESOLUTION = 1 << 32
@@ -109,23 +109,23 @@ def _change(
 ) -> Any:
     """Change the row from `start` to `end` in one way; `other`: a port set for new kinds. Returns the new
     end."""
-    way = below(state, 6)
+    kind_of_change = below(state, 6)
     k = start + below(state, end - start)
     mask, count = np.int64(masks[k]), np.int64(counts[k])
-    if way < 2:
-        changed = count + 1 - 2 * way
+    if kind_of_change < 2:
+        changed = count + 1 - 2 * kind_of_change
         if 1 <= changed <= limits[_width(mask) - 1]:
             counts[k] = changed
         return end
-    if way == 2:
+    if kind_of_change == 2:
         return _without(masks, counts, k, end) if end - start > 1 else end
-    if way == 3:
+    if kind_of_change == 3:
         mask ^= np.int64(1) << below(state, n_ports)
         if mask == 0 or _has(masks, start, end, mask):
             return end
         end = _without(masks, counts, k, end)
         return _with(masks, counts, start, end, mask, min(count, limits[_width(mask) - 1]))
-    return _renew(state, limits, n_ports, other, way == 4, masks, counts, start, end)
+    return _renew(state, limits, n_ports, other, kind_of_change == 4, masks, counts, start, end)
 
 
 @compiled
@@ -209,6 +209,6 @@ def fingerprint(n_schemes: int, offsets: Integers, masks: Integers, counts: Inte
         for s in range(n_schemes):
             row = m * n_schemes + s
             for k in range(offsets[row], offsets[row + 1]):
-                bits = mixed(np.uint64(masks[k]) ^ mixed(np.uint64(s + 1)))
-                total += mixed(bits ^ np.uint64(counts[k]))
+                bits = hash_bits(np.uint64(masks[k]) ^ hash_bits(np.uint64(s + 1)))
+                total += hash_bits(bits ^ np.uint64(counts[k]))
         out[m] = total

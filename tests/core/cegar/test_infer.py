@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.cegar import (
+    AmbiguityReason,
     CegarProblem,
     CegarSettings,
     Determinacy,
-    Hidden,
     SolverLimitError,
     infer,
-    solving,
+    z3_solver,
 )
 from inference.core.cegar.answers import CachedMeasurer
-from inference.core.cegar.deciding import Decider
+from inference.core.cegar.decision_loop import Decider
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured
@@ -70,13 +70,13 @@ def test_what_the_bottleneck_hides_is_reported_as_ambiguous() -> None:
     truth = PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b10, 1),)}, r_max=1.0)
     result = search(truth)
     assert result.verdict is Determinacy.AMBIGUOUS
-    assert {each.hidden for each in result.alternatives} == {Hidden.R_MAX}
+    assert {each.hidden for each in result.alternatives} == {AmbiguityReason.R_MAX}
     assert result.ambiguous_schemes
 
 
 def test_what_only_long_experiments_would_tell_is_reported_as_ambiguous() -> None:
     result = search(TWO_LEVEL, max_length=1)
-    assert {each.hidden for each in result.alternatives} == {Hidden.LENGTH}
+    assert {each.hidden for each in result.alternatives} == {AmbiguityReason.LENGTH}
     assert all(measured.experiment.is_singleton for measured in result.experiments)
 
 
@@ -190,9 +190,9 @@ def test_where_another_solver_asks_anew_the_story_goes_on() -> None:
     first, second, third = (Measured(Experiment.of([scheme]), 1.0) for scheme in "abc")
     answers = CachedMeasurer(RecordedMeasurer([first, second, third]), [first, second], lambda: None)
     answers.measure([first.experiment])
-    assert answers.replaying
+    assert answers.is_replaying
     answers.measure([third.experiment])
-    assert not answers.replaying
+    assert not answers.is_replaying
 
 
 def test_a_limit_that_is_met_with_one_port_more_leaves_the_verdict_open(monkeypatch) -> None:
@@ -230,7 +230,7 @@ def test_a_stop_gets_through_while_the_solver_works() -> None:
 
     import z3
 
-    solver = solving.Z3Solver("QF_FD", 0, 0, pulse)
+    solver = z3_solver.Z3Solver("QF_FD", 0, 0, pulse)
     holes = [[z3.Bool(f"p{i}_{j}", solver.context) for j in range(11)] for i in range(12)]
     for row in holes:
         solver.z3.add(z3.Or(row))
@@ -248,13 +248,13 @@ def test_a_search_is_cancelled_in_the_middle_of_a_call_of_the_solver(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     since: list[float] = []
-    listen = solving.Z3Solver._listen
+    listen = z3_solver.Z3Solver._listen
 
-    def working(self: solving.Z3Solver, call: Future[object]) -> None:
+    def working(self: z3_solver.Z3Solver, call: Future[object]) -> None:
         since.append(time.process_time())
         listen(self, call)
 
-    monkeypatch.setattr(solving.Z3Solver, "_listen", working)
+    monkeypatch.setattr(z3_solver.Z3Solver, "_listen", working)
     schemes = {f"s{k}": ((0b000111 << k % 4 | 1 << k % 3, 1),) for k in range(7)}
     slow = PortMapping(tuple("012345"), schemes)
     with pytest.raises(InterruptedRunError):
@@ -283,14 +283,14 @@ def test_a_result_is_not_called_unique_because_alternatives_were_not_listed() ->
 
 def test_a_solver_that_gives_up_leaves_the_result_unproven(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = itertools.count()
-    whole = solving.Z3Solver.satisfiable
+    whole = z3_solver.Z3Solver.satisfiable
 
-    def tired(self: solving.Z3Solver, *assumptions: object) -> bool:
+    def tired(self: z3_solver.Z3Solver, *assumptions: object) -> bool:
         if next(calls) == 5:
             self.z3.set("rlimit", 1)
         return whole(self, *assumptions)
 
-    monkeypatch.setattr(solving.Z3Solver, "satisfiable", tired)
+    monkeypatch.setattr(z3_solver.Z3Solver, "satisfiable", tired)
     result = search(TWO_LEVEL)
     assert result.verdict is Determinacy.UNPROVEN
     assert "resource units" in result.limit
@@ -301,7 +301,7 @@ def test_recorded_data_is_used_as_far_as_it_goes() -> None:
     results = list(SimulatedProcessor(TWO_LEVEL).measure(alone))
     found = search(TWO_LEVEL, measurer=RecordedMeasurer(results), alternatives=5)
     assert found.verdict is Determinacy.AMBIGUOUS
-    assert {each.hidden for each in found.alternatives} == {Hidden.UNMEASURED}
+    assert {each.hidden for each in found.alternatives} == {AmbiguityReason.UNMEASURED}
 
 
 def test_without_any_measurement_there_is_no_result() -> None:

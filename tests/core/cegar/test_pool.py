@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.cegar.deciding import ENOUGH, Pool
+from inference.core.cegar.decision_loop import ENOUGH, Pool
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.experiment import Experiment
 

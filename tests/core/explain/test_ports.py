@@ -16,8 +16,8 @@ from inference.core.explain import BlockingQuestion, ExplainSettings, algorithm
 from inference.core.explain.blockers import Improper
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.ports import PortSolver
+from inference.core.explain.reporting import OutOfTimeError, QuietReporter
 from inference.core.explain.soundness import FloodingMembers
-from inference.core.explain.telling import OutOfTimeError, QuietReporter
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter

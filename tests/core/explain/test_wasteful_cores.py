@@ -27,7 +27,7 @@ from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker
 from inference.core.explain.sampling import MeasurementSampler, SampledCycles
 from inference.core.explain.settings import THROUGHPUT
-from inference.core.explain.wasting import WasteJudge
+from inference.core.explain.waste_judge import WasteJudge
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Measurer, Reporter

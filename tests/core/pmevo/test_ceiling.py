@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
-from inference.core.pmevo.observing import Observer, ceiling_of
+from inference.core.pmevo.observer import Observer, ceiling_of
 from inference.core.throughput import inverse_throughput
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import Listener

@@ -10,7 +10,7 @@ from inference.core.mapping import Uops
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import EvolutionState
-from inference.core.pmevo.climb import Climb, local_optima, without_repeats
+from inference.core.pmevo.climb import Climb, distinct_mappings, local_optima
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import count_limits, random_population
 from inference.core.tables import Population
@@ -154,12 +154,12 @@ def test_equal_mappings_are_climbed_from_once_in_the_order_of_their_fitness() ->
     whole = evolved(60)
     rows = [tuple(whole.population.row(m, s) for s in range(2)) for m in range(60)]
     first = [m for m in range(60) if rows[m] not in rows[:m]]
-    starts = without_repeats(whole, 7)
+    starts = distinct_mappings(whole, 7)
     assert [tuple(starts.population.row(k, s) for s in range(2)) for k in range(7)] == [
         rows[m] for m in first[:7]
     ]
     assert starts.errors.tolist() == whole.errors[first[:7]].tolist()
-    assert without_repeats(whole, 60).population.n_mappings == len(first) < 60
+    assert distinct_mappings(whole, 60).population.n_mappings == len(first) < 60
 
 
 def test_climbs_in_pieces_taken_up_anywhere_end_where_one_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from inference.core.pmevo import PMEvoSettings, infer
 from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.pmevo.evolution import evolve
-from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
+from inference.core.pmevo.packing import pack_evolution, unpack_evolution
 from inference.core.pmevo.variation import fingerprints
 from inference.core.protocols import Checkpoint
 from tests.core.pmevo.islanders import ISLANDS, evolved, facts, judge_of
@@ -65,9 +65,9 @@ def test_islands_differ_until_their_best_migrate_in_a_ring(epochs: list[Evolutio
 
 @pytest.mark.parametrize("epoch", [0, 1, 2])
 def test_a_search_goes_on_from_any_epoch(epochs: list[EvolutionState], epoch: int) -> None:
-    told, arrays = packed_evolved(epochs[epoch])
+    told, arrays = pack_evolution(epochs[epoch])
     stored = decode(encode(Checkpoint(told, arrays)))
-    again = unpacked_evolved(stored.meta, dict(stored.arrays), ISLANDS.ports)
+    again = unpack_evolution(stored.meta, dict(stored.arrays), ISLANDS.ports)
     assert facts(again) == facts(epochs[epoch])
     assert [facts(island) for island in again.islands] == [facts(i) for i in epochs[epoch].islands]
     assert evolved(None, state=again) == facts(epochs[-1])

@@ -15,7 +15,7 @@ from inference.core.pmevo.plan import (
     pairs,
     relative_difference,
     singletons,
-    smoothed,
+    smooth_times,
 )
 from inference.core.sampling import random_mixes
 
@@ -65,7 +65,7 @@ def test_without_tolerance_the_plan_is_the_paper_s(times: dict[str, float]) -> N
 
 @given(st.dictionaries(st.text("abcdef", min_size=1, max_size=2), st.floats(0.2, 30), min_size=1))
 def test_smoothing_moves_no_time_by_more_than_epsilon_and_keeps_the_order(times: dict[str, float]) -> None:
-    smooth = smoothed(times, 0.05)
+    smooth = smooth_times(times, 0.05)
     assert smooth.keys() == times.keys()
     for scheme, time in times.items():
         assert relative_difference(time, smooth[scheme]) < 0.05

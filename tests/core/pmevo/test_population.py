@@ -10,12 +10,12 @@ from inference.core.errors import InvalidInputError
 from inference.core.pmevo import kernels
 from inference.core.pmevo.population import (
     children,
-    chosen,
+    concatenate,
     count_limits,
-    joined,
-    packed,
+    pack,
     random_population,
-    unpacked,
+    select,
+    unpack,
 )
 from inference.core.tables import Int64s, Population
 
@@ -125,13 +125,13 @@ def test_a_pair_s_children_depend_on_its_seed_alone() -> None:
         children(population, parents(20)[part], seeds(20)[part], drop=False)
         for part in (slice(0, 7), slice(7, 20))
     ]
-    assert same(whole, joined(halves))
+    assert same(whole, concatenate(halves))
     other = children(population, parents(20), seeds(20, start=99), drop=False)
     assert not same(whole, other)
 
 
 def test_random_mappings_depend_on_their_own_seed_alone() -> None:
-    assert same(some(40), joined([some(13), some(27, start=13)]))
+    assert same(some(40), concatenate([some(13), some(27, start=13)]))
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -148,7 +148,7 @@ def test_compiled_and_interpreted_loops_agree(drop: bool, monkeypatch: pytest.Mo
 
 def test_choosing_takes_whole_mappings_in_the_order_named() -> None:
     population = some(10)
-    picked = chosen(population, np.array([7, 2, 7]))
+    picked = select(population, np.array([7, 2, 7]))
     assert picked.n_mappings == 3
     for k, m in enumerate((7, 2, 7)):
         assert all(picked.row(k, s) == population.row(m, s) for s in range(len(TIMES)))
@@ -158,8 +158,8 @@ def test_choosing_takes_whole_mappings_in_the_order_named() -> None:
 @pytest.mark.parametrize("n_ports", [1, PORTS, 15, 16, 63])
 def test_packing_loses_nothing_and_is_small(times: list[float], n_ports: int) -> None:
     population = random_population(seeds(100), count_limits(times, n_ports, 0.05))
-    arrays = packed(population)
-    again = unpacked(arrays, population.n_schemes, population.n_ports)
+    arrays = pack(population)
+    again = unpack(arrays, population.n_schemes, population.n_ports)
     assert same(population, again)
     assert (again.masks.dtype, again.counts.dtype) == (population.masks.dtype, population.counts.dtype)
     bits = n_ports + int(population.counts.max()).bit_length()
@@ -168,6 +168,6 @@ def test_packing_loses_nothing_and_is_small(times: list[float], n_ports: int) ->
 
 
 def test_packed_mappings_that_were_cut_short_are_refused() -> None:
-    arrays = packed(some(10))
+    arrays = pack(some(10))
     with pytest.raises(InvalidInputError, match="bytes"):
-        unpacked({**arrays, "masks": arrays["masks"][:-1]}, len(TIMES), PORTS)
+        unpack({**arrays, "masks": arrays["masks"][:-1]}, len(TIMES), PORTS)

@@ -11,9 +11,9 @@ from inference.core.errors import InvalidInputError
 from inference.core.pmevo import PMEvoSettings, variation_kernels
 from inference.core.pmevo.breeding import EvolutionState
 from inference.core.pmevo.evolution import evolve
-from inference.core.pmevo.population import chosen, count_limits, joined, random_population
+from inference.core.pmevo.population import concatenate, count_limits, random_population, select
 from inference.core.pmevo.settings import PRESETS
-from inference.core.pmevo.variation import fingerprints, inherited, mutated
+from inference.core.pmevo.variation import fingerprints, inherit_rows, mutate
 from inference.core.tables import Population
 from tests.core.pmevo.islanders import judge_of
 from tests.core.pmevo.small import SETTINGS, Listener
@@ -39,7 +39,7 @@ def rows(population: Population) -> list[tuple[tuple[int, int], ...]]:
 def test_each_scheme_comes_whole_from_one_parent_and_its_sibling_has_the_other_s() -> None:
     population = some(40)
     pairs = np.stack([np.arange(20), np.arange(20) + 20], axis=1)
-    born = inherited(population, pairs, seeds(20))
+    born = inherit_rows(population, pairs, seeds(20))
     mothers = 0
     for p in range(20):
         for s in range(len(TIMES)):
@@ -53,23 +53,23 @@ def test_each_scheme_comes_whole_from_one_parent_and_its_sibling_has_the_other_s
 def test_a_pair_s_children_depend_on_its_seed_alone() -> None:
     population = some(8)
     pairs = np.array([[0, 1], [2, 3], [4, 5]])
-    whole = inherited(population, pairs, seeds(3))
-    parts = [inherited(population, pairs[k : k + 1], seeds(1, k)) for k in range(3)]
-    assert rows(whole) == rows(joined(parts))
+    whole = inherit_rows(population, pairs, seeds(3))
+    parts = [inherit_rows(population, pairs[k : k + 1], seeds(1, k)) for k in range(3)]
+    assert rows(whole) == rows(concatenate(parts))
 
 
 def test_a_rate_of_0_changes_nothing_and_one_of_1_nearly_every_scheme() -> None:
     population = some(200)
-    assert rows(mutated(population, seeds(200), 0.0, LIMITS)) == rows(population)
-    changed = rows(mutated(population, seeds(200), 1.0, LIMITS))
+    assert rows(mutate(population, seeds(200), 0.0, LIMITS)) == rows(population)
+    changed = rows(mutate(population, seeds(200), 1.0, LIMITS))
     differ = sum(a != b for a, b in zip(rows(population), changed, strict=True))
     assert differ > 0.6 * len(changed)
 
 
 def test_a_fraction_of_the_schemes_changes_where_the_rate_is_lower() -> None:
     population = random_population(seeds(500), LIMITS)
-    always = mutated(population, seeds(500), 1.0, LIMITS)
-    rarely = mutated(population, seeds(500), 0.1, LIMITS)
+    always = mutate(population, seeds(500), 1.0, LIMITS)
+    rarely = mutate(population, seeds(500), 0.1, LIMITS)
     before = rows(population)
     some_of, all_of = (
         sum(a != b for a, b in zip(before, rows(after), strict=True)) for after in (rarely, always)
@@ -80,7 +80,7 @@ def test_a_fraction_of_the_schemes_changes_where_the_rate_is_lower() -> None:
 def test_what_mutations_make_stays_within_the_paper_s_bounds() -> None:
     population = some(500)
     for round_ in range(5):
-        population = mutated(population, seeds(500, 1000 * round_), 1.0, LIMITS)
+        population = mutate(population, seeds(500, 1000 * round_), 1.0, LIMITS)
     for m in range(500):
         for s in range(len(TIMES)):
             span = slice(*population.offsets[m * len(TIMES) + s : m * len(TIMES) + s + 2].tolist())
@@ -94,7 +94,7 @@ def test_what_mutations_make_stays_within_the_paper_s_bounds() -> None:
 @pytest.mark.parametrize("ports", [32, 33, 63])
 def test_mutations_reach_every_port(ports: int) -> None:
     population = Population.from_rows([((1, 1),)] * 400, 400, ports)
-    after = mutated(population, seeds(400), 1.0, np.full((1, ports), 4))
+    after = mutate(population, seeds(400), 1.0, np.full((1, ports), 4))
     masks = [mask for row in rows(after) for mask, _ in row]
     seen = int(np.bitwise_or.reduce(np.array(masks)))
     assert seen == (1 << ports) - 1
@@ -105,7 +105,7 @@ def test_every_way_to_change_a_scheme_occurs() -> None:
     before = ((0b0011, 2), (0b0100, 2))
     ways: Counter[str] = Counter()
     population = Population.from_rows([before] * 600, 600, PORTS)
-    for after in rows(mutated(population, seeds(600), 1.0, np.full((1, PORTS), 4))):
+    for after in rows(mutate(population, seeds(600), 1.0, np.full((1, PORTS), 4))):
         masks, counts = {mask for mask, _ in after}, sorted(count for _, count in after)
         if after == before:
             ways["none"] += 1
@@ -123,12 +123,12 @@ def test_every_way_to_change_a_scheme_occurs() -> None:
 
 def test_equal_mappings_have_equal_fingerprints_and_others_do_not() -> None:
     population = some(300)
-    twice = chosen(population, np.concatenate([np.arange(300), [7, 7, 299]]))
+    twice = select(population, np.concatenate([np.arange(300), [7, 7, 299]]))
     found = fingerprints(twice)
     assert found[300] == found[301] == found[7]
     assert found[302] == found[299]
     assert len(set(found.tolist())) == len(
-        {tuple(rows(chosen(population, np.array([m])))) for m in range(300)}
+        {tuple(rows(select(population, np.array([m])))) for m in range(300)}
     )
     swapped = Population.from_rows([((1, 1),), ((2, 1),), ((2, 1),), ((1, 1),)], 2, 2)
     assert len(set(fingerprints(swapped).tolist())) == 2
@@ -139,10 +139,10 @@ def test_compiled_and_interpreted_loops_agree(monkeypatch: pytest.MonkeyPatch) -
     pairs = np.array([[0, 1], [2, 3], [4, 5]])
 
     def results() -> list[object]:
-        children = inherited(population, pairs, seeds(3))
+        children = inherit_rows(population, pairs, seeds(3))
         return [
             rows(children),
-            rows(mutated(children, seeds(6), 0.7, LIMITS)),
+            rows(mutate(children, seeds(6), 0.7, LIMITS)),
             fingerprints(children).tolist(),
         ]
 
@@ -194,6 +194,6 @@ def test_impossible_settings_are_refused(options: dict[str, object]) -> None:
 
 def test_counts_grow_beyond_what_the_parents_types_hold() -> None:
     narrow = Population(np.arange(51), np.ones(50, dtype=np.int16), np.ones(50, dtype=np.int16), 50, 1, PORTS)
-    grown = rows(mutated(narrow, seeds(50), 1.0, np.full((1, PORTS), 100_000)))
+    grown = rows(mutate(narrow, seeds(50), 1.0, np.full((1, PORTS), 100_000)))
     assert max(count for row in grown for _, count in row) > np.iinfo(np.int16).max
     assert min(count for row in grown for _, count in row) >= 1

@@ -43,12 +43,13 @@ def best_known_first(
     ):
         return None
     known = np.sort(order[:_KNOWN])
-    few = arrays.among(known)
+    known_arrays = arrays.among(known)
     starts = [
-        few.point(Usage.random(few.times, settings.n_ports, random(_STREAMS + k))) for k in range(STARTS)
+        known_arrays.point(Usage.random(known_arrays.times, settings.n_ports, random(_STREAMS + k)))
+        for k in range(STARTS)
     ]
     longer = replace(settings, perturbations=_SEARCHES, perturbation_patience=_PATIENCE)
-    search = BoundedSearch(few, starts, longer, random, pulse, dearer=_DEARER)
+    search = BoundedSearch(known_arrays, starts, longer, random, pulse, dearer=_DEARER)
     while not search.ended:
         search.advance()
     point = search.point

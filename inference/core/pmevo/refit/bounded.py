@@ -25,7 +25,7 @@ from inference.core.pmevo.refit.chain import lists_of, most_used
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.port_sets import PortSets
-from inference.core.pmevo.refit.preferring import (
+from inference.core.pmevo.refit.preferences import (
     COST,
     FormPair,
     prefer_fewer,
@@ -137,13 +137,13 @@ class BoundedSearch:
         if known is not None:
             usage, width, openly = known.usage, known.issue_width, False
         elif k < len(self._starts):
-            usage, openly = self._without_wide(self._starts[k], width), True
+            usage, openly = self._remove_wide(self._starts[k], width), True
         elif k < len(self._starts) + len(self._wider):
             assert self._settings.r_max is not None
             width = self._settings.r_max * self._wider[k - len(self._starts)]
             usage, openly = self._best.copy(), False
         else:
-            usage, openly = self._perturbed(random), bool(random.integers(2))
+            usage, openly = self._perturb(random), bool(random.integers(2))
         value = self._settle(usage, width, random, openly=openly)
         state = replace(self.state, done=k + 1)
         if value < state.value - _BETTER:
@@ -157,7 +157,7 @@ class BoundedSearch:
         """The best mapping so far; only after the first local search."""
         return self._arrays.point(self._best, self.state.issue_width)
 
-    def preferring(self, forms: Sequence[FormPair], domains: Sequence[str | None]) -> RefitPoint:
+    def apply_preferences(self, forms: Sequence[FormPair], domains: Sequence[str | None]) -> RefitPoint:
         """The best mapping with the settings' preferences where measurements hardly decide."""
         width = self.state.issue_width
         objective = self.objective(width)
@@ -218,7 +218,7 @@ class BoundedSearch:
             widest = min(widest, max(1, math.ceil(width) - 1))
         return PortSets.of(self._settings.n_ports, widest)
 
-    def _without_wide(self, usage: Usage, width: float | None) -> Usage:
+    def _remove_wide(self, usage: Usage, width: float | None) -> Usage:
         """The mapping without µops that the issue width hides; every other µop takes a slot."""
         left = usage.copy()
         if width is None:
@@ -229,22 +229,22 @@ class BoundedSearch:
             left.slots[scheme] = max(1, sum(count for _, count in row))
         return left
 
-    def _perturbed(self, random: np.random.Generator) -> Usage:
+    def _perturb(self, random: np.random.Generator) -> Usage:
         usage = self._best.copy()
         kinds = list(usage.kinds())
         sets = self._sets(self.state.issue_width)
-        way = _WAYS[int(random.integers(len(_WAYS)))] if kinds else _MORE
-        if way in (_ANEW, _MORE):
+        change = _WAYS[int(random.integers(len(_WAYS)))] if kinds else _MORE
+        if change in (_ANEW, _MORE):
             more = int(sets.listed[int(random.integers(len(sets.listed)))])
             for scheme in random.permutation(len(usage.sizes))[: int(len(usage.sizes) * _SOME)].tolist():
-                row = dict(usage.row(scheme)) if way == _MORE else {}
-                if way == _MORE and len(row) < MOST_KINDS and not more & ~self._ports_of(scheme):
+                row = dict(usage.row(scheme)) if change == _MORE else {}
+                if change == _MORE and len(row) < MOST_KINDS and not more & ~self._ports_of(scheme):
                     row.setdefault(more, 1)
                 usage.set_row(scheme, sorted(row.items()))
             return usage
         mask = kinds[int(random.integers(len(kinds)))]
         other = 0
-        if way == _EXCHANGED:
+        if change == _EXCHANGED:
             near = sets.listed[np.bitwise_count(sets.listed ^ mask) <= 2]  # a port more, less, or another
             if sets.is_partial:
                 near = np.union1d(near, sets.neighbours(np.array([mask], dtype=np.int64)))

@@ -14,7 +14,7 @@ from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.kernels.loops import loss_of
 from inference.core.metrics import Loss
-from inference.core.pmevo.refit.kernel_arrays import Number, RefitSurroundings, Used
+from inference.core.pmevo.refit.kernel_arrays import Number, RefitSurroundings, UsedKinds
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.tables import Floats, Integers
 
@@ -62,7 +62,9 @@ def errors_of(
 
 
 @compiled_in_place
-def price_of(around: RefitSurroundings, n_kinds: int, slots: Number, used: Used, prices: Prices) -> Number:
+def price_of(
+    around: RefitSurroundings, n_kinds: int, slots: Number, used: UsedKinds, prices: Prices
+) -> Number:
     """Price of the µops in `tried` and of the slots; `used`: kinds that other schemes use."""
     total = prices.slot * slots
     if n_kinds == 0:
@@ -96,7 +98,7 @@ def consider(
     n: int,
     n_kinds: int,
     slots: Number,
-    used: Used,
+    used: UsedKinds,
     objective: Objective,
     prices: Prices,
     best: Number,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inference.core.pmevo.refit.front import RefitPoint, cheapest, with_point
+from inference.core.pmevo.refit.front import RefitPoint, add_point, cheapest
 from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
@@ -118,7 +118,7 @@ class Chain:
         if not self._refit_scheme(self.place.position):
             return None
         point = self._arrays.point(self.usage)
-        self.front = with_point(self.front, point)
+        self.front = add_point(self.front, point)
         swept = Swept(self.place.sweep + 1, self.place.changed, point)
         self.place = replace(
             self.place, sweep=swept.sweep, opened=self.place.opened + 1, left=point.kinds, error=point.error

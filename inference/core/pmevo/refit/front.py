@@ -45,7 +45,7 @@ class RefitPoint:
         return self.error * (1 + WORTH * self.kinds)
 
 
-def with_point(front: Sequence[RefitPoint], point: RefitPoint) -> tuple[RefitPoint, ...]:
+def add_point(front: Sequence[RefitPoint], point: RefitPoint) -> tuple[RefitPoint, ...]:
     """The front with one more point, unless one dominates it; without the points that it dominates."""
     if any(_no_worse(other, point) for other in front):
         return tuple(front)
@@ -56,11 +56,11 @@ def _no_worse(first: RefitPoint, second: RefitPoint) -> bool:
     return all(a <= b for a, b in zip(first.objectives, second.objectives, strict=True))
 
 
-def thinned(points: Iterable[RefitPoint]) -> tuple[RefitPoint, ...]:
+def sparse_front(points: Iterable[RefitPoint]) -> tuple[RefitPoint, ...]:
     """The front of all points, most accurate first, without points that hardly differ from another."""
     front: tuple[RefitPoint, ...] = ()
     for point in sorted(points, key=lambda point: point.objectives):
-        front = with_point(front, point)
+        front = add_point(front, point)
     volume_by_kinds: dict[int, int] = {}
     result = []
     for point in sorted(front, key=lambda point: point.objectives):
@@ -71,7 +71,7 @@ def thinned(points: Iterable[RefitPoint]) -> tuple[RefitPoint, ...]:
     return tuple(result)
 
 
-def with_true(front: Sequence[RefitPoint], true: RefitPoint) -> tuple[RefitPoint, ...]:
+def force_point(front: Sequence[RefitPoint], true: RefitPoint) -> tuple[RefitPoint, ...]:
     """The front with a point that stays on it even if dominated, without the points that it dominates."""
     unbeaten = (point for point in front if not _no_worse(true, point))
     return tuple(sorted((*unbeaten, true), key=lambda point: point.objectives))

@@ -36,7 +36,7 @@ class RefitRows(NamedTuple):
     slots: Integers
 
 
-class Used(NamedTuple):
+class UsedKinds(NamedTuple):
     """The kinds of µops that other schemes use, ascending, and how rare each is: see `Usage.used_beside`."""
 
     kinds: Integers

@@ -11,7 +11,7 @@ import numpy as np
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.pmevo.refit.candidates import consider, errors_of, price_of
-from inference.core.pmevo.refit.kernel_arrays import Number, RefitRows, RefitSurroundings, Used
+from inference.core.pmevo.refit.kernel_arrays import Number, RefitRows, RefitSurroundings, UsedKinds
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.tables import Integers
 
@@ -31,7 +31,7 @@ def refit(
     alone: Integers,
     pool: Integers,
     moves: Integers,
-    used: Used,
+    used: UsedKinds,
     objective: Objective,
     prices: Prices,
     keep: bool,
@@ -92,7 +92,7 @@ def _single_kind(
     slots: Number,
     time: float,
     alone: Integers,
-    used: Used,
+    used: UsedKinds,
     objective: Objective,
     prices: Prices,
     best: Number,
@@ -114,7 +114,7 @@ def _kind_pairs(
     slots: Number,
     time: float,
     pool: Integers,
-    used: Used,
+    used: UsedKinds,
     objective: Objective,
     prices: Prices,
     best: Number,
@@ -153,7 +153,7 @@ def _other_slots(
     around: RefitSurroundings,
     n: int,
     time: float,
-    used: Used,
+    used: UsedKinds,
     objective: Objective,
     prices: Prices,
     best: Number,
@@ -178,7 +178,7 @@ def _neighbours(  # noqa: PLR0912 one loop nest, which compiled code does not sp
     n: int,
     time: float,
     moves: Integers,
-    used: Used,
+    used: UsedKinds,
     objective: Objective,
     prices: Prices,
     best: Number,

@@ -18,7 +18,7 @@ from inference.core.waste import disjoint_units
 _SECOND = 2
 
 
-def doubted(usage: Usage, domains: Sequence[str | None]) -> list[int]:
+def schemes_of_two_uops(usage: Usage, domains: Sequence[str | None]) -> list[int]:
     """Schemes with two µops for one part of the core."""
     return [
         scheme
@@ -40,7 +40,7 @@ def without_second_uops(
     kinds: defaultdict[str | None, set[int]] = defaultdict(set)
     for scheme, domain in enumerate(domains):
         kinds[domain].update(mask for mask, _ in usage.row(scheme))
-    for scheme in doubted(usage, domains):
+    for scheme in schemes_of_two_uops(usage, domains):
         tried = [(value(usage), 0, usage)] if keep else []
         for mask in sorted(kinds[domains[scheme]]):
             changed = usage.copy()
@@ -55,10 +55,10 @@ def with_disjoint_units(usage: Usage) -> Iterator[Usage]:
     """Mappings with two overlapping units on disjoint ports; the unit with more schemes keeps its ports."""
     ranked = sorted(usage.kinds(), key=lambda mask: (-len(usage.users(mask)), mask))
     for moved, instead in disjoint_units(ranked):
-        yield _exchanged(usage, moved, instead)
+        yield _replace_kind(usage, moved, instead)
 
 
-def _exchanged(usage: Usage, mask: int, instead: int) -> Usage:
+def _replace_kind(usage: Usage, mask: int, instead: int) -> Usage:
     changed = usage.copy()
     for scheme in usage.users(mask):
         row = dict(usage.row(scheme))

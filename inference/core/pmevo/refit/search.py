@@ -15,8 +15,8 @@ from inference.core.pmevo.events import FrontImproved, Sweep
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.heartbeat import EMIT_INTERVAL
 from inference.core.pmevo.refit.chain import Chain, Swept
-from inference.core.pmevo.refit.front import RefitPoint, cheapest, thinned
-from inference.core.pmevo.refit.saving import ChainState
+from inference.core.pmevo.refit.chain_states import ChainState
+from inference.core.pmevo.refit.front import RefitPoint, cheapest, sparse_front
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.tables import Floats, Int64s
@@ -73,7 +73,7 @@ class Refit:
     @property
     def front(self) -> tuple[RefitPoint, ...]:
         """The Pareto front of all chains, most accurate first."""
-        return thinned(point for state in self.states() for point in state.front)
+        return sparse_front(point for state in self.states() for point in state.front)
 
     def run(self, listen: Callable[[RefitPoint | None], None]) -> tuple[RefitPoint, ...]:
         """Run all chains to their ends; returns the front.

@@ -9,7 +9,7 @@ import numpy as np
 
 from inference.core.evaluator import Evaluator, slots_per_experiment
 from inference.core.pmevo.refit.front import RefitPoint
-from inference.core.pmevo.refit.kernel_arrays import RefitMixes, RefitRows, RefitSurroundings, Used
+from inference.core.pmevo.refit.kernel_arrays import RefitMixes, RefitRows, RefitSurroundings, UsedKinds
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.tables import Bools, Floats, Int64s
@@ -73,9 +73,9 @@ class SearchArrays:
         table = self._evaluator.table
         alone = np.isin(table.scheme, schemes)
         inside = np.flatnonzero(np.logical_and.reduceat(alone, table.offsets[:-1]))
-        some = table.selected(inside, schemes)
+        subtable = table.selected(inside, schemes)
         return SearchArrays(
-            Evaluator(some, self._evaluator.n_ports, least=self._evaluator.floor[inside]),
+            Evaluator(subtable, self._evaluator.n_ports, least=self._evaluator.floor[inside]),
             self._measured[inside],
             self.times[schemes],
             self._members[schemes],
@@ -171,7 +171,7 @@ class SearchArrays:
             lists.alone,
             lists.pool,
             lists.moves,
-            Used(*usage.used_beside(scheme)),
+            UsedKinds(*usage.used_beside(scheme)),
             objective,
             prices,
             keep,

@@ -18,9 +18,9 @@ from inference.core.identity.comparison import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Loss, bounded_loss
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
+from inference.core.pmevo.refit.chain_states import pack_bounded, unpack_bounded
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
-from inference.core.pmevo.refit.saving import packed_bounded, unpacked_bounded
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
@@ -117,8 +117,8 @@ def test_what_is_found_does_not_depend_on_where_it_was_interrupted() -> None:
         if again.ended:
             break
         again.advance()
-        facts, packed = packed_bounded(again.state, PORTS)
-        state = unpacked_bounded(facts, packed, PORTS)
+        facts, packed = pack_bounded(again.state, PORTS)
+        state = unpack_bounded(facts, packed, PORTS)
     assert state is not None
     assert state.usage is not None
     assert whole.state.usage is not None

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from inference.core.pmevo.refit.chain import DONE, FEWER, LAST, NARROW, OPEN, Chain
+from inference.core.pmevo.refit.chain_states import ChainState, pack_chains, unpack_chains
 from inference.core.pmevo.refit.front import cheapest
 from inference.core.pmevo.refit.port_sets import PortSets
-from inference.core.pmevo.refit.saving import ChainState, packed_chains, unpacked_chains
 from inference.core.pmevo.refit.usage import Usage
 from tests.core.pmevo.refit.small import SCHEMES, SETTINGS, TRUTH, arrays, measured
 
@@ -64,8 +64,8 @@ def test_a_chain_stopped_and_saved_anywhere_goes_on_to_the_same_end(whole: tuple
         first = chain()
         for _ in range(stop):
             first.advance()
-        facts, arrays = packed_chains([ChainState.of(first)], 4)
-        (state,) = unpacked_chains(json.loads(json.dumps(facts, allow_nan=False)), arrays, 4)
+        facts, arrays = pack_chains([ChainState.of(first)], 4)
+        (state,) = unpack_chains(json.loads(json.dumps(facts, allow_nan=False)), arrays, 4)
         second = chain()
         state.restore(second)
         assert second.place == first.place
@@ -82,8 +82,8 @@ def test_a_chain_packed_between_any_two_pieces_stays_the_same() -> None:
     while not straight.done:
         straight.advance()
         packed.advance()
-        facts, arrays = packed_chains([ChainState.of(packed)], 4)
-        unpacked_chains(facts, arrays, 4)[0].restore(packed)
+        facts, arrays = pack_chains([ChainState.of(packed)], 4)
+        unpack_chains(facts, arrays, 4)[0].restore(packed)
         assert packed.place == straight.place
     assert [p.objectives for p in packed.front] == [p.objectives for p in straight.front]
 

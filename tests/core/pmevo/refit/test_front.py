@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.pmevo.refit.front import RefitPoint, cheapest, thinned, with_point
+from inference.core.pmevo.refit.front import RefitPoint, add_point, cheapest, sparse_front
 from inference.core.pmevo.refit.usage import Usage
 
 
@@ -33,7 +33,7 @@ def beats(first: RefitPoint, second: RefitPoint) -> bool:
 def test_a_front_has_what_nothing_beats_and_nothing_else(found: list[RefitPoint]) -> None:
     front: tuple[RefitPoint, ...] = ()
     for one in found:
-        front = with_point(front, one)
+        front = add_point(front, one)
     assert {p.objectives for p in front} == {
         one.objectives for one in found if not any(beats(other, one) for other in found)
     }
@@ -42,7 +42,7 @@ def test_a_front_has_what_nothing_beats_and_nothing_else(found: list[RefitPoint]
 
 @given(points)
 def test_thinning_keeps_the_most_accurate_and_an_unbeaten_choice(found: list[RefitPoint]) -> None:
-    kept = thinned(found)
+    kept = sparse_front(found)
     assert list(kept) == sorted(kept, key=lambda p: p.objectives)
     assert kept[0].error == min(p.error for p in found)
     assert not any(beats(other, one) for one in kept for other in found)

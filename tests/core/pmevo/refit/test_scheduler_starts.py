@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from inference.core.pmevo.refit.scheduler_starts import doubted, with_disjoint_units, without_second_uops
+from inference.core.pmevo.refit.scheduler_starts import (
+    schemes_of_two_uops,
+    with_disjoint_units,
+    without_second_uops,
+)
 from inference.core.pmevo.refit.usage import Usage
 
 DOMAINS = ["integer", "integer", "integer", "memory", None]
@@ -33,7 +37,7 @@ def test_units_that_are_busy_for_long_and_schemes_for_several_parts_stay() -> No
 def test_two_uops_stay_where_they_are_best() -> None:
     found = without_second_uops(usage(), DOMAINS, lambda tried: -len(tried.row(1)), keep=True)
     assert found.row(1) == usage().row(1)
-    assert doubted(found, DOMAINS) == [1]
+    assert schemes_of_two_uops(found, DOMAINS) == [1]
 
 
 def shared_units(*masks: int) -> Usage:

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from inference.core.cegar import CegarProblem, CegarSettings, ClashError, infer
-from inference.core.cegar.clashing import minimal_clash
+from inference.core.cegar.clashes import minimal_clash
 from inference.core.cegar.formula import Formula
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.errors import InvalidInputError
@@ -112,13 +112,13 @@ def test_what_is_said_beforehand_may_be_impossible_without_any_measurement() -> 
 @pytest.mark.parametrize(
     ("known", "said"),
     [
-        ({"uops": {"c": 1}}, "not asked for"),
+        ({"uops": {"c": 1}}, "not one of the schemes"),
         ({"uops": {"a": 0}}, "1 to"),
         ({"uops": {"a": True}}, "1 to"),
         ({"widths": {"a": 0}}, "ports ≥ 1"),
         ({"uops": {"a": 2}, "widths": {"a": 1}}, "several µops"),
         ({"uops": {"a": 2, "b": 2}, "improper": ("a",)}, "there is none"),
-        ({"known": {"c": 1}}, "not asked for"),
+        ({"known": {"c": 1}}, "not one of the schemes"),
         ({"known": {"a": 4}}, "some of 2 ports"),
         ({"known": {"a": 0}}, "some of 2 ports"),
         ({"known": {"a": True}}, "some of 2 ports"),

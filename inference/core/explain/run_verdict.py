@@ -126,8 +126,8 @@ def _implausible(
     if not usage and context.uops(scheme) is None:
         return _without_uops(context, scheme, r_max, undecided=undecided)
     explained = alone_cycles(usage, n_ports, r_max, context.alone[scheme].experiment)
-    miscounted = _miscounted(context, scheme, usage, witnesses, explained, undecided=undecided)
-    return miscounted or _mistimed(context, scheme, explained)
+    miscounted = _count_mismatch(context, scheme, usage, witnesses, explained, undecided=undecided)
+    return miscounted or _time_mismatch(context, scheme, explained)
 
 
 def _without_uops(context: ExplainContext, scheme: str, r_max: float | None, *, undecided: bool) -> Finding:
@@ -149,7 +149,7 @@ def is_at_limit(cycles: float, r_max: float) -> bool:
     return abs(1 / cycles - r_max) <= _RATE * r_max
 
 
-def _miscounted(
+def _count_mismatch(
     context: ExplainContext,
     scheme: str,
     usage: Uops,
@@ -175,7 +175,7 @@ def _miscounted(
     )
 
 
-def _mistimed(context: ExplainContext, scheme: str, explained: float) -> Finding:
+def _time_mismatch(context: ExplainContext, scheme: str, explained: float) -> Finding:
     alone, cycles = context.alone[scheme], context.cycles(scheme)
     off = context.settings.alone_epsilon + context.sampler.error(alone)
     fits = VerdictFact(alone.experiment, explained, cycles)

@@ -39,7 +39,7 @@ class Bound:
     weight: float
 
 
-class Descent:
+class LocalSearch:
     """Local search over the matrices of one shape."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Descent:
             for observation in observations
             if observation.experiment.is_singleton
         }
-        self._sets = [self._allowed(row, alone) for row in range(len(shape.owners))]
+        self._sets = [self._port_sets_of_row(row, alone) for row in range(len(shape.owners))]
         self._apart = self._rows_apart()
         self._shared = self._rows_shared()
         self._tables = [_Table(row, observations, bounds) for row in range(len(shape.owners))]
@@ -81,17 +81,19 @@ class Descent:
             changed = False
             for row in self._random.permutation(len(rows)).tolist():
                 sets = self._sets[row].near(int(rows[row]), rows)
-                costs = self._tables[row].costs(rows, sets, pulse) + self._forbidden(rows, row, sets)
+                costs = self._tables[row].costs(rows, sets, pulse) + self._constraint_cost(rows, row, sets)
                 least = costs.min()
                 if costs[sets == rows[row]][0] > least:
                     rows[row] = self._random.choice(sets[costs == least])
                     changed = True
             if not changed:
                 break
-        forbidden = sum(float(self._forbidden(rows, row, rows[row : row + 1])[0]) for row in range(len(rows)))
+        forbidden = sum(
+            float(self._constraint_cost(rows, row, rows[row : row + 1])[0]) for row in range(len(rows))
+        )
         return float(self._all.costs(rows, np.zeros(1, np.int64), pulse)[0]) + forbidden
 
-    def _allowed(self, row: int, alone: Mapping[str, Observation]) -> _PortSets:
+    def _port_sets_of_row(self, row: int, alone: Mapping[str, Observation]) -> _PortSets:
         """The port sets of a row: the known one, or sets about as wide as the scheme's time alone suggests.
 
         With few ports, sets of all widths are tried, as the time alone may be what stays unexplained.
@@ -112,7 +114,7 @@ class Descent:
             widths = [n for n in range(1, shape.ports + 1) if _is_near(singleton, n)] or [1]
         return _PortSets(shape.ports, sorted({min(n, shape.ports) for n in widths}))
 
-    def _forbidden(self, rows: Int64s, row: int, sets: Int64s) -> Floats:
+    def _constraint_cost(self, rows: Int64s, row: int, sets: Int64s) -> Floats:
         """Cost of each set by the shape's constraints: domains that share no ports, improper schemes."""
         cost = np.zeros(len(sets))
         if self._apart[row]:
@@ -166,7 +168,7 @@ class _PortSets:
         if known is not None:
             self._all = np.array([known], dtype=np.int64)
         elif sum(math.comb(ports, width) for width in widths) <= _MOST_SETS:
-            self._all = self._of_the_widths(np.arange(1, 1 << ports, dtype=np.int64))
+            self._all = self._filter_widths(np.arange(1, 1 << ports, dtype=np.int64))
 
     def sample(self, random: np.random.Generator) -> int:
         if self._all is not None:
@@ -181,9 +183,9 @@ class _PortSets:
             return self._all
         single = np.array([0, *(1 << port for port in range(self._ports))], dtype=np.int64)
         changed = own ^ (single[:, None] | single)
-        return self._of_the_widths(np.unique(np.append(changed, rows)))
+        return self._filter_widths(np.unique(np.append(changed, rows)))
 
-    def _of_the_widths(self, masks: Int64s) -> Int64s:
+    def _filter_widths(self, masks: Int64s) -> Int64s:
         return masks[np.isin(np.bitwise_count(masks), self._widths)]
 
 
@@ -215,11 +217,11 @@ class _Table:
         self._starts = np.array(
             [at for at, line in enumerate(lines) if at == 0 or lines[at - 1][0] != line[0]]
         )
-        mine = [bound for bound in bounds if bound.observation in number]
-        self._bound_index = np.array([number[bound.observation] for bound in mine], dtype=np.int64)
-        self._limits = np.array([bound.limit for bound in mine])
-        self._above = np.array([bound.above for bound in mine], dtype=bool)
-        self._weights = np.array([bound.weight for bound in mine])
+        own_bounds = [bound for bound in bounds if bound.observation in number]
+        self._bound_index = np.array([number[bound.observation] for bound in own_bounds], dtype=np.int64)
+        self._limits = np.array([bound.limit for bound in own_bounds])
+        self._above = np.array([bound.above for bound in own_bounds], dtype=bool)
+        self._weights = np.array([bound.weight for bound in own_bounds])
 
     def costs(self, rows: Int64s, sets: Int64s, pulse: Callable[[], None]) -> Floats:
         """Weight of the violated bounds for each of the row's sets: float64[n_sets]."""

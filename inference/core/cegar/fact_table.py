@@ -27,7 +27,7 @@ MOST_CELLS = 1_100
 MOST_FACTS = 50_000
 
 
-class Tabulated:
+class FactTable:
     """A solver for matrices that explain the observations added and are not excluded."""
 
     def __init__(self, formula: Formula) -> None:

@@ -14,11 +14,11 @@ from inference.core.events import Log
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
-from inference.core.pmevo import PMEvoProblem, PMEvoSettings, algorithm, finishing, infer
-from inference.core.pmevo.learnt_data import LearntData
+from inference.core.pmevo import PMEvoProblem, PMEvoSettings, algorithm, final_stages, infer
 from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.usage import Usage
+from inference.core.pmevo.training_data import TrainingData
 from inference.core.waste import MAX_POLICIES, Simulated
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
@@ -120,7 +120,7 @@ def test_a_search_begins_with_the_ports_that_the_quickest_schemes_of_each_part_s
 def test_what_waits_for_registers_alone_is_not_wasted(least: float, is_explained: bool) -> None:
     """A multiplication of 1/3 cycles: six ports explain it only where its registers take as long."""
     mix, forgiven = Experiment.of({"mul": 1}), 0.2
-    data = LearntData({mix: 1 / 3}, {mix: least}, [("mul",)], np.array([1 / 3]), [None], [])
+    data = TrainingData({mix: 1 / 3}, {mix: least}, [("mul",)], np.array([1 / 3]), [None], [])
     usage = Usage.empty(1)
     usage.set_row(0, [(0b111111, 1)])
     error = data.arrays(data.times, replace(QUICK, ports=6), forgiven).point(usage).error
@@ -168,16 +168,16 @@ def test_rounds_end_with_the_first_that_leads_to_nothing_better() -> None:
 
 def test_one_share_of_waste_alone_is_searched_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
-    random = finishing.Usage.random
+    random = final_stages.Usage.random
 
     def counted(*arguments: Any) -> Usage:
         drawn.append(1)
         return random(*arguments)
 
-    monkeypatch.setattr(finishing.Usage, "random", counted)
+    monkeypatch.setattr(final_stages.Usage, "random", counted)
     problem = PMEvoProblem(tuple(CORE.usage), QUICK, domains=PARTS, core=Scheduler(explains=False))
     infer(problem, wasteful(), Listener(), seed=1)
-    assert QUICK.starts < len(drawn) < 2 * finishing._STARTS
+    assert QUICK.starts < len(drawn) < 2 * final_stages._STARTS
 
 
 def test_what_no_scheduler_explains_is_as_without() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.core.explain import WitnessOutcome
-from inference.core.explain.repeating import repeat_witness
+from inference.core.explain.repeated_witness import repeat_witness
 from tests.explained import ADD, ALU, IMUL, witness
 
 

@@ -18,7 +18,7 @@ from inference.core.cegar.problem import (
 )
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.shape import Candidate, Observation, Shape
-from inference.core.cegar.solving import SolverLimitError
+from inference.core.cegar.z3_solver import SolverLimitError
 from inference.core.experiment import Experiment
 from inference.core.identity import Distinction
 
@@ -76,7 +76,7 @@ class Pool:
         return bool(self.waiting)
 
 
-_TOO_MANY = "{} other mappings could be told apart only by experiments that may not or cannot be measured"
+_TOO_MANY = "only experiments that are not allowed or not available would distinguish {} other mappings"
 
 
 class Decider:
@@ -97,7 +97,9 @@ class Decider:
                 if second is None and pool.lengthen():
                     continue
                 if second is None:
-                    return self._settled(shape, questions, pool, exhausted=exhausted, listing=listing)
+                    return self._settle_with_alternatives(
+                        shape, questions, pool, exhausted=exhausted, listing=listing
+                    )
                 distinction = self._search.chooser.experiment(shape, pool.first, second, known)
                 if distinction is None:
                     pool.aside.append(second)
@@ -154,14 +156,14 @@ class Decider:
         finally:
             self._search.searching += self._search.pace.clock() - began
 
-    def _settled(
+    def _settle_with_alternatives(
         self, shape: Shape, questions: Questions, pool: Pool, *, exhausted: bool, listing: bool
     ) -> SettledMapping:
         """The result, with alternatives up to the setting's number if `listing`."""
         if not listing:
             return SettledMapping(shape.mapping(pool.first), (), more=True, limit="")
         self._search.enter_phase("alternatives")
-        alternatives = self._gathered(shape, pool)
+        alternatives = self._gather(shape, pool)
         tries, limit = 0, ""
         try:
             while not (
@@ -177,19 +179,19 @@ class Decider:
         except SolverLimitError as error:
             self._search.deadline.end()
             limit = str(error)
-        return self._described(alternatives, more=alternatives.full or not exhausted, limit=limit)
+        return self._describe(alternatives, more=alternatives.full or not exhausted, limit=limit)
 
     def _gave_up(self, shape: Shape, pool: Pool, limit: str) -> SettledMapping:
         self._search.deadline.end()
-        return self._described(self._gathered(shape, pool), more=True, limit=limit)
+        return self._describe(self._gather(shape, pool), more=True, limit=limit)
 
-    def _gathered(self, shape: Shape, pool: Pool) -> Alternatives:
+    def _gather(self, shape: Shape, pool: Pool) -> Alternatives:
         alternatives = Alternatives(shape.mapping(pool.first), self._search.settings.alternatives)
         for other in (*pool.aside, *pool.waiting):
             alternatives.add(shape.mapping(other))
         return alternatives
 
-    def _described(self, alternatives: Alternatives, *, more: bool, limit: str) -> SettledMapping:
+    def _describe(self, alternatives: Alternatives, *, more: bool, limit: str) -> SettledMapping:
         """The result with its alternatives renamed to match, and why no experiment distinguishes each."""
         listed = []
         try:

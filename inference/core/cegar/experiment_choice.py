@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 
 from inference.core.cegar.answers import CachedMeasurer
-from inference.core.cegar.problem import Hidden
+from inference.core.cegar.problem import AmbiguityReason
 from inference.core.cegar.readings import Readings
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Candidate, Shape
@@ -58,7 +58,7 @@ class ExperimentChooser:
                 return None
             distinction = self._smallest(first, second, waiting[tried])
             if distinction is None and not tried:
-                distinction = self._predicted(first, second, known)
+                distinction = self._distinction(first, second, known)
             if distinction is None:
                 continue
             if not self._answers.has(distinction.experiment):
@@ -92,7 +92,7 @@ class ExperimentChooser:
                 return distinction
         return None
 
-    def hidden(self, mapping: PortMapping, other: PortMapping) -> Hidden:
+    def hidden(self, mapping: PortMapping, other: PortMapping) -> AmbiguityReason:
         """Why no admissible experiment distinguishes the other mapping from the result."""
         noise, r_max = self._settings.epsilon, self._readings.r_max
 
@@ -107,15 +107,19 @@ class ExperimentChooser:
 
         if (distinction := tells(noise, r_max)) is not None:
             if self._readings.cycles(distinction.experiment) is not None:
-                return Hidden.UNEXPLAINED
-            return Hidden.UNMEASURED if self._settings.max_length is None else self._too_long(mapping, other)
+                return AmbiguityReason.UNEXPLAINED
+            return (
+                AmbiguityReason.UNMEASURED
+                if self._settings.max_length is None
+                else self._too_long(mapping, other)
+            )
         if r_max is not None and tells(noise, None):
-            return Hidden.R_MAX
+            return AmbiguityReason.R_MAX
         if tells(0.0, r_max):
-            return Hidden.NOISE
-        return Hidden.BOTH if r_max is not None and tells(0.0, None) else Hidden.EQUAL
+            return AmbiguityReason.NOISE
+        return AmbiguityReason.BOTH if r_max is not None and tells(0.0, None) else AmbiguityReason.EQUAL
 
-    def _too_long(self, mapping: PortMapping, other: PortMapping) -> Hidden:
+    def _too_long(self, mapping: PortMapping, other: PortMapping) -> AmbiguityReason:
         short = distinguishing_experiment(
             mapping,
             other,
@@ -123,9 +127,9 @@ class ExperimentChooser:
             max_length=self._settings.max_length,
             pulse=self._pulse,
         )
-        return Hidden.LENGTH if short is None else Hidden.UNMEASURED
+        return AmbiguityReason.LENGTH if short is None else AmbiguityReason.UNMEASURED
 
-    def _predicted(
+    def _distinction(
         self, first: PortMapping, second: PortMapping, experiment: Experiment | None
     ) -> Distinction | None:
         limit = self._settings.max_length

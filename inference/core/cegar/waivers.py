@@ -18,10 +18,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from inference.core.cegar.clashing import contradicting_literals, impossible_shape_error, minimize_clash
+from inference.core.cegar.clashes import contradicting_literals, impossible_shape_error, minimize_clash
 from inference.core.cegar.closed_form import ClosedForm
-from inference.core.cegar.descent import Bound, Descent
 from inference.core.cegar.formula import Formula, Literal
+from inference.core.cegar.local_search import Bound, LocalSearch
 from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.experiment import Experiment
@@ -105,7 +105,7 @@ def least_waiver(
 def local_search_candidates(
     shape: Shape, observations: Sequence[Observation], seed: int, pulse: Callable[[], None]
 ) -> Iterator[Candidate]:
-    """Matrices of a local search, each at least as good as the one before; see `Descent.improvements`."""
+    """Matrices of a local search, each at least as good as the one before; see `LocalSearch.improvements`."""
     bounds = [
         Bound(
             k,
@@ -116,7 +116,7 @@ def local_search_candidates(
         for k, observation in enumerate(observations)
         for claim, alone in _claims(observation)
     ]
-    return Descent(shape, observations, bounds, seed).improvements(pulse)
+    return LocalSearch(shape, observations, bounds, seed).improvements(pulse)
 
 
 def waiver_for(observations: Iterable[Observation], candidate: Candidate) -> Waiver:
@@ -160,7 +160,7 @@ class _Proof:
                 self._encoding, self._observations, self._observations.keys() - waived
             )
             if clash is None:
-                return Waiver(self._named(waived), weight, self._experiments(clashes))
+                return Waiver(self._waived_claims(waived), weight, self._experiments(clashes))
             clash = minimize_clash(self._encoding, self._observations, clash)
             if not clash and most is None:
                 raise impossible_shape_error(self._encoding.formula.shape)
@@ -173,7 +173,7 @@ class _Proof:
             self._pulse()
         return Waiver(None, weight, self._experiments(clashes))
 
-    def _named(self, literals: Iterable[Literal]) -> Waived:
+    def _waived_claims(self, literals: Iterable[Literal]) -> Waived:
         return frozenset(self._claims[literal] for literal in literals)
 
     def _experiments(self, clashes: Iterable[Iterable[Literal]]) -> frozenset[Experiment]:

@@ -11,13 +11,13 @@ from inference.core.explain.blockers import Improper, blockers_of, class_table
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.classes import busy_ports
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.counting import PORT
 from inference.core.explain.flooding import Blocker, sorted_blockers
 from inference.core.explain.improper import improper_schemes
-from inference.core.explain.judging import RunVerdict, alone_cycles
 from inference.core.explain.ports import PortSolver, by_hint
 from inference.core.explain.problem import BlockingClass, NotCharacterised
+from inference.core.explain.run_verdict import RunVerdict, alone_cycles
 from inference.core.explain.surplus import usage_from
+from inference.core.explain.uop_counts import PORT
 from inference.core.mapping import PortMapping, Uops
 
 
@@ -145,12 +145,12 @@ class BlockersByTime:
         blockers = blockers_of(self._classes, self.improper, mapping, self._r_max)
         masks = {blocker.scheme: blocker.mask for blocker in blockers}
         return sum(
-            self._is_impossible(context, scheme, verdict, masks)
+            self._is_faster_than_allowed(context, scheme, verdict, masks)
             for scheme, verdict in verdicts.items()
             if verdict.reason in (NotCharacterised.NONE, NotCharacterised.FAST, NotCharacterised.NEGATIVE)
         )
 
-    def _is_impossible(
+    def _is_faster_than_allowed(
         self, context: ExplainContext, scheme: str, verdict: RunVerdict, masks: Mapping[str, int]
     ) -> bool:
         usage = usage_from({blocker: verdict.surpluses.get(blocker, 0) for blocker in masks}, masks)

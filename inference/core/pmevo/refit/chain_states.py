@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.pmevo.population import joined, packed, unpacked
+from inference.core.pmevo.population import concatenate, pack, unpack
 from inference.core.pmevo.refit.bounded import BoundedState
 from inference.core.pmevo.refit.chain import Chain, ChainPlace
 from inference.core.pmevo.refit.front import RefitPoint
@@ -41,7 +41,7 @@ class ChainState:
         chain.losses, chain.front = dict(self.losses), self.front
 
 
-def packed_chains(
+def pack_chains(
     chains: Sequence[ChainState], n_ports: int
 ) -> tuple[list[Json], dict[str, npt.NDArray[np.generic]]]:
     """A JSON object per chain, and the arrays of all of them together."""
@@ -55,16 +55,16 @@ def packed_chains(
         for chain in chains
     ]
     usages = [usage for chain in chains for usage in (chain.usage, *(p.usage for p in chain.front))]
-    together = joined([usage.population(n_ports) for usage in usages])
-    return facts, {_PREFIX + name: array for name, array in packed(together).items()}
+    together = concatenate([usage.population(n_ports) for usage in usages])
+    return facts, {_PREFIX + name: array for name, array in pack(together).items()}
 
 
-def unpacked_chains(
+def unpack_chains(
     facts: Sequence[Json], arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int
 ) -> tuple[ChainState, ...]:
-    """The chains in JSON and arrays from `packed_chains`."""
+    """The chains in JSON and arrays from `pack_chains`."""
     own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
-    population = unpacked(own, facts[0]["n_schemes"], n_ports)
+    population = unpack(own, facts[0]["n_schemes"], n_ports)
     usages = iter([Usage.of(population, k) for k in range(population.n_mappings)])
     return tuple(
         ChainState(
@@ -77,7 +77,7 @@ def unpacked_chains(
     )
 
 
-def packed_bounded(state: BoundedState, n_ports: int) -> tuple[Json, dict[str, npt.NDArray[np.generic]]]:
+def pack_bounded(state: BoundedState, n_ports: int) -> tuple[Json, dict[str, npt.NDArray[np.generic]]]:
     """The state of the bounded search as JSON and arrays."""
     facts: Json = {
         "issue_width": state.issue_width,
@@ -88,21 +88,19 @@ def packed_bounded(state: BoundedState, n_ports: int) -> tuple[Json, dict[str, n
     }
     if state.usage is None:
         return facts, {}
-    arrays = packed(state.usage.population(n_ports)) | {"slots": state.usage.slots.copy()}
+    arrays = pack(state.usage.population(n_ports)) | {"slots": state.usage.slots.copy()}
     return facts, {_BOUNDED + name: array for name, array in arrays.items()}
 
 
-def unpacked_bounded(
-    facts: Json, arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int
-) -> BoundedState:
-    """The state in JSON and arrays from `packed_bounded`."""
+def unpack_bounded(facts: Json, arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int) -> BoundedState:
+    """The state in JSON and arrays from `pack_bounded`."""
     usage = None
     if facts["n_schemes"]:
         own = {
             name.removeprefix(_BOUNDED): array for name, array in arrays.items() if name.startswith(_BOUNDED)
         }
         slots = np.asarray(own.pop("slots"), dtype=np.int64)
-        usage = replace(Usage.of(unpacked(own, facts["n_schemes"], n_ports), 0), slots=slots)
+        usage = replace(Usage.of(unpack(own, facts["n_schemes"], n_ports), 0), slots=slots)
     value = math.inf if facts["value"] == "inf" else facts["value"]
     return BoundedState(facts["issue_width"], facts["done"], facts["barren"], usage, value)
 

@@ -10,8 +10,8 @@ from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised
 from inference.core.explain.alone import width_of
-from inference.core.explain.counting import counted_uops, integer_count, source_of_counts, zen_extra
 from inference.core.explain.sampling import SampledCycles
+from inference.core.explain.uop_counts import counted_uops, integer_count, source_of_counts, zen_extra
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.measuring.simulated import SimulatedProcessor

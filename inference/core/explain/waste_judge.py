@@ -54,7 +54,7 @@ class WasteJudge:
         if self._fits(scheme, counts):
             is_odd = any(w.seen is WitnessOutcome.ODD for w in judged)
             return (
-                _recounted(witnesses, counts)
+                _recount(witnesses, counts)
                 if is_odd and self._explains(scheme, counts, judged)
                 else [*witnesses]
             )
@@ -62,7 +62,7 @@ class WasteJudge:
             for lowered in self._choices(scheme, wasting):
                 chosen = counts | lowered
                 if self._fits(scheme, chosen, exactly=True) and self._explains(scheme, chosen, wasting):
-                    return _recounted(witnesses, chosen)
+                    return _recount(witnesses, chosen)
         return list(witnesses)
 
     def contradiction(self, scheme: str, usage: Uops) -> VerdictFact | None:
@@ -159,7 +159,7 @@ class WasteJudge:
         if not witnesses or math.prod(map(len, options)) > _MOST_CHOICES:
             return
         for choice in sorted(
-            itertools.product(*options), key=lambda counts: sum(itertools.starmap(_wasted, counts))
+            itertools.product(*options), key=lambda counts: sum(itertools.starmap(_wasted_cycles, counts))
         ):
             yield {witness.mask: count for witness, count in choice}
 
@@ -243,7 +243,9 @@ class WasteJudge:
                     yield blocker, experiment
 
     def _samples(self, blocker: Blocker, experiment: Experiment) -> int:
-        return self.context.sampler.enough(experiment, 0.1 / blocker.width, self.context.settings.samples)
+        return self.context.sampler.samples_needed(
+            experiment, 0.1 / blocker.width, self.context.settings.samples
+        )
 
     def _needed(
         self, usage: Uops, scheme: str, experiment: Experiment, blocker: Blocker | None = None
@@ -267,12 +269,12 @@ def _usage(counts: Mapping[int, int]) -> Uops | None:
     )
 
 
-def _wasted(witness: Witness, count: int) -> float:
+def _wasted_cycles(witness: Witness, count: int) -> float:
     assert witness.surplus is not None
     return max(0.0, witness.surplus - count) / witness.mask.bit_count()
 
 
-def _recounted(witnesses: Sequence[Witness], counts: Mapping[int, int]) -> list[Witness]:
+def _recount(witnesses: Sequence[Witness], counts: Mapping[int, int]) -> list[Witness]:
     """The witnesses with these numbers of µops; the rest of each surplus is waste, within the tolerance."""
     usage = _usage(counts) or ()
     recounted = []

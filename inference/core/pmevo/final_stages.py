@@ -17,15 +17,19 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.heartbeat import heartbeat
-from inference.core.pmevo.learnt_data import LearntData
-from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.front import RefitPoint
-from inference.core.pmevo.refit.preferring import COST, prefer_forms
-from inference.core.pmevo.refit.scheduler_starts import doubted, with_disjoint_units, without_second_uops
+from inference.core.pmevo.refit.preferences import COST, prefer_forms
+from inference.core.pmevo.refit.scheduler_starts import (
+    schemes_of_two_uops,
+    with_disjoint_units,
+    without_second_uops,
+)
 from inference.core.pmevo.refit.search_arrays import SearchArrays
+from inference.core.pmevo.refit.separate_ports import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.pmevo.training_data import TrainingData
 from inference.core.sampling import held_out_experiments
 from inference.core.tables import Int64s
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
@@ -73,7 +77,7 @@ class _Times:
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinalMapping:
     """A mapping on `n_ports` ports, with a scheduler's simulator where that explains more than ports do.
 
     `error`, `error_of_ports`: mean relative errors with the scheduler and without, on experiments not learnt
@@ -105,12 +109,12 @@ class Finished:
         return f"{self.error:.1%} off with the scheduler, {self.error_of_ports:.1%} without; {size}"
 
 
-class Finishing:
+class FinalStages:
     """Improves a mapping after the main search."""
 
     def __init__(
         self,
-        data: LearntData,
+        data: TrainingData,
         settings: PMEvoSettings,
         pace: PacedReporter,
         seed: int,
@@ -128,32 +132,32 @@ class Finishing:
         self._judging = {mix: cycles for mix, cycles in data.times.items() if mix in judging}
         self._learnt = {mix: cycles for mix, cycles in data.times.items() if mix not in judging}
 
-    def with_more_ports(self, before: Finished, most_ports: int) -> Finished:
+    def with_more_ports(self, before: FinalMapping, most_ports: int) -> FinalMapping:
         """Add ports while one more explains as much as a kind of µop costs, and separate parts of the core.
 
         With a scheduler, times are corrected by its waste, which would otherwise require ports that do not
         exist.
         """
-        times = self._measured if before.simulated is None else self._corrected_by(before)
+        times = self._measured if before.simulated is None else self._corrected_times(before)
         apart = before.simulated is not None and self._settings.apart
         best, value = self._search(times, [before.point], before.n_ports, apart=apart)
         n_ports = before.n_ports
         gain = self._settings.new_kind_price * self._arrays(n_ports).experiments_per_scheme
         while n_ports < most_ports and not self._pace.finishing:
-            wider, its_value = self._search(times, [best], n_ports + 1, apart=apart)
-            if its_value > value - gain:
+            wider, wider_value = self._search(times, [best], n_ports + 1, apart=apart)
+            if wider_value > value - gain:
                 break
-            best, value, n_ports = wider, its_value, n_ports + 1
+            best, value, n_ports = wider, wider_value, n_ports + 1
             self._pace.emit(Log("info", f"{n_ports} ports explain more than {n_ports - 1}"))
-        point, n_ports = self._apart(best, n_ports, times)
+        point, n_ports = self._separate_parts(best, n_ports, times)
         after = replace(before, point=point, n_ports=n_ports)
         if after.simulated is not None:
-            after = self._judged(self._doubted(after))
+            after = self._evaluate(self._remove_doubtful_uops(after))
             self._pace.emit(Log("info", f"with more ports {after.text}"))
             after = after if after.cost <= before.cost else before
-        return self._tidied(after, times)
+        return self._clean_up(after, times)
 
-    def _tidied(self, finished: Finished, times: _Times) -> Finished:
+    def _clean_up(self, finished: FinalMapping, times: _Times) -> FinalMapping:
         """The mapping with regular forms, where the settings prefer them, and without unused ports."""
         usage = finished.point.usage
         if self._settings.regular_forms:
@@ -162,66 +166,66 @@ class Finishing:
         usage, n_ports = without_unused_ports(usage)
         point = self._arrays(n_ports).point(usage, finished.point.issue_width)
         finished = replace(finished, point=point, n_ports=n_ports)
-        return finished if finished.simulated is None else self._judged(finished)
+        return finished if finished.simulated is None else self._evaluate(finished)
 
-    def without_waste(self, before: Finished, source: WasteSource) -> Finished:
+    def without_waste(self, before: FinalMapping, source: WasteSource) -> FinalMapping:
         """A mapping whose times a scheduler explains better, or else the mapping before.
 
         For each share of times that may be waste, a mapping is searched and a scheduler inferred under it;
         then rounds correct the times by the scheduler's waste and search again. The first share whose rounds
         lower the cost by `_LEAST_GAIN` gives the result.
         """
-        of_ports = self._judged(before)
+        of_ports = self._evaluate(before)
         self._pace.emit(Log("info", f"without a scheduler {of_ports.text}"))
         assert of_ports.error is not None, "it was judged"
         starts = [before]
         for forgiven in _FORGIVEN if of_ports.error >= self._settings.spread else ():
             if self._pace.finishing:
                 break
-            starts.append(self._forgiving(starts, forgiven))
-            start = self._scheduled(starts[-1], source)
+            starts.append(self._search_forgiving(starts, forgiven))
+            start = self._best_with_scheduler(starts[-1], source)
             if start is None:
                 self._pace.emit(Log("info", f"no scheduler explains waste of up to {forgiven:.0%}"))
                 continue
-            best = self._corrected(start)
+            best = self._run_rounds(start)
             if best.cost <= (1 - _LEAST_GAIN) * of_ports.cost:
                 return best
         return before
 
-    def _corrected(self, start: Finished) -> Finished:
+    def _run_rounds(self, start: FinalMapping) -> FinalMapping:
         """The mapping after rounds of corrected times, as long as each lowers the cost."""
         best = start
         self._pace.emit(Log("info", f"before any round {best.text}"))
         for number in range(1, _ROUNDS + 1):
             if self._pace.finishing:
                 break
-            times = self._corrected_by(best)
+            times = self._corrected_times(best)
             point, _ = self._search(times, [best.point], best.n_ports, apart=self._settings.apart)
-            point, n_ports = self._apart(point, best.n_ports, times)
-            current = self._judged(self._doubted(replace(best, point=point, n_ports=n_ports)))
+            point, n_ports = self._separate_parts(point, best.n_ports, times)
+            current = self._evaluate(self._remove_doubtful_uops(replace(best, point=point, n_ports=n_ports)))
             self._pace.emit(Log("info", f"round {number}: {current.text}"))
             if current.cost >= best.cost:
                 break
             best = current
         return best
 
-    def _scheduled(self, start: Finished, source: WasteSource) -> Finished | None:
+    def _best_with_scheduler(self, start: FinalMapping, source: WasteSource) -> FinalMapping | None:
         """The mapping, or one with two units on disjoint ports: the one that a scheduler explains best; None
         for none."""
         usages = [start.point.usage, *islice(with_disjoint_units(start.point.usage), _MOST_DISJOINT)]
-        candidates: list[Finished] = []
+        candidates: list[FinalMapping] = []
         for usage in usages:
             if self._pace.finishing:
                 break
             point = self._arrays(start.n_ports).point(usage, start.point.issue_width)
             mapping = self._as_mapping(point, start.n_ports)
-            simulated = source.simulator(mapping, self._learnt, self._patience())
+            simulated = source.simulator(mapping, self._learnt, self._should_continue())
             if simulated is not None:
-                candidates.append(self._judged(replace(start, point=point, simulated=simulated)))
+                candidates.append(self._evaluate(replace(start, point=point, simulated=simulated)))
                 self._pace.emit(Log("info", f"with a scheduler of its own {candidates[-1].text}"))
         return min(candidates, key=lambda candidate: candidate.cost, default=None)
 
-    def _forgiving(self, before: Sequence[Finished], forgiven: float) -> Finished:
+    def _search_forgiving(self, before: Sequence[FinalMapping], forgiven: float) -> FinalMapping:
         """The best mapping if a share of each time may be waste, from `before`.
 
         Random mappings are added as starts where `before` has none for another share.
@@ -233,16 +237,18 @@ class Finishing:
         for number in range(_STARTS - 1 if len(before) == 1 else 0):
             usage = Usage.random(self._data.alone, n_ports, self._stream("finish", 0, number))
             starts.append(arrays.point(usage, width))
-        point, n_ports = self._apart(self._search(times, starts, n_ports)[0], n_ports, times)
+        point, n_ports = self._separate_parts(self._search(times, starts, n_ports)[0], n_ports, times)
         value = self._value(point, n_ports, times)
         usage = without_second_uops(point.usage, self._data.domains, value, keep=False)
-        return Finished(self._arrays(n_ports).point(usage, width), n_ports)
+        return FinalMapping(self._arrays(n_ports).point(usage, width), n_ports)
 
-    def _doubted(self, finished: Finished) -> Finished:
+    def _remove_doubtful_uops(self, finished: FinalMapping) -> FinalMapping:
         """The mapping without second µops that do not lower the simulation's error."""
         domains, point = self._data.domains, finished.point
         schemes = {
-            member for scheme in doubted(point.usage, domains) for member in self._data.classes[scheme]
+            member
+            for scheme in schemes_of_two_uops(point.usage, domains)
+            for member in self._data.classes[scheme]
         }
         mixes = islice((mix for mix in self._learnt if schemes & set(mix.schemes)), _MOST_DOUBTING)
         times = {mix: self._learnt[mix] for mix in mixes}
@@ -256,14 +262,14 @@ class Finishing:
         usage = without_second_uops(point.usage, domains, error, keep=True)
         return replace(finished, point=self._arrays(finished.n_ports).point(usage, point.issue_width))
 
-    def _corrected_by(self, finished: Finished) -> _Times:
+    def _corrected_times(self, finished: FinalMapping) -> _Times:
         """Times without the scheduler's waste; the simulation's error is the share that may still be
         waste."""
         assert finished.error is not None, "it was judged"
         off = max(self._settings.spread, finished.error)
         return _Times(self._times(finished, self._learnt).corrected, off)
 
-    def _apart(self, point: RefitPoint, n_ports: int, times: _Times) -> tuple[RefitPoint, int]:
+    def _separate_parts(self, point: RefitPoint, n_ports: int, times: _Times) -> tuple[RefitPoint, int]:
         """The mapping with separate ports for parts that no time shows to share them, and its number of
         ports."""
         if not (self._settings.apart and any(self._data.domains)):
@@ -345,17 +351,17 @@ class Finishing:
     def _arrays(self, n_ports: int) -> SearchArrays:
         return self._data.arrays(self._data.times, replace(self._settings, ports=n_ports))
 
-    def _judged(self, finished: Finished) -> Finished:
+    def _evaluate(self, finished: FinalMapping) -> FinalMapping:
         """The mapping with its errors on the experiments that are not learnt from."""
         times = self._times(finished, self._judging)
         return replace(finished, error=times.error, error_of_ports=times.error_of_bounds)
 
-    def _times(self, finished: Finished, times: Mapping[Experiment, float]) -> WastefulTimes:
+    def _times(self, finished: FinalMapping, times: Mapping[Experiment, float]) -> WastefulTimes:
         mapping = self._as_mapping(finished.point, finished.n_ports)
         beat = heartbeat(self._pace, "experiments simulated")
         return wasteful_times(times, mapping, finished.simulated, self._data.least, beat)
 
-    def _patience(self) -> Callable[[], bool]:
+    def _should_continue(self) -> Callable[[], bool]:
         beat = heartbeat(self._pace, "scheduler policies simulated")
 
         def goes_on() -> bool:

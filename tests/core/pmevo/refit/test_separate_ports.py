@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports
+from inference.core.pmevo.refit.separate_ports import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.usage import Usage
 
 DOMAINS = ["integer", "integer", "memory", None]

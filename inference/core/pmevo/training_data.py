@@ -9,7 +9,7 @@ import numpy as np
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.pmevo.refit.preferring import FormPair
+from inference.core.pmevo.refit.preferences import FormPair
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.representatives import learnable
 from inference.core.pmevo.settings import PMEvoSettings
@@ -17,7 +17,7 @@ from inference.core.tables import ExperimentTable, Floats, Int64s
 
 
 @dataclass(frozen=True)
-class LearntData:
+class TrainingData:
     """Measurements, and what is known of the schemes.
 
     Args:

@@ -48,10 +48,10 @@ class Division:
     def measure(self) -> None:
         """Measure pairs across domains, and join the domains that share ports."""
         search = self._search
-        for crossing in self._crossing():
+        for crossing in self._cross_pairs():
             if search.can_measure(crossing):
                 search.measure(crossing)
-        excessive = [crossing for crossing in self._crossing() if self._is_excessive(crossing)]
+        excessive = [crossing for crossing in self._cross_pairs() if self._is_excessive(crossing)]
         search.readings.repeat(excessive)
         for crossing in excessive:
             if self._is_excessive(crossing):
@@ -124,15 +124,15 @@ class Division:
         readings = self._search.readings
         if readings.r_max is None or readings.cycles(crossing) is None:
             return False
-        return self._shared_time(crossing, 1) > (1 + 2 * _ERROR) * self._needed(crossing)
+        return self._shared_time(crossing, 1) > (1 + 2 * _ERROR) * self._separate_time(crossing)
 
     def _between_parts(self) -> Iterator[Experiment]:
-        for crossing in self._crossing():
+        for crossing in self._cross_pairs():
             first, second = (self._domains[scheme] for scheme in crossing.schemes)
             if second not in self._joined[first]:
                 yield crossing
 
-    def _crossing(self) -> Iterator[Experiment]:
+    def _cross_pairs(self) -> Iterator[Experiment]:
         for first, second in itertools.combinations(self._search.schemes, 2):
             if self._domains[first] != self._domains[second]:
                 cycles = max(1.0, self._alone(first), self._alone(second))
@@ -148,7 +148,7 @@ class Division:
         cycles = readings.cycles(crossing)
         if cycles is None:
             return False
-        needed = self._needed(crossing)
+        needed = self._separate_time(crossing)
         times = (self._shared_time(crossing, shared) for shared in range(1, self._ports(crossing)))
         visible_time = next((time for time in times if time > (1 + _ERROR) * needed), math.inf)
         return cycles > max((needed + visible_time) / 2, (1 - _ERROR) * visible_time)
@@ -161,7 +161,7 @@ class Division:
     def _ports(self, crossing: Experiment) -> int:
         return round(crossing.length / max(1.0, *map(self._alone, crossing.schemes)))
 
-    def _needed(self, crossing: Experiment) -> float:
+    def _separate_time(self, crossing: Experiment) -> float:
         """Cycles if the two share no port."""
         readings, length = self._search.readings, crossing.length
         longest = max(count * self._alone(scheme) for scheme, count in crossing.terms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Determinacy, Hidden, infer
+from inference.core.cegar import AmbiguityReason, CegarProblem, CegarResult, CegarSettings, Determinacy, infer
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
@@ -91,7 +91,7 @@ def test_units_share_no_port_where_only_the_scheduler_explains_what_they_take() 
     reasons = {
         alternative.hidden for alternative in result.alternatives if is_like(alternative.mapping, SHARED)
     }
-    assert reasons <= {Hidden.SCHEDULER, Hidden.NOISE, Hidden.UNEXPLAINED}
+    assert reasons <= {AmbiguityReason.SCHEDULER, AmbiguityReason.NOISE, AmbiguityReason.UNEXPLAINED}
     assert reasons
 
 

@@ -45,7 +45,7 @@ def minimal_clash(
             encoding.add(observation, -literal)
         clash = contradicting_literals(encoding, learnt, learnt)
         if clash is None:
-            raise AssertionError("a minimal clash was asked for of measurements that can hold together")
+            raise AssertionError("a mapping explains these measurements: they have no clash")
         clash = minimize_clash(encoding, learnt, clash)
         if not clash:
             raise impossible_shape_error(shape)

@@ -17,7 +17,7 @@ from inference.core.pacing import PacedReporter
 from inference.core.pmevo import plan
 from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes
-from inference.core.pmevo.events import Saved
+from inference.core.pmevo.events import PlanSavings
 from inference.core.pmevo.problem import PMEvoProblem
 from inference.core.protocols import Measurer
 
@@ -147,8 +147,8 @@ class Observer:
             experiments = [e for e in dict.fromkeys(offers) if schemes.issuperset(e.schemes)]
             if not experiments:
                 raise InsufficientDataError(
-                    f"none of the {len(offers)} recorded experiments consists of the {len(schemes)} "
-                    "schemes asked for alone"
+                    f"none of the {len(offers)} recorded experiments consists only of the {len(schemes)} "
+                    "schemes of this run"
                 )
             self._ask(experiments, len(experiments))
             if problem.asks_for_ceiling:
@@ -174,9 +174,9 @@ class Observer:
         if settings.learnt_mixes and alone:
             self._mix(alone, problem)
         if problem.asks_for_ceiling:
-            self._ceiling = ceiling_of(self._usable(), self._searched(alone, problem))
+            self._ceiling = ceiling_of(self._usable(), self._search_highest_rate(alone, problem))
 
-    def _searched(self, alone: Mapping[str, float], problem: PMEvoProblem) -> Bottleneck | None:
+    def _search_highest_rate(self, alone: Mapping[str, float], problem: PMEvoProblem) -> Bottleneck | None:
         """The result of a search for the highest rate; None for the paper's plan."""
         if problem.settings.plan != "adaptive":
             return None
@@ -218,7 +218,7 @@ class Observer:
             congruence = end.value
         self._classes, self._likeness = congruence.classes, congruence.likeness
         assert self._exhaustive is not None, "counted with the times alone"
-        saved = Saved(
+        saved = PlanSavings(
             len(self._experiments), self._exhaustive, len(congruence.classes), congruence.second_opinions
         )
         self._pace.emit(saved)
@@ -297,7 +297,7 @@ class Observer:
         if missing:
             names = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
             self._pace.emit(
-                Log("warning", f"{len(missing)} scheme(s) without a usable measurement are left out: {names}")
+                Log("warning", f"{len(missing)} scheme(s) without a usable measurement are excluded: {names}")
             )
         return Observations(
             times,

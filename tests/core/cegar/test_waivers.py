@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inference.core.cegar import CegarProblem, CegarSettings, infer
 from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Observation, Shape
-from inference.core.cegar.waiving import ALONE, least_waiver, reduce_observations
+from inference.core.cegar.waivers import ALONE, least_waiver, reduce_observations
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping

@@ -11,8 +11,8 @@ from inference.core.events import Log
 from inference.core.experiment import Experiment, Measured
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, plan
-from inference.core.pmevo.events import Saved
-from inference.core.pmevo.observing import Observations, Observer
+from inference.core.pmevo.events import PlanSavings
+from inference.core.pmevo.observer import Observations, Observer
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import Listener
 from tests.core.pmevo.test_adaptive import many
@@ -66,7 +66,7 @@ def test_both_plans_tell_how_many_experiments_the_paper_has() -> None:
     exhaustive, _, processor, _ = observed(PMEvoSettings(ports=5, plan="exhaustive"))
     adaptive, _, fewer, listener = observed(PMEvoSettings(ports=5, plan="adaptive", ceiling="none"))
     assert exhaustive.exhaustive == adaptive.exhaustive == len(processor.asked)
-    (saved,) = [event for event in listener.events if isinstance(event, Saved)]
+    (saved,) = [event for event in listener.events if isinstance(event, PlanSavings)]
     assert saved.asked == len(fewer.asked) < saved.exhaustive == len(processor.asked)
     assert saved.classes == 9
     assert any("fewer than" in event.text for event in listener.events if isinstance(event, Log))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from inference.core.cegar.closed_form import ClosedForm
 from inference.core.cegar.fact_question import FactQuestion
+from inference.core.cegar.fact_table import FactTable
 from inference.core.cegar.faster_question import FasterQuestion
 from inference.core.cegar.formula import Formula
 from inference.core.cegar.profiles import Profile, facts_of
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.cegar.table_question import TableQuestion
-from inference.core.cegar.tabulated import Tabulated
 from inference.core.experiment import Experiment
 from inference.core.identity import canonical
 from inference.core.mapping import PortMapping
@@ -39,8 +39,8 @@ def observed(truth: Candidate, asked: list[Experiment]) -> list[Observation]:
     return [Observation.of(SHAPE, each, inverse_throughput(mapping, each)) for each in asked]
 
 
-def table(observations: list[Observation]) -> Tabulated:
-    encoding = Tabulated(Formula(SHAPE, 1, 0, lambda: None))
+def table(observations: list[Observation]) -> FactTable:
+    encoding = FactTable(Formula(SHAPE, 1, 0, lambda: None))
     for observation in observations:
         encoding.add(observation)
     return encoding
@@ -113,7 +113,7 @@ def test_what_the_solver_found_impossible_is_not_asked_again() -> None:
 @pytest.mark.parametrize(("counts", "ports", "fits"), [((4,) * 4, 6, True), ((1,) * 10 + (2, 2), 10, False)])
 def test_only_small_shapes_are_tabulated(counts: tuple[int, ...], ports: int, fits: bool) -> None:
     shape = Shape(tuple(f"s{k}" for k in range(len(counts))), counts, ports, 0.02)
-    assert Tabulated.suits(shape) is fits
+    assert FactTable.suits(shape) is fits
 
 
 def test_nothing_is_faster_than_a_mapping_that_is_all_there_is() -> None:

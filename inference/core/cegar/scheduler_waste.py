@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import product
 
 from inference.core.cegar.alternatives import SettledMapping
-from inference.core.cegar.problem import Alternative, Hidden
+from inference.core.cegar.problem import Alternative, AmbiguityReason
 from inference.core.cegar.search import CegarSearch
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
@@ -94,7 +94,7 @@ class SchedulerWaste:
         return _with_mapping_first(settled, best)
 
     @property
-    def has_chosen(self) -> bool:
+    def has_preference(self) -> bool:
         """Whether a scheduler has decided between mappings: by ports alone, the result is not unique then."""
         return bool(self._preferred)
 
@@ -138,14 +138,14 @@ def _nearby(mapping: PortMapping) -> Iterator[PortMapping]:
     """
     users = Counter(mask for uops in mapping.usage.values() for mask, _ in uops)
     for moved, instead in disjoint_units(sorted(users, key=lambda mask: (-users[mask], mask))):
-        yield _exchanged(mapping, mapping.usage, moved, instead)
+        yield _exchange_ports(mapping, mapping.usage, moved, instead)
     for scheme, uops in mapping.usage.items():
         for own, other in product((mask for mask, _ in uops), users):
             if (own ^ other).bit_count() == 1:
-                yield _exchanged(mapping, [scheme], own, other)
+                yield _exchange_ports(mapping, [scheme], own, other)
 
 
-def _exchanged(mapping: PortMapping, schemes: Iterable[str], mask: int, instead: int) -> PortMapping:
+def _exchange_ports(mapping: PortMapping, schemes: Iterable[str], mask: int, instead: int) -> PortMapping:
     """The mapping with the port set `instead` in place of `mask` for some schemes."""
     changed = {
         scheme: uops_of((instead if own == mask else own, count) for own, count in mapping.usage[scheme])
@@ -156,10 +156,10 @@ def _exchanged(mapping: PortMapping, schemes: Iterable[str], mask: int, instead:
 
 def _with_mapping_first(settled: SettledMapping, mapping: PortMapping) -> SettledMapping:
     """The result with this mapping; the former one joins the alternatives."""
-    alternatives: Mapping[str, tuple[PortMapping, Hidden]] = {
+    alternatives: Mapping[str, tuple[PortMapping, AmbiguityReason]] = {
         alternative.mapping.digest: (alternative.mapping, alternative.hidden)
         for alternative in settled.listed
-    } | {settled.mapping.digest: (settled.mapping, Hidden.SCHEDULER)}
+    } | {settled.mapping.digest: (settled.mapping, AmbiguityReason.SCHEDULER)}
     listed = tuple(
         Alternative(other, tuple(s for s in other.usage if other.usage[s] != mapping.usage[s]), hidden)
         for other, hidden in alternatives.values()

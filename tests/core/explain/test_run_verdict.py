@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from inference.core.experiment import Experiment
-from inference.core.explain.judging import delays_all_alike
 from inference.core.explain.problem import Witness, WitnessOutcome
+from inference.core.explain.run_verdict import delays_all_alike
 
 
 def witness(mask: int, delay: float) -> Witness:

@@ -84,7 +84,7 @@ def without_unused_ports(usage: Usage) -> tuple[Usage, int]:
     for mask in usage.kinds():
         used |= mask
     number = {port: place for place, port in enumerate(ports_in(used))}
-    return _renamed(usage, lambda mask: sum(1 << number[port] for port in ports_in(mask))), max(
+    return _rename_ports(usage, lambda mask: sum(1 << number[port] for port in ports_in(mask))), max(
         1, len(number)
     )
 
@@ -108,13 +108,13 @@ def _split(usage: Usage, n_ports: int, own: Set[int]) -> Usage:
         if mask not in own:
             foreign |= mask
     copies = {port: n_ports + place for place, port in enumerate(ports_in(foreign))}
-    return _renamed(
+    return _rename_ports(
         usage,
         lambda mask: sum(1 << copies.get(port, port) for port in ports_in(mask)) if mask in own else mask,
     )
 
 
-def _renamed(usage: Usage, renamed: Callable[[int], int]) -> Usage:
+def _rename_ports(usage: Usage, renamed: Callable[[int], int]) -> Usage:
     changed = usage.copy()
     for scheme in range(len(usage.sizes)):
         changed.set_row(scheme, sorted((renamed(mask), count) for mask, count in usage.row(scheme)))

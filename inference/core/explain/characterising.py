@@ -9,7 +9,6 @@ from dataclasses import replace
 from inference.core.explain.blockers import improper_mask, only_mask
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.doubts import UnsettledPorts
-from inference.core.explain.judging import RunVerdict, alone_cycles, is_at_limit
 from inference.core.explain.problem import (
     REASONS,
     BlockingClass,
@@ -21,6 +20,7 @@ from inference.core.explain.problem import (
     WitnessOutcome,
 )
 from inference.core.explain.remaining import Conclusion, majority_verdict
+from inference.core.explain.run_verdict import RunVerdict, alone_cycles, is_at_limit
 from inference.core.explain.settings import THROUGHPUT
 from inference.core.explain.surplus import copies_needed, is_too_short, usage_from
 from inference.core.mapping import PortMapping, Uops, described, uops_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.pmevo.refit.preferring import FormPair, prefer_fewer, prefer_forms, prefer_own_ports
+from inference.core.pmevo.refit.preferences import FormPair, prefer_fewer, prefer_forms, prefer_own_ports
 from inference.core.pmevo.refit.usage import Usage
 
 ALU, LEFT, RIGHT, DATA = 0b0011, 0b0100, 0b1000, 0b10000

@@ -1,4 +1,4 @@
-"""The database, one aggregate per file; constraints live here and in the schema, not in views."""
+"""Models of the database, one aggregate per file. Invariants of rows are constraints of the schema."""
 
 from inference.models.block_set import (
     AnswerCache,

@@ -1,4 +1,4 @@
-"""Basic blocks in named sets, with a column of answers per tool; predictors, and their remembered answers."""
+"""Sets of basic blocks with a column of answers per tool; predictors and the cache of their answers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ FAILURES = [(failure.value, failure.value) for failure in Failure]
 NO_FAILURE = ""
 
 
-def one_answer(name: str) -> models.CheckConstraint:
-    """A row holds a number of cycles from 0 on, or a way of having none, never both and never neither."""
+def cycles_xor_failure(name: str) -> models.CheckConstraint:
+    """A constraint: a row has either cycles (at least 0) or a failure, never both and never neither."""
     return models.CheckConstraint(
         condition=Q(failure=NO_FAILURE, cycles__isnull=False, cycles__gte=0)
         | Q(failure__in=[value for value, _ in FAILURES], cycles__isnull=True),
@@ -41,18 +41,19 @@ def block_key(code: bytes) -> bytes:
 
 
 class Predictor(Named):
-    """A predictor with its options: whatever changes its answers is in `identity`, and `key` stands for that.
+    """A predictor with its options.
 
-    `key` is the SHA-256, in hexadecimal digits, of `identity` as canonical JSON (see `identity_key`).
-    A tool in another version or with other options is another row, so that answers of old campaigns keep
-    their author. `options` is what a user configured, as the predictor's kind reads it.
+    `identity` holds everything that changes the predictor's answers; `key` is the SHA-256, in hexadecimal
+    digits, of `identity` as canonical JSON (see `identity_key`). A tool in another version or with other
+    options is another row, so that answers of old campaigns stay those of the version that gave them.
+    `options` is what a user configured, in the form that the predictor's kind reads.
 
-    Of `Origin.IMPORTED`, a file has said everything: such a row is never asked, whatever its kind and options
-    are, since a predictor can be any program of this computer.
+    A predictor of `Origin.IMPORTED` comes from a file and never runs, whatever its kind and options are: they
+    could name any program of this computer.
     """
 
     class Origin(models.TextChoices):
-        FOUND = "found", "found on this computer"
+        DETECTED = "found", "found on this computer"
         CONFIGURED = "configured", "configured by a user"
         IMPORTED = "imported", "named by an imported file"
 
@@ -60,28 +61,28 @@ class Predictor(Named):
     options = models.JSONField(default=dict, blank=True)
     identity = models.JSONField(default=dict, blank=True)
     key = models.CharField(max_length=64, unique=True)
-    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.FOUND)
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.DETECTED)
 
     class Meta:
         db_table = "anica_app_predictor"  # where it was first
         ordering = ["name"]
 
     @property
-    def askable(self) -> bool:
-        """Whether its kind and options are our own, so that a predictor may be made of them."""
+    def is_runnable(self) -> bool:
+        """Whether kind and options come from this installation, not from a file, so that it may run them."""
         return self.origin != self.Origin.IMPORTED and self.kind != IMPORTED
 
     @property
     def sort(self) -> str:
-        """Its kind; of one that came with a file, what its identity says of that, to be shown and no more."""
-        return self.kind if self.askable else str(self.identity.get("kind", IMPORTED))
+        """The kind to show on pages: for an imported predictor, the kind that its identity names."""
+        return self.kind if self.is_runnable else str(self.identity.get("kind", IMPORTED))
 
 
 class AnswerCache(models.Model):
-    """One remembered answer of a predictor.
+    """A predictor's cached answer for one block.
 
-    `isa` is the block's instruction set and `block` the SHA-256 of its machine code, 32 bytes. Answers are
-    removed from the oldest row on where there are too many.
+    `isa` is the block's instruction set and `block` the SHA-256 of its machine code, 32 bytes. When the cache
+    is full, the oldest rows are deleted first.
     """
 
     predictor = models.ForeignKey(Predictor, on_delete=models.CASCADE, related_name="answers")
@@ -95,20 +96,20 @@ class AnswerCache(models.Model):
         db_table = "anica_app_answercache"  # where it was first
         constraints = [
             models.UniqueConstraint(fields=["predictor", "isa", "block"], name="answer_once_per_block"),
-            one_answer("answer_is_cycles_or_failure"),
+            cycles_xor_failure("answer_is_cycles_or_failure"),
         ]
 
 
-def searchable(mnemonics: Iterable[str]) -> str:
-    """Mnemonics as `BasicBlock.mnemonics` has them: " add imul "."""
+def mnemonics_text(mnemonics: Iterable[str]) -> str:
+    """Distinct mnemonics in the form of `BasicBlock.mnemonics`: " add imul "."""
     return f" {' '.join(dict.fromkeys(mnemonics))} "
 
 
 class BasicBlockSet(Named):
     """A named list of basic blocks: an uploaded file, or blocks that a run has sampled.
 
-    `isa` is the instruction set whose machine code it is, None where none is loaded that knows it. `size` is
-    the number of blocks, `report` what the import has to tell: rows left out, duplicates, doubts.
+    `isa` is the instruction set of the machine code, None if it is not loaded. `size` is the number of
+    blocks. `report` lists the import's skipped rows, duplicates and warnings.
     """
 
     class Origin(models.TextChoices):
@@ -131,9 +132,10 @@ class BasicBlockSet(Named):
         ordering = ["-id"]
 
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
-        """Delete it with all that belongs to it.
+        """Delete the set with its blocks and answers.
 
-        Blocks and answers go in a statement each: Django would look at hundreds of thousands of rows.
+        One SQL statement each deletes answers and blocks: Django's collector would load hundreds of thousands
+        of rows first.
         """
         with transaction.atomic():
             Prediction.objects.filter(column__in=self.columns.all()).delete()
@@ -144,7 +146,7 @@ class BasicBlockSet(Named):
 
 
 class BlockColumn(models.Model):
-    """The answers of one tool for a set: the head of a column. `predictor` is None for a mere name."""
+    """One tool's column in a set. `predictor` is None where a file only gives the tool's name."""
 
     block_set = models.ForeignKey(BasicBlockSet, on_delete=models.CASCADE, related_name="columns")
     position = models.PositiveSmallIntegerField()
@@ -166,12 +168,12 @@ class BlockColumn(models.Model):
 
 
 class BasicBlock(models.Model):
-    """One basic block of a set: its machine code, at its place in the file (from 0).
+    """A basic block of a set.
 
-    `text` is the assembly that the file had in place of machine code, "" otherwise. `weight` is how often
-    it ran, as a share or a count, where the file says so; or how much time was spent in it. `length` is the
-    number of its instructions; `mnemonics` has each of theirs once, for searches, with a blank before and
-    behind every one. `origin` says where it was found: "a.out, dot, 0x11c8".
+    `position` counts from 0 in the order of the file. `text` is the assembly if the file had no machine code,
+    "" otherwise. `weight` is the file's execution count, its share, or the time spent in the block; None if
+    the file has none. `length` counts instructions. `mnemonics` has each mnemonic once, with a blank on both
+    sides, so that searches match whole mnemonics. `origin` is the place in the program: "a.out, dot, 0x11c8".
     """
 
     block_set = models.ForeignKey(
@@ -195,9 +197,9 @@ class BasicBlock(models.Model):
 
 
 class Prediction(models.Model):
-    """One tool's answer for one block of a set: cycles per execution, or why there are none."""
+    """A tool's answer for a block of a set: cycles per execution of the block, or a failure."""
 
-    # Both begin an index below: one more each would cost every row twice.
+    # No index of their own: each is the first column of an index below, and tables have millions of rows.
     column = models.ForeignKey(
         BlockColumn, on_delete=models.CASCADE, related_name="predictions", db_index=False
     )
@@ -211,6 +213,6 @@ class Prediction(models.Model):
         db_table = "anica_app_prediction"  # where it was first
         constraints = [
             models.UniqueConstraint(fields=["block", "column"], name="prediction_once_per_column"),
-            one_answer("prediction_is_cycles_or_failure"),
+            cycles_xor_failure("prediction_is_cycles_or_failure"),
         ]
         indexes = [models.Index(fields=["column", "cycles"], name="prediction_by_cycles")]

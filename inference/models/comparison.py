@@ -1,4 +1,4 @@
-"""What several sources answer for the same items: experiments of a set, or blocks of a basic-block set."""
+"""Comparisons: the answers of several sources for the same experiments or basic blocks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from inference.models.block_set import Predictor
 
 
 class Comparison(models.Model):
-    """The items of a comparison and the reference that its columns are held against, as arrays.
+    """The items of a comparison and the reference cycles that its columns are compared with, as arrays.
 
-    `points` has rows of the items and cycles of the reference, `table` the schemes of the items
-    (`inference.storage.answer_sheets`), numbered by `schemes`; `lengths` are those that occur. `n` of the
-    `read` items are compared: of experiments, the settled measurements; of these, every column answered
-    `common`. `reference` is the name of what the columns are held against, "" for the set's own
-    measurements, and `against` its written form, by which a run names it. It outlives its set.
+    `points` holds the items' rows and the reference's cycles, `table` the items' schemes as indices into
+    `schemes` (`inference.storage.answer_sheets`), `lengths` the lengths that occur. Of `read` items, `n` are
+    compared (of experiments, only settled measurements); every column has an answer for `common` of these.
+    `reference` is the reference's name, "" for the set's own measurements; `against` is its form in a run's
+    configuration. A comparison stays when its set is deleted.
     """
 
     class ItemKind(models.TextChoices):
@@ -59,7 +59,7 @@ class Comparison(models.Model):
     table = models.BinaryField()
 
     unsaved: Any = None
-    """The `UnsavedComparison` of a row that is made when it is looked at; None for what a run has stored."""
+    """The `UnsavedComparison` behind a row that a page computes on request; None if a run has stored it."""
 
     class Meta:
         db_table = "anica_app_comparison"  # where it was first
@@ -67,10 +67,10 @@ class Comparison(models.Model):
 
 
 class ComparedColumn(models.Model):
-    """One source of a comparison: its answers as an array, and what sums them up.
+    """One source of a comparison with its answers as an array.
 
-    `error`: why it said nothing at all. `summary` has scores by unit, reasons for lacking answers and biases
-    by scheme; `pictures` the heat maps. What it came from may be gone by now: `name` stays.
+    `error` is the reason if the source gave no answer at all. `summary` has scores by unit, reasons for
+    missing answers and biases by scheme; `pictures` the heat maps. `name` stays when the source is deleted.
     """
 
     class Kind(models.TextChoices):

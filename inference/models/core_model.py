@@ -1,4 +1,4 @@
-"""Core models, and what is measured of a core for one: its latencies and its front end."""
+"""Core models and two of their measured parts: latencies and the front end."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from inference.models.named import Named
 class LatencySet(Named):
     """The latencies of one run on one machine.
 
-    `connectors`: {link as text: cycles}, by which chains were closed. `memory`: as
-    `inference.core.latency.MemoryLatency.as_json` has it. `readings`: of all chains, packed by
-    `inference.storage.latencies`, null in sets from before they were kept. `identity`: of whoever measured.
+    `connectors`: {link as text: cycles} of the instructions that close chains. `memory`: in the form of
+    `inference.core.latency.MemoryLatency.as_json`. `readings`: of all chains, packed by
+    `inference.storage.latencies`; null in sets of older versions. `identity`: settings of the measuring
+    harness.
     """
 
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="latency_sets")
@@ -36,34 +37,34 @@ class LatencySet(Named):
 
     @property
     def start_values(self) -> str:
-        """With which values chains begin, as a sentence.
+        """A sentence with the initial values of registers and memory in chains.
 
-        Pairs without values of their own are known for these alone.
+        Latencies of pairs without values of their own hold for these values only.
         """
         if "simulated" in self.identity:
             return "Simulated: latencies do not depend on values."
-        surroundings = self.identity.get("block") or self.identity.get("frame")
-        if not surroundings:
-            return "It is not known with which values its chains begin."
-        vector = surroundings.get("vector", Frame.vector)
-        registers, memory = _in_registers(surroundings["registers"]), surroundings["memory"]
+        start_state = self.identity.get("block") or self.identity.get("frame")
+        if not start_state:
+            return "The initial values of its chains are not recorded."
+        vector = start_state.get("vector", Frame.vector)
+        registers, memory = _format_register_values(start_state["registers"]), start_state["memory"]
         return (
             f"Unless values are named, chains begin with {registers} in general-purpose registers, "
             f"{vector:#x} in each half of vector registers, and {memory:#x} in memory."
         )
 
 
-def _in_registers(value: int | Mapping[str, int]) -> str:
+def _format_register_values(value: int | Mapping[str, int]) -> str:
     values = value.values() if isinstance(value, Mapping) else (value,)
-    return " or ".join(f"{each:#x}" for each in dict.fromkeys(values)) or "0"
+    return " or ".join(f"{start:#x}" for start in dict.fromkeys(values)) or "0"
 
 
 class SchemeLatencies(models.Model):
-    """The latencies of a scheme: `pairs` as `inference.core.latency.PairLatency.as_json` has them, without
-    the chains; those are in `chains`, a list for each pair. They are long, and few readers need them.
+    """The latencies of a scheme.
 
-    `idioms`: what a choice of operands makes of it, as `Idiom.as_json` has them.
-    `least` and `most` are over its isolated pairs in cycles, null where it has none.
+    `pairs`: in the form of `inference.core.latency.PairLatency.as_json` without the chains, which are in
+    `chains`, one list per pair: they are long, and few readers need them. `idioms`: in the form of
+    `Idiom.as_json`. `least` and `most`: cycles over the `isolated` pairs, null if there are none.
     """
 
     latency_set = models.ForeignKey(LatencySet, on_delete=models.CASCADE, related_name="schemes")
@@ -88,15 +89,14 @@ class SchemeLatencies(models.Model):
         indexes = [models.Index(fields=["latency_set", "isolated"], name="latency_isolated_pairs")]
 
     def pairs_with_chains(self) -> list[Json]:
-        together = zip(self.pairs, self.chains, strict=True)
-        return [{**pair, "chains": chains} for pair, chains in together]
+        return [{**pair, "chains": chains} for pair, chains in zip(self.pairs, self.chains, strict=True)]
 
 
 class MeasuredFrontEnd(Named):
-    """The front end of one machine as one run has measured it.
+    """One run's measurements of a machine's front end.
 
-    `readings`: as `inference.storage.core_models` has them; what they say is read off them when it is shown.
-    `identity`: of whoever measured.
+    `readings`: in the form of `inference.storage.core_models`; conclusions are computed from them on demand.
+    `identity`: settings of the measuring harness.
     """
 
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="front_ends")
@@ -113,15 +113,14 @@ class MeasuredFrontEnd(Named):
 
 
 class StoredCoreModel(Named):
-    """A core model: the parts that it consists of, or the document of an imported one.
+    """A core model: references to its parts, or the document of an imported model.
 
-    A part that was deleted, or that is not there yet, is null: predictions say what they lack. `run` is the
-    run `know` that fills it in. `document`: as `inference.formats.core_model_json` writes it.
-    `scheduler`: what was found out of the core's scheduler on the ports of this mapping, as
-    `inference.formats.scheduler_json.SchedulerRecord` reads it; null where it was not looked for.
-    `selection`: why this mapping of several was taken, as `inference.core.judging.selection` writes it; null
-    where there was no choice.
-    `port_names`: what the vendor calls ports, {port of the mapping: name}, as far as somebody has said so.
+    A part that is deleted or not measured yet is null; predictions name their missing parts. `run` is the
+    profiling run (kind `know`) that fills the model. `document`: in the form of
+    `inference.formats.core_model_json`. `scheduler`: an `inference.formats.scheduler_json.SchedulerRecord`
+    on the ports of this mapping, null if it was not measured. `selection`: why this mapping was chosen among
+    several, in the form of `inference.core.judging.selection`; null if there was only one. `port_names`:
+    {port of the mapping: the vendor's name}, for the ports that a user has named.
     """
 
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="core_models")

@@ -1,4 +1,4 @@
-"""Instruction sets with their schemes, experiments, the sets that group them, and what measuring gave."""
+"""Instruction sets with their schemes; experiments, experiment sets and measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inference.models.named import Named
 
 
 class ISA(Named):
-    """An instruction set: `x86-64` or one that came with an import. `source`: where its schemes are from."""
+    """An instruction set: `x86-64` or one that an import has added. `source`: the origin of its schemes."""
 
     source = models.CharField(max_length=200, blank=True)
 
@@ -21,8 +21,8 @@ class ISA(Named):
 class InstructionScheme(models.Model):
     """An instruction with typed holes for its operands, e.g. `add GPR[64]:RW, GPR[64]:R`.
 
-    `exclusion` is the reason why the scheme is not in the default inference set, empty when it is in it.
-    `operands` lists one object per operand, the implicit ones last, as `inference.isa.scheme` describes them.
+    `exclusion` is the reason why the scheme is not in the default inference set, "" if it is in it.
+    `operands` lists one object per operand, the implicit ones last, in the form of `inference.isa.scheme`.
     """
 
     class Memory(models.TextChoices):
@@ -135,19 +135,19 @@ class ExperimentTerm(models.Model):
 
 
 def cycles_or_0() -> Func:
-    """A measurement's cycles, 0 where it failed: what lists are sorted by.
+    """The sort key of lists: a measurement's cycles, 0 if it failed.
 
-    The zero stands in the statement itself: an index is used for the very same expression alone.
+    The 0 is a literal and no parameter because databases use an index only for the identical expression.
     """
     return Func(F("cycles"), template="COALESCE(%(expressions)s, 0.0)", output_field=FloatField())
 
 
 class Measurement(models.Model):
-    """One row of a set: an experiment with its inverse throughput in cycles per execution.
+    """A row of a set: an experiment with its inverse throughput in cycles per execution.
 
-    `length` is that of the experiment, here so that large sets are filtered and sorted by it.
-    `repeat` numbers rows of the same experiment in the same set from 0. `annotations` are other tools'
-    answers in cycles, {tool: cycles}; `counters` what was counted per execution, {event: number}.
+    `length` repeats the experiment's length, so that an index filters and sorts large sets by it. `repeat`
+    counts rows of the same experiment in the same set from 0. `annotations`: {tool: cycles} that came with
+    the file. `counters`: {performance event: count per execution}.
     """
 
     class State(models.TextChoices):

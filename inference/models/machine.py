@@ -1,4 +1,4 @@
-"""Machines: whatever answers "how many cycles?"; their agents' tokens, batches and readings."""
+"""Machines with their agents' tokens, batches of experiments and readings of noise."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from django.utils import timezone
 from inference.models.named import Named
 
 SILENCE = timedelta(seconds=10)
-"""An agent that has not been heard of for so long is taken to be gone."""
+"""Time without a sign of life after which an agent counts as disconnected."""
 
 
 class Machine(Named):
     """A computer with an agent, a simulated processor, or the origin of published measurements.
 
-    A simulated machine keeps its truth as the JSON of a port mapping in `facts["mapping"]`, so that later
-    changes of the mapping it was made from do not change what it answers. Of a computer, `facts` are what
-    its agent says (`inference.agent.facts`), and the last block of fields is how it is doing: `session`
-    numbers the agent's connections (only the newest may speak), `instance` is the agent process that holds
-    it, `last_seen` its last sign of life, null while it is not connected.
+    A simulated machine has a copy of its port mapping as JSON in `facts["mapping"]`, so that later changes of
+    the original mapping do not change its answers. A computer's `facts` are reported by its agent
+    (`inference.agent.facts`), and the last block of fields is the agent's status: `session` counts its
+    connections (messages of older ones are rejected), `instance` is the connected agent process, `last_seen`
+    its last sign of life, null while no agent is connected.
     """
 
     class Kind(models.TextChoices):
@@ -66,20 +66,22 @@ class Machine(Named):
 
     @property
     def is_simulated(self) -> bool:
-        """Whether there is no computer behind it: it is simulated, by this site or by its agent."""
+        """Whether this site or the agent simulates the processor instead of measuring one."""
         return self.kind == self.Kind.SIMULATED or bool(self.facts.get("simulated"))
 
     def is_online(self, now: datetime | None = None) -> bool:
-        """Whether its agent is connected and has been heard of lately.
+        """Whether the agent's last sign of life is less than `SILENCE` ago.
 
-        A sign of life from the future was noted before the clock was set back, and says nothing.
+        One in the future was recorded before the clock was set back, and counts as none.
         """
         return self.last_seen is not None and abs((now or timezone.now()) - self.last_seen) < SILENCE
 
 
 class AgentToken(models.Model):
-    """What an agent shows to be let in as a machine; only its SHA-256 is kept. Revoked and expired ones let
-    nobody in."""
+    """A secret by which an agent authenticates as a machine, unless it is revoked or expired.
+
+    `digest` is its SHA-256; the secret itself is not stored.
+    """
 
     machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="tokens")
     digest = models.CharField(max_length=64, unique=True)
@@ -93,15 +95,14 @@ class AgentToken(models.Model):
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
         return self.expires is not None and self.expires <= timezone.now()
 
 
 class Batch(models.Model):
-    """Experiments of a run that wait for a machine, are measured there, or have results.
+    """Experiments of a run that wait for a machine, are being measured there, or have results.
 
-    `content` is an `inference.agent.protocol.Batch`, `results` a list of its results. `fence` counts the
-    leases: results are taken only under the newest. A batch lives until its run has stored its results.
+    `content` is an `inference.agent.protocol.Batch`, `results` a list of its results. `fence` counts leases:
+    only the newest lease may deliver results. A batch is deleted when its run has stored the results.
     """
 
     class State(models.TextChoices):
@@ -141,7 +142,7 @@ class Batch(models.Model):
 
 
 class MachineReading(models.Model):
-    """How a machine was doing at a moment, for its noise over time."""
+    """A machine's status at one time, for the plot of its noise."""
 
     machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="readings")
     at = models.DateTimeField()

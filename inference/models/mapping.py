@@ -1,19 +1,19 @@
-"""Port and resource mappings: how well they predict, what contradicts them, conclusions, and fronts."""
+"""Port and resource mappings with their evaluations, conflicts, characterisations, witnesses and fronts."""
 
 from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
 
-from inference.core.explain import NotCharacterised, SchemeFate, Seen
+from inference.core.explain import NotCharacterised, SchemeFate, WitnessOutcome
 from inference.models.named import Named
 
 
 class ResourceMapping(Named):
     """A conjunctive resource mapping, as Palmed infers them: imported, or converted from a port mapping.
 
-    `resources` lists the names; `ResourceLoad.resource` is an index into it. `report` holds what its making
-    had to say: names of the file that have no scheme (`left_out`), the limit of the conversion.
+    `resources` lists the names; `ResourceLoad.resource` is an index into it. `report` holds messages of the
+    import or conversion: names of the file that have no scheme (`left_out`), the limit of the conversion.
     """
 
     class Origin(models.TextChoices):
@@ -50,10 +50,10 @@ class ResourceMapping(Named):
 
 
 class ResourceLoad(models.Model):
-    """The cycles of one resource that one instance of a scheme takes up.
+    """The cycles for which one instance of a scheme occupies a resource.
 
-    A scheme known to use no resource has a single row with resource 0 and load 0. A scheme without any row
-    is not described by the mapping.
+    A scheme known to use no resource has a single row with resource 0 and load 0. A scheme without any row is
+    not described by the mapping.
     """
 
     mapping = models.ForeignKey(ResourceMapping, on_delete=models.CASCADE, related_name="loads")
@@ -75,8 +75,8 @@ class PortMapping(Named):
     """A three-level port mapping: inferred by a run, or imported.
 
     `ports` lists the port names; bit k of a port mask stands for `ports[k]`. `r_max` is in instructions per
-    cycle, `issue_width` in issue slots per cycle. `report` holds what the
-    algorithm had to say about its result (congruence classes, final fitness, versions).
+    cycle, `issue_width` in issue slots per cycle. `report` holds the algorithm's details of the result
+    (congruence classes, final fitness, versions).
     """
 
     class Origin(models.TextChoices):
@@ -115,11 +115,11 @@ class PortMapping(Named):
 
 
 class PortUsage(models.Model):
-    """What one scheme does in a mapping: `count` µops that can use the ports in `mask`.
+    """A kind of µops of one scheme in a mapping: `count` µops that can use the ports in `mask`.
 
-    A scheme with several kinds of µops has several rows; one known to use no port has a single row with
-    mask 0 and count 0. A scheme without any row is not described by the mapping. `slots` are the issue slots
-    that the scheme takes altogether: the same in all of its rows.
+    A scheme with several kinds of µops has several rows; one known to use no port has a single row with mask
+    0 and count 0. A scheme without any row is not described by the mapping. `slots` are the issue slots that
+    the scheme takes altogether: the same in all of its rows.
     """
 
     mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="usages")
@@ -140,10 +140,10 @@ class PortUsage(models.Model):
 
 
 class SchemeConflict(models.Model):
-    """A scheme of which another result of the same machine says something else.
+    """A scheme with different µops in two mappings of the same machine.
 
-    `here` are the µops of the mapping, `there` those of `other`, both in words, as
-    `inference.core.judging.contradictions` has them. Each conflict is kept from both sides.
+    `here` are the µops in `mapping`, `there` those in `other`, as text by
+    `inference.core.judging.contradictions`. Each conflict has two rows, one per direction.
     """
 
     mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="conflicts")
@@ -160,9 +160,9 @@ class SchemeConflict(models.Model):
 
 
 class Evaluation(models.Model):
-    """The predictions of a port or resource mapping against measurements: summary numbers, heat map.
+    """Accuracy of a port or resource mapping: summary numbers and a heat map.
 
-    The measurements are those of `experiment_set`, or the share that `held_out_by` kept from training.
+    The measurements are those of `experiment_set`, or the ones that the run `held_out_by` did not train on.
     Metrics are null where undefined (constant input, fewer than two points). `heat_map` is the JSON of
     `inference.figures.heatmap`; `skipped` counts measurements whose schemes the mapping does not describe.
     """
@@ -232,19 +232,19 @@ class Evaluation(models.Model):
 
     @property
     def predictor(self) -> PortMapping | ResourceMapping:
-        """The mapping whose predictions these are."""
-        found = self.mapping or self.resource_mapping
-        assert found is not None, "the database allows no evaluation without a predictor"
-        return found
+        mapping = self.mapping or self.resource_mapping
+        assert mapping is not None, "the database allows no evaluation without a predictor"
+        return mapping
 
 
 class FrontPoint(models.Model):
-    """A mapping of a front, kept beside the mapping that the run has made: the user may pick it.
+    """A mapping of a run's front, which the user may pick in place of the run's result.
 
-    Places count from 0, the most accurate first. `error` is the mean relative error (a fraction) on the
-    experiments learnt from, `volume` µops × ports, `kinds` the number of different µops. `content` is the
-    mapping and `judged` how it does on what the run judged by, both as `inference.storage.results` has them.
-    `picked` is the stored mapping that this point has become: that of the run itself for one of them.
+    `place` counts from 0, the most accurate first. `error` is the mean relative error (a fraction) on the
+    training experiments, `volume` µops × ports, `kinds` the number of different µops. `content` is the
+    mapping and `judged` its accuracy on the run's test measurements, both in the form of
+    `inference.storage.results`. `picked` is the stored mapping of this point: the run's own for one point,
+    null for those not picked.
     """
 
     mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="front")
@@ -268,11 +268,12 @@ class FrontPoint(models.Model):
 
 
 class Characterisation(models.Model):
-    """What explainable inference concluded of a scheme; each scheme asked for has one.
+    """Explainable inference's conclusion about a scheme; every selected scheme has one.
 
-    `stage` is where it was decided, `text` the reason with its numbers. `cycles` alone; `counted` µops.
-    `facts`: [{"terms", "expected", "observed"}] the experiments behind the verdict. `alternatives`: other
-    usages that the evidence allows, each [[mask, count], …]. `runs`: what each run concluded, in words.
+    `stage` is the stage that decided, `text` the reason with its numbers. `cycles` is the time of the scheme
+    alone, `counted` its µops by performance counters. `facts`: the experiments behind the verdict, [{"terms",
+    "expected", "observed"}]. `alternatives`: other usages that the evidence allows, each [[mask, count], …].
+    `runs`: the conclusion of each repetition as text.
     """
 
     mapping = models.ForeignKey(
@@ -281,12 +282,12 @@ class Characterisation(models.Model):
     scheme = models.ForeignKey(
         "inference.InstructionScheme", on_delete=models.PROTECT, related_name="characterisations"
     )
-    outcome = models.CharField(max_length=16, choices=[(each.value, each.value) for each in SchemeFate])
+    outcome = models.CharField(max_length=16, choices=[(fate.value, fate.value) for fate in SchemeFate])
     stage = models.CharField(max_length=16)
     reason = models.CharField(
         max_length=40,
         blank=True,
-        choices=[(each.value, each.value) for each in NotCharacterised if each.value],
+        choices=[(reason.value, reason.value) for reason in NotCharacterised if reason.value],
     )
     text = models.TextField(blank=True)
     cycles = models.FloatField(null=True, blank=True)
@@ -301,16 +302,17 @@ class Characterisation(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["mapping", "scheme"], name="characterised_once_per_mapping"),
             models.CheckConstraint(
-                condition=Q(outcome__in=[each.value for each in SchemeFate]), name="outcome_known"
+                condition=Q(outcome__in=[fate.value for fate in SchemeFate]), name="outcome_known"
             ),
         ]
         indexes = [models.Index(fields=["mapping", "outcome", "stage"], name="characterised_by_outcome")]
 
 
 class Witness(models.Model):
-    """Two experiments that show whether a scheme can evade a port set: a flood alone, and with the scheme.
+    """Two experiments that show whether a scheme can evade a port set.
 
-    The flood is `copies` instances of `blocker`, whose ports are `mask`. Cycles are medians of `samples`.
+    The first floods the ports of `mask` with `copies` instances of `blocker`; the second adds the scheme.
+    `base_cycles` and `cycles` are their medians of `samples`, `surplus` is their difference.
     """
 
     characterisation = models.ForeignKey(Characterisation, on_delete=models.CASCADE, related_name="witnesses")
@@ -326,7 +328,9 @@ class Witness(models.Model):
     below = models.PositiveIntegerField(default=0)
     uops = models.IntegerField(default=0)
     tolerance = models.FloatField(default=0.0)
-    seen = models.CharField(max_length=12, choices=[(each.value, each.value) for each in Seen])
+    seen = models.CharField(
+        max_length=12, choices=[(outcome.value, outcome.value) for outcome in WitnessOutcome]
+    )
     run = models.PositiveIntegerField(default=1)
 
     class Meta:

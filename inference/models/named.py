@@ -1,4 +1,4 @@
-"""What everything has in common that users name."""
+"""The abstract base of models that users name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows of another table belong to each row of a query, without joining them."""
+"""An annotation that counts related rows by a subquery instead of a join."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 
 def row_count(rows: QuerySet[Any], field: str, counted: str = "pk") -> Coalesce:
-    """The number of different `counted` of those `rows` whose `field` is the row that is annotated."""
+    """The number of distinct `counted` values among the `rows` whose `field` refers to the annotated row."""
     own = rows.filter(**{field: OuterRef("pk")}).order_by().values(field)
     number = own.annotate(number=Count(counted, distinct=counted != "pk")).values("number")
     return Coalesce(Subquery(number, output_field=IntegerField()), Value(0))

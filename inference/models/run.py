@@ -1,4 +1,4 @@
-"""Runs: durable background work, its journal, its checkpoint, whom its end is reported to; and uploads."""
+"""Runs with their journals, checkpoints and webhooks; uploads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from inference.models.named import Named
 
 
 class Run(Named):
-    """A piece of work that survives the processes that do it.
+    """A background job that survives the processes that execute it.
 
-    `config` is everything needed to do it again. The holder of the lease is whoever knows the current
-    `lease_token`: every write of a worker is conditional on it, so one that lost its lease can no longer
-    change anything. `wanted` is what the user asked for and the worker has not done yet. `next_seq` numbers
-    the journal. A run that is `part_of` another is started, and ended before its time, by that one.
+    `config` is everything needed to repeat it. Every write of a worker is conditional on the current
+    `lease_token`, so a worker that lost its lease can no longer change the run. `wanted` is the transition
+    that the user has requested and the worker has not carried out yet. `next_seq` is the next number in the
+    journal. A run that is `part_of` another is started and cancelled by that one.
     """
 
     class State(models.TextChoices):
@@ -27,7 +27,7 @@ class Run(Named):
         FAILED = "failed", "failed"
         CANCELLED = "cancelled", "cancelled"
 
-    class Wanted(models.TextChoices):
+    class Transition(models.TextChoices):
         NOTHING = "", "nothing"
         PAUSE = "pause", "pause"
         CANCEL = "cancel", "cancel"
@@ -39,7 +39,9 @@ class Run(Named):
     kind = models.CharField(max_length=20, help_text="a name in inference.runs.kinds")
     config = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
-    wanted = models.CharField(max_length=10, choices=Wanted.choices, blank=True, default=Wanted.NOTHING)
+    wanted = models.CharField(
+        max_length=10, choices=Transition.choices, blank=True, default=Transition.NOTHING
+    )
     progress = models.JSONField(default=dict, blank=True, help_text="phase, done, total, eta in seconds")
     result = models.JSONField(default=dict, blank=True)
     error = models.TextField(blank=True)
@@ -76,7 +78,7 @@ class Run(Named):
 
 
 class RunEvent(models.Model):
-    """One line of a run's journal, numbered per run without gaps."""
+    """An event of a run's journal. `seq` counts from 1 per run, without gaps."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
     seq = models.PositiveBigIntegerField()
@@ -90,7 +92,7 @@ class RunEvent(models.Model):
 
 
 class RunCheckpoint(models.Model):
-    """The last point from which a run can be taken up again: an npz archive, never pickle."""
+    """The state from which a run resumes. `data` is an npz archive, never pickle, which could run code."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="checkpoint")
     data = models.BinaryField()
@@ -98,10 +100,11 @@ class RunCheckpoint(models.Model):
 
 
 class Webhook(models.Model):
-    """An address to which a message goes when the run has ended; `sent` is when it was taken.
+    """An address that is notified when the run has ended.
 
-    `attempts` counts those begun, `due` is when the next one may be made (null: at once), `error` why the
-    last one failed. Whoever raises `attempts` from what it read makes the attempt: nobody else does.
+    `sent` is the time of the successful delivery, `due` the earliest time of the next attempt (null: now),
+    `error` the reason of the last failure. `attempts` counts started attempts; a process claims the next one
+    by a conditional update from the number that it has read, so no two deliver at once.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="webhooks")
@@ -121,21 +124,20 @@ class Webhook(models.Model):
 
 def runs_on(machine: Machine) -> models.QuerySet[Run]:
     """Runs that measure or have measured on a machine, newest first."""
-    named = Q(config__source__machine=machine.pk) | Q(config__machine=machine.pk)
-    return Run.objects.filter(named).defer("result").order_by("-id")
+    measures_here = Q(config__source__machine=machine.pk) | Q(config__machine=machine.pk)
+    return Run.objects.filter(measures_here).defer("result").order_by("-id")
 
 
 UNDECIDED = Q(run__isnull=True) | Q(run__state__in=("failed", "cancelled"))
-"""Uploads that no import works on; one whose import has failed or was cancelled waits again."""
+"""Uploads without an import, or whose import has failed or was cancelled."""
 
 
 class Upload(models.Model):
-    """A file as it came, kept in the database so that an accepted upload cannot be lost.
+    """An uploaded file, stored in the database so that an accepted upload cannot be lost.
 
-    It is deleted when its import has ended well; `run` is the import. `reading` is the run that has read it
-    or does so; then `preview` is what it would bring (`inference.features.library.uploads.query`), and
-    `parsed` what it says, packed (`inference.formats.import_formats.pack`), null for formats that are read as
-    they are stored.
+    `run` is its import; when that succeeds, the upload is deleted. `reading` is the run that parses the file.
+    It fills `preview` (`inference.features.library.uploads.query`) and `parsed`, the packed content
+    (`inference.formats.import_formats.pack`), which stays null for formats that are stored while parsed.
     """
 
     file_name = models.CharField(max_length=300)

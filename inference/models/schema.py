@@ -1,4 +1,4 @@
-"""Whether the tables of the database are those that this program works with."""
+"""Compares the migrations that the database has with those of this program."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-OWN = frozenset(("pmweb", "inference", "anica_app"))
+OWN_APPS = frozenset(("pmweb", "inference", "anica_app"))
 
 
 @dataclass(frozen=True)
 class Schema:
-    """`lacks`: migrations are to be applied. `unknown`: those that a newer program has applied."""
-
-    lacks: bool
+    needs_migration: bool
     unknown: tuple[str, ...]
+    """Migrations that a newer program has applied, as "app.name"."""
 
 
 def schema() -> Schema:
@@ -25,6 +24,6 @@ def schema() -> Schema:
     unknown = (
         f"{app}.{name}"
         for app, name in loader.applied_migrations
-        if app in OWN and (app, name) not in loader.disk_migrations
+        if app in OWN_APPS and (app, name) not in loader.disk_migrations
     )
     return Schema(bool(executor.migration_plan(loader.graph.leaf_nodes())), tuple(sorted(unknown)))

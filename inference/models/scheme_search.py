@@ -1,6 +1,7 @@
-"""The scheme table's search syntax (`inference.isa.search`) as a database filter, and what fits it best.
+"""The search syntax of schemes (`inference.isa.search`) as a database filter, and the ranking of matches.
 
-The order is one number per row (`FIT`), so that pages can go on from a row (`inference.web.paging`).
+The rank is a single number per row (`FIT`), because paging continues after a row's number
+(`inference.web.paging`).
 """
 
 from __future__ import annotations
@@ -19,49 +20,50 @@ from inference.isa.targets import targets
 from inference.models.experiment import ExperimentTerm, InstructionScheme
 
 
-def _begins(beginnings: Iterable[str]) -> Q:
-    """Schemes whose reason for being left out begins with one of these."""
-    return reduce(or_, (Q(exclusion__startswith=one) for one in beginnings))
+def _exclusion_begins_with(prefixes: Iterable[str]) -> Q:
+    """Schemes whose reason for exclusion begins with one of the prefixes."""
+    return reduce(or_, (Q(exclusion__startswith=prefix) for prefix in prefixes))
 
 
-MEASURABLE = Q(exclusion="") | _begins(SELECTABLE)
-"""Schemes that can be measured, without anything to break their dependencies."""
+MEASURABLE = Q(exclusion="") | _exclusion_begins_with(SELECTABLE)
+"""Schemes that can be measured without dependency-breaking instructions."""
 
-BREAKABLE_ONES = _begins(BREAKABLE)
+HAS_BREAKABLE_DEPENDENCY = _exclusion_begins_with(BREAKABLE)
 
-STACKED = _begins([TOP_OF_STACK])
-"""x87 that works on the top of its stack: only chains show anything of it."""
-CHAINABLE = BREAKABLE_ONES | _begins(ONLY_IN_CHAINS)
-"""Schemes that are not in the default set, and whose latencies chains show: these break dependencies of their
-own, and hold the values of divisions."""
+STACKED = _exclusion_begins_with([TOP_OF_STACK])
+"""x87 schemes on the top of the register stack: only latencies of chains can be measured."""
+CHAINABLE = HAS_BREAKABLE_DEPENDENCY | _exclusion_begins_with(ONLY_IN_CHAINS)
+"""Schemes outside the default set whose latencies can be measured: chains break their other dependencies, and
+fix the values of divisions.
+"""
 
 AVX512 = Q(encoding="EVEX") | Q(extension__istartswith="AVX512") | Q(extension__icontains="+AVX512")
-"""AVX-512 with its mask registers: more schemes than everything else together."""
+"""AVX-512 with its mask registers: more schemes than all other extensions together."""
 
 _IS = {
     "starter": Q(starter=True),
     "default": Q(exclusion=""),
     "excluded": ~Q(exclusion=""),
     "measurable": MEASURABLE,
-    "breakable": BREAKABLE_ONES,
-    "legacy-sse": _begins([GROUPS["legacy-sse"]]),
-    "mmx": _begins([GROUPS["mmx"]]),
-    "x87": _begins([GROUPS["x87"]]),
+    "breakable": HAS_BREAKABLE_DEPENDENCY,
+    "legacy-sse": _exclusion_begins_with([GROUPS["legacy-sse"]]),
+    "mmx": _exclusion_begins_with([GROUPS["mmx"]]),
+    "x87": _exclusion_begins_with([GROUPS["x87"]]),
     "avx512": AVX512,
 }
 
 
-def named_schemes(value: str) -> Q:
-    """The schemes that a word means as a name of theirs."""
+def name_condition(value: str) -> Q:
+    """Schemes with this mnemonic or text in another spelling (`names` of the targets)."""
     meanings = [target.names.meaning_of(value) for target in targets()]
-    mnemonics = {mnemonic for meant in meanings for mnemonic in meant.mnemonics}
-    texts = {text for meant in meanings for text in meant.texts}
+    mnemonics = {mnemonic for meaning in meanings for mnemonic in meaning.mnemonics}
+    texts = {text for meaning in meanings for text in meaning.texts}
     return Q(mnemonic__in=sorted(mnemonics)) | Q(text__in=sorted(texts))
 
 
 _BY_KEY: dict[str, Callable[[str], Q]] = {
-    "text": lambda value: Q(text__icontains=value) | named_schemes(value),
-    "mnemonic": lambda value: Q(mnemonic__iexact=value) | named_schemes(value),
+    "text": lambda value: Q(text__icontains=value) | name_condition(value),
+    "mnemonic": lambda value: Q(mnemonic__iexact=value) | name_condition(value),
     # A scheme may need several CPU features, joined by plus signs.
     "ext": lambda value: (
         Q(extension__iexact=value)
@@ -77,22 +79,21 @@ _BY_KEY: dict[str, Callable[[str], Q]] = {
 
 
 def search_schemes(schemes: QuerySet[InstructionScheme], query: str) -> QuerySet[InstructionScheme]:
-    """The schemes that satisfy every term of a search text; raises `SearchError` for one it cannot read."""
+    """The schemes that satisfy every term of a search text. Raises `SearchError` for a malformed text."""
     for term in parse_search(query):
-        schemes = schemes.filter(condition(term))
+        schemes = schemes.filter(term_condition(term))
     return schemes
 
 
-def texts_found(isa_id: int, query: str) -> set[str]:
-    """The texts of an instruction set's schemes that the search finds. Raises `SearchError`."""
-    found = search_schemes(InstructionScheme.objects.filter(isa=isa_id), query)
-    return set(found.values_list("text", flat=True))
+def matching_texts(isa_id: int, query: str) -> set[str]:
+    """The texts of an instruction set's schemes that match a search. Raises `SearchError`."""
+    matches = search_schemes(InstructionScheme.objects.filter(isa=isa_id), query)
+    return set(matches.values_list("text", flat=True))
 
 
-def condition(term: SearchTerm) -> Q:
-    """The database condition for one term."""
-    wanted = _BY_KEY[term.key](term.value)
-    return ~wanted if term.negated else wanted
+def term_condition(term: SearchTerm) -> Q:
+    matches = _BY_KEY[term.key](term.value)
+    return ~matches if term.negated else matches
 
 
 PROBE_SELECTION = "probes"
@@ -104,7 +105,7 @@ GROUP_SELECTIONS = {
     "x87": "x87, as far as it leaves the register stack where it is",
     "avx512": "AVX-512",
 }
-"""Groups of schemes that are measured when they are asked for; see `inference.isa.scheme`."""
+"""Groups of schemes that are measured only if selected by name; see `inference.isa.scheme`."""
 
 NAMED_SELECTIONS = {
     "starter": "is:starter is:default",
@@ -117,47 +118,48 @@ NAMED_SELECTIONS = {
 def searched_schemes(
     schemes: QuerySet[InstructionScheme], query: str, *, avx512: bool = False
 ) -> QuerySet[InstructionScheme]:
-    """The same without AVX-512, unless `avx512` or the search text names it."""
-    found = search_schemes(schemes, query)
-    return found if avx512 or names_avx512(parse_search(query)) else found.exclude(AVX512)
+    """Like `search_schemes`, but without AVX-512 unless `avx512` is true or the search text names it."""
+    matches = search_schemes(schemes, query)
+    return matches if avx512 or names_avx512(parse_search(query)) else matches.exclude(AVX512)
 
 
 def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
-    """The schemes that `--schemes` or a form means: probes, starter, default, a group, all, or a search.
+    """The schemes of a `--schemes` option or form field: probes, starter, default, a group, all, or a search.
 
-    A search finds AVX-512 only if it names it.
+    A search matches AVX-512 only if it names it. Raises `SearchError` for a malformed search.
     """
     word = selection.strip().lower()
     if word == PROBE_SELECTION:
-        return schemes.filter(text__in=_texts(lambda catalogue: catalogue.probes))
+        return schemes.filter(text__in=_catalogue_texts(lambda catalogue: catalogue.probes))
     if word in NAMED_SELECTIONS:
         return search_schemes(schemes, NAMED_SELECTIONS[word])
     return searched_schemes(schemes, selection)
 
 
-def _texts(of: Callable[[SchemeCatalogue], Iterable[str]]) -> set[str]:
-    """Texts of all instruction sets that have a folder here."""
-    return {text for target in targets() for text in of(target.schemes)}
+def _catalogue_texts(texts_of: Callable[[SchemeCatalogue], Iterable[str]]) -> set[str]:
+    """Texts of schemes from the catalogues of all targets."""
+    return {text for target in targets() for text in texts_of(target.schemes)}
 
 
 def latency_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
-    """The same where latencies are measured: the default set has the `CHAINABLE` ones as well, among them all
-    integer divisions, and legacy SSE, whose chains have no VEX beside it; the starter set the divisions of 32
-    and 64 bits and the square root; x87 the `STACKED` ones.
+    """Like `select_schemes`, for measuring latencies, where more schemes can be measured than for throughput.
 
-    All are the default set, since of the others no chain shows anything, or only if they are asked for.
+    "default" adds `CHAINABLE` schemes, among them all integer divisions, and legacy SSE, whose chains contain
+    no VEX instruction; "starter" adds the divisions of 32 and 64 bits and the square root; "x87" adds
+    `STACKED` schemes. "all" equals "default": chains of the remaining schemes either show nothing or are
+    measured only if selected by name.
     """
     word = selection.strip().lower()
     if word in ("default", "all"):
         return schemes.filter(Q(exclusion="") | CHAINABLE | _IS["legacy-sse"])
-    divisions = _texts(lambda catalogue: catalogue.divisions)
-    more = {"starter": Q(text__in=divisions), "x87": STACKED}.get(word)
-    chosen = select_schemes(schemes, selection)
-    return chosen if more is None else chosen | schemes.filter(more)
+    divisions = _catalogue_texts(lambda catalogue: catalogue.divisions)
+    additional = {"starter": Q(text__in=divisions), "x87": STACKED}.get(word)
+    selected = select_schemes(schemes, selection)
+    return selected if additional is None else selected | schemes.filter(additional)
 
 
 def goes_beyond_default(selection: str) -> bool:
-    """Whether a selection asks for schemes that are not in the default set. Raises `SearchError`."""
+    """Whether a selection names schemes outside the default set. Raises `SearchError`."""
     word = selection.strip().lower()
     if word in NAMED_SELECTIONS:
         return word in GROUP_SELECTIONS
@@ -173,39 +175,41 @@ _WIDTHS = (64, 32, 128, 256, 512, 80, 16, 8)
 _SMALL = (8, 16)
 
 
-def by_fit(rows: QuerySet[InstructionScheme], query: str) -> QuerySet[InstructionScheme]:
-    """The rows with `FIT`, the less the better: of no search text that can be read, all are alike."""
+def annotate_fit(rows: QuerySet[InstructionScheme], query: str) -> QuerySet[InstructionScheme]:
+    """The rows annotated with `FIT`: 0 is the best match. All rows get 0 if no term is a text or mnemonic."""
     terms = [term for term in parse_search(query) if not term.negated and term.key in ("text", "mnemonic")]
     if not terms:
         return rows.annotate(**{FIT: Value(0, IntegerField())})
     return rows.annotate(
         **{
-            FIT: _relevance(query, terms[0]) * _RELEVANCE
-            + _either(_measured(), 0, 1) * _MEASURED
-            + _unusual() * _FORM
-            + _operands() * _OPERANDS
-            + _width()
+            FIT: _text_rank(query, terms[0]) * _RELEVANCE
+            + _if_else(_is_measured(), 0, 1) * _MEASURED
+            + _rarity_rank() * _FORM
+            + _operand_rank() * _OPERANDS
+            + _width_rank()
         }
     )
 
 
-def _relevance(query: str, term: SearchTerm) -> Combinable:
-    """From the very text to a part of one."""
-    return _first(
+def _text_rank(query: str, term: SearchTerm) -> Combinable:
+    """0 if the text is equal, 1 if the mnemonic is, 2 if it begins with the term, else 3."""
+    return _first_match_rank(
         Q(text__iexact=query.strip().strip('"')),
-        Q(mnemonic__iexact=term.value) | named_schemes(term.value),
+        Q(mnemonic__iexact=term.value) | name_condition(term.value),
         Q(mnemonic__istartswith=term.value),
     )
 
 
-def _measured() -> Q:
-    """Whether any experiment of this database has the scheme."""
+def _is_measured() -> Q:
+    """Whether any experiment of this database contains the scheme."""
     return Q(Exists(ExperimentTerm.objects.filter(scheme=OuterRef("pk"))))
 
 
-def _unusual() -> Combinable:
-    """Small operands, and what few programs have: prefixes, masks, high bytes, fixed immediates."""
-    strange = (
+def _rarity_rank() -> Combinable:
+    """Larger for forms that programs rarely use: 8- and 16-bit operands, prefixes, masks, fixed
+    immediates.
+    """
+    is_rare = (
         ~Q(text__startswith=F("mnemonic"))
         | Q(text__contains="{")
         | Q(text__contains=" 0x")
@@ -213,29 +217,31 @@ def _unusual() -> Combinable:
         | Q(text__contains="GPR[8a]")
         | Q(text__contains="GPR[8b]")
     )
-    return _either(Q(width__in=_SMALL), 1, 0) + _either(strange, 2, 0) + _either(Q(exclusion=""), 0, 1)
+    return _if_else(Q(width__in=_SMALL), 1, 0) + _if_else(is_rare, 2, 0) + _if_else(Q(exclusion=""), 0, 1)
 
 
-def _operands() -> Combinable:
-    """Registers alone before memory, and neither with an immediate before those with one."""
+def _operand_rank() -> Combinable:
+    """Ranks register operands before memory operands, and forms without an immediate before those with
+    one.
+    """
     memory = Case(
         When(memory="", then=Value(0)),
         When(memory="R", then=Value(2)),
         default=Value(4),
         output_field=IntegerField(),
     )
-    return memory + _either(Q(text__contains="IMM["), 1, 0)
+    return memory + _if_else(Q(text__contains="IMM["), 1, 0)
 
 
-def _width() -> Combinable:
-    return _first(*(Q(width=width) for width in _WIDTHS))
+def _width_rank() -> Combinable:
+    return _first_match_rank(*(Q(width=width) for width in _WIDTHS))
 
 
-def _first(*conditions: Q) -> Combinable:
+def _first_match_rank(*conditions: Q) -> Combinable:
     """The number of the first condition that holds, from 0."""
     cases = [When(condition, then=Value(number)) for number, condition in enumerate(conditions)]
     return Case(*cases, default=Value(len(conditions)), output_field=IntegerField())
 
 
-def _either(condition: Q, then: int, otherwise: int) -> Combinable:
+def _if_else(condition: Q, then: int, otherwise: int) -> Combinable:
     return Case(When(condition, then=Value(then)), default=Value(otherwise), output_field=IntegerField())

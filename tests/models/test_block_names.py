@@ -18,12 +18,12 @@ from pydantic import BaseModel
 from anica_app.features.discoveries.query import known_answers
 from anica_app.features.explanations.panel import explanations_of
 from anica_app.models import Campaign
-from inference.features.asking.predictors.opening import DatabaseAnswers, opened
+from inference.features.asking.predictors.opening import DatabaseAnswers, open_predictor
 from inference.features.asking.questions.job import AskJob
 from inference.features.asking.questions.query import memory_run
 from inference.formats.block_sets import BlockSetOptions
 from inference.isa import targets
-from inference.isa.blocks import BlockName, block_of_bytes, isa_beside
+from inference.isa.blocks import BlockName, block_of_bytes, isa_of_fields
 from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.protocol import Answer, PredictorError
@@ -99,7 +99,7 @@ def _questions() -> Callable[[BlockName], object]:
     def texts(name: BlockName) -> object:
         config = AskJob().check({**asked, **({} if name is OURS else {"isa": name.isa})})
         (digits,) = config["blocks"]
-        return block_of_bytes(bytes.fromhex(digits), isa_beside(config)).text
+        return block_of_bytes(bytes.fromhex(digits), isa_of_fields(config)).text
 
     return texts
 
@@ -120,14 +120,14 @@ def test_a_name_has_one_text_and_two_fields() -> None:
     assert str(THEIRS) == "toy:0100"
     assert OURS.as_json() == {"isa": X86, "hex": "0100"}
     assert len({OURS, THEIRS, BlockName(X86, CODE)}) == 2
-    assert isa_beside({"hex": "0100"}) == X86  # as documents of earlier versions are
+    assert isa_of_fields({"hex": "0100"}) == X86  # as documents of earlier versions are
     assert block_of_bytes(CODE, TOY.name).name == THEIRS
 
 
 def test_a_predictor_is_not_asked_about_blocks_that_it_does_not_know() -> None:
     row = Predictor.objects.create(name="tool", kind="command", key="k")
     with pytest.raises(PredictorError, match="tool answers for blocks of x86-64, not of toy"):
-        opened(row, isa=TOY.name)
+        open_predictor(row, isa=TOY.name)
 
 
 def test_an_unknown_set_is_refused() -> None:
@@ -224,10 +224,10 @@ PARENTS = {
     "anica_app/features/explanations/job.py": {"block": "the description"},
     "anica_app/features/families/pages.py": {"hex": "the campaign, for its template"},
     "anica_app/features/families/referee.py": {"block": "the campaign"},
-    "anica_app/features/families/earlier.py": {"witness": "the campaign"},
-    "anica_app/features/families/storing.py": {"block": "the campaign"},
-    "anica_app/core/search/findings.py": {"code": "the run", "start_code": "the run"},
-    "anica_app/core/families/evidence.py": {"code": "the campaign"},
+    "anica_app/features/families/earlier_campaign.py": {"witness": "the campaign"},
+    "anica_app/features/families/family_rows.py": {"block": "the campaign"},
+    "anica_app/core/search/campaign_state.py": {"code": "the run", "start_code": "the run"},
+    "anica_app/core/families/causes.py": {"code": "the campaign"},
 }
 
 

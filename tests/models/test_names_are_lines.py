@@ -11,7 +11,7 @@ from inference.models import Run
 from inference.models.named import Named
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.storage.names import free_name, free_or_refuse
+from inference.storage.names import free_name, check_name_free
 from inference.web.naming import NameAndNoteForm
 from tests.hostile_texts import WORST
 
@@ -25,7 +25,7 @@ def test_no_row_is_called_by_more_than_a_line(model: type[Named]) -> None:
     assert len(NO_LINES) > 20
     for text in NO_LINES:
         with pytest.raises(ExchangeError, match=r"has U\+[0-9A-F]{4} at character"):
-            free_or_refuse(model, text)
+            check_name_free(model, text)
         assert is_line(free_name(model, text))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from inference.isa.search import SearchError
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import ISA
 from inference.models.scheme_search import (
     goes_beyond_default,
@@ -71,7 +71,7 @@ def groups(db: None) -> ISA:
         "kaddw K:W, K:R, K:R",
         "vscatterdps MEM[32,ZMM]{k}:RW, ZMM:R",
     )
-    return store_isa("x86-64", [scheme for text in wanted for scheme in [described(text)[0]]], "some")
+    return store_isa("x86-64", [scheme for text in wanted for scheme in [scheme_and_form(text)[0]]], "some")
 
 
 @pytest.mark.parametrize(

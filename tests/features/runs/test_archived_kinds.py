@@ -31,7 +31,7 @@ def ended(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ru
 
     Its description lacks the defaults, so that it is not put in words.
     """
-    monkeypatch.setattr(pages, "asked_of", lambda run: [])
+    monkeypatch.setattr(pages, "config_lines", lambda run: [])
     kind = RUN_KINDS[request.param]
     stored = {"isa": "toy"} if kind.name in WITH_ISA else {}
     config = {**kind.example, **stored}

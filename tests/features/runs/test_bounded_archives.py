@@ -11,10 +11,10 @@ import pytest
 
 from inference.agent import reading as json_reading
 from inference.formats import file_trees, run_archive_reading
-from inference.formats.file_trees import listed_files
+from inference.formats.file_trees import entry_count
 from inference.formats.problems import ExchangeError
 from inference.formats.run_archive import set_file
-from inference.formats.run_archive_reading import glimpse_of, is_archive, read_archive
+from inference.formats.run_archive_reading import archive_summary, is_archive, read_archive
 from inference.models import Run, Upload
 from inference.runs.lifecycle import submit
 from inference.storage.run_archive_writing import write_archive
@@ -34,7 +34,7 @@ def bomb(files: dict[str, bytes], name: str, content: bytes) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("read", [read_archive, glimpse_of])
+@pytest.mark.parametrize("read", [read_archive, archive_summary])
 def test_a_manifest_that_would_fill_the_memory_is_not_parsed(
     measured: Run, read: Callable[[bytes], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,22 +76,22 @@ def test_a_zip_with_endless_files_is_not_opened(measured: Run, monkeypatch: pyte
 
 def test_a_glimpse_counts_what_an_import_would_read(measured: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     content = write_archive(measured)
-    archive, glimpse = read_archive(content), glimpse_of(content)
+    archive, glimpse = read_archive(content), archive_summary(content)
     assert glimpse.manifest == archive.manifest
     assert (glimpse.rows, glimpse.events) == (len(ROWS), len(archive.events))
     assert glimpse.measurements == {set_file(each.told.id): len(each.measured) for each in archive.sets}
     monkeypatch.setattr(run_archive_reading, "ROW_LIMIT", 2)
     with pytest.raises(ExchangeError, match="more than 2 lines"):
-        glimpse_of(content)
+        archive_summary(content)
     monkeypatch.setattr(run_archive_reading, "UNPACKED_LIMIT", len(unpacked(content)["run.json"]))
     with pytest.raises(ExchangeError, match="unpacks to more"):
-        glimpse_of(content)
+        archive_summary(content)
 
 
 def test_an_import_says_what_a_glimpse_did_not_see(measured: Run) -> None:
     files = unpacked(write_archive(measured))
     content = packed({**files, "events.jsonl": b"nonsense\n"})
-    assert glimpse_of(content).events == 1
+    assert archive_summary(content).events == 1
     upload = Upload.objects.create(file_name="measured.zip", content=content, sha256="0" * 64)
     run = submit("import", {"upload": upload.pk}, "import it")
     work_off(run)
@@ -104,7 +104,7 @@ def test_files_are_counted_wherever_pieces_of_the_zip_are_cut(monkeypatch: pytes
     for piece in (1, 2, 3, 7, 4096):
         monkeypatch.setattr(file_trees, "_PIECE", piece)
         file = io.BytesIO(content)
-        assert listed_files(file) == 50
+        assert entry_count(file) == 50
         assert file.tell() == 0
 
 

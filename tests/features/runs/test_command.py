@@ -20,7 +20,7 @@ def test_the_list_names_each_run_with_its_state_newest_first(run: Run, compariso
     assert second.split()[:2] == [str(run.pk), "queued"]
     assert printed("runs", "list", "--state", "queued").splitlines() == [second]
     assert printed("runs", "--last", "1").splitlines() == [first]
-    with pytest.raises(CommandError, match="--last a number of at least 1"):
+    with pytest.raises(CommandError, match="--last must be at least 1"):
         call_command("runs", "--last", "0")
 
 
@@ -66,7 +66,7 @@ def test_a_run_is_cancelled_and_a_paused_one_resumed(run: Run, question: Run) ->
 
 
 def test_a_number_that_is_missing_or_nobody_s_is_an_error(db: None) -> None:
-    with pytest.raises(CommandError, match=r"`runs show` needs the number of a run: `manage.py runs` lists"):
+    with pytest.raises(CommandError, match=r"`runs show` needs a run number: `manage.py runs` lists"):
         call_command("runs", "show")
-    with pytest.raises(CommandError, match=r"there is no run with the number 7: `manage.py runs` lists them"):
+    with pytest.raises(CommandError, match=r"there is no run with number 7: `manage.py runs` lists them"):
         call_command("runs", "cancel", "7")

@@ -15,8 +15,8 @@ from django.utils.html import escape
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.learning.inferring.pmevo_page import CURVE_POINTS
-from inference.features.running.runs.kind_presentation import asked_of
-from inference.features.running.runs.query import keeping
+from inference.features.running.runs.kind_presentation import config_lines
+from inference.features.running.runs.query import result_if_stopped
 from inference.features.running.runs.record import fold, thinned
 from inference.figures.heatmap import heat_map
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
@@ -121,7 +121,7 @@ def test_the_page_of_a_waiting_run_says_what_was_asked(
     assert "Waiting for a worker; it starts automatically" in page
     assert f'href="/sets/{experiment_set.pk}/"' in page
     shown = visitor.get(f"/runs/{run.pk}/").context
-    asked = {item.label: item for item in shown["asked"]}
+    asked = {item.label: item for item in shown["config_lines"]}
     assert asked["Population"].changed
     assert "Convergence" not in asked
     assert "Convergence" in {item.label for item in shown["usual"]}
@@ -138,7 +138,7 @@ def test_a_run_that_waits_says_behind_which_one(visitor: Client, run: Run):
 
 def test_a_whole_says_that_its_part_is_at_work_and_the_part_who_goes_on_with_it(visitor: Client, run: Run):
     part = submit("infer", run.config, "the part", part_of=run)
-    assert visitor.get(f"/runs/{part.pk}/").context["waiting"].whole == run
+    assert visitor.get(f"/runs/{part.pk}/").context["waiting"].parent == run
     working(part)
     waiting = visitor.get(f"/runs/{run.pk}/").context["waiting"]
     assert (waiting.part, waiting.ahead) == (part, None)
@@ -155,7 +155,7 @@ def test_a_failed_run_begins_with_what_failed_and_what_is_kept(
     shown = visitor.get(f"/runs/{run.pk}/")
     failure = shown.context["failure"]
     assert (failure.stage, failure.what) == ("Stage of measuring", "out of memory: the run needed more")
-    assert [each.name for each in failure.kept] == [experiment_set.name]
+    assert [each.name for each in failure.outcomes] == [experiment_set.name]
     assert failure.advice
     page = shown.content.decode()
     assert "Traceback &lt;of&gt; it" in page
@@ -173,7 +173,7 @@ def test_a_run_at_work_offers_to_keep_what_there_is_where_it_can(visitor: Client
     run.refresh_from_db()
     assert run.wanted == "keep"
     run.kind = "evaluate"
-    assert not keeping(run)
+    assert not result_if_stopped(run)
 
 
 def test_the_time_spent_on_a_working_run_counts_and_that_on_another_stands(visitor: Client, run: Run):
@@ -357,7 +357,7 @@ def test_a_bottleneck_that_is_measured_is_no_missing_one(isa: ISA):
     machine = Machine.objects.create(name="lab", kind="agent", isa=isa, state="idle", facts=facts)
 
     def said(run: Run) -> str:
-        return next(item.text for item in asked_of(run) if item.label == "R_max")
+        return next(item.text for item in config_lines(run) if item.label == "R_max")
 
     measured = submit("infer", {"source": {"machine": machine.pk}, "ports": 3}, "measures it")
     assert said(measured) == "measured"

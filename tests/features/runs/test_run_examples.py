@@ -17,7 +17,7 @@ from inference.models import (
     StoredCoreModel,
     Upload,
 )
-from inference.predictors.llvm.releases import installed
+from inference.predictors.llvm.releases import list_releases
 from inference.runs.kinds import RUN_KINDS, job
 from tests.api.test_operations import OPERATIONS
 from tests.rows.programs import measured_again
@@ -82,7 +82,7 @@ def with_rows(value: Any, rows: dict[str, Any]) -> Any:
 def test_an_example_is_accepted_with_rows_that_there_are(
     kind: str, rows: dict[str, Any], block_set: BasicBlockSet
 ) -> None:
-    if kind == "llvm-difference" and not installed():
+    if kind == "llvm-difference" and not list_releases():
         pytest.skip("llvm-mca is not installed")
     if kind in REFERENCES:
         column = block_set.columns.earliest("position").pk

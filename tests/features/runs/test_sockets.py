@@ -139,7 +139,7 @@ async def test_what_a_browser_says_is_ignored(site):
         await socket.send_to(bytes_data=b"\x00\xff")
         await log(lease, "still here")
         assert (await receive(socket, 1))[0]["payload"]["text"] == "still here"
-        assert await sync_to_async(leases.wanted)(lease) == ""
+        assert await sync_to_async(leases.requested_transition)(lease) == ""
 
 
 async def test_the_list_tells_of_every_run_that_changes(site):

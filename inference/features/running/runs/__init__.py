@@ -1,4 +1,4 @@
-"""Runs as users see them: list, page, archive, sockets; the engine is `inference.runs`."""
+"""Pages, API, shell, archives and sockets of runs. The engine that executes runs is `inference.runs`."""
 
 from __future__ import annotations
 

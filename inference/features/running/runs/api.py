@@ -1,4 +1,4 @@
-"""Runs: the list, starting every kind as forms and shell do, and what can be asked of one."""
+"""API of runs: list, start, check, pause, cancel and archive runs of every kind."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ from inference.runs.kinds import RUN_KINDS, ahead_of, job
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
-from inference.web.api.access import Deed, reading
+from inference.web.api.access import AuditAction, read_access
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.shapes import Input, Ref, RunOut, Text, Time, ref, run_json
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 
 def examples() -> dict[str, Json]:
-    """An example of a run's description for each kind: in the reference, and checked by a test."""
+    """{kind: example configuration of a run}, for the API's reference; a test checks that each is valid."""
     return {name: kind.example for name, kind in RUN_KINDS.items()}
 
 
-def described(**more: str) -> list[Json]:
-    """Of each kind a body that describes a run of it; in the texts of `more`, {kind} stands for the kind."""
+def example_bodies(**more: str) -> list[Json]:
+    """Example request bodies, one per kind of run. In the texts of `more`, "{kind}" is replaced by the
+    kind.
+    """
     return [
         {
             "kind": kind,
@@ -51,11 +53,11 @@ def described(**more: str) -> list[Json]:
 
 router = Router()
 router.add_router("", events_router)
-RunSort = Annotated[str, sorts(RUN_COLUMNS)]
+RunSort = Annotated[str, allowed_sorts(RUN_COLUMNS)]
 
 
 class WebhookOut(Schema):
-    """An address that is told when the run ends."""
+    """An address that is called when the run ends."""
 
     url: str = Field(examples=["https://chat.example.org/hooks/pmweb"])
     attempts: int = Field(examples=[0])
@@ -64,7 +66,7 @@ class WebhookOut(Schema):
 
 
 class RunInFull(RunOut):
-    """A run with its complete description: everything that is needed to do it again."""
+    """A run with its complete configuration, from which it can be repeated."""
 
     config: dict[str, Any] = Field(examples=[examples()["infer"]])
     forked_from: Ref | None
@@ -74,16 +76,16 @@ class RunInFull(RunOut):
 
 
 def _with_examples(schema: Json) -> None:
-    """Put in when the document is made: by then all apps have added theirs."""
-    schema["examples"] = described()
+    """Runs when the document is generated: only then all apps have registered their kinds."""
+    schema["examples"] = example_bodies()
 
 
 def _with_named_examples(schema: Json) -> None:
-    schema["examples"] = described(name="nightly {kind}")
+    schema["examples"] = example_bodies(name="nightly {kind}")
 
 
 class Described(Input):
-    """What a run of some kind shall do."""
+    """The configuration of a run."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_with_examples)
 
@@ -94,18 +96,18 @@ class Described(Input):
 
 
 class NewRun(Described):
-    """A run to be started. Without a name, one is made up."""
+    """A run to start. Without a name, one is generated."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_with_named_examples)
 
     name: str = Field("", max_length=NAME_LIMIT, description="If empty, one is generated.")
-    note: str = Field("", max_length=NOTE_LIMIT, description="Whatever shall be remembered.")
+    note: str = Field("", max_length=NOTE_LIMIT, description="Free text.")
     forked_from: Id | None = Field(None, description="The run that this one is a changed copy of.")
     webhook: str = Field("", max_length=URL_LIMIT, description="Webhook to call when the run ends.")
 
 
 class NewWebhook(Input):
-    """The address to tell when a run ends; empty for none but the site's own."""
+    """The address to call when a run ends; if empty, only the site's own webhook is called."""
 
     url: str = Field(max_length=URL_LIMIT, examples=["https://chat.example.org/hooks/pmweb"])
 
@@ -129,23 +131,25 @@ def list_runs(
     kind: Text = "",
     sort: RunSort = "-created",
 ) -> Any:
-    """All runs, those with the text `q` in name or note, in a state, of a kind."""
-    _known("state", state, Run.State.values)
-    _known("kind", kind, list(RUN_KINDS))
+    """Lists runs, optionally with the text `q` in name or note, in a state, of a kind."""
+    _require_choice("state", state, Run.State.values)
+    _require_choice("kind", kind, list(RUN_KINDS))
     rows = runs(q.strip(), state, kind)
-    return listed(rows, RUN_COLUMNS, sort, paging, RUNS.values)
+    return list_answer(rows, RUN_COLUMNS, sort, paging, RUNS.values)
 
 
 @router.post("/runs", response={201: RunInFull})
 def start_run(request: HttpRequest, data: NewRun) -> Any:
-    """Start a run of any kind. A wrong description is refused as a whole, and says which field is wrong."""
+    """Start a run of any kind. An invalid configuration is rejected; the error names the field."""
     forked_from = None
     if data.forked_from is not None:
         forked_from = Run.objects.filter(pk=data.forked_from, kind=data.kind).first()
         if forked_from is None:
-            what = f"There is no run of the kind {data.kind} with the number {data.forked_from}"
-            raise ProblemError(422, what, where="body forked_from", right="the number of one, or null")
-    made = lifecycle.submit(
+            problem = f"There is no run of kind {data.kind} with number {data.forked_from}"
+            raise ProblemError(
+                422, problem, where="body forked_from", right="the number of such a run, or null"
+            )
+    run = lifecycle.submit(
         data.kind,
         data.config,
         data.name.strip() or lifecycle.unused_name(f"{data.kind.capitalize()} through the API"),
@@ -154,17 +158,17 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
         note=data.note.strip(),
         webhook=data.webhook.strip(),
     )
-    return Status(201, run_in_full(made))
+    return Status(201, run_in_full(run))
 
 
-@router.post("/runs/check", response=Described, auth=reading)
+@router.post("/runs/check", response=Described, auth=read_access)
 def check_run(request: HttpRequest, data: Described) -> Any:
-    """Make the description of a run complete, or say what is wrong with it. Nothing is started."""
+    """Complete a configuration with defaults, or report what is invalid. Nothing is started."""
     return {"kind": data.kind, "config": job(data.kind).check(data.config)}
 
 
-# Behind `/runs/check`, which is no run's number.
-RUNS.add_changes("Delete a run that has ended, with its journal. What it has made stays.")
+# After `/runs/check`: routes match in order, and `check` is no number of a run.
+RUNS.add_changes("Delete a run that has ended, with its journal. Its results stay.")
 
 
 @router.get("/runs/{run_id}", response=RunInFull)
@@ -175,60 +179,60 @@ def get_run(request: HttpRequest, run_id: Id) -> Any:
 
 @router.post("/runs/{run_id}/pause", response=RunOut)
 def pause_run(request: HttpRequest, run_id: Id) -> Any:
-    """Stop a run so that it can go on from where it is.
+    """Pause a run so that it can be resumed.
 
-    Of one that is worked on, its worker hears of it soon.
+    The worker of a running one reacts within seconds.
     """
-    return _asked(run_id, "pause")
+    return _transition(run_id, "pause")
 
 
 @router.post("/runs/{run_id}/resume", response=RunOut)
 def resume_run(request: HttpRequest, run_id: Id) -> Any:
-    """Let a paused run go on."""
-    return _asked(run_id, "resume")
+    """Put a paused run back into the queue, to continue from its checkpoint."""
+    return _transition(run_id, "resume")
 
 
 @router.post("/runs/{run_id}/cancel", response=RunOut)
 def cancel_run(request: HttpRequest, run_id: Id) -> Any:
-    """Stop a run for good."""
-    return _asked(run_id, "cancel")
+    """Cancel an unfinished run; it ends without a result."""
+    return _transition(run_id, "cancel")
 
 
 @router.post("/runs/{run_id}/keep", response=RunOut)
 def keep_run(request: HttpRequest, run_id: Id) -> Any:
-    """Stop a run that is being worked on, with what there is as its result.
+    """Stop a running run and store its partial result.
 
-    For measuring runs, runs over a whole core, and PMEvo. One that has no result yet ends as cancelled.
+    For measuring runs, profiles of a core, and PMEvo. A run without a partial result ends as cancelled.
     """
-    return _asked(run_id, "keep")
+    return _transition(run_id, "keep")
 
 
 @router.put("/runs/{run_id}/webhook", response=list[WebhookOut])
 def set_webhook(request: HttpRequest, run_id: Id, data: NewWebhook) -> Any:
-    """Say whom to tell when an unfinished run ends."""
+    """Set the address to call when an unfinished run ends."""
     row = RUNS.row(run_id)
     with transaction.atomic():
-        webhooks.replace(row, data.url.strip())
+        webhooks.replace_webhook(row, data.url.strip())
     return _webhooks(row)
 
 
 @router.get("/runs/{run_id}/archive", response=bytes, openapi_extra={FILE: "application/zip"})
 def get_archive(request: HttpRequest, run_id: Id) -> HttpResponse:
-    """Everything about a run that has ended in one zip: description, versions, events, data, results.
+    """A zip of a run that has ended: configuration, versions, events, data, results.
 
-    It imports elsewhere, by upload or `manage.py import` (docs/formats.md, which says of which kinds).
+    It can be imported elsewhere, by upload or `manage.py import` (docs/formats.md lists the kinds).
     """
     row = RUNS.row(run_id)
     try:
         content = archive_of(row)
     except ExchangeError as error:
-        right = f"a run that has ended, of the kinds {', '.join(archived_kinds())}"
+        right = f"a run that has ended, of kind {', '.join(archived_kinds())}"
         raise ProblemError(409, str(error), where="path run_id", right=right) from error
-    access.note(request, Deed.EXPORTED, row)
+    access.log_action(request, AuditAction.EXPORTED, row)
     return attachment(content, "application/zip", f"run {row.pk} {row.name}", "zip")
 
 
-def _known(name: str, value: str, allowed: list[str]) -> None:
+def _require_choice(name: str, value: str, allowed: list[str]) -> None:
     if value and value not in allowed:
         raise ProblemError(
             422,
@@ -238,9 +242,11 @@ def _known(name: str, value: str, allowed: list[str]) -> None:
         )
 
 
-def _asked(run_id: int, wish: str) -> dict[str, Any]:
-    """Do it; raises `RunStateError` where the run is in no state for it."""
-    return run_json(lifecycle.WISHES[wish](RUNS.row(run_id)))
+def _transition(run_id: int, action: str) -> dict[str, Any]:
+    """Applies an action of `lifecycle.TRANSITIONS`. Raises `RunStateError` if the run's state does not allow
+    it.
+    """
+    return run_json(lifecycle.TRANSITIONS[action](RUNS.row(run_id)))
 
 
 def run_in_full(row: Run) -> dict[str, Any]:
@@ -248,12 +254,12 @@ def run_in_full(row: Run) -> dict[str, Any]:
         **run_json(row),
         "config": row.config,
         "forked_from": ref(row.forked_from),
-        "ahead": [ref(each) for each in ahead_of(row)],
+        "ahead": [ref(run) for run in ahead_of(row)],
         "events": row.next_seq - 1,
         "webhooks": _webhooks(row),
     }
 
 
 def _webhooks(row: Run) -> list[dict[str, Any]]:
-    """Without what an address may hold as a secret, for those who may only read."""
-    return [dataclasses.asdict(each) for each in webhooks.told_of(row)]
+    """Addresses are shortened: their paths may contain secrets, and accounts that may only read see this."""
+    return [dataclasses.asdict(webhook) for webhook in webhooks.visible_webhooks(row)]

@@ -1,7 +1,7 @@
-"""A run as a zip: written, and one from elsewhere stored as the record that it was, with all that it has.
+"""Archives of runs as zips: written from a finished run, and imported as a run with its data and results.
 
-Nothing is done again. What its description and result name is renumbered to the rows made here; machines
-become rows that stand for published measurements, since nobody here can ask them.
+An import executes nothing. Row numbers in the configuration and result are replaced by those of the imported
+rows. Machines become machines of published measurements, because this site cannot measure on them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
 from inference.formats.archived_parts import read_shape
-from inference.formats.import_formats import taken_in
+from inference.formats.import_formats import bytes_to_store
 from inference.formats.other_formats import Importer
 from inference.formats.problems import ExchangeError
-from inference.formats.run_archive import EventTold, Numbers, renumbered, renumbered_result, set_file
-from inference.formats.run_archive_reading import RunArchive, glimpse_of, is_archive, read_archive
+from inference.formats.run_archive import ArchivedEvent, Numbers, renumbered, renumbered_result, set_file
+from inference.formats.run_archive_reading import RunArchive, archive_summary, is_archive, read_archive
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
 from inference.runs.leases import versions
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
-from inference.storage.run_archive_storing import Storing
+from inference.storage.run_archive_storing import ArchiveImport
 from inference.storage.run_archive_writing import write_archive
 
 
@@ -37,30 +37,30 @@ from inference.storage.run_archive_writing import write_archive
 def store_archive(
     archive: RunArchive, file_name: str, *, name: str = "", note: str = "", user: Any = None
 ) -> Run:
-    """The run as a row of its own with everything in its zip, all of it or nothing.
+    """Stores the run with everything in its zip, all or nothing.
 
-    Without a name it has its own, with a number behind it where that is taken. Raises `ExchangeError`.
+    Without `name`, the run keeps its own, with a number appended if that is taken. Raises `ExchangeError`.
     """
-    told = archive.manifest.run
-    config = description_of(told.kind, told.config)
+    archived = archive.manifest.run
+    config = complete_config(archived.kind, archived.config)
     source = f"{file_name}, run (zip)"[:300]
     run = Run.objects.create(
-        name=free_name(Run, (name or told.name).strip()),
-        note="\n\n".join(filter(None, (note or told.note, _origin(archive, file_name)))),
-        kind=told.kind,
-        state=told.state,
-        error=told.error,
+        name=free_name(Run, (name or archived.name).strip()),
+        note="\n\n".join(filter(None, (note or archived.note, _origin(archive, file_name)))),
+        kind=archived.kind,
+        state=archived.state,
+        error=archived.error,
         created_by=user,
-        started=told.started,
-        finished=told.finished,
-        busy_seconds=told.busy_seconds,
+        started=archived.started,
+        finished=archived.finished,
+        busy_seconds=archived.busy_seconds,
         next_seq=archive.events[-1].seq + 1 if archive.events else 1,
     )
-    storing = Storing(archive, run, source)
+    storing = ArchiveImport(archive, run, source)
     storing.store()
     run.config = renumbered(config, storing.numbers)
-    run.result = renumbered_result(told.result, storing.numbers)
-    run.created = told.created
+    run.result = renumbered_result(archived.result, storing.numbers)
+    run.created = archived.created
     run.save(update_fields=["config", "result", "created"])
     _store_events(run, archive.events, storing.numbers)
     return run
@@ -68,11 +68,13 @@ def store_archive(
 
 def _origin(archive: RunArchive, file_name: str) -> str:
     manifest = archive.manifest
-    did = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
-    return f"Imported from {file_name}, written by {manifest.made_by}. Done with {did or 'unknown versions'}."
+    tools = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
+    return (
+        f"Imported from {file_name}, written by {manifest.made_by}. Done with {tools or 'unknown versions'}."
+    )
 
 
-def _store_events(run: Run, events: tuple[EventTold, ...], numbers: Numbers) -> None:
+def _store_events(run: Run, events: tuple[ArchivedEvent, ...], numbers: Numbers) -> None:
     rows = [
         RunEvent(
             run=run,
@@ -84,14 +86,14 @@ def _store_events(run: Run, events: tuple[EventTold, ...], numbers: Numbers) -> 
         )
         for event in events
     ]
-    made = RunEvent.objects.bulk_create(rows, batch_size=BATCH)
-    for row, event in zip(made, events, strict=True):
-        row.at = event.at  # creating says now
-    RunEvent.objects.bulk_update(made, ["at"], batch_size=500)
+    stored = RunEvent.objects.bulk_create(rows, batch_size=BATCH)
+    for row, event in zip(stored, events, strict=True):
+        row.at = event.at  # auto_now_add sets the current time on creation
+    RunEvent.objects.bulk_update(stored, ["at"], batch_size=500)
 
 
 class _Rows(BaseModel):
-    """What descriptions name rows by; they may have more."""
+    """The fields of a configuration that refer to rows; it may have others."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -106,19 +108,19 @@ class _Evaluation(_Rows):
 
 
 def archived_rows(config: Json) -> Json:
-    """A description in which nothing matters but the rows that it names. Raises `ExchangeError`."""
+    """Validates only references to rows. Raises `ExchangeError`."""
     read_shape(_Rows, config, "run.json, run.config", strict=True)
     return config
 
 
 def archived_evaluation(config: Json) -> Json:
-    """The description of an evaluation. Raises `ExchangeError`."""
+    """Validates an evaluation's configuration. Raises `ExchangeError`."""
     read_shape(_Evaluation, config, "run.json, run.config", strict=True)
     return config
 
 
-def description_of(name: str, config: Json) -> Json:
-    """The complete description. Raises `ExchangeError` for one that no page of such a run could show."""
+def complete_config(name: str, config: Json) -> Json:
+    """The configuration completed by its kind's reader. Raises `ExchangeError` if pages could not show it."""
     try:
         return _reader_of(name)(config)
     except (ConfigError, InvalidInputError) as error:
@@ -126,7 +128,9 @@ def description_of(name: str, config: Json) -> Json:
 
 
 def _reader_of(kind: str) -> Callable[[Json], Json]:
-    """What reads descriptions of a kind. Raises `ExchangeError` for a kind that is not imported."""
+    """The function that validates a kind's configurations. Raises `ExchangeError` for kinds that are not
+    imported.
+    """
     archived = presentation_of(kind).archived
     if archived is None:
         kinds = ", ".join(archived_kinds())
@@ -135,7 +139,7 @@ def _reader_of(kind: str) -> Callable[[Json], Json]:
 
 
 def archive_of(run: Run) -> bytes:
-    """The zip of a run that has ended. Raises `ExchangeError` for one that has not, or does not import."""
+    """The zip of a run. Raises `ExchangeError` if it has not ended or its kind is not archived."""
     _reader_of(run.kind)
     return write_archive(run, versions())
 
@@ -150,48 +154,50 @@ class RunArchives(Importer):
     preview = "upload-run"
 
     def reads(self, file: BinaryIO) -> bool:
-        """Whether it is the zip of a run."""
         return is_archive(file.read())
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """What is in the zip; its import reads the rest.
+        """A preview of the zip; its import reads the remaining parts.
 
-        Raises `ExchangeError` for one that is damaged, and of a kind of runs that is not imported.
+        Raises `ExchangeError` if the zip is damaged or runs of its kind are not imported.
         """
         del file_name, options
-        seen = glimpse_of(content)
-        told = seen.manifest
-        _reader_of(told.run.kind)
+        preview = archive_summary(content)
+        manifest = preview.manifest
+        _reader_of(manifest.run.kind)
         return {
-            "name": seen.name,
-            "kind": told.run.kind,
-            "state": told.run.state,
-            "seed": told.run.seed,
-            "made_by": told.made_by,
-            "events": seen.events,
-            "rows": seen.rows,
+            "name": preview.name,
+            "kind": manifest.run.kind,
+            "state": manifest.run.state,
+            "seed": manifest.run.seed,
+            "made_by": manifest.made_by,
+            "events": preview.events,
+            "rows": preview.rows,
             "sets": [
-                {"name": row.name, "own": row.own, "count": seen.measurements[set_file(row.id)]}
-                for row in told.sets
+                {"name": row.name, "own": row.own, "count": preview.measurements[set_file(row.id)]}
+                for row in manifest.sets
             ],
-            "mappings": [{"name": each.name, "own": each.own} for each in told.mappings],
-            "resource_mappings": [each.name for each in told.resource_mappings],
-            "machines": [{"name": each.name, "cpu": each.cpu} for each in told.machines.values()],
+            "mappings": [{"name": row.name, "own": row.own} for row in manifest.mappings],
+            "resource_mappings": [row.name for row in manifest.resource_mappings],
+            "machines": [
+                {"name": machine.name, "cpu": machine.cpu} for machine in manifest.machines.values()
+            ],
         }
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
-        """The run with everything in the zip, all or nothing. Raises `ExchangeError`."""
+        """Imports the zip, all or nothing. Raises `ExchangeError`."""
         try:
             with path.open("rb") as file:
-                content = taken_in(file, path.name)
+                content = bytes_to_store(file, path.name)
         except OSError as error:
             raise ExchangeError(f"{path} cannot be read: {error.strerror}") from error
         archive = read_archive(content)
-        made = store_archive(archive, path.name, name=options["name"], note=options["note"])
+        run = store_archive(archive, path.name, name=options["name"], note=options["note"])
         manifest = archive.manifest
-        told = [f"run {made.name!r}: {len(archive.events)} events, {archive.rows} measurements"]
-        told += [
-            f"experiment set {each.told.name!r}: {len(each.measured)} measurements" for each in archive.sets
+        lines = [f"run {run.name!r}: {len(archive.events)} events, {archive.rows} measurements"]
+        lines += [
+            f"experiment set {archived.description.name!r}: {len(archived.measured)} measurements"
+            for archived in archive.sets
         ]
-        told += [f"port mapping {each.name!r}" for each in manifest.mappings]
-        return [*told, *(f"resource mapping {each.name!r}" for each in manifest.resource_mappings)]
+        lines += [f"port mapping {row.name!r}" for row in manifest.mappings]
+        return [*lines, *(f"resource mapping {row.name!r}" for row in manifest.resource_mappings)]

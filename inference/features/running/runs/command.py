@@ -1,4 +1,4 @@
-"""`manage.py runs`: the runs of a site, one of them, and ending one or letting it go on."""
+"""`manage.py runs`: lists runs, shows one, cancels or resumes one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.running.runs.api import run_in_full
-from inference.features.running.runs.kind_presentation import asked_of, outcomes_of
+from inference.features.running.runs.kind_presentation import config_lines, outcomes_of
 from inference.features.running.runs.query import runs
 from inference.models import Run
 from inference.runs import lifecycle
@@ -26,9 +26,7 @@ CHANGES = ("cancel", "resume")
 
 
 class Command(DataCommand):
-    """Runs in the shell; see the module."""
-
-    help = "List the runs, newest first; show one; cancel one; let a paused one go on."
+    help = "List the runs, newest first; show, cancel or resume one."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", nargs="?", choices=(LIST, SHOW, *CHANGES), default=LIST)
@@ -40,14 +38,13 @@ class Command(DataCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Change the run if that is asked for, then print it; or print the list."""
         action = options["action"]
         if action == LIST:
             self._list(options)
             return
         run = _run(options["run"], action)
         if action in CHANGES:
-            run = lifecycle.WISHES[action](run)
+            run = lifecycle.TRANSITIONS[action](run)
         if options["json"]:
             self._print_json(run_in_full(run) if action == SHOW else run_json(run))
             return
@@ -56,7 +53,7 @@ class Command(DataCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         if options["run"] is not None or options["last"] < 1:
-            raise CommandError("`runs list` takes no number of a run, and --last a number of at least 1")
+            raise CommandError("`runs list` takes no run number, and --last must be at least 1")
         rows = runs(state=options["state"]).order_by("-pk")[: options["last"]]
         for run in rows:
             if options["json"]:
@@ -70,24 +67,26 @@ class Command(DataCommand):
 
 def _run(number: int | None, action: str) -> Run:
     if number is None:
-        raise CommandError(f"`runs {action}` needs the number of a run: `manage.py runs` lists them")
+        raise CommandError(f"`runs {action}` needs a run number: `manage.py runs` lists them")
     run = Run.objects.select_related("forked_from").filter(pk=number).first()
     if run is None:
-        raise CommandError(f"there is no run with the number {number}: `manage.py runs` lists them")
+        raise CommandError(f"there is no run with number {number}: `manage.py runs` lists them")
     return run
 
 
 def _line(run: Run) -> str:
-    wish = f", {run.get_wanted_display()} requested" if run.wanted else ""
-    return f"{run.pk}  {run.get_state_display()}{wish}  {label_of(run.kind)}  {run.name}"
+    requested = f", {run.get_wanted_display()} requested" if run.wanted else ""
+    return f"{run.pk}  {run.get_state_display()}{requested}  {label_of(run.kind)}  {run.name}"
 
 
 def _details(run: Run) -> list[str]:
-    """What the run does, how far it is, and what came of it, a line each."""
-    items = [(item.label, item.text or ", ".join(link.text for link in item.links)) for item in asked_of(run)]
+    """The configuration, progress, result and error of a run, one line each."""
+    items = [
+        (item.label, item.text or ", ".join(link.text for link in item.links)) for item in config_lines(run)
+    ]
     if run.progress and run.state not in Run.FINAL:
         stage = run.progress.get("label") or run.progress["phase"]
-        # A stage that has just begun has counted nothing yet.
+        # A stage that has just begun has no counts yet.
         counted = Progress.read(run.progress).line().strip() if "done" in run.progress else "begun"
         items.append(("Progress", f"{stage}: {counted}"))
     outcome = outcomes_of([run]).get(run.pk)

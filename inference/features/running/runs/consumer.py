@@ -1,12 +1,13 @@
-"""WebSockets to browsers. They only speak: commands are POSTs.
+"""WebSockets that send runs' events to browsers. Commands are POST requests, never messages.
 
 | address | messages |
 |---|---|
 | `/ws/runs/<id>/?since=<seq>` | a run's journal after event `seq`: `{"seq", "kind", "payload", "at"}` |
 | `/ws/runs/` | `{"id", "name", "kind", "state", "wanted", "progress", "error"}` of every run that changed |
 
-A socket is closed with 4404 where there is no such run (any more), 4503 when the database does not answer:
-the browser comes back later. Who may listen at all, and for how long, is the site's affair.
+A socket is closed with 4404 if the run does not exist (any more), and with 4503 if the database does not
+answer: the browser then reconnects later. Authentication and session limits are the site's (`pmweb`), not
+checked here.
 """
 
 from __future__ import annotations
@@ -26,106 +27,102 @@ from inference.features.running.runs.shared_journal import shared_journal
 from inference.models import Run
 from inference.runs.watcher import RunSubscription, shared_watcher
 
-NOT_FOUND = 4404
+NO_SUCH_RUN = 4404
 TRY_AGAIN = 4503
 
 logger = logging.getLogger(__name__)
 
 NO_LAYER = "none"
-"""The name of no channel layer: consumers are woken by the watcher and need no Redis."""
+"""Names no configured channel layer: the watcher wakes consumers, so they need no Redis."""
 
 
-class _SpeakingConsumer(AsyncWebsocketConsumer):
-    """Sends what its `speak` sends, until the browser leaves; ignores whatever the browser says."""
+class _SendingConsumer(AsyncWebsocketConsumer):
+    """Runs `speak` until the browser disconnects; ignores messages of the browser."""
 
     channel_layer_alias = NO_LAYER
-    _speaking: asyncio.Task[None] | None = None
+    _sending: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
-        """Accept, so that the browser learns the reason of a refusal, then speak or close."""
+        """Accepts in any case: a browser learns a close code only of an accepted socket."""
         await self.accept()
-        self._speaking = asyncio.create_task(self._speak_until_done())
+        self._sending = asyncio.create_task(self._send_until_done())
 
     async def disconnect(self, code: int) -> None:
-        if self._speaking is not None:
-            self._speaking.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Nothing a browser sends here means anything."""
+        """Ignores messages."""
 
-    async def _speak_until_done(self) -> None:
+    async def _send_until_done(self) -> None:
         code = TRY_AGAIN
         try:
-            code = await self._watch_and_speak() if await self.is_there() else NOT_FOUND
+            code = await self._watch_and_send() if await self.exists() else NO_SUCH_RUN
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
         await self.close(code)
 
-    async def _watch_and_speak(self) -> int:
+    async def _watch_and_send(self) -> int:
         watcher = shared_watcher()
         watch = watcher.add(self.watched_run())
         try:
-            return await self.speak(watch)
+            return await self.send_messages(watch)
         finally:
             watcher.remove(watch)
 
-    async def is_there(self) -> bool:
-        """Whether there is anything to watch.
+    async def exists(self) -> bool:
+        """Whether the run exists.
 
-        Asked before watching: no address may bring an id that the database cannot hold into the query that
-        the watcher makes for everybody.
+        Checked before watching: all sockets share the watcher's query, and one run number beyond the
+        database's integers would make it fail for all.
         """
         return True
 
     def watched_run(self) -> int | None:
-        """The run to be woken for, None for the list."""
+        """The id of the run to watch, None for all runs."""
         raise NotImplementedError
 
-    async def speak(self, watch: RunSubscription) -> int:
-        """Send messages; returns the code to close with when there is nothing more to say."""
+    async def send_messages(self, watch: RunSubscription) -> int:
+        """Sends messages until there are no more; returns the close code."""
         raise NotImplementedError
 
 
-class RunConsumer(_SpeakingConsumer):
-    """The journal of one run: what the browser lacks first, then live."""
+class RunConsumer(_SendingConsumer):
+    """Sends a run's journal: first the events that the browser does not have, then new ones."""
 
     def watched_run(self) -> int:
-        """The run in the address."""
         return int(self.scope["url_route"]["kwargs"]["run_id"])
 
     async def is_there(self) -> bool:
-        """Whether there is such a run."""
         return bool(await database_sync_to_async(Run.objects.filter(pk=self.watched_run()).exists)())
 
     async def speak(self, watch: RunSubscription) -> int:
-        """Read on from the last event sent whenever the watcher says that there is more."""
         run_id = self.watched_run()
         seq = _since(self.scope)
         journal = shared_journal()
         journal.enter()
         try:
-            while not watch.gone:
-                await watch.news()
+            while not watch.is_deleted:
+                await watch.wait_for_news()
                 while messages := await journal.after(run_id, seq):
                     for _, message in messages:
                         await self.send(text_data=message)
                     seq, _ = messages[-1]
         finally:
             journal.leave()
-        return NOT_FOUND
+        return NO_SUCH_RUN
 
 
-class RunListConsumer(_SpeakingConsumer):
-    """One line about every run that changes; at first, about every run that is not over."""
+class RunListConsumer(_SendingConsumer):
+    """Sends the unfinished runs, then each run that changes."""
 
     def watched_run(self) -> None:
         """All of them."""
 
     async def speak(self, watch: RunSubscription) -> int:
-        """Send the lines that differ from those sent before."""
         sent: dict[int, Json] = {}
         while True:
-            await watch.news()
+            await watch.wait_for_news()
             lines = shared_watcher().summaries
             for run_id, line in sorted(lines.items()):
                 if sent.get(run_id) != line:
@@ -134,17 +131,16 @@ class RunListConsumer(_SpeakingConsumer):
 
 
 def _since(scope: dict[str, Any]) -> int:
-    """The number of the last event that the browser has; 0 where it says none that makes sense."""
+    """The number of the browser's last event; 0 if the address has none or an invalid one."""
     values = parse_qs(scope.get("query_string", b"").decode("ascii", errors="replace")).get("since", ["0"])
     return int(values[-1]) if values[-1].isdecimal() and len(values[-1]) < 19 else 0
 
 
-class NothingHereConsumer(AsyncWebsocketConsumer):
-    """Every other address: refused in the same way, not as an error of the site."""
+class UnknownAddressConsumer(AsyncWebsocketConsumer):
+    """Closes sockets of all other addresses with 4404, without an error in the site's log."""
 
     channel_layer_alias = NO_LAYER
 
     async def connect(self) -> None:
-        """Accept, so that the browser learns the reason, and close."""
         await self.accept()
-        await self.close(NOT_FOUND)
+        await self.close(NO_SUCH_RUN)

@@ -1,4 +1,4 @@
-"""The journal of a run: pages of JSON, or a stream that goes on while the run does."""
+"""API of a run's journal: pages of JSON, or a stream of server-sent events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ router = Router()
 MOST = 1000
 STREAM = "text/event-stream"
 KEEP_ALIVE = 15.0
-"""Seconds after which a stream without news sends a comment: proxies close what is silent for long."""
+"""Seconds without events after which a stream sends a comment, because proxies close idle connections."""
 
 _PAGE = 500
 
@@ -45,7 +45,9 @@ class EventOut(Schema):
 
 
 class EventsOut(Schema):
-    """Events in order. Ask again with `since` = `next`; when `ended`, there will be no more."""
+    """Events in order. Request the next page with `since` = `next`; once `ended` is true, there are no
+    more.
+    """
 
     items: list[EventOut]
     next: int = Field(examples=[12])
@@ -64,80 +66,85 @@ def list_events(
     """The events after number `since`.
 
     With `Accept: text/event-stream` they come as a stream until the run ends: `id` is the number, `event` the
-    kind, `data` the event as JSON; the last one is `event: end`. Without that, it breaks off: also when the
-    token or session that asked lets nobody in any more. After a break, send the last number as
-    `Last-Event-ID` or `since`. Kinds of which only the newest says something (progress, heat_map,
-    experiments, front, counters) come once, the newest: numbers may have gaps.
+    kind, `data` the event as JSON; the last one is `event: end`. A stream that closes without it was
+    interrupted, for instance because the token or session has expired: reconnect with the last number as
+    `Last-Event-ID` or `since`. Of kinds where only the newest event matters (progress, heat_map, experiments,
+    front, counters), only the newest is sent: numbers may have gaps.
     """
     get_object_or_404(Run.objects.only("pk"), pk=run_id)
     if STREAM in request.headers.get("Accept", ""):
-        events = _stream(run_id, _last_seen(request, since), access().watch(request))
+        events = _stream(run_id, _last_event_id(request, since), access().watch(request))
         stream = StreamingHttpResponse(events, content_type=STREAM)
         stream["Cache-Control"] = "no-store"
-        stream["X-Accel-Buffering"] = "no"  # nginx would keep it back
+        stream["X-Accel-Buffering"] = "no"  # nginx would buffer it
         return stream
-    ended = _ended(run_id)  # asked first: whoever ends a run has written all of its events
+    ended = _ended(run_id)  # read first: a run's last event is written before its final state
     items = events_since(run_id, since, limit)
     last = items[-1]["seq"] if items else since
     more = RunEvent.objects.filter(run=run_id, seq__gt=last).exists()
     return JsonResponse({"items": items, "next": last, "ended": ended and not more})
 
 
-def _last_seen(request: HttpRequest, since: int) -> int:
-    """What a browser that reconnects says; raises `ProblemError` for nonsense."""
+def _last_event_id(request: HttpRequest, since: int) -> int:
+    """The `Last-Event-ID` of a client that reconnects, else `since`. Raises `ProblemError` if it is no
+    number.
+    """
     text = request.headers.get("Last-Event-ID", "")
     if not text:
         return since
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
         raise ProblemError(
-            422, "That is no number of an event", where="header Last-Event-ID", right="the `id` of an event"
+            422,
+            "The value is not an event number",
+            where="header Last-Event-ID",
+            right="the `id` of an event",
         )
     return max(since, int(text))
 
 
 async def _stream(
-    run_id: int, seq: int, watching: AbstractContextManager[asyncio.Event]
+    run_id: int, seq: int, access_watch: AbstractContextManager[asyncio.Event]
 ) -> AsyncIterator[str]:
-    """Until the run has ended and all is said, or it is gone, or whoever listens may not any longer."""
+    """Yields events until the run has ended, is deleted, or the client's access has ended."""
     watcher = shared_watcher()
     watch = watcher.add(run_id)
     try:
-        with watching as over:
-            while not watch.gone:
+        with access_watch as access_ended:
+            while not watch.is_deleted:
                 ended = await database_sync_to_async(_ended)(run_id)
                 while page := await database_sync_to_async(_page)(run_id, seq):
                     for _, text in page:
-                        if over.is_set():
+                        if access_ended.is_set():
                             return
                         yield text
                     seq, _ = page[-1]
                 if ended:
                     yield "event: end\ndata: {}\n\n"
                     return
-                if not await _news(watch, over):
+                if not await _wait_for_news(watch, access_ended):
                     yield ": still there\n\n"
-                if over.is_set():
+                if access_ended.is_set():
                     return
     finally:
         watcher.remove(watch)
 
 
-async def _news(watch: RunSubscription, over: asyncio.Event) -> bool:
-    """Whether anything came within the time after which silence is broken, be it that it is over."""
-    awaited = {asyncio.ensure_future(watch.news()), asyncio.ensure_future(over.wait())}
+async def _wait_for_news(watch: RunSubscription, access_ended: asyncio.Event) -> bool:
+    """Waits for new events or the end of access; False if neither came within `KEEP_ALIVE` seconds."""
+    tasks = {asyncio.ensure_future(watch.wait_for_news()), asyncio.ensure_future(access_ended.wait())}
     try:
-        came, _ = await asyncio.wait(awaited, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for each in awaited:
-            each.cancel()
-    return bool(came)
+        for task in tasks:
+            task.cancel()
+    return bool(done)
 
 
 def _page(run_id: int, seq: int) -> Messages:
-    return first_page((event["seq"], _told(event)) for event in events_since(run_id, seq, _PAGE))
+    return first_page((event["seq"], _server_sent_event(event)) for event in events_since(run_id, seq, _PAGE))
 
 
-def _told(event: Json) -> str:
+def _server_sent_event(event: Json) -> str:
     return f"id: {event['seq']}\nevent: {event['kind']}\ndata: {json.dumps(event)}\n\n"
 
 

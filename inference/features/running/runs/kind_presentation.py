@@ -1,4 +1,4 @@
-"""How pages, archives and the shell present a run: its description in words, and what came of it."""
+"""How pages, archives and the shell present runs of each kind: configuration as text, and results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from inference.models.scheme_search import GROUP_SELECTIONS
 
 @dataclass(frozen=True)
 class Link:
-    """A row that the run refers to."""
+    """A link to the page of a row that a run refers to; "#" if the row is deleted."""
 
     text: str
     url: str
@@ -44,9 +44,9 @@ class Link:
 
 @dataclass(frozen=True)
 class DescriptionItem:
-    """One line: a label with a text or links.
+    """A line of a run's configuration: a label with a text or links.
 
-    `changed` marks a setting that is not the default, `usual` one that is, which few want to see.
+    `changed` marks a setting that differs from its default, `usual` one that does not.
     """
 
     label: str
@@ -58,7 +58,7 @@ class DescriptionItem:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """A run's result with the address of its page; `note` sums it up where its name does not."""
+    """A run's result with the address of its page. `note` summarises it if its name does not."""
 
     name: str
     url: str
@@ -67,16 +67,16 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class KindPresentation:
-    """What the pages of runs ask of a kind.
+    """The parts of runs' pages that depend on the kind.
 
     Args:
-        words: The description of a run, item by item; None: the fields as they stand.
-        outcomes: {run id: outcome} of runs of the kind, in a bounded number of queries; None: what their
-            results name.
-        page: More for the template of a run's page.
-        live: More for its script.
-        archived: The complete description of a run from elsewhere, or an `ExchangeError`; None: archives of
-            such runs are not read.
+        words: Yields the configuration of a run as text; None: the fields of the configuration.
+        outcomes: {run id: outcome} of runs of the kind, in a bounded number of queries; None: the rows that
+            results refer to.
+        page: Additional context for the template of a run's page.
+        live: Additional data for the page's script.
+        archived: Completes the configuration of an imported run, or raises `ExchangeError`; None: archives of
+            the kind are not imported.
     """
 
     words: Callable[[Run], Iterator[DescriptionItem]] | None = None
@@ -90,44 +90,44 @@ _LOADERS: dict[str, Callable[[], KindPresentation]] = {}
 
 
 def register(presentations: Mapping[str, Callable[[], KindPresentation]]) -> None:
-    """Add presentations by the names of kinds; each function imports one, which few processes need."""
+    """Registers presentations by kind. Functions defer their imports, which most processes do not need."""
     _LOADERS.update(presentations)
 
 
 def presentation_of(kind: str) -> KindPresentation:
-    """What a kind has registered, or the defaults of a kind without any."""
+    """The presentation of a kind, or the defaults if it has registered none."""
     return _LOADERS.get(kind, KindPresentation)()
 
 
 def archived_kinds() -> list[str]:
-    """The kinds of which archives are read."""
+    """The kinds whose archives can be imported."""
     return [kind for kind in _LOADERS if presentation_of(kind).archived is not None]
 
 
-def asked_of(run: Run) -> list[DescriptionItem]:
-    """Configuration of a run, whatever its kind."""
+def config_lines(run: Run) -> list[DescriptionItem]:
+    """The configuration of a run as lines; empty ones are omitted."""
     words = presentation_of(run.kind).words or _plain
     return [item for item in words(run) if item.text or item.links]
 
 
-def schemes_in_words(config: Json) -> str:
-    """The schemes that a run measures, as its description names them."""
+def schemes_text(config: Json) -> str:
+    """The selection of schemes of a run's configuration, e.g. "50 of the default set"."""
     sample = config.get("sample")
     return f"{sample:,} of {_selection(config)}" if sample else _selection(config)
 
 
 def _selection(config: Json) -> str:
-    chosen = config["schemes"]
-    if isinstance(chosen, list):
-        found = f" found by {config['scheme_filter']}" if config["scheme_filter"] else ""
-        return f"{len(chosen):,}{found}"
+    schemes = config["schemes"]
+    if isinstance(schemes, list):
+        filter_text = f" found by {config['scheme_filter']}" if config["scheme_filter"] else ""
+        return f"{len(schemes):,}{filter_text}"
     return {
         "all": "all schemes in the data",
         "default": "the default set",
         "starter": "the starter set",
         "probes": "probes of each kind of execution unit",
         **GROUP_SELECTIONS,
-    }[chosen]
+    }[schemes]
 
 
 def _plain(run: Run) -> Iterator[DescriptionItem]:
@@ -146,22 +146,22 @@ def _plain(run: Run) -> Iterator[DescriptionItem]:
         elif key == "isa":
             yield DescriptionItem("Instruction set", value)
         elif key == "schemes":
-            yield DescriptionItem("Schemes", schemes_in_words(run.config))
+            yield DescriptionItem("Schemes", schemes_text(run.config))
         elif key == "scheme_filter":
-            continue  # is told with the schemes
+            continue  # part of the line of `schemes`
         else:
-            yield DescriptionItem(label, in_words(value))
+            yield DescriptionItem(label, format_value(value))
 
 
-def in_words(value: Any) -> str:
-    """A value of a description."""
+def format_value(value: Any) -> str:
+    """A value of a configuration as text; "" for None."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)
 
 
 def links(model: type[Model], url_name: str, ids: list[int]) -> tuple[Link, ...]:
-    """The pages of rows with these ids, in this order."""
+    """Links to the rows with these ids, in this order."""
     names = dict(model._default_manager.filter(pk__in=ids).values_list("pk", "name"))
     return tuple(
         Link(names[pk], reverse(url_name, args=[pk])) if pk in names else Link("deleted", "#") for pk in ids
@@ -169,14 +169,14 @@ def links(model: type[Model], url_name: str, ids: list[int]) -> tuple[Link, ...]
 
 
 def outcomes_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
-    """{run id: outcome} of those runs that have one (a bounded number of queries, however many runs)."""
+    """{run id: outcome} of the runs that have one, in a bounded number of queries."""
     groups: dict[Callable[[Sequence[Run]], dict[int, RunOutcome]], list[Run]] = {}
     for run in runs:
-        groups.setdefault(presentation_of(run.kind).outcomes or _own, []).append(run)
+        groups.setdefault(presentation_of(run.kind).outcomes or _default_outcomes, []).append(run)
     return dict(chain.from_iterable(outcomes(group).items() for outcomes, group in groups.items()))
 
 
-_MADE: Mapping[str, tuple[type[Model], str]] = {
+_RESULT_ROWS: Mapping[str, tuple[type[Model], str]] = {
     "imported_run": (Run, "run"),
     "mapping": (PortMapping, "mapping"),
     "resource_mapping": (ResourceMapping, "resource-mapping"),
@@ -185,39 +185,43 @@ _MADE: Mapping[str, tuple[type[Model], str]] = {
     "front_end": (MeasuredFrontEnd, "front-end"),
     "core_model": (StoredCoreModel, "core-model"),
 }
-"""What results name by ids, what counts most first: the model, and the name of its page's address."""
+"""{key of a result: (model, URL name of the row's page)}; the first key that a result has is its outcome."""
 
 
-def _own(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """Of kinds whose results name rows of this app (a query for each kind of row at most)."""
-    names = {key: _names(model, {run.result.get(key) for run in runs}) for key, (model, _) in _MADE.items()}
+def _default_outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """Outcomes of kinds without a function of their own; at most one query per key of `_MADE`."""
+    names = {
+        key: _names(model, {run.result.get(key) for run in runs}) for key, (model, _) in _RESULT_ROWS.items()
+    }
     outcomes = {}
     for run in runs:
-        made = run.result
-        for key, (_, page) in _MADE.items():
-            if (pk := made.get(key)) in names[key]:
+        result = run.result
+        for key, (_, page) in _RESULT_ROWS.items():
+            if (pk := result.get(key)) in names[key]:
                 url = reverse(page, args=[pk]) + _place(run)
-                outcomes[run.pk] = RunOutcome(names[key][pk], url, _note(made))
+                outcomes[run.pk] = RunOutcome(names[key][pk], url, _note(result))
                 break
     return outcomes
 
 
-def _note(made: Json) -> str:
-    """How many schemes an explainable inference could explain, or follow the model."""
-    if "characterised" in made:
-        return f"{made['characterised']:,} of {made.get('asked', 0):,} schemes characterised"
-    if "compared" in made:
-        return f"{made.get('within', 0):,} of {made['compared']:,} schemes within 10 % of the model"
+def _note(result: Json) -> str:
+    """The number of schemes that an explainable inference characterised, or that agree with a core model."""
+    if "characterised" in result:
+        return f"{result['characterised']:,} of {result.get('asked', 0):,} schemes characterised"
+    if "compared" in result:
+        return f"{result.get('within', 0):,} of {result['compared']:,} schemes within 10 % of the model"
     return ""
 
 
 def _place(run: Run) -> str:
-    """Where on a mapping's page, or below it, the result is."""
+    """The query or fragment of a mapping's page that shows the result."""
     if run.kind != "evaluate":
         return str(run.result.get("place", ""))
     return f"?tab=accuracy&set={run.config['experiment_set']}&unit={run.config['unit']}"
 
 
 def _names(model: type[Model], ids: set[int | None]) -> dict[int, str]:
-    wanted = ids - {None}
-    return dict(model._default_manager.filter(pk__in=wanted).values_list("pk", "name")) if wanted else {}
+    stored_ids = ids - {None}
+    return (
+        dict(model._default_manager.filter(pk__in=stored_ids).values_list("pk", "name")) if stored_ids else {}
+    )

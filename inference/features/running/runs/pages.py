@@ -1,4 +1,4 @@
-"""The list of runs, and the page of one: live while it works, the permanent record afterwards."""
+"""Pages of runs: the list, and a run's page, live while it works and its record afterwards."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from django.utils.safestring import SafeString
 
 from inference.core.protocols import Json
 from inference.features.running.runs.archive import archive_of
-from inference.features.running.runs.kind_presentation import asked_of, outcomes_of, presentation_of
-from inference.features.running.runs.query import RUN_COLUMNS, failure_of, keeping, kept_of, waiting_of
+from inference.features.running.runs.kind_presentation import config_lines, outcomes_of, presentation_of
+from inference.features.running.runs.query import (
+    RUN_COLUMNS,
+    failure_of,
+    partial_outcomes,
+    result_if_stopped,
+    waiting_of,
+)
 from inference.features.running.runs.query import runs as filtered_runs
 from inference.features.running.runs.record import (
     REMEMBERED_RUNS,
     RunRecord,
+    cache_key,
+    full_record_of,
     is_brief,
-    last_words,
     record_of,
-    whole_record_of,
 )
 from inference.figures.length_maps import length_figure
 from inference.formats.problems import ExchangeError
@@ -32,22 +38,22 @@ from inference.models import ExperimentSet, Run, Upload
 from inference.models.run import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
-from inference.runs.events import HeatMapDrawn
+from inference.runs.events import HeatMapEvent
 from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds
-from inference.runs.webhooks import replace, told_of
+from inference.runs.webhooks import replace_webhook, visible_webhooks
 from inference.storage.listing import lengths_from
 from inference.web.file_answers import attachment
 from inference.web.naming import naming_paths
 from inference.web.paging import Page, list_page
 from inference.web.presentation import json_script
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 
 
 def runs(request: HttpRequest) -> HttpResponse:
-    """All runs, newest first, filtered by name or note, state and kind."""
-    state = one_of(request, "state", tuple(Run.State.values))
-    kind = one_of(request, "kind", tuple(RUN_KINDS))
+    """Lists runs, newest first, filtered by name or note, state and kind."""
+    state = choice_parameter(request, "state", tuple(Run.State.values))
+    kind = choice_parameter(request, "kind", tuple(RUN_KINDS))
 
     def context(page: Page[Run]) -> Json:
         outcomes = outcomes_of(page.rows)
@@ -70,93 +76,95 @@ def runs(request: HttpRequest) -> HttpResponse:
 
 
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    found = get_object_or_404(Run, pk=pk)
-    record = record_of(found)
-    asked = asked_of(found)
-    kind = RUN_KINDS.get(found.kind)
-    presentation = presentation_of(found.kind)
+    row = get_object_or_404(Run, pk=pk)
+    record = record_of(row)
+    lines = config_lines(row)
+    kind = RUN_KINDS.get(row.kind)
+    presentation = presentation_of(row.kind)
     return render(
         request,
         "inference/runs/run.html",
         {
-            "run": found,
-            "summary": found.kind if kind is None else kind.summary,
-            "outcome": outcomes_of([found]).get(found.pk),
-            "upload": _undecided(found),
+            "run": row,
+            "summary": row.kind if kind is None else kind.summary,
+            "outcome": outcomes_of([row]).get(row.pk),
+            "upload": _pending_upload(row),
             "record": record,
-            "busy": busy_seconds(found),
-            "webhooks": told_of(found),
-            "waiting": waiting_of(found),
-            "failure": failure_of(found, record),
-            "keeping": keeping(found),
-            "kept": kept_of(found) if found.state in Run.UNFINISHED else [],
-            "judged_on": judged_on(found, record.heat_map),
+            "busy": busy_seconds(row),
+            "webhooks": visible_webhooks(row),
+            "waiting": waiting_of(row),
+            "failure": failure_of(row, record),
+            "keeping": result_if_stopped(row),
+            "kept": partial_outcomes(row) if row.state in Run.UNFINISHED else [],
+            "judged_on": judged_on(row, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
-            **presentation.page(request, found, record),
-            "has_archive": found.state in Run.FINAL and presentation.archived is not None,
+            **presentation.page(request, row, record),
+            "has_archive": row.state in Run.FINAL and presentation.archived is not None,
             "stoppable": Run.UNFINISHED,
-            "asked": [item for item in asked if not item.usual],
-            "usual": [item for item in asked if item.usual],
-            "live": _live_script(found, record),
+            "config_lines": [item for item in lines if not item.usual],
+            "usual": [item for item in lines if item.usual],
+            "live": _live_script(row, record),
         },
     )
 
 
-def _undecided(found: Run) -> Upload | None:
-    """The upload that the run was to read and has not: it can be decided upon again."""
-    if found.state not in Run.FINAL:
+def _pending_upload(row: Run) -> Upload | None:
+    """The upload whose import this run was, if it has failed: the user can import it again."""
+    if row.state not in Run.FINAL:
         return None
-    return Upload.objects.filter(UNDECIDED, run=found).only("file_name").first()
+    return Upload.objects.filter(UNDECIDED, run=row).only("file_name").first()
 
 
-def _live_script(found: Run, record: RunRecord) -> SafeString:
-    if not is_brief(found):
-        return _script(found, record)
-    remembered = _remembered(*last_words(found), judged_on(found, record.heat_map))
-    return SafeString(zlib.decompress(remembered).decode())
+def _live_script(row: Run, record: RunRecord) -> SafeString:
+    if not is_brief(row):
+        return _script(row, record)
+    compressed = _compressed_script(*cache_key(row), judged_on(row, record.heat_map))
+    return SafeString(zlib.decompress(compressed).decode())
 
 
 @lru_cache(maxsize=REMEMBERED_RUNS)
-def _remembered(pk: int, created: datetime, next_seq: int, judged: str) -> bytes:
-    """Compressed, which makes a quarter of it: a web process shall not grow by megabytes."""
-    found = Run.objects.get(pk=pk)
-    return zlib.compress(_script(found, whole_record_of(found)).encode(), 1)
+def _compressed_script(pk: int, created: datetime, next_seq: int, judged: str) -> bytes:
+    """The script of a finished run, compressed to about a quarter so that web processes stay small."""
+    row = Run.objects.get(pk=pk)
+    return zlib.compress(_script(row, full_record_of(row)).encode(), 1)
 
 
-def _script(found: Run, record: RunRecord) -> SafeString:
-    return json_script(_live(found, record), "run-record")
+def _script(row: Run, record: RunRecord) -> SafeString:
+    return json_script(_live(row, record), "run-record")
 
 
-def _live(found: Run, record: RunRecord) -> Json:
-    """What the page's script starts from."""
+def _live(row: Run, record: RunRecord) -> Json:
+    """Initial data of the page's script."""
     return {
-        "socket": f"/ws/runs/{found.pk}/",
+        "socket": f"/ws/runs/{row.pk}/",
         "since": record.seq,
-        "live": found.state not in Run.FINAL,
-        "state": found.state,
+        "live": row.state not in Run.FINAL,
+        "state": row.state,
         "final": list(Run.FINAL),
         "progress": record.progress.payload() if record.progress else {},
-        **presentation_of(found.kind).live(found, record),
-        "heat_map": drawn(found, record.heat_map),
-        "heat_map_url": reverse("run-heat-map", args=[found.pk]),
+        **presentation_of(row.kind).live(row, record),
+        "heat_map": heat_map_json(row, record.heat_map),
+        "heat_map_url": reverse("run-heat-map", args=[row.pk]),
     }
 
 
-def drawn(found: Run, heat_map: HeatMapDrawn | None) -> Json | None:
-    """A heat map for the page: figures for plotly, and the source of the experiments named."""
+def heat_map_json(row: Run, heat_map: HeatMapEvent | None) -> Json | None:
+    """A heat map for the page: figures for plotly, and the name of the experiments."""
     if heat_map is None:
         return None
     return {
         "figure": heat_map.figure.figure(),
         "scores": heat_map.scores.as_json(),
-        "on": judged_on(found, heat_map),
+        "on": judged_on(row, heat_map),
         "lengths": length_figure(lengths_from(heat_map.lengths)),
     }
 
 
-def judged_on(found: Run, heat_map: HeatMapDrawn | None) -> str:
-    """What a heat map shows, to follow a number: an evaluation set goes by its name."""
-    chosen = found.config.get("evaluate")
+def judged_on(row: Run, heat_map: HeatMapEvent | None) -> str:
+    """The experiments of a heat map, as text that follows a number: "held-out", "of SET NAME"; "" without
+    one.
+    """
+    chosen = row.config.get("evaluate")
     if heat_map is None or heat_map.on != "held-out" or chosen is None:
         return "" if heat_map is None else heat_map.on
     names = ExperimentSet.objects.filter(pk=chosen).values_list("name", flat=True)
@@ -165,13 +173,13 @@ def judged_on(found: Run, heat_map: HeatMapDrawn | None) -> str:
 
 def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
     """The newest heat map of a run as JSON: {"figure", "scores", "on", "lengths"}, or null."""
-    found = get_object_or_404(Run, pk=pk)
-    event = found.events.filter(kind=HeatMapDrawn.kind).exclude(payload={}).order_by("-seq").first()
-    return JsonResponse(drawn(found, HeatMapDrawn.read(event.payload)) if event else None, safe=False)
+    row = get_object_or_404(Run, pk=pk)
+    event = row.events.filter(kind=HeatMapEvent.kind).exclude(payload={}).order_by("-seq").first()
+    return JsonResponse(heat_map_json(row, HeatMapEvent.read(event.payload)) if event else None, safe=False)
 
 
 def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
-    """Everything about a run that has ended, as a file."""
+    """The zip of a run that has ended."""
     run = get_object_or_404(Run, pk=pk)
     try:
         content = archive_of(run)
@@ -182,24 +190,24 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
-    """Do it, or say why the run is in no state for it."""
-    if action not in lifecycle.WISHES:
-        raise Http404(f"a run can be asked to {', '.join(lifecycle.WISHES)}, not {action!r}")
+    """Applies an action, or shows why the run's state does not allow it."""
+    if action not in lifecycle.TRANSITIONS:
+        raise Http404(f"there is no action {action!r}; the actions are {', '.join(lifecycle.TRANSITIONS)}")
     run = get_object_or_404(Run, pk=pk)
     try:
-        lifecycle.WISHES[action](run)
+        lifecycle.TRANSITIONS[action](run)
     except RunStateError as error:
         messages.error(request, str(error))
     return redirect("run", pk=run.pk)
 
 
 def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have the posted `url` told when the run ends, or nobody."""
+    """Sets the webhook of a run to the posted `url`; an empty one removes it."""
     run = get_object_or_404(Run, pk=pk)
     url = request.POST.get("url", "").strip()
     try:
         with transaction.atomic():
-            replace(run, url)
+            replace_webhook(run, url)
     except RunsError as error:
         messages.error(request, f"{error}.")
     else:

@@ -1,4 +1,4 @@
-"""The list of runs, and what the page of one says first: what it waits for, or what failed."""
+"""Queries for the list of runs; what a queued run waits for, and why a failed one failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.urls import reverse
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.record import RunRecord
 from inference.models import PortMapping, Run
-from inference.runs.kinds import ahead_of, keeps
+from inference.runs.kinds import ahead_of, partial_result
 from inference.web.paging import Order, having_words, page_of
 
 RUN_COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
@@ -21,7 +21,7 @@ RUN_COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_
 
 
 def runs(text: str = "", state: str = "", kind: str = "") -> QuerySet[Run]:
-    """All runs, those with a text in name or note, in a state, of a kind, where these are given."""
+    """Runs with a text in name or note, in a state, of a kind; "" means any."""
     rows = Run.objects.all()
     if text:
         rows = rows.filter(having_words(text))
@@ -33,21 +33,22 @@ def runs(text: str = "", state: str = "", kind: str = "") -> QuerySet[Run]:
 
 
 def inferred_by(run: Run) -> QuerySet[PortMapping]:
-    """The port mapping that the run has made, if it has: nothing is asked before it is done."""
+    """The run's port mapping. No query before the run is done."""
     if run.state != Run.State.DONE:
         return PortMapping.objects.none()
     return PortMapping.objects.filter(run=run).order_by("id")
 
 
 def newest_runs(request: HttpRequest, kind: str | Collection[str], *unread: str) -> dict[str, Any]:
-    """What the list shows: a page of those with the text `q`, newest first. `unread` fields are not loaded.
+    """Context for a list of runs: a page of those with the text `q`, newest first.
 
-    `any`: there are such runs at all; `working`: one of those shown has not ended.
+    `unread` fields are not loaded. In the result, `any` is true if there are runs of these kinds at all,
+    `working` if one on the page has not ended.
     """
     q = request.GET.get("q", "").strip()
     kinds = [kind] if isinstance(kind, str) else list(kind)
-    found = runs(q).filter(kind__in=kinds).defer(*unread)
-    page = page_of(found, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
+    rows = runs(q).filter(kind__in=kinds).defer(*unread)
+    page = page_of(rows, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
     return {
         "page": page,
         "q": q,
@@ -58,31 +59,34 @@ def newest_runs(request: HttpRequest, kind: str | Collection[str], *unread: str)
 
 @dataclass(frozen=True)
 class Waiting:
-    """Of a queued run: the own `part` that is not over, the `whole` that goes on with it, or who is `ahead`
-    of it, with how many `more`."""
+    """What a queued run waits for: its unfinished `part`, the run `whole` of which it is a part, or the next
+    run `ahead` of it in the queue with `more` others.
+    """
 
     part: Run | None = None
-    whole: Run | None = None
+    parent: Run | None = None
     ahead: Run | None = None
     more: int = 0
 
 
 def waiting_of(run: Run) -> Waiting | None:
-    """What a queued run waits for; None of any other."""
+    """What a queued run waits for; None for runs in other states."""
     if run.state != Run.State.QUEUED:
         return None
     part = run.parts.exclude(state__in=Run.FINAL).order_by("pk").first()
     if part is not None and part.state == Run.State.RUNNING:
         return Waiting(part=part)
-    whole = run.part_of
-    if whole is not None and whole.state not in Run.FINAL:
-        return Waiting(whole=whole)
+    parent = run.part_of
+    if parent is not None and parent.state not in Run.FINAL:
+        return Waiting(parent=parent)
     ahead = ahead_of(run)
     return Waiting(part=part, ahead=ahead.first(), more=max(ahead.count() - 1, 0))
 
 
-def kept_of(run: Run) -> list[RunOutcome]:
-    """What a run has made so far, whatever becomes of it: sets of measurements, and results of its parts."""
+def partial_outcomes(run: Run) -> list[RunOutcome]:
+    """The experiment sets of a run and the results of its finished parts, which stay even if it is
+    cancelled.
+    """
     sets = [
         RunOutcome(row.name, reverse("set", args=[row.pk]), f"{row.measurements.count():,} measurements")
         for row in run.experiment_sets.order_by("pk")
@@ -94,40 +98,43 @@ def kept_of(run: Run) -> list[RunOutcome]:
     return [*sets, *parts]
 
 
-def keeping(run: Run) -> str:
-    """What becomes the result of a run if it is stopped now; "" where it can only be cancelled."""
-    return keeps(run) if run.state == Run.State.RUNNING else ""
+def result_if_stopped(run: Run) -> str:
+    """The partial result that stopping would keep, as text; "" if the run can only be cancelled."""
+    return partial_result(run) if run.state == Run.State.RUNNING else ""
 
 
 @dataclass(frozen=True)
 class RunFailure:
-    """`what` failed in a line, at which `stage` ("" before the first), with `details` of many lines; `kept`:
-    what there is all the same; `advice`: what to do, as far as the kind of failure says that."""
+    """Why a run failed.
+
+    `what` is the first line of the error, `details` the remaining ones, `stage` the label of the failed stage
+    ("" before the first). `kept` lists results that exist nevertheless. `advice` is "" for unknown errors.
+    """
 
     what: str
     stage: str
     details: str
-    kept: list[RunOutcome]
+    outcomes: list[RunOutcome]
     advice: str
 
 
 def failure_of(run: Run, record: RunRecord) -> RunFailure | None:
-    """Of a failed run; None of any other."""
+    """The failure of a failed run, None for runs in other states."""
     if run.state != Run.State.FAILED:
         return None
     what, _, details = run.error.partition("\n")
-    return RunFailure(what.strip(), record.stage, details.strip(), kept_of(run), _advice(what))
+    return RunFailure(what.strip(), record.stage, details.strip(), partial_outcomes(run), _advice(what))
 
 
 _ADVICE: Mapping[str, str] = {
-    "out of memory": "Ask for fewer schemes or a smaller population, or let the run have more memory "
+    "out of memory": "Select fewer schemes or a smaller population, or allow the run more memory "
     "(PMWEB_RUN_MEMORY_MB).",
-    "given up after": "Its process died every time: look at the last lines of the log and at the memory of "
+    "given up after": "Its process died at every attempt: check the last lines of the log and the memory of "
     "the computer, then start it again.",
-    "deleted": "What it needs is gone: choose something else in a new run.",
+    "deleted": "A row that it needs was deleted: choose another one in a new run.",
     "measured on something else": "Start a new run: the agent or the computer has changed.",
-    "cannot measure": "Look at the machine's page, which says what is missing, then start the run again.",
-    "nothing usable": "Look at the measurements that are kept: the computer may be too disturbed.",
+    "cannot measure": "The machine's page says what is missing: mend it, then start the run again.",
+    "nothing usable": "Check the stored measurements: the computer may be too noisy.",
 }
 
 

@@ -1,4 +1,4 @@
-"""A run's journal folded into what its page shows, live or years later."""
+"""Folds a run's journal into the record that its page shows, live or years later."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ from inference.core.protocols import Json
 from inference.formats import journal_events
 from inference.formats.archived_parts import first_flaw
 from inference.models import Run
-from inference.runs.events import HeatMapDrawn, RecordPart, empty_parts
+from inference.runs.events import HeatMapEvent, RecordPart, empty_parts
 from inference.runs.journal import events_since
 from inference.runs.leases import busy_seconds
 
 Point = TypeVar("Point")
 
 JOURNAL_LIMIT = 50_000
-"""Events read for one page: of longer stories, fewer points of their curves."""
+"""Maximum number of events read for one page. Longer journals are thinned to fewer points of their curves."""
 
 REMEMBERED_RUNS, REMEMBERED_EVENTS = 128, 1000
-"""Of how many runs a web process keeps in mind what was told, and how long their journals may be."""
+"""Number of records that a web process caches, and the longest journals that it caches."""
 
 AT_HAND = 4
-"""Whole journals kept, pictures included: what a page shows and its pictures are made one after the other."""
+"""Number of complete journals in the cache: a page and its pictures are requested one after the other."""
 
 _ONLY_LAST = (Generation.kind, Cloud.kind)
-"""Kinds of events of which pictures show all, and words the newest."""
+"""Kinds of events of which plots need all, but the text of the page only the newest."""
 
 PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
-"""What becomes of the stage at hand when the run changes its state; in all others it has stopped."""
+"""{state of the run: state of its current stage}; for other states, the stage is "stopped"."""
 
 
 @dataclass
 class Phase:
-    """A stage of the run; `state` is "done", "current", "stopped" or "" for one that is still to come.
+    """A stage of the run; `state` is "done", "current", "stopped" or "" for a future one.
 
-    `name` is "" for one that has not begun. `busy_from` and `busy_to`: seconds of work on the run when the
-    stage began and ended; journals from before they were told have None.
+    `name` is "" for a stage that has not begun. `busy_from` and `busy_to` are the run's seconds of work when
+    the stage began and ended, None in journals of older versions.
     """
 
     label: str
@@ -68,8 +68,8 @@ class Phase:
     state: str = ""
 
     @property
-    def spent(self) -> float | None:
-        """Seconds of work on the stage so far: pauses and waiting for a worker do not count."""
+    def busy_seconds(self) -> float | None:
+        """Seconds of work on the stage so far, without pauses and waiting for a worker."""
         if self.busy_from is not None and self.busy_to is not None:
             return self.busy_to - self.busy_from
         if self.started is None or self.ended is None:
@@ -78,27 +78,27 @@ class Phase:
 
     @property
     def seconds(self) -> float | None:
-        """How long the stage took; None while it goes on."""
-        return None if self.state == "current" else self.spent
+        """Seconds of work on a finished stage; None while it goes on."""
+        return None if self.state == "current" else self.busy_seconds
 
 
 @dataclass
 class RunRecord:
-    """Everything the journal says up to event number `seq`."""
+    """The state of a run after event number `seq`."""
 
     seq: int = 0
     phases: list[Phase] = field(default_factory=list)
     progress: Progress | None = None
     experiments: ExperimentsCounted | None = None
     waiting: str = ""
-    heat_map: HeatMapDrawn | None = None
+    heat_map: HeatMapEvent | None = None
     result: Json = field(default_factory=dict)
     log: list[Json] = field(default_factory=list)
     parts: dict[str, RecordPart] = field(default_factory=empty_parts)
 
     @property
     def stage(self) -> str:
-        """The label of the stage at hand or where the run stopped; "" before the first."""
+        """The label of the current or stopped stage; "" before the first."""
         labels = [phase.label for phase in self.phases if phase.state in ("current", "stopped")]
         return labels[0] if labels else ""
 
@@ -106,16 +106,16 @@ class RunRecord:
         at = datetime.fromisoformat(event["at"])
         self.seq = event["seq"]
         try:
-            told = journal_events.read(event["kind"], event["payload"])
+            read_event = journal_events.read(event["kind"], event["payload"])
         except ValidationError as error:
             self._log(at, first_flaw(error, f"event {self.seq}, {event['kind']!r}, is not shown"), "warning")
             return
-        if told is None:
+        if read_event is None:
             return
-        self._take(told, at)
+        self._take(read_event, at)
         for part in self.parts.values():
-            part.take(told)
-            if line := part.log_line(told):
+            part.take(read_event)
+            if line := part.log_line(read_event):
                 self._log(at, line)
 
     def _take(self, event: Event, at: datetime) -> None:
@@ -131,13 +131,15 @@ class RunRecord:
                 self._change_state(event, at)
             case ResultStored(facts=facts):
                 self.result = facts
-                named = f"result: {facts['name']}" if "name" in facts else "result"  # old questions had none
+                named = (
+                    f"result: {facts['name']}" if "name" in facts else "result"
+                )  # older versions stored questions without a name
                 self._log(at, named, result=True)
             case Progress():
                 self.progress = event
             case ExperimentsCounted():
                 self.experiments = event
-            case HeatMapDrawn():
+            case HeatMapEvent():
                 self.heat_map = event
 
     def _log(self, at: datetime, text: str, level: str = "info", **facts: Any) -> None:
@@ -145,10 +147,10 @@ class RunRecord:
 
     def _enter(self, event: PhaseStarted, at: datetime) -> None:
         self.waiting = ""
-        self.progress = None  # the stage before had it
-        known = {phase.index: phase for phase in self.phases}
+        self.progress = None  # it was the previous stage's
+        by_index = {phase.index: phase for phase in self.phases}
         self.phases = [
-            known.get(number) or Phase(label=label, index=number)
+            by_index.get(number) or Phase(label=label, index=number)
             for number, label in enumerate(event.labels, start=1)
         ]
         for phase in self.phases:
@@ -179,7 +181,7 @@ class RunRecord:
 
 
 def fold(events: Iterable[Json]) -> RunRecord:
-    """The record of these events, which are in order."""
+    """The record of events in order."""
     record = RunRecord()
     for event in events:
         record.take(event)
@@ -189,23 +191,25 @@ def fold(events: Iterable[Json]) -> RunRecord:
 def record_of(run: Run) -> RunRecord:
     """The record of a stored run.
 
-    That of one that is over, or waits, is remembered, without what curves alone need.
+    Records of short runs that are not running are cached, without the events that only curves need.
     """
-    return _record(run, _remembered_of(run)) if is_brief(run) else whole_record_of(run)
+    return _record(run, _remembered_of(run)) if is_brief(run) else full_record_of(run)
 
 
-def whole_record_of(run: Run) -> RunRecord:
-    """All that the journal says, not to be changed; of runs that stand still the last few are at hand."""
-    return _record(run, _told(*last_words(run)) if is_brief(run) else _read(run.pk, run.next_seq))
+def full_record_of(run: Run) -> RunRecord:
+    """The record of the complete journal, shared by callers: do not modify it. The last `AT_HAND` are
+    cached.
+    """
+    return _record(run, _journal(*cache_key(run)) if is_brief(run) else _read(run.pk, run.next_seq))
 
 
 def is_brief(run: Run) -> bool:
-    """Whether the run stands still, and is so short a story that it may be kept in mind."""
+    """Whether the run is not running and its journal is short enough to be cached."""
     return run.state != Run.State.RUNNING and run.next_seq <= REMEMBERED_EVENTS
 
 
-def last_words(run: Run) -> tuple[int, datetime, int]:
-    """What tells a run that stands still from any other, and from itself should it ever go on."""
+def cache_key(run: Run) -> tuple[int, datetime, int]:
+    """The cache key of a run that is not running: differs after every new event and for a reused id."""
     return run.pk, run.created, run.next_seq
 
 
@@ -218,30 +222,32 @@ def _record(run: Run, events: Iterable[Json]) -> RunRecord:
 
 
 def _remembered_of(run: Run) -> list[Json]:
-    events: list[Json] = json.loads(zlib.decompress(_remembered(*last_words(run))))
+    events: list[Json] = json.loads(zlib.decompress(_remembered(*cache_key(run))))
     return events
 
 
 @lru_cache(maxsize=REMEMBERED_RUNS)
 def _remembered(pk: int, created: datetime, next_seq: int) -> bytes:
-    """Compressed: as objects they are twenty times as large, and folding them takes no millisecond."""
-    return zlib.compress(json.dumps(without_curves(_told(pk, created, next_seq))).encode(), 1)
+    """Compressed JSON: as objects, events take twenty times the memory, and parsing takes less than a
+    millisecond.
+    """
+    return zlib.compress(json.dumps(without_curves(_journal(pk, created, next_seq))).encode(), 1)
 
 
 @lru_cache(maxsize=AT_HAND)
-def _told(pk: int, created: datetime, next_seq: int) -> list[Json]:
+def _journal(pk: int, created: datetime, next_seq: int) -> list[Json]:
     return _read(pk, next_seq)
 
 
 def _read(pk: int, next_seq: int) -> list[Json]:
     points = 1 if next_seq <= JOURNAL_LIMIT else 2 * math.ceil(next_seq / JOURNAL_LIMIT)
-    told = events_since(pk, 0, limit=JOURNAL_LIMIT, points=points)
-    # What came after the row was read is news to the page that shows the row: its socket will tell.
-    return [event for event in told if event["seq"] < next_seq]
+    events = events_since(pk, 0, limit=JOURNAL_LIMIT, points=points)
+    # Events after the row was read reach the page through its socket.
+    return [event for event in events if event["seq"] < next_seq]
 
 
 def without_curves(events: Sequence[Json]) -> list[Json]:
-    """The events without those that curves alone need."""
+    """The events without those that only curves need."""
     last = {event["kind"]: event["seq"] for event in events}
     return [
         event for event in events if event["kind"] not in _ONLY_LAST or event["seq"] == last[event["kind"]]

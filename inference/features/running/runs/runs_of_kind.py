@@ -1,4 +1,4 @@
-"""What operations on the runs of one kind have in common: starting one, listing them, needing a done one."""
+"""Shared parts of API operations on runs of one kind: start one, list them, require a finished one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Paging, listed
+from inference.web.api.paging import Paging, list_answer
 from inference.web.api.shapes import run_json
 
 NameOfRun = Annotated[
@@ -26,7 +26,7 @@ NameOfRun = Annotated[
 ]
 
 
-def submitted(
+def submit_run(
     request: HttpRequest,
     kind: str,
     config: Json,
@@ -36,13 +36,15 @@ def submitted(
     note: str = "",
     forked_from: Run | None = None,
 ) -> Run:
-    """A new run of the caller's; without a name, one is made up from the usual one. Raises as `submit`."""
-    chosen = name.strip() or unused_name(usual_name)
+    """Starts a run of the requesting account; without a name, one is generated from `usual_name`. Raises as
+    `submit`.
+    """
+    unused = name.strip() or unused_name(usual_name)
     user = access.account_of(request)
-    return submit(kind, config, chosen, user=user, forked_from=forked_from, note=note.strip())
+    return submit(kind, config, unused, user=user, forked_from=forked_from, note=note.strip())
 
 
-def started(
+def start_response(
     request: HttpRequest,
     kind: str,
     config: Json,
@@ -51,20 +53,20 @@ def started(
     *,
     forked_from: Run | None = None,
 ) -> Status[dict[str, Any]]:
-    """The answer (201) of an operation that starts a run and has no more to say, as `RunOut`."""
-    made = submitted(request, kind, config, usual_name, name, forked_from=forked_from)
-    return Status(201, run_json(made))
+    """Starts a run; returns the answer 201 with a `RunOut`."""
+    run = submit_run(request, kind, config, usual_name, name, forked_from=forked_from)
+    return Status(201, run_json(run))
 
 
 def listed_runs(
     rows: QuerySet[Run], paging: Paging, shape: Callable[[Run], dict[str, Any]] = run_json
 ) -> dict[str, Any]:
-    """A page of these runs as an answer, the newest first."""
-    return listed(rows, RUN_COLUMNS, "-created", paging, lambda found: [shape(row) for row in found])
+    """The answer with a page of these runs, the newest first."""
+    return list_answer(rows, RUN_COLUMNS, "-created", paging, lambda page: [shape(row) for row in page])
 
 
 def done_run(run_id: int, kind: str, where: str) -> Run:
-    """The run of this number and kind. Raises `Http404`, and `not_done` before it has ended well."""
+    """The finished run of this number and kind. Raises `Http404`, and `not_done` if it is not done."""
     row = get_object_or_404(Run, pk=run_id, kind=kind)
     if row.state != Run.State.DONE:
         raise not_done(row, where)
@@ -72,7 +74,7 @@ def done_run(run_id: int, kind: str, where: str) -> Run:
 
 
 def not_done(row: Run, where: str) -> ProblemError:
-    """The answer (409) where a result is asked for that is not there; `where` names the path's parameter."""
+    """The answer 409 for a run without a result yet; `where` is the parameter of the path."""
     return ProblemError(
-        409, f"The run {row.name!r} is {row.state}", where=f"path {where}", right="one that is done"
+        409, f"The run {row.name!r} is {row.state}", where=f"path {where}", right="a run that is done"
     )

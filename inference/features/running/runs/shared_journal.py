@@ -1,4 +1,4 @@
-"""Journals of runs on their way to readers, read once for all browsers that lack the same events."""
+"""Reads journals once for all browsers that wait for the same events."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from inference.runs.journal import events_since
 from inference.web.database_thread import DatabaseThread
 
 PAGE_BYTES = 1 << 18
-"""Of text in a page: there are many readers, and some read slowly."""
+"""Maximum size of a page in characters, because many clients hold a page each, and some read slowly."""
 
 Messages = list[tuple[int, str]]
-"""Events as text, each with its number."""
+"""(number, text) of events."""
 
 
 def first_page(messages: Iterable[tuple[int, str]]) -> Messages:
-    """The first messages with `PAGE_BYTES` together; one in any case, if there are some."""
+    """The first messages with at most `PAGE_BYTES` together, but at least one if there are any."""
     page: Messages = []
     size = 0
     for seq, text in messages:
@@ -33,42 +33,42 @@ _PAGE = 200  # events per query
 
 
 class SharedJournal:
-    """Dozens follow one run: they are woken together, and lack the same. For browsers of one event loop."""
+    """Shares reads between the sockets of one event loop: dozens may follow one run, and wake up together."""
 
     def __init__(self) -> None:
         self._thread = DatabaseThread("journal")
-        self._to_be_read: dict[tuple[int, int], asyncio.Task[Messages]] = {}
+        self._pending: dict[tuple[int, int], asyncio.Task[Messages]] = {}
         self.enter, self.leave = self._thread.enter, self._thread.leave
 
     async def after(self, run_id: int, seq: int) -> Messages:
-        """What follows event `seq` of a run, or the first of it; all that was written before the call.
+        """A page of the events after `seq`, including all that were written before the call.
 
-        To be asked between `enter` and `leave`. Raises what the database raises.
+        Call it only between `enter` and `leave`. Raises the database's errors.
         """
         key = run_id, seq
-        reading = self._to_be_read.get(key)
+        reading = self._pending.get(key)
         if reading is None:
-            # A task begins one turn of the loop later: until then it can be joined in any case.
-            reading = self._to_be_read[key] = asyncio.create_task(self._thread.run(self._read, key))
+            # A task starts in the next iteration of the loop; until then, other callers can join it.
+            reading = self._pending[key] = asyncio.create_task(self._thread.run(self._read, key))
             reading.add_done_callback(lambda done: self._forget(key, done))
-        return await asyncio.shield(reading)  # a browser that leaves takes nothing from the others
+        return await asyncio.shield(reading)  # a client that disconnects must not cancel it for others
 
     def _read(self, key: tuple[int, int]) -> Messages:
-        # In the thread, and before the query: who asks from now on may want what is written after it.
-        self._to_be_read.pop(key, None)
+        # In the thread, before the query: callers from now on may need events written after it.
+        self._pending.pop(key, None)
         return first_page((event["seq"], json.dumps(event)) for event in events_since(*key, _PAGE))
 
     def _forget(self, key: tuple[int, int], done: asyncio.Task[Messages]) -> None:
-        """Where it failed before it came to the query."""
-        if self._to_be_read.get(key) is done:
-            del self._to_be_read[key]
+        """Removes a read that failed before its query."""
+        if self._pending.get(key) is done:
+            del self._pending[key]
 
 
 _journals: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedJournal] = WeakKeyDictionary()
 
 
 def shared_journal() -> SharedJournal:
-    """The one of this process, that is, of the running event loop."""
+    """The journal of the running event loop."""
     loop = asyncio.get_running_loop()
     journal = _journals.get(loop)
     if journal is None:

@@ -1,4 +1,4 @@
-"""`manage.py work`: claims runs and does them, until it is told to stop."""
+"""`manage.py work`: claims and executes runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, connection
 
 from inference.models.schema import schema
-from inference.runs.data_directory import repair
+from inference.runs.data_directory import make_contents_private
 from inference.runs.errors import NewerDatabaseError, NotPrivateError
 from inference.runs.wakeups import WORK
 from inference.runs.worker import RunWorker
@@ -28,14 +28,13 @@ def _count(text: str) -> int:
 
 
 class Command(RunWorkerCommand):
-    """Channels' `runworker` with durable runs behind it."""
+    """Channels' `runworker` extended by durable runs."""
 
-    help = "Work on runs, each in a process of its own. SIGTERM puts them back into the queue and ends."
+    help = "Execute runs, each in its own process. SIGTERM requeues them and ends the worker."
     worker_class: Any = RunWorker
     requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """`runworker`'s options, its channels preset, and the number of inferences at a time."""
         super().add_arguments(parser)
         for action in parser._actions:
             if action.dest == "channels":
@@ -45,14 +44,14 @@ class Command(RunWorkerCommand):
             type=_count,
             default=1,
             metavar="N",
-            help="inferences at a time (1); measuring, and imports and evaluations, have slots of their own",
+            help="inferences at a time (1); measurements, imports and evaluations do not count",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Work until SIGTERM or SIGINT; before that, wait for a database that is prepared."""
+        """Waits for a migrated database, then works until SIGTERM or SIGINT."""
         try:
-            with suppress(OSError):  # where no data directory can be made, nothing is written
-                repair(settings.HOME)
+            with suppress(OSError):  # without a data directory there is nothing to protect
+                make_contents_private(settings.HOME)
             wait_for_database()
         except (NewerDatabaseError, NotPrivateError) as error:
             raise CommandError(f"{error}.") from error
@@ -62,34 +61,36 @@ class Command(RunWorkerCommand):
 
 logger = logging.getLogger(__name__)
 
-_LOOK_EVERY = 2.0
+_POLL_INTERVAL = 2.0  # seconds
 
 
 def wait_for_database() -> None:
-    """Returns when the database has the tables that this program works with; says once why it waits.
+    """Blocks until all migrations are applied; logs each reason for waiting once.
 
     Raises `NewerDatabaseError`.
     """
-    told = ""
-    while reason := _hindrance():
-        if reason != told:
+    last_reason = ""
+    while reason := _obstacle():
+        if reason != last_reason:
             logger.warning("waiting: %s", reason)
-            told = reason
-        time.sleep(_LOOK_EVERY)
+            last_reason = reason
+        time.sleep(_POLL_INTERVAL)
     connection.close()
 
 
-def _hindrance() -> str:
+def _obstacle() -> str:
     try:
-        found = schema()
+        database = schema()
     except OperationalError as error:
         connection.close()
         return f"the database does not answer: {error}"
-    if found.unknown:
+    if database.unknown:
         raise NewerDatabaseError(
-            f"the database was made by a newer version of pmweb (unknown here: {', '.join(found.unknown)}): "
+            f"the database is of a newer version of pmweb (unknown here: {', '.join(database.unknown)}): "
             "get that version on this computer too"
         )
     return (
-        "the database is not prepared: `manage.py up` or `manage.py serve` does that" if found.lacks else ""
+        "the database is not prepared: `manage.py up` or `manage.py serve` does that"
+        if database.needs_migration
+        else ""
     )

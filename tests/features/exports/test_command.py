@@ -132,10 +132,10 @@ def test_an_experiment_becomes_a_snippet(mapping: PortMapping) -> None:
     [
         (
             ("mapping", "two", "--format", "xls"),
-            "a mapping cannot be exported as 'xls'; known are json, pmevo",
+            "a mapping cannot be exported as 'xls'; formats: json, pmevo",
         ),
-        (("mapping", "two", "--against", "/tmp"), "--against is for core models alone"),
-        (("mapping", "two", "--cpu", "znver3"), "--cpu is for export model NAME"),
+        (("mapping", "two", "--against", "/tmp"), "--against applies only to core models"),
+        (("mapping", "two", "--cpu", "znver3"), "--cpu applies only to export model NAME"),
         (("experiment", "x", "--format", "json"), "an experiment cannot be exported as 'json'"),
         (("mapping", "tow"), "did you mean 'two'"),
         (("experiment", "ad GPR[64]:RW, GPR[64]:R"), f"did you mean {ADD!r}"),

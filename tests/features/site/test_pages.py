@@ -237,7 +237,7 @@ def test_the_command_writes_a_folder_once_and_nothing_over_other_files(
     other = tmp_path / "other"
     other.mkdir()
     (other / "precious.txt").write_text("mine")
-    with pytest.raises(CommandError, match="holds something else"):
+    with pytest.raises(CommandError, match="has other content"):
         call_command("publish", "--mapping", mapping.name, str(other))
     assert [path.name for path in other.iterdir()] == ["precious.txt"]
     with pytest.raises(CommandError, match="there is no mapping 'nothing'"):

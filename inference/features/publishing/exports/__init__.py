@@ -1,1 +1,1 @@
-"""Exports of everything that has a file format."""
+"""Exports in the shell, and the API for publishing."""

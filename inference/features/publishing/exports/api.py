@@ -1,4 +1,4 @@
-"""Publishing for programs."""
+"""API for publishing static sites."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from inference.features.publishing.site.request import PublishRequest
-from inference.features.publishing.site.static_site import published, zipped
+from inference.features.publishing.site.static_site import build_site, zip_files
 from inference.web.api import access
-from inference.web.api.access import Deed, reading
+from inference.web.api.access import AuditAction, read_access
 from inference.web.api.document import FILE
 from inference.web.file_answers import attachment
 
 router = Router()
 
 
-@router.post("/published-sites", response=bytes, auth=reading, openapi_extra={FILE: "application/zip"})
+@router.post("/published-sites", response=bytes, auth=read_access, openapi_extra={FILE: "application/zip"})
 def publish_site(request: HttpRequest, data: PublishRequest) -> HttpResponse:
-    """A static site as a zip: the page of one thing, or a gallery of several, for any web host.
+    """A static site as a zip: the page of one item, or a gallery of several, for any web host.
 
-    It needs no server and opens from a disk. Nothing is kept here.
+    It needs no server and opens from a disk. This site stores nothing.
     """
     chosen = data.chosen
-    title, files = published(chosen, data.title, data.text)
+    title, files = build_site(chosen, data.title, data.text)
     for item in chosen:
-        access.note(request, Deed.EXPORTED, item.row)
-    return attachment(zipped(files), "application/zip", title, "zip")
+        access.log_action(request, AuditAction.EXPORTED, item.row)
+    return attachment(zip_files(files), "application/zip", title, "zip")

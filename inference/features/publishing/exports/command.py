@@ -1,4 +1,6 @@
-"""`manage.py export`: mappings, core models, sets and experiments as files; `import` reads most of them."""
+"""`manage.py export`: writes mappings, core models, sets and experiments as files. `import` reads most
+formats.
+"""
 
 from __future__ import annotations
 
@@ -36,21 +38,19 @@ _EXPERIMENT, _EXPERIMENT_FORMATS = "experiment", ("exegesis",)
 
 
 class Command(DataCommand):
-    """Exports in the shell; see the module."""
-
     help = (
         "Write a port mapping, a resource mapping, a core model, the measurements of a set, or an experiment "
         "such as '2*SCHEME; SCHEME' as a file."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        known = "; ".join(f"{kind}: {', '.join(exports)}" for kind, (_, exports) in _KINDS.items())
+        formats = "; ".join(f"{kind}: {', '.join(exports)}" for kind, (_, exports) in _KINDS.items())
         parser.add_argument("kind", choices=[*_KINDS, _EXPERIMENT, *written_kinds()])
         parser.add_argument("name", metavar="NAME", help="its name, or the experiment itself")
         parser.add_argument(
             "--format",
             default="",
-            help=f"{known}; {_EXPERIMENT}: {', '.join(_EXPERIMENT_FORMATS)} (the first by default)",
+            help=f"{formats}; {_EXPERIMENT}: {', '.join(_EXPERIMENT_FORMATS)} (the first by default)",
         )
         parser.add_argument(
             "--isa", metavar="NAME", default=DEFAULT, help="instruction set of an experiment (%(default)s)"
@@ -68,55 +68,57 @@ class Command(DataCommand):
             default="",
             help="with `llvm-patch`: what LLVM's -mcpu calls the processor (by default, the machine's core)",
         )
-        parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
+        parser.add_argument(
+            "--output", type=Path, metavar="FILE", help="write to this file instead of stdout"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         kind = options["kind"]
         if kind in written_kinds():
             self._write_other(kind, options)
             return
-        known = _EXPERIMENT_FORMATS if kind == _EXPERIMENT else tuple(_KINDS[kind][1])
-        wanted = options["format"] or known[0]
-        if wanted not in known:
+        formats = _EXPERIMENT_FORMATS if kind == _EXPERIMENT else tuple(_KINDS[kind][1])
+        format_name = options["format"] or formats[0]
+        if format_name not in formats:
             raise CommandError(
-                f"{_article(kind)} cannot be exported as {wanted!r}; known are {', '.join(known)}"
+                f"{_article(kind)} cannot be exported as {format_name!r}; formats: {', '.join(formats)}"
             )
         against: Path | None = options["against"]
-        if against is not None and (kind != "model" or wanted not in {"llvm", "llvm-patch"}):
-            raise CommandError("--against is for core models alone: export model NAME --format llvm-patch")
-        patches = against is not None or wanted == "llvm-patch"
+        if against is not None and (kind != "model" or format_name not in {"llvm", "llvm-patch"}):
+            raise CommandError("--against applies only to core models: export model NAME --format llvm-patch")
+        patches = against is not None or format_name == "llvm-patch"
         if options["cpu"] and not patches:
-            raise CommandError("--cpu is for export model NAME --format llvm-patch alone")
+            raise CommandError("--cpu applies only to export model NAME --format llvm-patch")
         if patches:
             row = by_name(StoredCoreModel, options["name"])
             text = llvm_patch_of(row, against, options["cpu"])
         else:
-            text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
-        self.deliver(text, options["output"])
+            text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], format_name)
+        self.write_output(text, options["output"])
 
     def _write_other(self, kind: str, options: dict[str, Any]) -> None:
-        """A row of another app, in the one format that it has."""
+        """Writes a row of another app in its only format."""
         output: Path | None = options["output"]
         if options["format"]:
-            raise CommandError(f"{_article(kind)} is written in one format only: leave --format out")
-        made = io.BytesIO()
-        writer_of(kind)(options["name"], made)
+            raise CommandError(f"{_article(kind)} has only one format: omit --format")
+        buffer = io.BytesIO()
+        writer_of(kind)(options["name"], buffer)
         if output is None:
-            sys.stdout.buffer.write(made.getvalue())
+            sys.stdout.buffer.write(buffer.getvalue())
             return
-        write_file(output, made.getvalue())
+        write_file(output, buffer.getvalue())
 
 
 def _article(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
-def _row(kind: str, name: str, wanted: str) -> str:
+def _row(kind: str, name: str, format_name: str) -> str:
     model, exports = _KINDS[kind]
     row = by_name(model, name)
-    if not exports[wanted].describes(row.isa.name):
-        raise ExchangeError(f"{wanted} has no words for {row.isa.name}, which {name!r} is for")
-    text: str = exports[wanted].write(row)
+    if not exports[format_name].describes(row.isa.name):
+        raise ExchangeError(f"{format_name} cannot describe {row.isa.name}, the instruction set of {name!r}")
+    text: str = exports[format_name].write(row)
     return text
 
 
@@ -124,6 +126,6 @@ def _snippet(options: dict[str, Any]) -> str:
     isa = by_name(ISA, options["isa"])
     typed = read_experiment(options["name"], isa)
     if typed.experiment is None:
-        near = "".join(f"; did you mean {each.nearest!r}?" for each in typed.suggestions[:1])
-        raise ExchangeError("; ".join(typed.problems) + near)
+        hint = "".join(f"; did you mean {suggestion.nearest!r}?" for suggestion in typed.suggestions[:1])
+        raise ExchangeError("; ".join(typed.problems) + hint)
     return exegesis_snippet(typed.experiment, isa)

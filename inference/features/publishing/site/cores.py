@@ -18,14 +18,14 @@ from inference.figures.core_diagram import core_drawing
 from inference.figures.heatmap import HeatMap
 from inference.figures.svg import SvgDrawing, graph_drawing, heat_map_drawing, port_usage_drawing
 from inference.formats.core_model_json import core_model_json, core_model_text
-from inference.formats.exported import ExportedScheme
+from inference.formats.exports import ExportedScheme
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import CITATION
-from inference.formats.quoting import one_line_each
+from inference.formats.quoting import json_by_line
 from inference.models import Evaluation, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of, overview_of, settled_readings
 from inference.storage.evaluations import evaluations_of
-from inference.storage.exported import exported
+from inference.storage.export_values import exported_mapping
 from inference.web.published_page import (
     CellKind,
     PublishedColumn,
@@ -38,15 +38,17 @@ from inference.web.published_page import (
 )
 
 _NAME = "published by pmweb"
-"""Of documents: names of our rows may be private."""
+"""The name in documents: names of rows may be private."""
 
 
 @dataclass(frozen=True)
-class _KnownCore:
-    """What a page is made of. `latencies`: {scheme: (cycles as text, idioms)}; `front_end`: rows."""
+class _PublishedCore:
+    """The content of a page. `latencies`: {scheme: (cycles as text, idioms)}; `front_end`: rows of the
+    table.
+    """
 
     isa: str
-    made: datetime
+    created: datetime
     mapping: MappingValue | None = None
     schemes: Sequence[ExportedScheme] = ()
     best: Evaluation | None = None
@@ -58,40 +60,40 @@ class _KnownCore:
 
 
 def mapping_page(pk: int) -> PublishedPage:
-    """Of a port mapping. Raises `PortMapping.DoesNotExist`."""
+    """The page of a port mapping. Raises `PortMapping.DoesNotExist`."""
     row = _mappings().get(pk=pk)
     cpu = "" if row.machine is None else row.machine.cpu
-    known = _with_mapping(_KnownCore(row.isa.name, row.created), row)
-    assert known.mapping is not None, "a mapping's row has one"
-    document = write_mapping_json(known.mapping, name=_NAME, isa=known.isa)
-    text = one_line_each({**document, "cite": list(known.credits)}, long="usage")
-    return _page(PublishedKind.MAPPING, row.name, cpu, known, {"mapping.json": text})
+    core = _with_mapping(_PublishedCore(row.isa.name, row.created), row)
+    assert core.mapping is not None, "a mapping's row has one"
+    document = write_mapping_json(core.mapping, name=_NAME, isa=core.isa)
+    text = json_by_line({**document, "cite": list(core.credits)}, long="usage")
+    return _page(PublishedKind.MAPPING, row.name, cpu, core, {"mapping.json": text})
 
 
 def core_page(pk: int) -> PublishedPage:
-    """Of a core model, made here or imported. Raises `StoredCoreModel.DoesNotExist`."""
+    """The page of a core model, inferred or imported. Raises `StoredCoreModel.DoesNotExist`."""
     row = StoredCoreModel.objects.select_related("isa", "machine", "latencies", "front_end").get(pk=pk)
     model = core_model_of(row)
-    known = _KnownCore(row.isa.name, row.created, latencies=_latencies(model))
+    core = _PublishedCore(row.isa.name, row.created, latencies=_latencies(model))
     if row.mapping_id is not None:
-        known = _with_mapping(known, _mappings().get(pk=row.mapping_id))
+        core = _with_mapping(core, _mappings().get(pk=row.mapping_id))
     elif model.mapping is not None:
-        known = replace(known, mapping=model.mapping, schemes=_schemes_of(model.mapping, row))
+        core = replace(core, mapping=model.mapping, schemes=_schemes_of(model.mapping, row))
     if row.front_end is not None:
-        known = replace(known, front_end=tuple(_measured_numbers(row.front_end)))
+        core = replace(core, front_end=tuple(_measured_numbers(row.front_end)))
     elif model.front_end is not None:
-        told = ((label, getattr(model.front_end, name), "") for name, label in _LIMITS.items())
-        known = replace(known, front_end=tuple(each for each in told if each[1] is not None))
+        limits = ((label, getattr(model.front_end, name), "") for name, label in _LIMITS.items())
+        core = replace(core, front_end=tuple(limit for limit in limits if limit[1] is not None))
     if model.front_end is not None:
-        known = replace(known, slots=model.front_end.slots)
+        core = replace(core, slots=model.front_end.slots)
     about = "" if row.machine is None else row.machine.cpu
     overview = overview_of(row, model)
     if overview.ports:
-        known = replace(known, diagram=core_drawing(overview, row.port_names))
+        core = replace(core, diagram=core_drawing(overview, row.port_names))
     document = core_model_json(
-        replace(model, sources={}), name=_NAME, isa=known.isa, port_names=row.port_names
+        replace(model, sources={}), name=_NAME, isa=core.isa, port_names=row.port_names
     )
-    return _page(PublishedKind.CORE, row.name, about, known, {"core-model.json": core_model_text(document)})
+    return _page(PublishedKind.CORE, row.name, about, core, {"core-model.json": core_model_text(document)})
 
 
 _LIMITS = {
@@ -107,26 +109,26 @@ def _mappings() -> QuerySet[PortMapping]:
     return PortMapping.objects.select_related("isa", "machine", "run")
 
 
-def _with_mapping(known: _KnownCore, row: PortMapping) -> _KnownCore:
-    told = exported(row)
+def _with_mapping(core: _PublishedCore, row: PortMapping) -> _PublishedCore:
+    export = exported_mapping(row)
     best = evaluations_of(row).defer(None).filter(unit="cycles").first()
     inferred = (f"inferred: {row.source}",) if row.origin == PortMapping.Origin.RUN and row.source else ()
-    cited = (*inferred, *told.provenance.citations)
-    return replace(known, mapping=told.value, schemes=told.schemes, best=best, credits=cited)
+    cited = (*inferred, *export.provenance.citations)
+    return replace(core, mapping=export.value, schemes=export.schemes, best=best, credits=cited)
 
 
 def _schemes_of(mapping: MappingValue, row: StoredCoreModel) -> list[ExportedScheme]:
-    """Of a mapping that has no row of its own, in alphabetical order."""
+    """The schemes of an imported model's mapping, which has no row, in alphabetical order."""
     facts = row.isa.schemes.filter(text__in=mapping.usage).values_list("text", "extension", "category")
-    of = {text: (extension, category) for text, extension, category in facts}
+    facts_by_text = {text: (extension, category) for text, extension, category in facts}
     unknown = ("", "")
     return [
         ExportedScheme(
             text,
             text.partition(" ")[0],
             (),
-            of.get(text, unknown)[0],
-            of.get(text, unknown)[1],
+            facts_by_text.get(text, unknown)[0],
+            facts_by_text.get(text, unknown)[1],
             uops,
             inverse_throughput(mapping, Experiment.of([text])),
             slots=mapping.slots_of(text),
@@ -136,16 +138,19 @@ def _schemes_of(mapping: MappingValue, row: StoredCoreModel) -> list[ExportedSch
 
 
 def _latencies(model: CoreModel) -> dict[str, tuple[str | None, str]]:
-    """{scheme: (cycles from its quickest to its slowest pair of operands, idioms)}."""
-    found = {}
+    """{scheme: (range of cycles over its pairs of operands, idioms)}."""
+    latencies = {}
     for text, pairs in model.latencies.items():
-        cycles = [each for each in pairs.values() if each is not None]
+        cycles = [pair for pair in pairs.values() if pair is not None]
         idioms = (
             "eliminated" if text in model.moves else "",
-            "waits for nothing with one register" if text in model.free else "",
+            "independent if both operands are one register" if text in model.free else "",
         )
-        found[text] = (_span(min(cycles), max(cycles)) if cycles else None, ", ".join(filter(None, idioms)))
-    return found
+        latencies[text] = (
+            _span(min(cycles), max(cycles)) if cycles else None,
+            ", ".join(filter(None, idioms)),
+        )
+    return latencies
 
 
 def _span(least: float, most: float) -> str:
@@ -154,108 +159,114 @@ def _span(least: float, most: float) -> str:
 
 
 def _measured_numbers(row: MeasuredFrontEnd) -> Iterator[tuple[Value, ...]]:
-    found = read_front_end(settled_readings(row))
-    for one in (found.number(name) for name in HEADLINES):
-        if one.value is not None:
-            yield one.label, f"{one.value:.4g}", "at least; nothing larger was tried" if one.at_least else ""
+    front_end = read_front_end(settled_readings(row))
+    for number in (front_end.number(name) for name in HEADLINES):
+        if number.value is not None:
+            yield (
+                number.label,
+                f"{number.value:.4g}",
+                "at least; no larger value was tested" if number.at_least else "",
+            )
 
 
 def _page(
-    kind: PublishedKind, title: str, about: str, known: _KnownCore, documents: Mapping[str, str]
+    kind: PublishedKind, title: str, about: str, core: _PublishedCore, documents: Mapping[str, str]
 ) -> PublishedPage:
-    what = "core model" if kind is PublishedKind.CORE else "port mapping"
+    noun = "core model" if kind is PublishedKind.CORE else "port mapping"
     return PublishedPage(
         kind,
         title,
-        " · ".join(filter(None, (what, about, known.isa, f"{known.made:%Y-%m-%d}"))),
-        tuple(_facts(known)),
-        tuple(_sections(known)),
-        known.credits,
+        " · ".join(filter(None, (noun, about, core.isa, f"{core.created:%Y-%m-%d}"))),
+        tuple(_facts(core)),
+        tuple(_sections(core)),
+        core.credits,
         documents=documents,
-        ports=() if known.mapping is None else known.mapping.ports,
-        usage={one.text: (one.uops, one.predicted) for one in known.schemes},
+        ports=() if core.mapping is None else core.mapping.ports,
+        usage={scheme.text: (scheme.uops, scheme.predicted) for scheme in core.schemes},
     )
 
 
-def _facts(known: _KnownCore) -> Iterator[PublishedFact]:
-    if known.mapping is not None:
-        yield PublishedFact("schemes", f"{len(known.schemes):,}")
-        yield PublishedFact("ports", str(len(known.mapping.ports)))
-        yield PublishedFact("distinct µops", f"{known.mapping.uop_kinds:,}")
-        if known.mapping.issue_width is not None:
-            yield PublishedFact("issue slots per cycle", f"{known.mapping.issue_width:g}")
-        if known.mapping.r_max is not None:
-            yield PublishedFact("instructions per cycle", f"{known.mapping.r_max:g}", "at most (R_max)")
-    if known.best is not None and known.best.mape is not None:
-        on = known.best.experiment_set
+def _facts(core: _PublishedCore) -> Iterator[PublishedFact]:
+    if core.mapping is not None:
+        yield PublishedFact("schemes", f"{len(core.schemes):,}")
+        yield PublishedFact("ports", str(len(core.mapping.ports)))
+        yield PublishedFact("distinct µops", f"{core.mapping.uop_kinds:,}")
+        if core.mapping.issue_width is not None:
+            yield PublishedFact("issue slots per cycle", f"{core.mapping.issue_width:g}")
+        if core.mapping.r_max is not None:
+            yield PublishedFact("instructions per cycle", f"{core.mapping.r_max:g}", "at most (R_max)")
+    if core.best is not None and core.best.mape is not None:
+        on = core.best.experiment_set
         where = "held-out experiments" if on is None else on.name
-        yield PublishedFact("MAPE", f"{known.best.mape:.1f} %", f"{known.best.n:,} measurements: {where}")
-    if known.latencies:
-        yield PublishedFact("schemes with latencies", f"{len(known.latencies):,}")
-    if known.slots is not None:
-        yield PublishedFact("slots per cycle", f"{known.slots:.2f}", "front end")
+        yield PublishedFact("MAPE", f"{core.best.mape:.1f} %", f"{core.best.n:,} measurements: {where}")
+    if core.latencies:
+        yield PublishedFact("schemes with latencies", f"{len(core.latencies):,}")
+    if core.slots is not None:
+        yield PublishedFact("slots per cycle", f"{core.slots:.2f}", "front end")
 
 
-def _sections(known: _KnownCore) -> Iterator[PublishedTable | PublishedPicture]:
-    if known.diagram is not None:
+def _sections(core: _PublishedCore) -> Iterator[PublishedTable | PublishedPicture]:
+    if core.diagram is not None:
         note = "What each port runs: kinds of instructions, with their latencies."
-        yield PublishedPicture("core", "Core", known.diagram, note)
-    drawn = known.best is not None and bool(known.best.heat_map)
-    if known.mapping is not None:
+        yield PublishedPicture("core", "Core", core.diagram, note)
+    has_heat_map = core.best is not None and bool(core.best.heat_map)
+    if core.mapping is not None:
         note = "Schemes that can use a port, and filled those with a µop that no other port can execute."
-        yield PublishedPicture("ports", "Ports", port_usage_drawing(known.mapping), note, alone=not drawn)
-    if known.best is not None and drawn:
-        picture = heat_map_drawing(HeatMap.from_json(known.best.heat_map), "cycles")
+        yield PublishedPicture(
+            "ports", "Ports", port_usage_drawing(core.mapping), note, alone=not has_heat_map
+        )
+    if core.best is not None and has_heat_map:
+        picture = heat_map_drawing(HeatMap.from_json(core.best.heat_map), "cycles")
         note = "Experiments by measured and predicted cycles; on the diagonal both are equal."
         yield PublishedPicture("accuracy", "Accuracy", picture, note, alone=False)
-    if known.schemes or known.latencies:
-        yield _scheme_table(known)
-    if known.front_end:
+    if core.schemes or core.latencies:
+        yield _scheme_table(core)
+    if core.front_end:
         columns = (
             PublishedColumn("Number"),
             PublishedColumn("Value", CellKind.NUMBER),
             PublishedColumn("Remark"),
         )
-        yield PublishedTable("front-end", "Front end", columns, known.front_end)
-    if known.mapping is not None:
+        yield PublishedTable("front-end", "Front end", columns, core.front_end)
+    if core.mapping is not None:
         note = "Schemes with equal µops share a line. Coloured edges lead to the ports that execute a µop."
-        yield PublishedPicture("graph", "Graph", graph_drawing(known.mapping), note)
+        yield PublishedPicture("graph", "Graph", graph_drawing(core.mapping), note)
 
 
-def _scheme_table(known: _KnownCore) -> PublishedTable:
-    """A row per scheme: µops, cycles of one instance, latency. Cycles are inverse throughput."""
-    described = {one.text: one for one in known.schemes}
-    slots = known.mapping is not None and known.mapping.issue_width is not None
+def _scheme_table(core: _PublishedCore) -> PublishedTable:
+    """A row per scheme: µops, inverse throughput of one instance, latency."""
+    described = {scheme.text: scheme for scheme in core.schemes}
+    slots = core.mapping is not None and core.mapping.issue_width is not None
     columns = [PublishedColumn("Scheme", CellKind.CODE)]
-    if known.mapping is not None:
+    if core.mapping is not None:
         columns += [
-            PublishedColumn("Ports", CellKind.UOPS, ports=known.mapping.ports),
+            PublishedColumn("Ports", CellKind.UOPS, ports=core.mapping.ports),
             PublishedColumn("µops", CellKind.NUMBER),
             *([PublishedColumn("Slots", CellKind.NUMBER)] if slots else []),
             PublishedColumn("Predicted cycles", CellKind.NUMBER),
             PublishedColumn("Measured cycles", CellKind.NUMBER),
         ]
-    if known.latencies:
+    if core.latencies:
         columns.append(PublishedColumn("Latency (cycles)", CellKind.NUMBER))
         columns.append(PublishedColumn("Idiom", CellKind.CHOICE))
-    if known.mapping is not None:
+    if core.mapping is not None:
         columns.append(PublishedColumn("Extension", CellKind.CHOICE))
     rows = []
-    for text in [*described, *sorted(known.latencies.keys() - described.keys())]:
+    for text in [*described, *sorted(core.latencies.keys() - described.keys())]:
         row: list[Value] = [text]
-        if known.mapping is not None:
+        if core.mapping is not None:
             row += _throughput(described.get(text), slots=slots)
-        if known.latencies:
-            row += known.latencies.get(text, (None, ""))
-        if known.mapping is not None:
+        if core.latencies:
+            row += core.latencies.get(text, (None, ""))
+        if core.mapping is not None:
             row.append(described[text].extension if text in described else "")
         rows.append(tuple(row))
     note = "Cycles are those of one instance alone in a long loop: inverse throughput."
     return PublishedTable("schemes", "Schemes", tuple(columns), tuple(rows), note)
 
 
-def _throughput(one: ExportedScheme | None, *, slots: bool) -> list[Value]:
-    if one is None:
+def _throughput(scheme: ExportedScheme | None, *, slots: bool) -> list[Value]:
+    if scheme is None:
         return [None] * (5 if slots else 4)
-    cycles: list[Value] = [one.predicted, one.evidence.measured]
-    return [one.uops, one.count, *([one.slots] if slots else []), *cycles]
+    cycles: list[Value] = [scheme.predicted, scheme.evidence.measured]
+    return [scheme.uops, scheme.count, *([scheme.slots] if slots else []), *cycles]

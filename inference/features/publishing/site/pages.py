@@ -1,4 +1,4 @@
-"""The page on which somebody chooses what to publish, and the zip of it."""
+"""The page for choosing what to publish, and the zip of the site."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ from inference.features.publishing.site.request import (
     publishable_kinds,
     rows_of,
 )
-from inference.features.publishing.site.static_site import published, zipped
+from inference.features.publishing.site.static_site import build_site, zip_files
 from inference.formats.problems import ExchangeError
 from inference.web.file_answers import attachment
 from inference.web.validation import RequestError, read
 
 _LISTED = 200
-"""Of each kind, the newest; of others, the link on their own page chooses them."""
+"""Number of the newest rows listed per kind; older ones are chosen by the link on their own page."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Something that can be chosen."""
-
     value: str
     name: str
     chosen: bool
@@ -37,25 +35,27 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceGroup:
-    """What there is of a kind."""
+    """The items of one kind."""
 
     title: str
     choices: Sequence[Choice]
 
 
 def choice_groups(chosen: Collection[str]) -> list[ChoiceGroup]:
-    """What there is of each kind, what is chosen first."""
+    """The publishable items per kind, chosen ones first; kinds without any are omitted."""
     groups = []
-    for kind, each in publishable_kinds().items():
-        named = [(str(PublishedItem(kind, row.pk)), row.name) for row in rows_of(kind)[:_LISTED]]
-        found = [Choice(value, name, value in chosen) for value, name in named]
-        if found:
-            groups.append(ChoiceGroup(each.title, sorted(found, key=lambda one: not one.chosen)))
+    for kind, publishable in publishable_kinds().items():
+        names = [(str(PublishedItem(kind, row.pk)), row.name) for row in rows_of(kind)[:_LISTED]]
+        choices = [Choice(value, name, value in chosen) for value, name in names]
+        if choices:
+            groups.append(
+                ChoiceGroup(publishable.title, sorted(choices, key=lambda choice: not choice.chosen))
+            )
     return groups
 
 
 def publish(request: HttpRequest) -> HttpResponse:
-    """What there is to publish; `item` of the address is chosen already."""
+    """The form; items named by `item` in the address are preselected."""
     context = {
         "groups": choice_groups(request.GET.getlist("item")),
         "title": request.GET.get("title", "")[:120],
@@ -66,20 +66,20 @@ def publish(request: HttpRequest) -> HttpResponse:
 
 
 def publish_zip(request: HttpRequest) -> HttpResponse:
-    """The site as a zip: of one thing its page, of several a gallery."""
-    given = {"items": request.GET.getlist("item"), **{k: request.GET.get(k, "") for k in ("title", "text")}}
+    """The site as a zip: the page of one item, or a gallery of several."""
+    fields = {"items": request.GET.getlist("item"), **{k: request.GET.get(k, "") for k in ("title", "text")}}
     try:
-        wanted = read(PublishRequest, given)
-        title, files = published(wanted.chosen, wanted.title, wanted.text)
+        selection = read(PublishRequest, fields)
+        title, files = build_site(selection.chosen, selection.title, selection.text)
     except (RequestError, ExchangeError) as error:
-        messages.error(request, f"Nothing was published: {_said(error)}.")
+        messages.error(request, f"Nothing was published: {_error_text(error)}.")
         return redirect(f"{reverse('publish')}?{request.GET.urlencode()}")
-    return attachment(zipped(files), "application/zip", title, "zip")
+    return attachment(zip_files(files), "application/zip", title, "zip")
 
 
-def _said(error: RequestError | ExchangeError) -> str:
+def _error_text(error: RequestError | ExchangeError) -> str:
     if isinstance(error, RequestError) and error.field == "items":
-        return f"choose 1 to {MOST_ITEMS} things"
+        return f"choose 1 to {MOST_ITEMS} items"
     return str(error)
 
 

@@ -1,4 +1,4 @@
-"""`manage.py publish`: mappings, core models, comparisons and campaigns as a static site."""
+"""`manage.py publish`: writes mappings, core models, comparisons and campaigns as a static site."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from django.core.management.base import CommandError
 from pydantic import ValidationError
 
 from inference.features.publishing.site.request import PublishRequest, item_named
-from inference.features.publishing.site.static_site import published, write_folder, zipped
+from inference.features.publishing.site.static_site import build_site, write_folder, zip_files
 from inference.formats.problems import ExchangeError
 from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedKind
-from inference.web.validation import what_is_right, what_is_wrong
+from inference.web.validation import error_message, expected_value
 
 
-class _Named(Action):
-    """Keeps what is named in the order of the command line, whatever its kind."""
+class _AppendItem(Action):
+    """Appends (kind, name) to one list, so that items of all kinds stay in the order of the command line."""
 
     def __call__(
         self,
@@ -33,25 +33,23 @@ class _Named(Action):
 
 
 class Command(DataCommand):
-    """Publishing in the shell; see the module."""
-
     help = (
         "Write a page of a port mapping, a core model, a comparison or a campaign, or a gallery of several, "
-        "as a static site: a folder, or a zip where the name ends so. It needs no server."
+        "as a static site: a folder, or a zip if the name ends in .zip. It needs no server."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        for kind, names in _WHAT.items():
+        for kind, names in _KIND_HELP.items():
             parser.add_argument(
                 f"--{kind}",
-                action=_Named,
+                action=_AppendItem,
                 const=kind,
                 dest="named",
                 metavar="NAME",
                 help=f"{names}; repeatable",
             )
-        parser.add_argument("--title", default="", help="of the page or the gallery")
-        parser.add_argument("--text", default="", help="shown below the title")
+        parser.add_argument("--title", default="", help="title of the page or the gallery")
+        parser.add_argument("--text", default="", help="text below the title")
         parser.add_argument(
             "target", type=Path, metavar="FOLDER", help="a new or empty folder, or a file.zip"
         )
@@ -60,12 +58,12 @@ class Command(DataCommand):
         target: Path = options["target"]
         try:
             items = [item_named(kind, name) for kind, name in options["named"] or ()]
-            wanted = PublishRequest(
+            selection = PublishRequest(
                 items=[str(item) for item in items], title=options["title"], text=options["text"]
             )
-            _, files = published(wanted.chosen, wanted.title, wanted.text)
+            _, files = build_site(selection.chosen, selection.title, selection.text)
             if target.suffix.lower() == ".zip":
-                write_file(target, zipped(files))
+                write_file(target, zip_files(files))
             else:
                 write_folder(files, target)
         except ExchangeError as error:
@@ -73,7 +71,7 @@ class Command(DataCommand):
         except ValidationError as error:
             first = error.errors()[0]
             raise CommandError(
-                f"{first['loc'][0]}: {what_is_wrong(first)}; {what_is_right(first)}"
+                f"{first['loc'][0]}: {error_message(first)}; {expected_value(first)}"
             ) from error
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}") from error
@@ -81,7 +79,7 @@ class Command(DataCommand):
         self.stdout.write(f"{target}: {len(files) - 1} files, {size / 2**20:.2f} MiB")
 
 
-_WHAT = {
+_KIND_HELP = {
     PublishedKind.MAPPING: "a port mapping",
     PublishedKind.CORE: "a core model",
     PublishedKind.COMPARISON: "the run of a comparison of predictors",

@@ -1,4 +1,4 @@
-"""What can be asked of publishing: which things, under which title."""
+"""Requests to publish: the items, a title and a text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from inference.formats.problems import ExchangeError
 from inference.web.contributions import PUBLISHABLE, Publishable
-from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, cleaned
+from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, without_private_words
 
 
 def publishable_kinds() -> dict[PublishedKind, Publishable]:
-    return {PublishedKind(each.kind): each for each in PUBLISHABLE}
+    return {PublishedKind(publishable.kind): publishable for publishable in PUBLISHABLE}
 
 
 def rows_of(kind: PublishedKind) -> QuerySet[Any]:
-    """What there is of a kind, the newest first."""
+    """The rows of a kind, the newest first."""
     return publishable_kinds()[kind].rows()
 
 
@@ -33,32 +33,32 @@ class PublishedItem:
 
     @property
     def row(self) -> Any:
-        """Its row; None where it is gone."""
+        """The row; None if it was deleted."""
         return rows_of(self.kind).filter(pk=self.pk).first()
 
 
 def item_named(kind: PublishedKind, name: str) -> PublishedItem:
-    """One by its name. Raises `ExchangeError` where there is none."""
+    """The item of this kind and name. Raises `ExchangeError` if there is none."""
     rows = rows_of(kind)
-    found = rows.filter(name=name).first()
-    if found is None:
-        known = ", ".join(repr(str(row.name)) for row in rows[:5])
+    match = rows.filter(name=name).first()
+    if match is None:
+        examples = ", ".join(repr(str(row.name)) for row in rows[:5])
         raise ExchangeError(
-            f"there is no {kind} {name!r} to publish" + (f"; there are {known}" if known else "")
+            f"there is no {kind} {name!r} to publish" + (f"; there are {examples}" if examples else "")
         )
-    return PublishedItem(kind, found.pk)
+    return PublishedItem(kind, match.pk)
 
 
 def page_of_item(
     item: PublishedItem, private: PrivateWords, title: str = "", text: str = ""
 ) -> PublishedPage:
-    """The page of one thing, without private words but for a title and a text of the publisher's own.
+    """The page of an item, without private names except in the publisher's own title and text.
 
-    Raises `ExchangeError` where it is gone or nothing of it can be shown.
+    Raises `ExchangeError` if the row was deleted or has nothing to show.
     """
     make = publishable_kinds()[item.kind].page
     try:
-        page = cleaned(make(item.pk), private)
+        page = without_private_words(make(item.pk), private)
     except LookupError as error:
         raise ExchangeError(str(error)) from error
     except ObjectDoesNotExist:
@@ -73,7 +73,7 @@ Item = Annotated[str, Field(pattern=rf"^({'|'.join(PublishedKind)}):[0-9]{{1,18}
 
 
 class PublishRequest(BaseModel):
-    """Things to publish together, each as its kind and number; title and text are shown as they are."""
+    """Items to publish together, each as its kind and number. Title and text are shown unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -94,6 +94,6 @@ class PublishRequest(BaseModel):
 
 
 def item_of(text: str) -> PublishedItem:
-    """`mapping:7`, which has been checked, as an item."""
+    """The item of a validated text such as "mapping:7"."""
     kind, _, number = text.partition(":")
     return PublishedItem(PublishedKind(kind), int(number))

@@ -1,6 +1,6 @@
-"""A static site: a folder of files that any web host serves and a browser opens from the disk.
+"""Static sites: folders of files that any web host serves and a browser opens from the disk.
 
-One thing is a page of its own; several are a gallery with a folder for each.
+One item is a single page; several are a gallery with a folder per item.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ from inference.web.published_page import (
 )
 
 _STYLES, _SCRIPT = ("css/tokens.css", "css/published.css"), "js/published.js"
-_FEW = 40
-"""Different texts up to which a column of choices is offered as a filter."""
+_MOST_OPTIONS = 40
+"""Maximum number of distinct texts for which a column is offered as a filter."""
 
 
 @dataclass(frozen=True)
 class PageFrame:
-    """What is around a page. `linked`: style and script are the site's, else they stand in the page.
+    """The surroundings of a page.
 
-    `home`: the address of the gallery it belongs to, "" for none; `address`: its own, absolute, where that is
-    known, and `card` that of its picture. `files`: (label, address) of what can be downloaded.
+    `linked`: style and script are files of the site; otherwise they are inlined. `home`: address of the
+    gallery, "" for a single page. `address`: absolute address of the page, "" if unknown; `card`: address of
+    its picture. `files`: (label, address) of the downloads.
     """
 
     linked: bool = False
@@ -78,21 +79,22 @@ def page_html(page: PublishedPage, frame: PageFrame) -> str:
         }
         for section in page.sections
     ]
-    return whole_html("inference/publishing/page.html", frame, page=page, sections=sections)
+    return framed_html("inference/publishing/page.html", frame, page=page, sections=sections)
 
 
-def whole_html(template: str, frame: PageFrame, **context: object) -> str:
-    """A page of a published site in its frame."""
-    around = {} if frame.linked else {"style": _text_of(*_STYLES), "script": _text_of(_SCRIPT)}
-    more = {"frame": frame, "version": __version__, "policy": _policy(**around)}
-    return render_to_string(template, {**context, **around, **more})
+def framed_html(template: str, frame: PageFrame, **context: object) -> str:
+    """The HTML of a page with its frame."""
+    inlined = {} if frame.linked else {"style": _text_of(*_STYLES), "script": _text_of(_SCRIPT)}
+    frame_context = {"frame": frame, "version": __version__, "policy": _policy(**inlined)}
+    return render_to_string(template, {**context, **inlined, **frame_context})
 
 
 def _policy(style: str = "", script: str = "") -> str:
-    """The Content-Security-Policy of a page: nothing but these texts, or else files of its own site.
+    """The Content-Security-Policy of a page: only these texts, or files of the page's own site if they are
+    "".
 
-    On the disk, where a page has no site, pictures come from files. What a browser heeds in a header alone,
-    such as `frame-ancestors`, is up to the web host.
+    Pictures may also come from `file:`, because a page on a disk has no site of its own. Directives that
+    browsers accept only in a header, such as `frame-ancestors`, are up to the web host.
     """
     return (
         f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; "
@@ -108,17 +110,17 @@ def _source(text: str) -> str:
 
 @cache
 def _text_of(*names: str) -> SafeString:
-    """Own files of the site, which hold no end tag, to stand in a page as they are."""
+    """Style sheets or scripts to inline in a page; they contain no end tags."""
     texts = []
     for name in names:
         path = finders.find(name)
-        assert isinstance(path, str), f"{name} is a part of this program"
+        assert isinstance(path, str), f"{name} is part of this program"
         texts.append(Path(path).read_text(encoding="utf-8"))
-    return mark_safe("\n".join(texts))  # noqa: S308  our own style sheets and script
+    return mark_safe("\n".join(texts))  # noqa: S308  files of this program
 
 
 def table_html(table: PublishedTable) -> SafeString:
-    """Head and rows, with what cells are sorted by where that is not their text."""
+    """Head and body of a table. Cells whose text does not sort have a sort key."""
     heads = "".join(
         f'<th scope="col"{_CLASSES[column.kind]} data-kind="{column.kind}"><button type="button">'
         f"{escape(column.title)}</button></th>"
@@ -138,8 +140,8 @@ _CLASSES = {
 
 
 def _row(row: Sequence[Value], columns: Sequence[PublishedColumn]) -> str:
-    (column, value), *others = zip(columns, row, strict=True)
-    cells = "".join(f"<td{_attributes(*pair)}>{_cell(*pair)}</td>" for pair in others)
+    (column, value), *remaining = zip(columns, row, strict=True)
+    cells = "".join(f"<td{_attributes(*pair)}>{_cell(*pair)}</td>" for pair in remaining)
     return f'<tr><th scope="row"{_attributes(column, value)}>{_cell(column, value)}</th>{cells}</tr>'
 
 
@@ -157,11 +159,11 @@ def _cell(column: PublishedColumn, value: Value) -> str:
         return UNKNOWN if column.kind is CellKind.NUMBER else ""
     if isinstance(value, tuple):
         return _chips(value, column.ports)
-    return escape(shown(value, column.decimals))
+    return escape(format_cell(value, column.decimals))
 
 
-def shown(value: str | float, decimals: int) -> str:
-    """A value as people read it: whole numbers as they are, others with so many decimals."""
+def format_cell(value: str | float, decimals: int) -> str:
+    """Strings and whole numbers unchanged (with thousands separators), others with `decimals` digits."""
     if isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -181,38 +183,38 @@ def _chips(uops: Uops, ports: Sequence[str]) -> str:
 
 
 def filters_of(table: PublishedTable) -> list[dict[str, object]]:
-    """A choice for each column of choices: its place, its title, and the texts that occur."""
-    found = []
+    """The filters of a table: each column of choices with its position, title and the texts that occur."""
+    filters = []
     for place, column in enumerate(table.columns):
         texts = {row[place] for row in table.rows} if column.kind is CellKind.CHOICE else set()
         options = sorted(str(text) for text in texts if text)
-        if 1 < len(options) <= _FEW:
-            found.append({"place": place, "title": column.title, "options": options})
+        if 1 < len(options) <= _MOST_OPTIONS:
+            filters.append({"place": place, "title": column.title, "options": options})
     of_uops = [place for place, column in enumerate(table.columns) if column.kind is CellKind.UOPS]
     if len(of_uops) == 1:
         ports = list(table.columns[of_uops[0]].ports)
-        found.append({"place": of_uops[0], "title": "Port", "options": ports})
-    return found
+        filters.append({"place": of_uops[0], "title": "Port", "options": ports})
+    return filters
 
 
 Files = Mapping[str, bytes]
-"""{path within the folder: content}."""
-
 INDEX, CARD = "index.html", "card.png"
 _MARK = ".pmweb-site"
-"""In a folder that this program has made, which it may write anew."""
+"""Marks a folder as written by this program, which may overwrite it."""
 
 _FOR_ALL, _FOLDER_FOR_ALL = 0o644, 0o755
-"""A web server reads as another user; what is published is for everybody."""
+"""Readable by all users, because a web server runs as another user."""
 
 _ZIP_TIME = (2020, 1, 1, 0, 0, 0)
-"""Of every member: the same site is the same zip."""
+"""Time of every member of a zip, so that equal sites give equal zips."""
 
 
 def private_words() -> PrivateWords:
-    """Names of computers and people of this site. A machine is called by its processor instead."""
+    """{private name: replacement}: names of computers become their processor's, user and host names "…"."""
     machines = list(Machine.objects.filter(kind=Machine.Kind.AGENT).values_list("name", "cpu", "facts"))
-    names = {cpu: cpu for _, cpu, _ in machines if cpu}  # whatever words of it are names of machines
+    names = {
+        cpu: cpu for _, cpu, _ in machines if cpu
+    }  # a processor's name stays, even if it contains a machine's name
     names |= dict.fromkeys(get_user_model().objects.values_list("username", flat=True), "…")
     for name, cpu, facts in machines:
         host = facts.get("host", "") if isinstance(facts, dict) else ""
@@ -222,7 +224,7 @@ def private_words() -> PrivateWords:
 
 
 def pages_of(items: Sequence[PublishedItem], title: str = "", text: str = "") -> list[PublishedPage]:
-    """The pages of these things; a title and a text belong to the page of one, else to the gallery.
+    """The pages of these items; title and text belong to the page of a single item, else to the gallery.
 
     Raises `ExchangeError`.
     """
@@ -231,23 +233,23 @@ def pages_of(items: Sequence[PublishedItem], title: str = "", text: str = "") ->
     return [page_of_item(item, private, title if single else "", text if single else "") for item in items]
 
 
-def published(items: Sequence[PublishedItem], title: str = "", text: str = "") -> tuple[str, Files]:
-    """The site's title and its files. Raises `ExchangeError` for an item that is gone."""
+def build_site(items: Sequence[PublishedItem], title: str = "", text: str = "") -> tuple[str, Files]:
+    """The site's title and its files. Raises `ExchangeError` for a deleted item."""
     pages = pages_of(items, title, text)
     return title or pages[0].title, site_of(pages, title, text)
 
 
 def site_of(pages: Sequence[PublishedPage], title: str = "", text: str = "") -> Files:
-    """The files of one page, or of a gallery. Raises `ExchangeError` without a page."""
+    """The files of one page, or of a gallery. Raises `ExchangeError` if `pages` is empty."""
     if not pages:
-        raise ExchangeError("nothing was chosen to publish")
+        raise ExchangeError("choose at least one item to publish")
     if len(pages) == 1:
         return {**page_files(pages[0]), _MARK: b""}
     files: dict[str, bytes] = {_MARK: b""}
     folders = _folders(pages)
     for folder, page in zip(folders, pages, strict=True):
-        made = page_files(page, home=f"../{INDEX}")
-        files |= {f"{folder}/{name}": content for name, content in made.items()}
+        own_files = page_files(page, home=f"../{INDEX}")
+        files |= {f"{folder}/{name}": content for name, content in own_files.items()}
     files[INDEX] = _gallery(pages, folders, title or "Gallery", text).encode()
     files[CARD] = _gallery_card(pages, title or "Gallery").png()
     return files
@@ -256,7 +258,9 @@ def site_of(pages: Sequence[PublishedPage], title: str = "", text: str = "") -> 
 def page_files(
     page: PublishedPage, home: str = "", *, linked: bool = False, address: str = ""
 ) -> dict[str, bytes]:
-    """The page with its data, pictures and card; `linked` and `address` as `PageFrame` has them."""
+    """{path: content} of a page with its data, pictures and card; `linked` and `address` as in
+    `PageFrame`.
+    """
     files: dict[str, bytes] = {f"data/{name}": text.encode() for name, text in page.documents.items()}
     labels = [(name, f"data/{name}") for name in page.documents]
     for section in page.sections:
@@ -273,7 +277,7 @@ def page_files(
 
 
 def card_of(page: PublishedPage) -> PictureCard:
-    """The picture card of a page: its first facts, and how many schemes use each port."""
+    """The picture card of a page: its first facts, and the share of schemes that use each port."""
     counts = [0] * len(page.ports)
     for uops, _ in page.usage.values():
         for port in {port for mask, _ in uops for port in ports_in(mask)}:
@@ -289,8 +293,6 @@ def _gallery_card(pages: Sequence[PublishedPage], title: str) -> PictureCard:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A page in the gallery."""
-
     folder: str
     title: str
     subtitle: str
@@ -315,11 +317,11 @@ def _gallery(pages: Sequence[PublishedPage], folders: Sequence[str], title: str,
         }
     )
     context: dict[str, Any] = {"pages": entries, "title": title, "text": text, "section": section}
-    return whole_html("inference/publishing/gallery.html", PageFrame(), **context)
+    return framed_html("inference/publishing/gallery.html", PageFrame(), **context)
 
 
 def _side_by_side(pages: Sequence[PublishedPage]) -> PublishedTable | None:
-    """Every scheme with its µops and cycles by each of the cores; None where there are not two of them."""
+    """Every scheme with its µops and cycles on each core; None for fewer than two pages."""
     if len(pages) < 2:
         return None
     columns = [PublishedColumn("Scheme", CellKind.CODE)]
@@ -337,42 +339,42 @@ def _side_by_side(pages: Sequence[PublishedPage]) -> PublishedTable | None:
 
 
 def _folders(pages: Sequence[PublishedPage]) -> list[str]:
-    """A name for each, which no other has."""
-    found: list[str] = []
+    """A unique folder name per page, from its title."""
+    names: list[str] = []
     for page in pages:
-        wanted = slugify(page.title)[:60] or str(page.kind)
-        number, name = 1, wanted
-        while name in found:
+        base = slugify(page.title)[:60] or str(page.kind)
+        number, name = 1, base
+        while name in names:
             number += 1
-            name = f"{wanted}-{number}"
-        found.append(name)
-    return found
+            name = f"{base}-{number}"
+        names.append(name)
+    return names
 
 
-def zipped(files: Files) -> bytes:
-    """The folder as a zip; the same files give the same bytes."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+def zip_files(files: Files) -> bytes:
+    """The files as a zip; equal files give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(files):
             member = zipfile.ZipInfo(path, _ZIP_TIME)
             member.external_attr = _FOR_ALL << 16
             archive.writestr(member, files[path], zipfile.ZIP_DEFLATED)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def write_folder(files: Files, folder: Path) -> None:
-    """Write the site into an empty or new folder, or in place of one that was published before.
+    """Writes the site into an empty or new folder, or over a published one.
 
-    Raises `ExchangeError` where something else is there, and `OSError` where it cannot be written.
+    Raises `ExchangeError` if the folder has other content, and `OSError` if it cannot be written.
     """
     if folder.exists() and not folder.is_dir():
-        raise ExchangeError(f"{folder} is a file; a folder that is empty or not yet there is needed")
+        raise ExchangeError(f"{folder} is a file: choose an empty or new folder")
     if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
-        raise ExchangeError(f"{folder} holds something else; choose a folder that is empty or not yet there")
+        raise ExchangeError(f"{folder} has other content: choose an empty or new folder")
     for path, content in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
         target.chmod(_FOR_ALL)
-    for made in {folder, *((folder / path).parent for path in files)}:
-        made.chmod(_FOLDER_FOR_ALL)
+    for directory in {folder, *((folder / path).parent for path in files)}:
+        directory.chmod(_FOLDER_FOR_ALL)

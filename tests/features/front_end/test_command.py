@@ -8,7 +8,7 @@ import json
 from django.core.management import call_command
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import MeasuredFrontEnd
 from inference.storage.instruction_sets import store_isa
 from tests.simulated import simulated_machine
@@ -17,7 +17,7 @@ ADD = "add GPR[64]:RW, GPR[64]:R"
 
 
 def test_the_last_line_is_the_json_that_scripts_rely_on(site):
-    found = described(ADD)
+    found = scheme_and_form(ADD)
     assert found is not None
     simulated_machine(store_isa("x86-64", [found[0]], "a test"), Mapping(("0",), {ADD: ((1, 1),)}))
     out = io.StringIO()

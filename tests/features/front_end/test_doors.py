@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.front_end.query import front_end_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.runs import lifecycle
@@ -27,7 +27,7 @@ SEED = 5
 
 @pytest.fixture
 def machine(db: None) -> Machine:
-    found = described(ADD)
+    found = scheme_and_form(ADD)
     assert found is not None
     isa = store_isa("x86-64", [found[0]], "a test")
     return simulated_machine(isa, Mapping(("0",), {ADD: ((1, 1),)}), seed=SEED)
@@ -57,7 +57,7 @@ def test_the_button_starts_one_run_and_the_machine_shows_what_it_found(
 
 
 def test_a_run_finds_the_front_end_of_the_machine(measured: MeasuredFrontEnd) -> None:
-    core = SimulatedFrontEnd.drawn(SEED)
+    core = SimulatedFrontEnd.sampled(SEED)
     found = front_end_of(measured)
     assert found.number("slots").value == pytest.approx(core.slots, rel=0.01)
     assert found.number("straight_bytes").value == pytest.approx(core.fetched_bytes, rel=0.01)
@@ -77,7 +77,7 @@ def test_pages_show_numbers_with_their_codes_and_pairs(visitor: Client, measured
     assert next(number.name for number, _ in page.context["numbers"]) == "slots"
     assert all(codes for number, codes in page.context["numbers"] if number.name != "fused")
     fused = [pair for _, row in page.context["comparisons"] for pair in row if pair and pair.is_fused]
-    assert {pair.name.split()[0] for pair in fused} == SimulatedFrontEnd.drawn(SEED).fused
+    assert {pair.name.split()[0] for pair in fused} == SimulatedFrontEnd.sampled(SEED).fused
     assert measured.name in visitor.get(reverse("front-ends")).text
     assert "No front end has" in visitor.get(reverse("front-ends"), {"q": "no such name"}).text
 
@@ -101,16 +101,16 @@ def test_it_is_renamed_and_deleted_and_keeps_its_machine(visitor: Client, measur
 def test_programs_read_numbers_and_pairs(visitor: Client, measured: MeasuredFrontEnd) -> None:
     found = visitor.get(f"/api/v1/front-ends/{measured.pk}").json()
     numbers = {number["name"]: number for number in found["numbers"]}
-    assert numbers["slots"]["value"] == pytest.approx(SimulatedFrontEnd.drawn(SEED).slots, rel=0.01)
+    assert numbers["slots"]["value"] == pytest.approx(SimulatedFrontEnd.sampled(SEED).slots, rel=0.01)
     assert numbers["slots"]["codes"][0]["loop"]
     branches = [pair for pair in found["fusion"] if " + j" in pair["pair"]]
     assert {pair["pair"].split()[0] for pair in branches if pair["fused"]} == (
-        SimulatedFrontEnd.drawn(SEED).fused
+        SimulatedFrontEnd.sampled(SEED).fused
     )
     moves = [pair["pair"] for pair in found["fusion"] if pair not in branches and pair["fused"]]
-    assert {name.partition(" + ")[2].split()[0] for name in moves} == SimulatedFrontEnd.drawn(SEED).moved
+    assert {name.partition(" + ")[2].split()[0] for name in moves} == SimulatedFrontEnd.sampled(SEED).moved
 
 
 def test_the_shell_shows_what_was_measured(measured: MeasuredFrontEnd) -> None:
     shown = printed("front_end", "--show", measured.name)
-    assert f"Slots per cycle: {SimulatedFrontEnd.drawn(SEED).slots:.2f}" in shown
+    assert f"Slots per cycle: {SimulatedFrontEnd.sampled(SEED).slots:.2f}" in shown

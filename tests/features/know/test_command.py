@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.know.query import parts_of
 from inference.features.learning.know.request import STAGES
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated_agent import simulated_facts
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run
 from inference.runs import leases, lifecycle
@@ -33,7 +33,7 @@ USAGE = {
 
 @pytest.fixture
 def machine(site) -> Machine:
-    found = [described(text) for text in USAGE]
+    found = [scheme_and_form(text) for text in USAGE]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     return simulated_machine(isa, Mapping(("0", "1", "2", "3"), USAGE))
 
@@ -60,7 +60,7 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(machine):
 
 
 def test_a_part_that_fails_does_not_keep_the_others_from_being_done(site):
-    found = described(NOP)
+    found = scheme_and_form(NOP)
     assert found is not None
     isa = store_isa("x86-64", [found[0]], "a test")
     answer = known(simulated_machine(isa, Mapping(("0",), {NOP: ((1, 1),)})))

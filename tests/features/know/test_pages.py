@@ -12,7 +12,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.know.job import KnowJob
 from inference.features.learning.know.query import parts_of
 from inference.features.learning.know.request import STAGES, read_config
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError
@@ -30,7 +30,7 @@ SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R")
 
 @pytest.fixture
 def machine(db: None) -> Machine:
-    found = [described(text) for text in SCHEMES]
+    found = [scheme_and_form(text) for text in SCHEMES]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     return simulated_machine(isa, Mapping(("0", "1"), dict.fromkeys(SCHEMES, ((0b11, 1),))))
 
@@ -62,14 +62,14 @@ def test_the_default_set_is_offered_first_and_the_starter_set_as_the_quick_one(
 @pytest.mark.parametrize("by_name", [True, False])
 def test_the_part_for_latencies_has_divisions(machine: Machine, by_name: bool) -> None:
     """Whether a selection is named, as pages do, or what it finds, as the shell does."""
-    found = described("div GPR[64]:R")
+    found = scheme_and_form("div GPR[64]:R")
     assert found is not None
-    store_isa("x86-64", [*(described(text)[0] for text in SCHEMES), found[0]], "a test")  # type: ignore[index]
+    store_isa("x86-64", [*(scheme_and_form(text)[0] for text in SCHEMES), found[0]], "a test")  # type: ignore[index]
     division = machine.isa.schemes.get(mnemonic="div").pk
     others = list(machine.isa.schemes.filter(exclusion="").values_list("pk", flat=True))
     asked = {"schemes": "default"} if by_name else {"schemes": others, "scheme_filter": "default"}
     config = read_config({"machine": machine.pk, **asked})
-    described_parts = {stage.name: stage.described(machine, config) for stage in STAGES}
+    described_parts = {stage.name: stage.config_of(machine, config) for stage in STAGES}
     assert described_parts["explained"]["schemes"] == asked["schemes"]
     assert described_parts["latencies"]["schemes"] == ("default" if by_name else sorted([*others, division]))
 
@@ -121,7 +121,7 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
         asked.append("a part")
         raise ConfigError("not today")
 
-    monkeypatch.setattr("inference.features.learning.know.job.Parts.do", refuse)
+    monkeypatch.setattr("inference.features.learning.know.job.Parts.execute", refuse)
     with pytest.raises(JobError, match=r"Ports and slots: not today; .*Scheduler: not today"):
         KnowJob().work(task)
     assert len(asked) == 5
@@ -130,7 +130,7 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
         asked.append("a part")
         raise LeaseLostError(whole.pk, 1)
 
-    monkeypatch.setattr("inference.features.learning.know.job.Parts.do", lose)
+    monkeypatch.setattr("inference.features.learning.know.job.Parts.execute", lose)
     with pytest.raises(LeaseLostError):
         KnowJob().work(task)
     assert len(asked) == 6  # nothing else is begun by one that may not write any more

@@ -9,7 +9,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.sampling import random_mixes
 from inference.core.throughput import inverse_throughput
 from inference.features.learning.inferring.subject import JUDGING_MIXES
-from inference.features.learning.know.selecting import EARLIER, TOGETHER, CoreParts, chosen_mapping
+from inference.features.learning.know.selecting import EARLIER, TOGETHER, CoreParts, choose_mapping
 from inference.models import (
     ISA,
     Characterisation,
@@ -20,7 +20,7 @@ from inference.models import (
     Run,
     StoredCoreModel,
 )
-from inference.storage.core_models import LOOP_CODE, filled_in, loop_code_in, loop_code_rows
+from inference.storage.core_models import LOOP_CODE, store_run_core_model, loop_code_in, loop_code_rows
 from inference.storage.judging import grounds_of
 from inference.storage.mappings import load_mapping, store_mapping
 from inference.storage.rows import store_measurements
@@ -35,10 +35,10 @@ FEW = Mapping(PORTS, {ADD: ((3, 1),), IMUL: ((1, 1),)})
 
 @pytest.fixture
 def isa(db: None) -> ISA:
-    from inference.isa.x86.scheme_set import described
+    from inference.isa.x86.scheme_set import scheme_and_form
     from inference.storage.instruction_sets import store_isa
 
-    found = [described(text) for text in TRUTH.usage]
+    found = [scheme_and_form(text) for text in TRUTH.usage]
     return store_isa("x86-64", [each[0] for each in found if each is not None], "a test")
 
 
@@ -86,12 +86,12 @@ def test_the_part_that_predicts_better_is_taken(whole: Run, machine: Machine) ->
         part(whole, machine, "ports", TRUTH, "PMEvo"),
         part(whole, machine, "explained", PHANTOM, "Explainable inference"),
     ]
-    chosen = chosen_mapping(whole, machine, parts)
+    chosen = choose_mapping(whole, machine, parts)
     assert chosen.make() == PortMapping.objects.get(name="core: ports")
     assert chosen.selection is not None
     assert chosen.selection["selected"] == "ports"
     assert [score["name"] for score in chosen.selection["scores"]] == ["ports", "explained"]
-    better = chosen_mapping(whole, machine, list(reversed(parts)))
+    better = choose_mapping(whole, machine, list(reversed(parts)))
     assert better.make() == chosen.make()
 
 
@@ -103,7 +103,7 @@ def test_what_one_part_lacks_comes_from_the_other(whole: Run, machine: Machine) 
     for label, cycles in (("ports", 14.0), ("explained", 15.0)):
         report = {LOOP_CODE: loop_code_rows({(100, 350): cycles, (100, 300 + len(label)): 13.0})}
         PortMapping.objects.filter(name=f"core: {label}").update(report=report)
-    chosen = chosen_mapping(whole, machine, parts)
+    chosen = choose_mapping(whole, machine, parts)
     row = chosen.make()
     assert row is not None
     assert loop_code_in(row.report) == {(100, 305): 13.0, (100, 309): 13.0, (100, 350): 14.0}
@@ -118,8 +118,8 @@ def test_what_one_part_lacks_comes_from_the_other(whole: Run, machine: Machine) 
     assert grounds_of(row).conflict_words(IMUL), "the other part says three µops"
     assert row.characterisations.count() == 2, "none of the scheme that comes from elsewhere"
     assert row.evaluations.count() == 2
-    model = filled_in(whole, machine, row, None, None, chosen.selection)
-    again = chosen_mapping(whole, machine, parts)
+    model = store_run_core_model(whole, machine, row, None, None, chosen.selection)
+    again = choose_mapping(whole, machine, parts)
     assert again.make() == model.mapping, "it is put together once"
 
 
@@ -130,7 +130,7 @@ def test_a_later_run_is_never_worse_than_the_core_model_before(whole: Run, machi
     )
     StoredCoreModel.objects.create(name="before", isa=machine.isa, machine=machine, run=before, mapping=row)
     worse = Mapping(PORTS, {ADD: ((3, 2),), IMUL: ((1, 3),)})
-    chosen = chosen_mapping(whole, machine, [part(whole, machine, "ports", worse, "PMEvo")])
+    chosen = choose_mapping(whole, machine, [part(whole, machine, "ports", worse, "PMEvo")])
     assert chosen.make() == row
     assert chosen.selection is not None
     assert chosen.selection["selected"] == EARLIER
@@ -148,7 +148,7 @@ def test_what_a_run_has_learnt_from_does_not_judge(whole: Run, machine: Machine)
 
 
 def test_without_a_choice_nothing_is_said_of_one(whole: Run, machine: Machine) -> None:
-    chosen = chosen_mapping(whole, machine, [part(whole, machine, "ports", TRUTH, "PMEvo")])
+    chosen = choose_mapping(whole, machine, [part(whole, machine, "ports", TRUTH, "PMEvo")])
     assert chosen.make() == PortMapping.objects.get()
     assert chosen.selection is None
-    assert chosen_mapping(whole, machine, []).make() is None
+    assert choose_mapping(whole, machine, []).make() is None

@@ -14,7 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import NAME, by_text
 from inference.isa.aarch64.chains import connectors, links_of
-from inference.measuring.simulated_chains import drawn_latencies
+from inference.measuring.simulated_chains import sampled_latencies
 from inference.models import LatencySet, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
@@ -42,7 +42,7 @@ def measured(db: None) -> LatencySet:
 
 
 def test_latencies_of_aarch64_are_measured_and_shown(visitor: Client, measured: LatencySet) -> None:
-    truth = drawn_latencies(SEED, connectors())
+    truth = sampled_latencies(SEED, connectors())
     row = measured.schemes.get(scheme__text=ADD)
     for pair, link in zip(row.pairs, links_of(ADD), strict=True):
         assert (pair["source"], pair["destination"]) == (link.source, link.destination)

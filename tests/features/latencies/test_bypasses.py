@@ -12,7 +12,7 @@ from inference.features.learning.core_model.storing import store_document, store
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks import accesses_of, read_blocks
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import LatencySet
 from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import store_isa
@@ -29,7 +29,7 @@ ADD, MULTIPLY, ONE_CYCLE = (f"v{name} XMM:W, XMM:R, XMM:R" for name in ("addps",
 
 @pytest.fixture
 def measured(db: None) -> LatencySet:
-    schemes = [scheme[0] for text in SCHEMES if (scheme := described(text)) is not None]
+    schemes = [scheme[0] for text in SCHEMES if (scheme := scheme_and_form(text)) is not None]
     isa = store_isa("x86-64", schemes, "a test")
     machine = simulated_machine(isa, Mapping(("0",), dict.fromkeys(SCHEMES, ((1, 1),))))
     store_latencies("plain", machine, inferred(plain), {})

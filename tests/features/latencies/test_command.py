@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.isa.x86.chains import links_of, pair_chains
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import LatencySet, Machine, PortMapping
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
@@ -27,7 +27,7 @@ SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "vaddpd XMM:W, XMM:R, XMM:R")
 def test_the_last_line_is_the_json_that_scripts_rely_on(site, kind):
     """Be the processor simulated by this site or by an agent."""
     schemes = (*SCHEMES, "div GPR[64]:R")  # of the default set of latencies alone
-    found = [described(text) for text in schemes]
+    found = [scheme_and_form(text) for text in schemes]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     machine = simulated_machine(isa, Mapping(("0",), dict.fromkeys(schemes, ((1, 1),))))
     machine.kind, machine.facts = kind, {**machine.facts, "simulated": True}
@@ -50,7 +50,7 @@ def shown(*options: str) -> dict:
 
 
 def test_a_mapping_is_simulated_and_recorded_readings_say_the_same_again(site):
-    found = [described(text) for text in SCHEMES]
+    found = [scheme_and_form(text) for text in SCHEMES]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     truth = Mapping(("0",), dict.fromkeys(SCHEMES, ((1, 1),)))
     mapping = store_mapping("mine", isa, truth, origin=PortMapping.Origin.IMPORT)
@@ -67,7 +67,7 @@ def test_a_mapping_is_simulated_and_recorded_readings_say_the_same_again(site):
 
 
 def test_what_is_not_in_the_recorded_data_says_so(site):
-    found = [described(text) for text in SCHEMES]
+    found = [scheme_and_form(text) for text in SCHEMES]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     machine = simulated_machine(isa, Mapping(("0",), dict.fromkeys(SCHEMES, ((1, 1),))))
     adds = list(isa.schemes.filter(mnemonic="add").values_list("pk", flat=True))

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from inference.core.latency import LatencyResult, PairLatency
 from inference.isa.chains import ChainLink
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import LatencySet, Machine
 from inference.storage.instruction_sets import store_isa
 from inference.storage.latencies import documented_share, store_latencies
@@ -40,7 +40,7 @@ def pair(
 
 @pytest.fixture
 def measured(db: None) -> LatencySet:
-    found = [described(text) for text in (ADD, IMUL, DIVISION)]
+    found = [scheme_and_form(text) for text in (ADD, IMUL, DIVISION)]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     machine = Machine.objects.create(name="here", kind=Machine.Kind.AGENT, isa=isa, facts=ZEN4)
     pairs = (

@@ -18,10 +18,10 @@ from inference.core.protocols import Json
 from inference.features.learning.core_model.storing import store_parts
 from inference.isa.chains import QUICK, SLOW
 from inference.isa.x86.chains import links_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.blocks import BlockOptions
-from inference.measuring.simulated_chains import drawn_latencies
-from inference.measuring.simulated_memory import drawn_memory_unit
+from inference.measuring.simulated_chains import sampled_latencies
+from inference.measuring.simulated_memory import sampled_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
@@ -46,7 +46,7 @@ SEED = 3
 
 @pytest.fixture
 def isa(db: None) -> ISA:
-    found = [described(text) for text in SCHEMES]
+    found = [scheme_and_form(text) for text in SCHEMES]
     return store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
 
 
@@ -64,7 +64,7 @@ def measured(machine: Machine) -> LatencySet:
 
 
 def test_a_run_finds_the_latencies_of_the_machine(measured: LatencySet) -> None:
-    truth = drawn_latencies(SEED)
+    truth = sampled_latencies(SEED)
     (imul,) = measured.schemes.filter(scheme__text=SCHEMES[1])
     by_name = {(pair["source"], pair["destination"]): pair for pair in imul.pairs}
     pair = by_name["2", "1"]
@@ -93,7 +93,7 @@ def test_divisions_are_in_each_set_of_latencies(visitor: Client, machine: Machin
 
 
 def test_a_division_has_latencies_of_quick_and_of_slow_values(visitor: Client, measured: LatencySet) -> None:
-    truth = drawn_latencies(SEED)
+    truth = sampled_latencies(SEED)
     links = {(link.source, link.destination): link for link in links_of(DIVISION)}
     row = measured.schemes.get(scheme__text=DIVISION)
     quick, slow = (truth(replace(links["rax", "rdx"], values=name)) for name in (QUICK, SLOW))
@@ -207,7 +207,7 @@ AARCH64_IDENTITY = {"frame": Frame(isa="AArch64", registers={"x1": 7, "x2": 7}, 
         (X86_IDENTITY, "chains begin with 0x62345600 in general-purpose registers, 0x3f8ccccd3f8ccccd in"),
         (AARCH64_IDENTITY, "begin with 0x7 in general-purpose registers, 0x3f8ccccd3f8ccccd in each half"),
         ({"simulated": "sim"}, "Simulated: latencies do not depend on values."),
-        ({}, "It is not known with which values its chains begin."),
+        ({}, "The initial values of its chains are not recorded."),
     ],
 )
 def test_whatever_shows_latencies_says_with_which_values(
@@ -243,7 +243,7 @@ def test_a_set_is_read_again_from_its_recorded_chains(visitor: Client, measured:
 def test_the_conditions_of_renamed_memory_are_shown_alike_everywhere(
     visitor: Client, measured: LatencySet
 ) -> None:
-    unit = drawn_memory_unit(SEED)  # what the machine is
+    unit = sampled_memory_unit(SEED)  # what the machine is
     page = visitor.get(reverse("latency-memory", args=[measured.pk]))
     command = ("latencies", "--show", measured.name, "--memory")
     told = agreed(visitor, f"/latencies/{measured.pk}/memory/conditions", *command)

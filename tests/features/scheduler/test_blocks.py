@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.agent.protocol import Batch, Beat, Result
-from inference.core.core_model.scheduler_experiments import MOST_BLOCKS, dependent_blocks
+from inference.core.core_model.scheduler_experiments import MAX_BLOCKS, dependent_blocks
 from inference.core.pacing import PacedReporter
 from inference.features.learning.core_model.storing import store_document
 from inference.features.learning.scheduler import job
@@ -21,7 +21,7 @@ from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.scheduler_json import SchedulerRecord
 from inference.isa.blocks import accesses_of, block_of_bytes
 from inference.isa.targets import X86
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import Machine, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
@@ -47,7 +47,7 @@ class Executing:
 
     @staticmethod
     def cycles(code: bytes) -> float:
-        return CORE.cycles_of(accesses_of(block_of_bytes(code), alike=True))
+        return CORE.cycles_of(accesses_of(block_of_bytes(code), equal_start=True))
 
     def beat(self) -> Beat:
         return Beat("idle")
@@ -58,7 +58,7 @@ class Executing:
 
 @pytest.fixture
 def row(db: None) -> StoredCoreModel:
-    schemes = [scheme[0] for text in PORTS.usage if (scheme := described(text)) is not None]
+    schemes = [scheme[0] for text in PORTS.usage if (scheme := scheme_and_form(text)) is not None]
     store_isa("x86-64", schemes, "a test")
     document = core_model_json(MODEL, name="lab", isa="x86-64")
     return store_document(read_core_model(json.dumps(document)), "lab")
@@ -94,18 +94,18 @@ def test_blocks_are_measured_in_loops_and_kept_with_what_they_say(
     record = record_of(row)
     drawn = dependent_blocks(X86, MODEL, KINDS, SEED)
     assert [block.block for block in record.blocks] == [block.hex for block in drawn]
-    assert len(drawn) == MOST_BLOCKS
+    assert len(drawn) == MAX_BLOCKS
     first, block = record.blocks[0], drawn[0]
     assert first.measured == pytest.approx(Executing.cycles(block.code), rel=0.1)
     assert Counter(block.judges for block in record.blocks) == {
-        True: MOST_BLOCKS // 2,
-        False: MOST_BLOCKS // 2,
+        True: MAX_BLOCKS // 2,
+        False: MAX_BLOCKS // 2,
     }
     assert record.code is not None
     assert record.code.error_without > 0.1
     assert record.unjudged == ""
     in_loops = [item for board in boards.opened for batch in board.posted for item in batch.items]
-    assert len(in_loops) == len(record.experiments) + ROUNDS * MOST_BLOCKS
+    assert len(in_loops) == len(record.experiments) + ROUNDS * MAX_BLOCKS
     assert not any(batch.frame.unrolled for board in boards.opened for batch in board.posted)
     page = visitor.get(reverse("core-model", args=[row.pk])).text
     assert "Block with dependences" in page
@@ -121,7 +121,7 @@ def test_a_run_that_was_stopped_goes_on(row: StoredCoreModel, boards: Boards) ->
     assert run.state == "queued"
     attempt(run)
     assert run.state == "done", run.error
-    assert len(record_of(row).blocks) == MOST_BLOCKS
+    assert len(record_of(row).blocks) == MAX_BLOCKS
 
 
 def test_an_agent_that_measures_no_blocks_leaves_a_policy_unjudged(

@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from inference.features.learning.core_model.storing import store_document
 from inference.formats.core_model_json import core_model_json, read_core_model
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.storage.instruction_sets import store_isa
 from tests.core.core_model.test_scheduler_inference import MODEL, PORTS
 from tests.doors import printed
@@ -17,7 +17,7 @@ from tests.simulated import simulated_machine
 
 
 def test_the_last_line_is_the_json_that_scripts_rely_on(site) -> None:
-    found = [described(text) for text in PORTS.usage]
+    found = [scheme_and_form(text) for text in PORTS.usage]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     simulated_machine(isa, PORTS)
     document = core_model_json(MODEL, name="lab", isa="x86-64")

@@ -11,7 +11,7 @@ from django.urls import reverse
 from inference.core.core_model.scheduler_experiments import scheduler_experiments
 from inference.features.learning.core_model.storing import store_document
 from inference.formats.core_model_json import core_model_json, read_core_model
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, Run, StoredCoreModel
 from inference.runs import lifecycle
@@ -31,7 +31,7 @@ __all__ = ["visitor"]
 @pytest.fixture
 def machine(db: None) -> Machine:
     """It wastes nothing."""
-    found = [described(text) for text in PORTS.usage]
+    found = [scheme_and_form(text) for text in PORTS.usage]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     return simulated_machine(isa, PORTS)
 
@@ -67,7 +67,7 @@ def test_a_set_that_shows_a_scheduler_gives_the_core_model_one(
 
     page = visitor.get(reverse("core-model", args=[row.pk]))
     assert "8 slots are dispatched per cycle." in page.text
-    assert "It fits, which does not say that the core works so" in page.text
+    assert "A good fit does not prove the mechanism" in page.text
     assert "It was not judged on code with dependences: a set has no such code." in page.text
     assert page.text.count("chooses</td>") + page.text.count("judges</td>") == 12
     assert "lab" in visitor.get(reverse("run", args=[run.pk])).text
@@ -104,7 +104,7 @@ def test_a_machine_that_wastes_nothing_gives_none_and_the_reason(
 
 
 def test_where_nobody_looked_it_is_said(visitor: Client, row: StoredCoreModel) -> None:
-    assert visitor.get(f"/api/v1/core-models/{row.pk}/scheduler").json()["reason"] == "it was not looked for"
+    assert visitor.get(f"/api/v1/core-models/{row.pk}/scheduler").json()["reason"] == "it was not inferred"
     assert "Scheduler</h2>" not in visitor.get(reverse("core-model", args=[row.pk])).text
 
 

@@ -1,4 +1,4 @@
-"""The front end of a machine's core, measured by code whose time nothing else limits."""
+"""Front ends of cores, measured by code that only the front end limits."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ PANELS = (
         "Front end",
         "inference/front_end/of_machine.html",
         _of_machine,
-        place=10,
+        order=10,
     ),
 )

@@ -1,4 +1,4 @@
-"""Front ends for programs: the numbers with the code behind each, and the pairs that fuse."""
+"""API of front ends: numbers with the timed codes, and pairs that fuse."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ router = Router()
 
 
 class TimedCodeOut(Schema):
-    """A code as it was timed."""
+    """A timed code; its copies run as a loop or once."""
 
     code: str = Field(description="Machine code of one copy.", examples=["90"])
-    loop: bool = Field(description="The copies are a loop, else they run once.", examples=[True])
-    copies: int = Field(description="0: as many as make about 100 instructions, 200 without a loop.")
-    offset: int = Field(description="Bytes behind the beginning of a cache line.", examples=[0])
+    loop: bool = Field(description="The copies form a loop; otherwise they run once.", examples=[True])
+    copies: int = Field(description="0: enough for about 100 instructions, 200 without a loop.")
+    offset: int = Field(description="Bytes after the start of a cache line.", examples=[0])
     cycles: float = Field(description="Of one copy.", examples=[0.2])
 
 
@@ -38,12 +38,12 @@ class FrontEndNumberOut(Schema):
     name: str = Field(examples=["slots"])
     label: str = Field(description="What it counts, and in which unit.", examples=["Slots per cycle"])
     value: float | None = Field(description="Null where it was not measured.", examples=[5.0])
-    at_least: bool = Field(description="Nothing larger was tried.", examples=[False])
+    at_least: bool = Field(description="No larger value was tested.", examples=[False])
     codes: list[TimedCodeOut]
 
 
 class FusionOut(Schema):
-    """A comparison and a branch, in cycles side by side and with a move between them."""
+    """A comparison and a branch: cycles next to each other, and with a move between them."""
 
     pair: str = Field(examples=["cmp reg, reg + je"])
     fused: bool
@@ -52,7 +52,7 @@ class FusionOut(Schema):
 
 
 class FrontEndOut(NamedOut):
-    """A front end as one run has measured it."""
+    """A front end measured by one run."""
 
     note: Note = Field(examples=[""])
     isa: Ref
@@ -73,9 +73,9 @@ FRONT_ENDS = NamedRows(
 FRONT_ENDS.add_list(
     COLUMNS,
     "-created",
-    """All front ends; those with a text in name or note where `q` gives one.
+    """All front ends, or those with the text `q` in name or note.
 
-    A run of the kind `front-end` makes one.
+    A run of kind `front-end` creates one.
     """,
 )
 FRONT_ENDS.add_get("One front end.")
@@ -83,6 +83,6 @@ FRONT_ENDS.add_changes("Delete a front end.")
 
 
 def _front_end(row: MeasuredFrontEnd) -> dict[str, Any]:
-    found = front_end_of(row)
-    numbers = [number_json(number) for number in found.numbers]
-    return fields_of(row, FrontEndOut, numbers=numbers, fusion=fusion_json(found))
+    front_end = front_end_of(row)
+    numbers = [number_json(number) for number in front_end.numbers]
+    return fields_of(row, FrontEndOut, numbers=numbers, fusion=fusion_json(front_end))

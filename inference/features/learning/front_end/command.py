@@ -1,4 +1,4 @@
-"""`manage.py front_end`: measure a machine's front end, or print one that was measured."""
+"""`manage.py front_end`: measures a machine's front end, or prints a measured one."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):
-    """One run over a front end from start to end, or what one has found; see the module."""
+    """Runs a measurement of a front end to its end, or prints a stored one."""
 
     help = "Measure the front end of a machine's core, or show one. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--machine", metavar="NAME", help="machine that measures")
-        what.add_argument("--show", metavar="NAME", help="a front end that was measured")
-        parser.add_argument("--name", default="", help="name of the run and of what it measures")
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--machine", metavar="NAME", help="machine that measures")
+        source.add_argument("--show", metavar="NAME", help="a front end that was measured")
+        parser.add_argument("--name", default="", help="name of the run and of its result")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end, or print."""
         if options["show"]:
             row = by_name(MeasuredFrontEnd, options["show"])
             self._print(row, {}, as_json=options["json"])
@@ -35,17 +34,17 @@ class Command(RunCommand):
         name = options["name"] or lifecycle.unused_name(f"Front end of {machine.name}"[:190])
         run = self.do_run(lambda: lifecycle.submit("front-end", {"machine": machine.pk}, name))
         row = MeasuredFrontEnd.objects.get(pk=run.result["front_end"])
-        told = {key: run.result[key] for key in ("url", "codes", "settled")}
-        self._print(row, told | {"seconds": round(run.busy_seconds, 3)}, as_json=options["json"])
+        summary = {key: run.result[key] for key in ("url", "codes", "settled")}
+        self._print(row, summary | {"seconds": round(run.busy_seconds, 3)}, as_json=options["json"])
 
     def _print(self, row: MeasuredFrontEnd, more: dict[str, Any], *, as_json: bool) -> None:
-        found = front_end_of(row)
+        front_end = front_end_of(row)
         if as_json:
-            numbers = [number_json(number) for number in found.numbers]
-            answer = {"front_end": row.name, **more, "numbers": numbers, "fusion": fusion_json(found)}
+            numbers = [number_json(number) for number in front_end.numbers]
+            answer = {"front_end": row.name, **more, "numbers": numbers, "fusion": fusion_json(front_end)}
             self.stdout.write(json.dumps(answer))
             return
         self.stdout.write(f"front end {row.name!r} of {row.machine.name}")
-        for number in found.numbers:
+        for number in front_end.numbers:
             value = "not measured" if number.value is None else f"{number.value:.2f}"
             self.stdout.write(f"  {number.label}: {'at least ' if number.at_least else ''}{value}")

@@ -14,7 +14,7 @@ from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
-from inference.runs.machines.blocks import timing_codes
+from inference.runs.machines.blocks import open_code_timer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row
 from inference.storage.core_models import store_front_end
@@ -25,29 +25,28 @@ Readings = Sequence[tuple[FrontEndCode, CodeReading]]
 
 
 class FrontEndConfig(RunRequest):
-    """`machine`: id. `isa` is that of the machine."""
+    """Configuration of a measurement of a front end. `machine`: id. `isa` is the machine's."""
 
     noun = "a run over a front end"
     machine: int
     isa: str = ""
 
 
-def read_config(given: Json) -> FrontEndConfig:
-    """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = FrontEndConfig.read(given)
+def read_config(config_json: Json) -> FrontEndConfig:
+    """Validates and completes a configuration. Raises `ConfigError` naming the field."""
+    config = FrontEndConfig.read(config_json)
     machine = read_block_machine(config.machine)
     return config.model_copy(update={"isa": machine.isa.name})
 
 
 class FrontEndJob(Job):
-    """See `FrontEndConfig`. What was timed before an interruption is not timed again."""
+    """See `FrontEndConfig`. Codes timed before an interruption are not timed again."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        """Time all codes, and keep what they took."""
-        config = FrontEndConfig.stored(task.run.config)
+        config = FrontEndConfig.from_stored(task.run.config)
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         task.reporter.emit(PhaseStarted(_STAGE, 1, [_STAGE]))
         maker = front_end_maker(machine.isa.name)
@@ -58,41 +57,43 @@ class FrontEndJob(Job):
         if not offsets:
             text = f"the agent of {machine.name} is too old for loops that begin anywhere in a cache line"
             task.reporter.emit(Log("warning", text))
-        with timing_codes(task, machine) as (identity, timer):
+        with open_code_timer(task, machine) as (identity, timer):
             readings = _timed(task, maker.front_end_codes(offsets=offsets), timer)
         return partial(_store, task.run, machine, readings, identity)
 
 
 def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readings:
-    """Every code with its reading, in their order."""
+    """The codes with their readings, in order."""
     reporter = PacedReporter(task.reporter)
-    began = reporter.clock()
-    found: dict[TimedCode, CodeReading] = {}
-    for reading in timer.time([asked.code for asked in codes]):
-        found[reading.code] = reading
+    start = reporter.clock()
+    readings: dict[TimedCode, CodeReading] = {}
+    for reading in timer.time([code.code for code in codes]):
+        readings[reading.code] = reading
         reporter.pulse()
-        if reporter.due("codes") or len(found) == len(codes):
-            rate = len(found) / max(reporter.clock() - began, 1e-3)
-            left = len(codes) - len(found)
-            reporter.emit(Progress("front end", len(found), len(codes), round(rate, 1), "codes", left / rate))
-    if not any(reading.cycles is not None for reading in found.values()):
-        note = next((reading.note for reading in found.values()), "the machine gave no result")
+        if reporter.due("codes") or len(readings) == len(codes):
+            rate = len(readings) / max(reporter.clock() - start, 1e-3)
+            left = len(codes) - len(readings)
+            reporter.emit(
+                Progress("front end", len(readings), len(codes), round(rate, 1), "codes", left / rate)
+            )
+    if not any(reading.cycles is not None for reading in readings.values()):
+        note = next((reading.note for reading in readings.values()), "the machine gave no result")
         raise JobError(f"no code of {len(codes)} has settled: {note}")
-    return [(asked, found[asked.code]) for asked in codes]
+    return [(code, readings[code.code]) for code in codes]
 
 
 def _simulated(machine: Machine) -> SimulatedFrontEnd:
-    """A front end that follows from the machine's seed, with its noise: no port mapping has one."""
-    return SimulatedFrontEnd.drawn(int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0))
+    """A simulated front end from the machine's seed, with its noise: port mappings have none."""
+    return SimulatedFrontEnd.sampled(int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0))
 
 
 def _store(run: Run, machine: Machine, readings: Readings, identity: Json) -> tuple[Json, Sequence[Event]]:
-    made = store_front_end(free_name(MeasuredFrontEnd, run.name), machine, readings, identity, run=run)
+    row = store_front_end(free_name(MeasuredFrontEnd, run.name), machine, readings, identity, run=run)
     settled = sum(reading.cycles is not None for _, reading in readings)
     result: Json = {
-        "front_end": made.pk,
-        "name": made.name,
-        "url": f"/front-ends/{made.pk}/",  # not looked up: a fault in a page must not cost a result
+        "front_end": row.pk,
+        "name": row.name,
+        "url": f"/front-ends/{row.pk}/",  # no reverse(): an error in the pages must not lose the result
         "codes": len(readings),
         "settled": settled,
     }

@@ -1,4 +1,4 @@
-"""Front ends: the list, one with its numbers and pictures, and the button that measures one."""
+"""Pages of front ends: the list, one with its numbers and figures, and the action that measures one."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from inference.web.paging import Page, list_page
 from inference.web.request_fields import NOTHING_STARTED, start_run
 
 LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
-"""Numbers that the list shows."""
+"""Columns of the list."""
 
 
 def front_ends_page(request: HttpRequest) -> HttpResponse:
-    """All of them, newest first, filtered by name or note."""
+    """Lists front ends, newest first, filtered by name or note."""
 
     def context(page: Page[MeasuredFrontEnd]) -> dict[str, Any]:
-        found = [(row, front_end_of(row)) for row in page.rows]
-        return {"rows": [(row, [front_end.number(name) for name in LISTED]) for row, front_end in found]}
+        read = [(row, front_end_of(row)) for row in page.rows]
+        return {"rows": [(row, [front_end.number(name) for name in LISTED]) for row, front_end in read]}
 
     return list_page(request, "inference/front_end/list.html", front_ends, COLUMNS, "-created", context)
 
 
 def front_end(request: HttpRequest, pk: int) -> HttpResponse:
-    """One front end: its numbers with the code behind each, and pictures."""
+    """A front end: its numbers with the timed codes, and figures."""
     row = get_object_or_404(front_ends(), pk=pk)
-    found = front_end_of(row)
-    conditions, comparisons = _fusion_table(found.fusion)
-    operations, moves = _fusion_table(found.moves)
+    measured = front_end_of(row)
+    conditions, comparisons = _fusion_table(measured.fusion)
+    operations, moves = _fusion_table(measured.moves)
     context = {
         "row": row,
-        "found": found,
-        "numbers": [(number, evidence(number)) for number in found.numbers],
-        "rate_figure": rate_figure(found.rates),
-        "length_figure": length_figure_of_front_end(found.loop_lengths, found.straight_lengths),
-        "offset_figure": offset_figure(found.offsets) if found.offsets else None,
+        "front_end": measured,
+        "numbers": [(number, evidence(number)) for number in measured.numbers],
+        "rate_figure": rate_figure(measured.rates),
+        "length_figure": length_figure_of_front_end(measured.loop_lengths, measured.straight_lengths),
+        "offset_figure": offset_figure(measured.offsets) if measured.offsets else None,
         "conditions": conditions,
         "comparisons": comparisons,
         "operations": operations,
         "moves": moves,
-        "unsettled": sum(one["cycles"] is None for one in row.readings),
+        "unsettled": sum(reading["cycles"] is None for reading in row.readings),
     }
     return render(request, "inference/front_end/front_end.html", context)
 
@@ -57,7 +57,7 @@ def front_end(request: HttpRequest, pk: int) -> HttpResponse:
 def _fusion_table(
     pairs: tuple[FusionPair, ...],
 ) -> tuple[list[str], list[tuple[str, list[FusionPair | None]]]]:
-    """Branches, and for each comparison what it does with them."""
+    """(branch conditions, [(comparison, its pair with each condition, None if not measured)])."""
     by_comparison: dict[str, dict[str, FusionPair]] = defaultdict(dict)
     for pair in pairs:
         comparison, _, condition = pair.name.partition(" + ")
@@ -70,7 +70,7 @@ def _fusion_table(
 
 
 def front_end_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start the run and show it; a second press leads to the one that is under way."""
+    """Starts the run and redirects to it; if one is unfinished, redirects to that."""
     machine = get_object_or_404(machines(), pk=pk)
     runs = Run.objects.filter(kind="front-end", config__machine=pk).exclude(state__in=Run.FINAL)
     run = runs.first() or start_run(

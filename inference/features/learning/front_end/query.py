@@ -1,4 +1,4 @@
-"""What pages, API and shell read of front ends."""
+"""Front ends as numbers and codes, for pages, API and shell."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from inference.storage.core_models import settled_readings
 from inference.web.paging import having_words
 
 COLUMNS = {"created": "id", "name": "name"}
-_SHOWN = 8
-"""Instructions of a code that are shown: of long ones, the first are like all others."""
+_LISTED = 8
+"""Number of instructions listed of a code: the others of a long one repeat these."""
 
 
 def front_ends(text: str = "") -> QuerySet[MeasuredFrontEnd]:
-    """All that were measured; those with a text in name or note."""
+    """Front ends, filtered by a text in name or note."""
     rows = MeasuredFrontEnd.objects.select_related("isa", "machine")
     return rows.filter(having_words(text)) if text else rows
 
 
 def front_end_of(row: MeasuredFrontEnd) -> FrontEnd:
-    """What the readings of a row say."""
+    """The front end computed from a row's readings."""
     return read_front_end(settled_readings(row))
 
 
 @dataclass(frozen=True)
 class NewestFrontEnd:
-    """The last one measured on a machine, in numbers."""
+    """The numbers of a machine's newest front end."""
 
     pk: int
     numbers: tuple[FrontEndNumber, ...]
@@ -44,21 +44,21 @@ HEADLINES = (
     *("slots", "nops", "loop_capacity", "straight_instructions", "straight_bytes"),
     *("taken", "untaken", "smallest_loop", "offset_cost", "fused"),
 )
-"""The numbers that describe a front end in a few lines."""
+"""The numbers that summarise a front end."""
 
 
 def newest_front_end(machine: Machine, names: Sequence[str]) -> NewestFrontEnd | None:
-    """See there, with the numbers of these names; None where none was measured."""
+    """The named numbers of a machine's newest front end; None if none was measured."""
     row = front_ends().filter(machine=machine).order_by("-id").first()
     if row is None:
         return None
-    found = front_end_of(row)
-    return NewestFrontEnd(row.pk, tuple(map(found.number, names)))
+    front_end = front_end_of(row)
+    return NewestFrontEnd(row.pk, tuple(map(front_end.number, names)))
 
 
 @dataclass(frozen=True)
 class TimedText:
-    """A code that a number follows from, as text, with the cycles of a copy."""
+    """A timed code behind a number, as text, with the cycles of one copy."""
 
     instructions: tuple[str, ...]
     more: int
@@ -67,12 +67,11 @@ class TimedText:
 
 
 def evidence(number: FrontEndNumber) -> list[TimedText]:
-    """The codes behind a number."""
-    return [_as_text(asked, cycles) for asked, cycles in number.codes]
+    return [_as_text(code, cycles) for code, cycles in number.codes]
 
 
 def number_json(number: FrontEndNumber) -> Json:
-    """A number with its codes, for programs."""
+    """A number with its codes, in the API's form."""
     return {
         "name": number.name,
         "label": number.label,
@@ -80,19 +79,19 @@ def number_json(number: FrontEndNumber) -> Json:
         "at_least": number.at_least,
         "codes": [
             {
-                "code": asked.code.code.hex(),
-                "loop": asked.code.loop,
-                "copies": asked.code.copies,
-                "offset": asked.code.offset,
+                "code": timed.code.code.hex(),
+                "loop": timed.code.loop,
+                "copies": timed.code.copies,
+                "offset": timed.code.offset,
                 "cycles": round(cycles, 4),
             }
-            for asked, cycles in number.codes
+            for timed, cycles in number.codes
         ],
     }
 
 
-def fusion_json(found: FrontEnd) -> list[Json]:
-    """The pairs of comparison and branch, and of move and operation, for programs."""
+def fusion_json(front_end: FrontEnd) -> list[Json]:
+    """Pairs of comparison and branch, and of move and operation, in the API's form."""
     return [
         {
             "pair": pair.name,
@@ -100,18 +99,18 @@ def fusion_json(found: FrontEnd) -> list[Json]:
             "together": round(pair.together, 4),
             "apart": round(pair.apart, 4),
         }
-        for pair in (*found.fusion, *found.moves)
+        for pair in (*front_end.fusion, *front_end.moves)
     ]
 
 
-def _as_text(asked: FrontEndCode, cycles: float) -> TimedText:
-    code = asked.code
+def _as_text(timed: FrontEndCode, cycles: float) -> TimedText:
+    code = timed.code
     setting = f"loop of {code.instructions * code.copies:,} instructions" if code.copies else "loop"
     setting = setting if code.loop else "run once"
     if code.offset:
-        setting += f", first byte {code.offset} behind a cache line’s"
+        setting += f", first byte {code.offset} after a cache line’s"
     try:
         instructions = block_of_bytes(code.code).text.splitlines()
     except BlockError:  # jumps
         instructions = [code.code.hex()]
-    return TimedText(tuple(instructions[:_SHOWN]), max(len(instructions) - _SHOWN, 0), setting, cycles)
+    return TimedText(tuple(instructions[:_LISTED]), max(len(instructions) - _LISTED, 0), setting, cycles)

@@ -1,4 +1,6 @@
-"""Know this CPU: one part of a machine's core after another, from its ports to its scheduler."""
+"""Profiles of a CPU: runs of kind `know`, which measure a core's latencies, front end, ports and scheduler in
+turn.
+"""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
@@ -20,13 +22,13 @@ def _presentation() -> KindPresentation:
 KINDS = (
     RunKind(
         "know",
-        label="Know this CPU",
+        label="Profile this CPU",
         job=_job,
-        summary="Finding out how a machine’s core works",
+        summary="Profiling a machine’s core",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,
-        keeps=lambda _run: (
-            "Parts that are done stay, the one at work ends with what it has, and later ones are left out."
+        partial_result=lambda _run: (
+            "Finished parts stay, the current part ends with its partial result, and later parts are skipped."
         ),
     ),
 )

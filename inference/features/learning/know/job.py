@@ -1,4 +1,6 @@
-"""Runs of kind `know`: other runs are done one after another, and what came of each is summed up."""
+"""Runs of kind `know`: profiles of a core, which execute other runs as their parts and summarise the
+outcomes.
+"""
 
 from __future__ import annotations
 
@@ -14,42 +16,42 @@ from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.learning.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.learning.know.request import INFER, STAGES, KnowConfig, KnowStage, read_config
-from inference.features.learning.know.selecting import chosen_mapping
+from inference.features.learning.know.selecting import choose_mapping
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.child import RunProcesses
-from inference.runs.errors import ConfigError, JobError, RunNameTakenError
+from inference.runs.errors import ConfigError, DuplicateRunNameError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.parts import Parts
 from inference.runs.request import needed_row
-from inference.storage.core_models import filled_in
+from inference.storage.core_models import store_run_core_model
 from inference.storage.names import NAME_LIMIT
 
-Made = TypeVar("Made", bound=Model)
+ModelRow = TypeVar("ModelRow", bound=Model)
 
 
 class KnowJob(Job):
-    """See `KnowConfig`. Parts that have ended before an interruption are not done again."""
+    """See `KnowConfig`. After an interruption, finished parts are not repeated."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        """Do the parts; one that fails does not keep the others from being done."""
-        config = KnowConfig.stored(task.run.config)
+        """Executes all parts; a failed part does not prevent the others."""
+        config = KnowConfig.from_stored(task.run.config)
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         with RunProcesses() as processes:
-            refused, stopped = _do_parts(task, machine, config, Parts(task, processes))
+            refused, stopped = _run_parts(task, machine, config, Parts(task, processes))
         outcomes = part_outcomes(task.run, refused)
-        if not any(outcome.made for outcome in outcomes):
+        if not any(outcome.result_name for outcome in outcomes):
             if stopped:
                 raise InterruptedRunError(KEEP)
             raise JobError("; ".join(f"{outcome.label}: {outcome.error}" for outcome in outcomes))
         return partial(_store, task.run, outcomes)
 
 
-def _do_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) -> tuple[dict[str, str], bool]:
-    """Which parts were refused and why, and whether somebody stopped the run before its last part."""
+def _run_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) -> tuple[dict[str, str], bool]:
+    """({stage: why it could not start}, whether the user stopped the run before its last part)."""
     refused: dict[str, str] = {}
     labels = [stage.label for stage in STAGES]
     stopped = False
@@ -59,67 +61,71 @@ def _do_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) ->
             continue
         task.reporter.emit(PhaseStarted(stage.name, index, labels))
         try:
-            submitted = partial(_submitted, task.run, machine, config, stage)
-            part, stopped = _done(task, stage, parts, submitted, 60 * config.minutes * stage.ends_by)
-        except (ConfigError, RunNameTakenError) as error:
+            submitted = partial(_submit, task.run, machine, config, stage)
+            part, stopped = _run_part(task, stage, parts, submitted, 60 * config.minutes * stage.ends_by)
+        except (ConfigError, DuplicateRunNameError) as error:
             refused[stage.name] = str(error)
             _warn(task, f"{stage.label}: {error}")
             continue
         if part is not None and part.state != Run.State.DONE:
             _warn(task, f"{stage.label}: {part.error or part.get_state_display()}")
-        _fill_in(task.run, machine)
+        _update_core_model(task.run, machine)
     return refused, stopped
 
 
-def _done(
+def _run_part(
     task: Task, stage: KnowStage, parts: Parts, submitted: Callable[[], Run], ends_by: float
 ) -> tuple[Run | None, bool]:
-    """The part of this stage when it has ended, and whether no other shall begin after it.
+    """The ended part of this stage, and whether the user stopped the run.
 
-    `ends_by`: seconds of all parts together.
+    Args:
+        ends_by: Seconds of work of all parts together after which the part must end.
     """
-    known = parts_of(task.run)
-    spent = sum(part.busy_seconds for name, part in known.items() if name != stage.name)
-    if stage.name not in known and spent >= ends_by:
-        raise ConfigError("not begun: the parts before it took all the time up to its end")
+    parts_by_stage = parts_of(task.run)
+    elapsed = sum(part.busy_seconds for name, part in parts_by_stage.items() if name != stage.name)
+    if stage.name not in parts_by_stage and elapsed >= ends_by:
+        raise ConfigError("not started: earlier parts took all the time")
     try:
         task.reporter.pulse()
-        return parts.do(known.get(stage.name), submitted, max(ends_by - spent, 0.0)), False
+        return parts.execute(parts_by_stage.get(stage.name), submitted, max(ends_by - elapsed, 0.0)), False
     except InterruptedRunError as error:
-        if error.wanted != KEEP:
+        if error.request != KEEP:
             raise
     task.reporter.finish()
     part = parts_of(task.run).get(stage.name)
-    return (None if part is None else parts.do(part, submitted)), True
+    return (None if part is None else parts.execute(part, submitted)), True
 
 
-def _submitted(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage) -> Run:
+def _submit(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage) -> Run:
     label = f": {stage.label.lower()}"
     name = lifecycle.unused_name(run.name[: NAME_LIMIT - len(label)] + label)
-    described = stage.described(machine, config)
+    config_of_part = stage.config_of(machine, config)
     if stage.completes:
         model = StoredCoreModel.objects.filter(run=run).first()
         if model is None:
-            raise ConfigError("no part of the core model is there that it could complete")
-        described |= {"core_model": model.pk}
-    return lifecycle.submit(stage.kind, described, name, run.created_by, part_of=run)
+            raise ConfigError("no earlier part has created a core model")
+        config_of_part |= {"core_model": model.pk}
+    return lifecycle.submit(stage.kind, config_of_part, name, run.created_by, part_of=run)
 
 
-def _fill_in(run: Run, machine: Machine) -> None:
-    """Let the core model have what the parts have made so far; it begins with the first of them."""
+def _update_core_model(run: Run, machine: Machine) -> None:
+    """Stores the parts' results so far in the core model, which the first result creates."""
     parts = parts_of(run)
 
-    def made(rows: QuerySet[Made], *stages: str) -> Made | None:
-        found = (rows.filter(run=parts[stage]).order_by("pk").last() for stage in stages if stage in parts)
-        return next((row for row in found if row is not None), None)
+    def last_row(rows: QuerySet[ModelRow], *stages: str) -> ModelRow | None:
+        results = (rows.filter(run=parts[stage]).order_by("pk").last() for stage in stages if stage in parts)
+        return next((row for row in results if row is not None), None)
 
     stages = (stage for stage in STAGES if stage.kind == INFER and stage.name in parts)
-    chosen = chosen_mapping(run, machine, [(stage.label, parts[stage.name]) for stage in stages])
-    others = made(LatencySet.objects.all(), "latencies"), made(MeasuredFrontEnd.objects.all(), "front_end")
+    choice = choose_mapping(run, machine, [(stage.label, parts[stage.name]) for stage in stages])
+    measured = (
+        last_row(LatencySet.objects.all(), "latencies"),
+        last_row(MeasuredFrontEnd.objects.all(), "front_end"),
+    )
     with transaction.atomic():
-        found = (chosen.make(), *others)
-        if any(row is not None for row in found):
-            filled_in(run, machine, *found, chosen.selection)
+        parts_of_model = (choice.make(), *measured)
+        if any(row is not None for row in parts_of_model):
+            store_run_core_model(run, machine, *parts_of_model, choice.selection)
 
 
 def _warn(task: Task, text: str) -> None:
@@ -135,6 +141,6 @@ def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Ev
         "mapping": None if mapping is None else mapping.pk,
         "stages": [outcome.as_json() for outcome in outcomes],
     }
-    made = sum(bool(outcome.made) for outcome in outcomes)
-    text = f"{made} of {len(outcomes)} parts are done"
+    completed = sum(bool(outcome.result_name) for outcome in outcomes)
+    text = f"{completed} of {len(outcomes)} parts are complete"
     return result, [Log("info", text), ResultStored(result)]

@@ -1,4 +1,4 @@
-"""Know this CPU: the form that starts it, and the parts on the run's page."""
+"""Pages of profiles: the form that starts one, and the parts on the run's page."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from inference.features.machines.measure.form import (
     schemes_config,
     selection_field,
 )
-from inference.features.machines.measure.request import Effort, effort
+from inference.features.machines.measure.request import Effort, estimate_effort
 from inference.features.running.runs.record import RunRecord
 from inference.isa.scheme import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
-from inference.runs.machines.facts import past_share, seconds_for
+from inference.runs.machines.facts import estimated_seconds, seconds_per_unit
 from inference.web.request_fields import RequestField
 
 EXPLAINED_PER_SCHEME = 12
-"""Experiments that explain a scheme, about."""
+"""Approximate number of experiments that explain a scheme."""
 _EVOLUTION_SECONDS = 60.0
-_LEARNT = "As these parts went on this computer before."
+_ESTIMATE_NOTE = "Estimated from earlier runs on this computer."
 
 
 _DEFAULT_FIRST = {
@@ -42,62 +42,66 @@ _DEFAULT_FIRST = {
 
 
 class KnowForm(MeasuringForm):
-    """Schemes, a name, and how long it may take."""
+    """The form: schemes, a name, and a time limit."""
 
     request = KnowConfig
     selection = selection_field(
         "default",
         _DEFAULT_FIRST,
-        "The starter set has what compilers emit most, and something of each kind of unit.",
+        "The starter set has the instructions that compilers emit most, and some for each kind of unit.",
     )
     not_in_a_body = NOT_IN_A_BODY
     minutes = RequestField(
-        help_text="At most, about: explaining µops ends with what it has, in time for the other parts."
+        help_text="Approximate limit. Explaining µops ends early, with a partial result, for other parts."
     )
 
 
 def know(request: HttpRequest, pk: int) -> HttpResponse:
-    """Choose the schemes, and start."""
-    return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan, _usual_name)
+    """The form that starts a profile."""
+    return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan, _default_name)
 
 
 def parts(_request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
-    """What the run's page shows beside what every run's page does."""
+    """Additional context of the run's page."""
     model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
     return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL, "core_model": model}
 
 
-def _usual_name(machine: Machine, _form: KnowForm) -> str:
+def _default_name(machine: Machine, _form: KnowForm) -> str:
     return machine.name
 
 
 def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
-    """What a valid form asks for; a search that finds nothing becomes an error of its field."""
+    """The plan of a valid form, else None; a search without matches becomes an error of its field."""
     if not form.is_valid():
         return None
     texts = chosen_schemes(form, machine)
     if not texts:
         return None
-    minutes = form.cleaned_data["minutes"] or KnowConfig.usual("minutes")
+    minutes = form.cleaned_data["minutes"] or KnowConfig.default_of("minutes")
     config: Json = {"machine": machine.pk, "minutes": minutes, **schemes_config(form, texts)}
     inferred = min(len(texts), MOST_INFERRED)
-    pairs = effort(machine, inferred, "pairs").experiments
+    pairs = estimate_effort(machine, inferred, "pairs").experiments
     explained = EXPLAINED_PER_SCHEME * len(texts)
     chained = len(chosen_schemes(form, machine, chained=True))
     chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * chained)
-    # Each part as it went the last times, else by the number of its experiments.
-    ports = past_share(machine, "infer", "schemes", algorithm="pmevo")
-    proofs = past_share(machine, "infer", "schemes", algorithm="explain")
-    latencies = past_share(machine, "latencies", "schemes")
+    # By the rate of earlier runs of each part, else by its number of experiments.
+    ports_rate = seconds_per_unit(machine, "infer", "schemes", algorithm="pmevo")
+    explain_rate = seconds_per_unit(machine, "infer", "schemes", algorithm="explain")
+    latency_rate = seconds_per_unit(machine, "latencies", "schemes")
     seconds = (
-        (seconds_for(pairs, machine) + _EVOLUTION_SECONDS if ports is None else ports * inferred)
-        + (seconds_for(explained, machine) if proofs is None else proofs * len(texts))
-        + (seconds_for(chains, machine) if latencies is None else latencies * chained)
+        (
+            estimated_seconds(pairs, machine) + _EVOLUTION_SECONDS
+            if ports_rate is None
+            else ports_rate * inferred
+        )
+        + (estimated_seconds(explained, machine) if explain_rate is None else explain_rate * len(texts))
+        + (estimated_seconds(chains, machine) if latency_rate is None else latency_rate * chained)
     )
     needed = min(seconds, 60.0 * minutes)
     plan = MeasuringPlan.of(machine, config, texts, Effort(pairs + explained + chains, needed))
-    learnt = any(share is not None for share in (ports, proofs, latencies))
-    return replace(plan, note=_LEARNT) if learnt else plan
+    from_history = any(share is not None for share in (ports_rate, explain_rate, latency_rate))
+    return replace(plan, note=_ESTIMATE_NOTE) if from_history else plan
 
 
 urlpatterns = [path("machines/<int:pk>/know/", know, name="know")]

@@ -1,4 +1,4 @@
-"""What pages, API and shell read of runs over a whole core: their parts, and what came of each."""
+"""Parts of a profile and their outcomes, for pages, API and shell."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from inference.models import Run
 
 @dataclass(frozen=True)
 class PartOutcome:
-    """A part: its run, None before its turn; what it `made`, "" so far; why it failed, and what is `kept`."""
+    """A part of a profile.
+
+    `run` is None before its turn. `made` is the name of its result, "" without one; `error` why it failed;
+    `kept` the names of the experiment sets of a failed part.
+    """
 
     name: str
     label: str
     run: Run | None
-    made: str
+    result_name: str
     url: str
     error: str
-    kept: tuple[str, ...]
+    set_names: tuple[str, ...]
 
     def as_json(self) -> Json:
         return {
@@ -28,22 +32,22 @@ class PartOutcome:
             "label": self.label,
             "run": None if self.run is None else self.run.pk,
             "state": "" if self.run is None else str(self.run.state),
-            "made": self.made or None,
+            "made": self.result_name or None,
             "url": self.url,
             "error": self.error,
-            "kept": list(self.kept),
+            "kept": list(self.set_names),
         }
 
 
 def parts_of(run: Run) -> dict[str, Run]:
-    """{name of a stage: the run that does it}, of those whose turn has come."""
+    """{stage: its run}, for the stages that have started."""
     parts = list(run.parts.order_by("pk"))
-    found = ((stage.name, next(filter(stage.is_done_by, parts), None)) for stage in STAGES)
-    return {name: part for name, part in found if part is not None}
+    candidates = ((stage.name, next(filter(stage.is_done_by, parts), None)) for stage in STAGES)
+    return {name: part for name, part in candidates if part is not None}
 
 
 def part_outcomes(run: Run, refused: Mapping[str, str] | None = None) -> list[PartOutcome]:
-    """All stages in their order. `refused`: {stage: why it could not even be submitted}."""
+    """The outcomes of all stages in order. `refused`: {stage: why it could not start}."""
     parts = parts_of(run)
     return [
         _outcome(stage.name, stage.label, parts.get(stage.name), (refused or {}).get(stage.name, ""))
@@ -56,6 +60,8 @@ def _outcome(name: str, label: str, part: Run | None, refused: str) -> PartOutco
         return PartOutcome(name, label, None, "", "", refused, ())
     ended_badly = part.state in (Run.State.FAILED, Run.State.CANCELLED)
     error = (part.error or part.get_state_display()) if ended_badly else ""
-    kept = tuple(part.experiment_sets.order_by("pk").values_list("name", flat=True)) if ended_badly else ()
-    made = part.result if part.state == Run.State.DONE else {}
-    return PartOutcome(name, label, part, made.get("name", ""), made.get("url", ""), error, kept)
+    set_names = (
+        tuple(part.experiment_sets.order_by("pk").values_list("name", flat=True)) if ended_badly else ()
+    )
+    result = part.result if part.state == Run.State.DONE else {}
+    return PartOutcome(name, label, part, result.get("name", ""), result.get("url", ""), error, set_names)

@@ -1,4 +1,4 @@
-"""What can be asked of a machine's core as a whole, and the runs that answer it."""
+"""Configuration of a profile, and its stages with the configurations of their runs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from inference.runs.request import RunRequest, Schemes
 HOUR, LEAST_MINUTES, MOST_MINUTES = 60, 10, 10_000
 
 MOST_INFERRED = 60
-"""Schemes of which a port mapping is inferred from pairs: these grow with the square of their number."""
+"""Number of sampled schemes for the inference from pairs, whose number grows quadratically."""
 
 
 class KnowConfig(RunRequest):
-    """`machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the search
-    text that those came from. `isa` is that of the machine. `minutes`: how long it may take; parts that can
-    end with what they have are asked to in time for those after them.
+    """Configuration of a profile.
+
+    `machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the search text
+    of that list. `isa` is the machine's. `minutes`: time limit; parts that can end early are stopped in time
+    for later ones.
     """
 
-    noun = "a run over a whole core"
+    noun = "a profile of a core"
     machine: int
     isa: str = ""
     schemes: Schemes = "starter"
@@ -34,31 +36,31 @@ class KnowConfig(RunRequest):
     minutes: int = Field(HOUR, ge=LEAST_MINUTES, le=MOST_MINUTES)
 
 
-def read_config(given: Json) -> KnowConfig:
-    """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = KnowConfig.read(given)
+def read_config(config_json: Json) -> KnowConfig:
+    """Validates and completes a configuration. Raises `ConfigError` naming the field."""
+    config = KnowConfig.read(config_json)
     machine = read_block_machine(config.machine)
     return config.model_copy(update={"isa": machine.isa.name})
 
 
 @dataclass(frozen=True)
 class KnowStage:
-    """A part of the whole: the kind of its run, for an inference the algorithm, and its description.
+    """A stage: the kind of its run, the algorithm of an inference, and the function that makes the run's
+    configuration.
 
-    `ends_by`: the share of all the time after which it is asked to end with what it has. `completes`: whether
-    it is about the core model that the stages before have made.
+    `ends_by`: the share of the time limit after which it must end. `completes`: whether it extends the core
+    model of the earlier stages.
     """
 
     name: str
     label: str
     kind: str
     algorithm: str
-    described: Callable[[Machine, KnowConfig], Json]
+    config_of: Callable[[Machine, KnowConfig], Json]
     ends_by: float = 1.0
     completes: bool = False
 
     def is_done_by(self, run: Run) -> bool:
-        """Whether a run is this part."""
         return run.kind == self.kind and run.config.get("algorithm", "") == self.algorithm
 
 
@@ -66,21 +68,23 @@ def _ports(machine: Machine, config: KnowConfig) -> Json:
     return {**starter_inference(machine), **_schemes(config), "sample": MOST_INFERRED}
 
 
-def _explained(machine: Machine, config: KnowConfig) -> Json:
+def _explain(machine: Machine, config: KnowConfig) -> Json:
     source = {"machine": machine.pk}
     return {"algorithm": "explain", "isa": machine.isa.name, "source": source, **_schemes(config)}
 
 
 def _latencies(machine: Machine, config: KnowConfig) -> Json:
-    chosen = _schemes(config)
+    selection = _schemes(config)
     if config.scheme_filter in NAMED_SELECTIONS and isinstance(config.schemes, list):
-        # The shell names all schemes of a selection, which has more of them for latencies.
-        more = latency_schemes(machine.isa.schemes.all(), config.scheme_filter).values_list("pk", flat=True)
-        chosen |= {"schemes": sorted({*config.schemes, *more})}
-    return {"machine": machine.pk, **chosen}
+        # The shell resolves selections to ids; latencies can be measured of more schemes.
+        latency_ids = latency_schemes(machine.isa.schemes.all(), config.scheme_filter).values_list(
+            "pk", flat=True
+        )
+        selection |= {"schemes": sorted({*config.schemes, *latency_ids})}
+    return {"machine": machine.pk, **selection}
 
 
-def _whole_core(machine: Machine, _config: KnowConfig) -> Json:
+def _machine_config(machine: Machine, _config: KnowConfig) -> Json:
     return {"machine": machine.pk}
 
 
@@ -91,10 +95,11 @@ def _schemes(config: KnowConfig) -> Json:
 INFER = "infer"
 STAGES = (
     KnowStage("latencies", "Latencies", "latencies", "", _latencies, ends_by=0.5),
-    KnowStage("front_end", "Front end", "front-end", "", _whole_core),
+    KnowStage("front_end", "Front end", "front-end", "", _machine_config),
     KnowStage("ports", "Ports and slots", INFER, "pmevo", _ports),
-    KnowStage("explained", "Explained µops", INFER, "explain", _explained, ends_by=0.75),
-    KnowStage("scheduler", "Scheduler", "scheduler", "", _whole_core, completes=True),
+    KnowStage("explained", "Explained µops", INFER, "explain", _explain, ends_by=0.75),
+    KnowStage("scheduler", "Scheduler", "scheduler", "", _machine_config, completes=True),
 )
-"""In their order. Each is of use when it is done, whatever becomes of the others; the search for ports tells
-waste from µops by latencies and front end."""
+"""In order. Latencies and front end come first because the inference of ports needs them to tell lost cycles
+from µops; each stage is useful even if later ones fail.
+"""

@@ -1,4 +1,4 @@
-"""The one mapping of a run over a whole core: its parts compared on held-out mixes, and put together."""
+"""Selection of a profile's port mapping: parts are compared on held-out mixes, and joined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inference.core.core_model.model import LoopCode
 from inference.core.evaluator import PortMappingModel
 from inference.core.experiment import Measured
 from inference.core.judging.held_out_checks import held_out_checks
-from inference.core.judging.selection import Selection, joined, selected
+from inference.core.judging.selection import Selection, merge, select_part
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
@@ -30,15 +30,15 @@ from inference.storage.rows import measurements_of
 
 EARLIER = "earlier core model"
 TOGETHER = "all together"
-SOURCE = "Know this CPU"
-_CHOICE = 2
+SOURCE = "Profile this CPU"
+_MIN_CANDIDATES = 2
 
 
 @dataclass(frozen=True)
-class ChosenMapping:
-    """The mapping that a core model takes, and why; `selection` is None where there was no choice.
+class MappingChoice:
+    """The mapping for a core model, and why; `selection` is None if there was no choice.
 
-    `make` returns its row, None where there is no mapping; it stores a mapping that is put together.
+    `make` returns its row, None without a mapping; for a joined mapping, it stores the row first.
     """
 
     make: Callable[[], PortMapping | None]
@@ -47,12 +47,12 @@ class ChosenMapping:
 
 @dataclass(frozen=True)
 class CoreParts:
-    """Mappings of a run over a core, {label: row} in the order of its stages, after that of the machine's
-    core model of before.
+    """Candidate mappings of a profile, {label: row}: of the machine's earlier core model, then of the stages
+    in order.
 
-    They are judged by the mixes that the runs of the parts have measured to judge by. Which these are is
-    drawn by a seed and stored as a set before the first search begins; whatever a run on this machine has
-    measured for anything else is left out, since one of the mappings may have learnt from it.
+    They are judged on mixes that the parts' runs measure for judging only. A seed chooses these mixes before
+    the first search begins. Experiments that any run on this machine has measured for another purpose are
+    excluded, because a mapping may have been trained on them.
     """
 
     run: Run
@@ -61,100 +61,103 @@ class CoreParts:
 
     @cached_property
     def sets(self) -> list[ExperimentSet]:
-        """The mixes of the runs of the parts."""
+        """The sets of mixes that the parts measured for judging."""
         return list(
             ExperimentSet.objects.filter(run__in=self.run.parts.all(), source=JUDGING_MIXES).order_by("pk")
         )
 
     @cached_property
     def mixes(self) -> list[Measured]:
-        """Those that no mapping has learnt from, each once."""
-        of_runs = Measurement.objects.filter(
+        """The mixes that no mapping was trained on, without repetitions."""
+        measured_by_runs = Measurement.objects.filter(
             experiment_set__machine=self.machine, experiment_set__run__isnull=False
         )
-        learnt = of_runs.exclude(experiment_set__source=JUDGING_MIXES)
+        training = measured_by_runs.exclude(experiment_set__source=JUDGING_MIXES)
         rows = Measurement.objects.filter(experiment_set__in=self.sets).exclude(
-            experiment__in=learnt.values("experiment")
+            experiment__in=training.values("experiment")
         )
-        usable = {each.value.experiment: each.value for each in measurements_of(rows) if each.value.usable}
+        usable = {row.value.experiment: row.value for row in measurements_of(rows) if row.value.usable}
         return list(usable.values())
 
     @cached_property
     def values(self) -> dict[str, MappingValue]:
-        """{label: what the mapping says}."""
         return {label: load_mapping(row) for label, row in self.rows.items()}
 
     @property
     def facts(self) -> Json:
-        """What a stored selection says of its parts: {label: id}."""
+        """{label: id} of the candidates, as stored with the selection."""
         return {label: row.pk for label, row in self.rows.items()}
 
-    def chosen(self) -> ChosenMapping:
-        """The part that is nearest, or all together where that is nearer."""
-        if len(self.rows) < _CHOICE:
-            return ChosenMapping(lambda: next(iter(self.rows.values()), None), None)
-        measured = np.array([each.cycles for each in self.mixes], dtype=np.float64)
-        predicted = {label: self._predicted(value) for label, value in self.values.items()}
-        best = selected(measured, predicted)
-        whole = self._together(best)
-        if whole is None:
-            return self._choice(lambda: self.rows[best.name], best)
-        again = selected(measured, {best.name: predicted[best.name], TOGETHER: self._predicted(whole)})
-        final = replace(again, scores=(*best.scores, again.scores[-1]))
-        if again.name == best.name:
-            return self._choice(lambda: self.rows[best.name], replace(final, why=best.why))
-        compared = compared_results(self.machine, whole)
-        return self._choice(partial(self._stored, whole, best.name, compared), final)
+    def choose(self) -> MappingChoice:
+        """The most accurate part, or all parts joined if that is more accurate."""
+        if len(self.rows) < _MIN_CANDIDATES:
+            return MappingChoice(lambda: next(iter(self.rows.values()), None), None)
+        measured = np.array([mix.cycles for mix in self.mixes], dtype=np.float64)
+        predicted = {label: self._predict(value) for label, value in self.values.items()}
+        best_part = select_part(measured, predicted)
+        joined = self._joined(best_part)
+        if joined is None:
+            return self._choice(lambda: self.rows[best_part.name], best_part)
+        final_choice = select_part(
+            measured, {best_part.name: predicted[best_part.name], TOGETHER: self._predict(joined)}
+        )
+        final = replace(final_choice, scores=(*best_part.scores, final_choice.scores[-1]))
+        if final_choice.name == best_part.name:
+            return self._choice(lambda: self.rows[best_part.name], replace(final, why=best_part.why))
+        results = compared_results(self.machine, joined)
+        return self._choice(partial(self._store, joined, best_part.name, results), final)
 
-    def _choice(self, make: Callable[[], PortMapping], selection: Selection) -> ChosenMapping:
-        return ChosenMapping(make, {**selection.as_json(), "parts": self.facts})
+    def _choice(self, make: Callable[[], PortMapping], selection: Selection) -> MappingChoice:
+        return MappingChoice(make, {**selection.as_json(), "parts": self.facts})
 
-    def _predicted(self, value: MappingValue) -> Floats:
-        found = np.full(len(self.mixes), np.nan)
+    def _predict(self, value: MappingValue) -> Floats:
+        cycles = np.full(len(self.mixes), np.nan)
         compared = compare(PortMappingModel(value), self.mixes, Unit.CYCLES)
-        found[compared.kept] = compared.predicted
-        return found
+        cycles[compared.ids] = compared.predicted
+        return cycles
 
-    def _together(self, best: Selection) -> MappingValue | None:
-        """The best part with the schemes of the others, the nearest first; None where it has them all."""
+    def _joined(self, best: Selection) -> MappingValue | None:
+        """The best part extended by schemes of the others, more accurate ones first; None if they have no
+        other schemes.
+        """
         losses = {score.name: score.loss for score in best.scores}
-        others = sorted((label for label in self.rows if label != best.name), key=losses.__getitem__)
+        other_labels = sorted((label for label in self.rows if label != best.name), key=losses.__getitem__)
         base = self.values[best.name]
-        if all(self.values[label].usage.keys() <= base.usage.keys() for label in others):
+        if all(self.values[label].usage.keys() <= base.usage.keys() for label in other_labels):
             return None
         names = self.values[self._with_witnesses or best.name]
-        return joined(names, base, [self.values[label] for label in others])
+        return merge(names, base, [self.values[label] for label in other_labels])
 
     @cached_property
     def _with_witnesses(self) -> str | None:
-        """The part whose verdicts refer to its ports: all together go by its port names."""
+        """The part with witnesses: a joined mapping uses its port names, to which the witnesses refer."""
         return next((label for label, row in self.rows.items() if row.characterisations.exists()), None)
 
-    def _stored(self, value: MappingValue, base: str, compared: Sequence[ComparedResult]) -> PortMapping:
+    def _store(self, value: MappingValue, base: str, results: Sequence[ComparedResult]) -> PortMapping:
         row = store_result(
             free_name(PortMapping, self.run.name),
             self.machine.isa,
             value,
-            compared,
+            results,
             source=SOURCE,
             machine=self.machine,
             report={
-                KEY: held_out_checks(self.mixes, self._predicted(value)).as_json(),
+                KEY: held_out_checks(self.mixes, self._predict(value)).as_json(),
                 LOOP_CODE: loop_code_rows(self._loop_code(base)),
             },
-            note=f"Put together by {self.run.name}: µops of {base}, and of schemes that it does not describe "
-            "those of its other parts.",
+            note=f"Joined by {self.run.name}: µops of {base}; schemes that it does not describe have the "
+            "µops of other parts.",
         )
         if self._with_witnesses is not None:
             source = self._with_witnesses
-            told = {scheme for scheme in value.usage if not self._is_from(source, scheme, value)}
-            copy_characterisations(self.rows[source], row, told)
-        for one in self.sets:
-            evaluate(row, one)
+            foreign_schemes = {scheme for scheme in value.usage if not self._is_from(source, scheme, value)}
+            copy_characterisations(self.rows[source], row, foreign_schemes)
+        for mixes in self.sets:
+            evaluate(row, mixes)
         return row
 
     def _loop_code(self, base: str) -> LoopCode:
-        """Of all parts; of sizes that several saw, what the `base` says."""
+        """Loop code of all parts; where several have a size, that of `base`."""
         labels = sorted(self.rows, key=lambda label: label == base)
         return {
             size: cycles for label in labels for size, cycles in loop_code_in(self.rows[label].report).items()
@@ -165,7 +168,9 @@ class CoreParts:
 
 
 def core_parts(run: Run, machine: Machine, stages: Sequence[tuple[str, Run]]) -> CoreParts:
-    """The mappings of the `stages`, (label, run of the part) each, and that of the core model of before."""
+    """The candidates: mappings of the `stages` (label, run), and the mapping of the machine's earlier core
+    model.
+    """
     rows: dict[str, PortMapping] = {}
     earlier = (
         StoredCoreModel.objects.filter(machine=machine, mapping__isnull=False, run__isnull=False)
@@ -183,10 +188,10 @@ def core_parts(run: Run, machine: Machine, stages: Sequence[tuple[str, Run]]) ->
     return CoreParts(run, machine, rows)
 
 
-def chosen_mapping(run: Run, machine: Machine, stages: Sequence[tuple[str, Run]]) -> ChosenMapping:
-    """The mapping for the core model of a run; what was chosen before among the same parts stays."""
+def choose_mapping(run: Run, machine: Machine, stages: Sequence[tuple[str, Run]]) -> MappingChoice:
+    """The mapping for a run's core model; an earlier choice among the same candidates is kept."""
     parts = core_parts(run, machine, stages)
     model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
     if model is not None and model.selection is not None and model.selection["parts"] == parts.facts:
-        return ChosenMapping(partial(getattr, model, "mapping"), model.selection)
-    return parts.chosen()
+        return MappingChoice(partial(getattr, model, "mapping"), model.selection)
+    return parts.choose()

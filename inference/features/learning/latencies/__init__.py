@@ -1,4 +1,4 @@
-"""Latencies: measured from operand to operand, and shown with the chains behind each number."""
+"""Latencies from operand to operand, measured by chains of instructions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _NEWEST = 12
 def _of_scheme(_request: HttpRequest, scheme: InstructionScheme) -> Context | None:
     from inference.features.learning.latencies.query import latencies_of_scheme  # noqa: PLC0415  pages load it
 
-    found = list(latencies_of_scheme(scheme)[:_NEWEST])
-    return {"latencies": found, "scheme": scheme} if found else None
+    latencies = list(latencies_of_scheme(scheme)[:_NEWEST])
+    return {"latencies": latencies, "scheme": scheme} if latencies else None
 
 
 PANELS = (

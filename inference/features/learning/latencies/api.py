@@ -1,4 +1,4 @@
-"""Latencies for programs: the sets, and their schemes with the chains behind each number."""
+"""API of latencies: sets, and their schemes with the measured chains."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from inference.storage.latencies import documented_share
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.shapes import Note, Ref, SchemeText, Text
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
+SchemeSort = Annotated[str, allowed_sorts(SCHEME_COLUMNS)]
 
 
 class LatencySetOut(NamedOut):
@@ -42,7 +42,7 @@ class LatencySetOut(NamedOut):
     run: Id | None = Field(validation_alias="run_id")
     schemes: int = Field(validation_alias="scheme_count", examples=[53])
     start_values: str = Field(
-        description="With which values chains begin: pairs without values of their own are known for these.",
+        description="Initial values of chains, for which pairs without values of their own were measured.",
         examples=["Simulated: latencies do not depend on values."],
     )
     isolated: int = Field(
@@ -57,7 +57,7 @@ class LatencySetOut(NamedOut):
 
 
 class DisagreeingPairOut(Schema):
-    """A documented pair of operands that was measured otherwise."""
+    """A pair of operands whose measured latency differs from the documented one."""
 
     scheme_id: Id
     scheme: SchemeText
@@ -71,7 +71,7 @@ class DisagreeingPairOut(Schema):
 
 
 class DocumentedShareOut(Schema):
-    """How a set agrees with what is documented of the machine's core."""
+    """How well a set agrees with documented latencies of the machine's core."""
 
     core: str = Field(examples=["Zen 4"])
     according_to: str = Field(description="Who documents it.", examples=["Agner Fog, Instruction tables"])
@@ -81,7 +81,7 @@ class DocumentedShareOut(Schema):
 
 
 class DocumentedLatencySetOut(LatencySetOut):
-    """The latencies of one run, beside the documented ones."""
+    """The latencies of one run, compared with documented ones."""
 
     documented: DocumentedShareOut | None = Field(
         description="Null where no latencies are documented of the machine's core."
@@ -89,7 +89,7 @@ class DocumentedLatencySetOut(LatencySetOut):
 
 
 class LatencyChainOut(Schema):
-    """A chain as it was measured."""
+    """A measured chain of dependent instructions."""
 
     code: str = Field(description="Machine code of one turn.", examples=["4801c3"])
     cycles: float | None = Field(description="Per turn; null where it did not settle.", examples=[1.0])
@@ -97,7 +97,7 @@ class LatencyChainOut(Schema):
     note: str = Field(examples=[""])
     values: str = Field(
         default="",
-        description="Where values matter, which ones operands hold: quick or slow; or another immediate.",
+        description="If latency depends on values, those of the operands: quick or slow; or an immediate.",
         examples=[""],
     )
     listing: list[str] = Field(
@@ -107,10 +107,10 @@ class LatencyChainOut(Schema):
 
 
 class LatencyOfValuesOut(Schema):
-    """The latency of a pair with some values of the operands."""
+    """The latency of a pair for certain values of the operands."""
 
     values: str = Field(
-        description="quick or slow; of an immediate its number, empty of the usual one", examples=["slow"]
+        description="quick or slow; for immediates the number, empty for the usual one", examples=["slow"]
     )
     told: str = Field(description="The values.", examples=["0x3485 / 0x75"])
     least: float | None = Field(examples=[17.0])
@@ -131,13 +131,14 @@ class OperandPairOut(Schema):
     throughput_limited: bool = Field(description="Chains were limited by throughput.", examples=[False])
     breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
     values: list[LatencyOfValuesOut] = Field(
-        default=[], description="Where values or immediates matter, of each; least and most are over all."
+        default=[],
+        description="Latencies per value or immediate, if they depend on it; least and most are over all.",
     )
     chains: list[LatencyChainOut]
 
 
 class IdiomCodeOut(Schema):
-    """A code that shows an idiom, or that it is held against."""
+    """A code with an idiom, or the code that it is compared with."""
 
     code: str = Field(examples=["4831db"])
     cycles: float | None = Field(description="Per instance of the scheme.", examples=[0.25])
@@ -147,7 +148,7 @@ class IdiomCodeOut(Schema):
 
 
 class IdiomOut(Schema):
-    """What a choice of operands makes of a scheme."""
+    """An idiom: a special behaviour of a scheme for certain operands."""
 
     kind: str = Field(examples=["zero idiom"])
     destination: str = Field(examples=["1"])
@@ -167,7 +168,7 @@ class SchemeLatenciesOut(Schema):
 
 
 class MemoryLatencyOut(Schema):
-    """From an address, or a stored value, to what is loaded."""
+    """The latency from an address, or from a stored value, to the loaded value."""
 
     stored: int = Field(description="Bits; 0 without a store.", examples=[64])
     loaded: int = Field(description="Bits; 0 for stores alone.", examples=[64])
@@ -180,7 +181,7 @@ class MemoryLatencyOut(Schema):
     how: str | None = Field(description="renamed, forwarded, failed; null of loads.", examples=["forwarded"])
     condition: str = Field(
         default="",
-        description="What is varied beside widths and addresses.",
+        description="The varied condition besides widths and addresses.",
         examples=["other stores in between"],
     )
     number: int = Field(
@@ -191,7 +192,7 @@ class MemoryLatencyOut(Schema):
 
 
 class BypassKindOut(Schema):
-    """Schemes that take as long beside all others."""
+    """Schemes with equal bypass delays to all others."""
 
     kind: int = Field(description="Its number.", examples=[0])
     schemes: int = Field(examples=[412])
@@ -206,9 +207,9 @@ LATENCY_SETS = NamedRows(router, "/latencies", "latency_set", latency_sets, Late
 LATENCY_SETS.add_list(
     SET_COLUMNS,
     "-created",
-    """All sets of latencies; those with a text in name or note where `q` gives one.
+    """All sets of latencies, or those with the text `q` in name or note.
 
-    A run of the kind `latencies` makes one.
+    A run of kind `latencies` creates one.
     """,
 )
 LATENCY_SETS.add_changes("Delete a set with its latencies.")
@@ -216,7 +217,7 @@ LATENCY_SETS.add_changes("Delete a set with its latencies.")
 
 @router.get("/latencies/{latency_set_id}", response=DocumentedLatencySetOut)
 def get_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
-    """One set, with how it agrees with what is documented of the machine's core."""
+    """A set, compared with documented latencies of the machine's core."""
     row = LATENCY_SETS.row(latency_set_id)
     share = documented_share(row)
     return {**LATENCY_SETS.answer(row), "documented": None if share is None else share.as_json()}
@@ -230,17 +231,17 @@ def list_latencies(
     q: Text = "",
     sort: SchemeSort = "scheme",
 ) -> Any:
-    """The schemes of a set that the search `q` finds, each with its pairs and their chains."""
+    """The schemes of a set that match the search `q`, each with its pairs and their chains."""
     row = get_object_or_404(LatencySet.objects.select_related("isa"), pk=latency_set_id)
     try:
         rows = latencies_of(row, q)
     except SearchError as error:
         raise ProblemError(422, str(error), where="query q", right="a search of the scheme table") from error
-    return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(each) for each in found])
+    return list_answer(rows, SCHEME_COLUMNS, sort, paging, lambda page: [_scheme(scheme) for scheme in page])
 
 
 class MemoryConditionsOut(Schema):
-    """When a core renames memory, and what its stores take, as core models have them."""
+    """Conditions of memory renaming, and throughput of stores, in the form of core models."""
 
     renaming: dict[str, Any] | None = Field(
         default=None, description="Null where it was not measured.", examples=[{"stores_between": 12}]
@@ -260,19 +261,19 @@ class MemoryConditionsOut(Schema):
 
 @router.get("/latencies/{latency_set_id}/memory/conditions", response=MemoryConditionsOut)
 def get_memory_conditions(request: HttpRequest, latency_set_id: Id) -> Any:
-    """When the core has a stored value at once for its load, and what stores over many lines take."""
+    """Conditions under which loads of stored values have no latency, and cycles of stores over many lines."""
     return memory_answer(get_object_or_404(LatencySet, pk=latency_set_id))
 
 
 @router.get("/latencies/{latency_set_id}/memory", response=list[MemoryLatencyOut])
 def list_memory_latencies(request: HttpRequest, latency_set_id: Id) -> Any:
-    """Loads by width and address, and loads of what was stored before."""
+    """Latencies of loads by width and address, and of loads of stored values."""
     return get_object_or_404(LatencySet, pk=latency_set_id).memory
 
 
 @router.get("/latencies/{latency_set_id}/bypasses", response=list[BypassKindOut])
 def list_bypass_kinds(request: HttpRequest, latency_set_id: Id) -> Any:
-    """Kinds of instructions that take longer beside each other; none where none do."""
+    """Kinds of instructions with bypass delays between them; empty if there are none."""
     return [kind.as_json() for kind in bypass_kinds(get_object_or_404(LatencySet, pk=latency_set_id))]
 
 

@@ -1,4 +1,4 @@
-"""`manage.py latencies`: measure them on a machine, or print those of a scheme with their chains."""
+"""`manage.py latencies`: measures latencies on a machine, or prints those of a scheme with their chains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inference.features.learning.latencies.query import (
     instructions_of,
     latencies_xml,
     memory_answer,
-    neighbour_words,
+    neighbour_text,
     scheme_ids_of,
     simulated_machine_of,
 )
@@ -37,55 +37,60 @@ _NOISE = ("noise", "outlier_share")
 
 
 class Command(RunCommand):
-    """One run over latencies from start to end, or what one has found; see the module."""
+    """Runs a measurement of latencies to its end, or prints a stored set."""
 
     help = "Measure latencies on a machine, or show those of a scheme. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--machine", metavar="NAME", help="machine that measures")
-        what.add_argument(
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--machine", metavar="NAME", help="machine that measures")
+        source.add_argument(
             "--simulate",
             metavar="NAME",
             help="port mapping of a processor to simulate",
         )
-        what.add_argument("--dataset", metavar="NAME", help="a set whose recorded readings are read again")
-        what.add_argument("--show", metavar="NAME", help="a set that was measured")
+        source.add_argument(
+            "--dataset", metavar="NAME", help="a set whose recorded readings are evaluated again"
+        )
+        source.add_argument("--show", metavar="NAME", help="a set that was measured")
         parser.add_argument(
             "--schemes",
             metavar=SCHEMES_METAVAR,
             default="",
-            help="which schemes, in words or as in the scheme table's search box (default: starter; with "
-            "--dataset all that it has)",
+            help="schemes, by a word or a search as in the scheme table (default: starter; with --dataset "
+            "all of the set)",
         )
         parser.add_argument(
-            "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="with --simulate: other latencies"
+            "--seed",
+            type=int,
+            default=DEFAULT_SEED,
+            metavar="S",
+            help="with --simulate: seed of the latencies",
         )
         add_set_option(parser, f"a setting of the simulation: {', '.join(_NOISE)}")
         parser.add_argument("--scheme", metavar="TEXT", default="", help="with --show: the scheme")
-        parser.add_argument(
-            "--compare", metavar="NAME", nargs="+", help="with --show: other sets, and how they differ"
-        )
+        parser.add_argument("--compare", metavar="NAME", nargs="+", help="with --show: sets to compare with")
         parser.add_argument(
             "--xml", metavar="FILE", type=Path, help="with --show: write XML like uops.info's"
         )
         parser.add_argument(
-            "--documented", action="store_true", help="with --show: beside what is documented of the core"
+            "--documented",
+            action="store_true",
+            help="with --show: compare with documented latencies of the core",
         )
         parser.add_argument(
-            "--memory", action="store_true", help="with --show: when the core renames memory, and its stores"
+            "--memory", action="store_true", help="with --show: conditions of memory renaming, and stores"
         )
         parser.add_argument("--name", default="", help="name of the run and of its set")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end, or print."""
         if options["show"]:
-            self._told_of_set(options)
+            self._print_set(options)
             return
         if options["compare"] or options["xml"]:
             raise CommandError("--compare and --xml need --show")
-        run = self.do_run(lambda: self._submitted(options))
+        run = self.do_run(lambda: self._submit(options))
         result = run.result
         answer = {key: result[key] for key in ("schemes", "pairs", "isolated", "bounds")}
         answer |= {"latencies": result["name"], "url": result["url"], "seconds": round(run.busy_seconds, 3)}
@@ -97,7 +102,7 @@ class Command(RunCommand):
             f"{result['isolated']} isolated, {result['url']}"
         )
 
-    def _submitted(self, options: dict[str, Any]) -> Run:
+    def _submit(self, options: dict[str, Any]) -> Run:
         if options["dataset"]:
             recorded = by_name(LatencySet, options["dataset"])
             machine = recorded.machine
@@ -111,21 +116,21 @@ class Command(RunCommand):
         return lifecycle.submit("latencies", config, name)
 
     def _machine(self, options: dict[str, Any]) -> Machine:
-        """The machine that measures, or the one that a mapping makes."""
+        """The machine that measures, or a simulated one of a mapping."""
         if options["machine"]:
             return by_name(Machine, options["machine"])
         facts: dict[str, Any] = {"seed": options["seed"]}
         for key, value in named_values(options["overrides"]):
             if key not in _NOISE:
-                raise CommandError(f"--set knows {', '.join(_NOISE)}, not {key!r}")
+                raise CommandError(f"--set has no option {key!r}; it has {', '.join(_NOISE)}")
             try:
                 facts[key] = float(value)
             except ValueError:
                 raise CommandError(f"--set {key} takes a number, not {value!r}") from None
         return simulated_machine_of(by_name(PortMapping, options["simulate"]), facts)
 
-    def _told_of_set(self, options: dict[str, Any]) -> None:
-        """What is known of a set: as a file, beside another or what is documented, or as it is."""
+    def _print_set(self, options: dict[str, Any]) -> None:
+        """Prints a set: as a file, compared with others or documented latencies, or as it is."""
         row = by_name(LatencySet, options["show"])
         if options["xml"]:
             write_file(options["xml"], latencies_xml(row).encode())
@@ -148,22 +153,28 @@ class Command(RunCommand):
         rows = rows if scheme or as_json else rows.defer("chains")
         if not as_json:
             self.stdout.write(row.start_values)
-        for each in rows.iterator(chunk_size=200):
+        for row_of_scheme in rows.iterator(chunk_size=200):
             if as_json:
-                told = {"scheme": each.scheme.text, "pairs": each.pairs_with_chains(), "idioms": each.idioms}
-                self.stdout.write(json.dumps(told))
+                latencies = {
+                    "scheme": row_of_scheme.scheme.text,
+                    "pairs": row_of_scheme.pairs_with_chains(),
+                    "idioms": row_of_scheme.idioms,
+                }
+                self.stdout.write(json.dumps(latencies))
                 continue
-            self.stdout.write(each.scheme.text)
-            for idiom in each.idioms:
+            self.stdout.write(row_of_scheme.scheme.text)
+            for idiom in row_of_scheme.idioms:
                 self.stdout.write(f"  {idiom['kind']}: {_idiom(idiom)}")
-            for pair in each.pairs_with_chains() if scheme else each.pairs:
-                neighbours = f" ({words})" if (words := neighbour_words(pair)) else ""
+            for pair in row_of_scheme.pairs_with_chains() if scheme else row_of_scheme.pairs:
+                neighbours = f" ({words})" if (words := neighbour_text(pair)) else ""
                 self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}{neighbours}")
-                for one in pair.get("values", ()):
+                for variant in pair.get("values", ()):
                     with_values = (
-                        one["told"] if "immediate" in one else f"{one['values']} values, {one['told']}"
+                        variant["told"]
+                        if "immediate" in variant
+                        else f"{variant['values']} values, {variant['told']}"
                     )
-                    self.stdout.write(f"    {with_values}: {_cycles(one)}")
+                    self.stdout.write(f"    {with_values}: {_cycles(variant)}")
                 for chain in pair["chains"] if scheme else ():
                     code = "; ".join(instructions_of(chain))
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"
@@ -174,37 +185,39 @@ class Command(RunCommand):
         if as_json:
             self.stdout.write(json.dumps(answer))
             return
-        for sentence in answer["words"] or ["this set has no such measurements: measure latencies again"]:
+        for sentence in answer["words"] or [
+            "this set has no measurements of memory: measure latencies again"
+        ]:
             self.stdout.write(sentence)
 
     def _show_documented(self, row: LatencySet, *, as_json: bool) -> None:
-        found = documented_share(row)
+        share = documented_share(row)
         if as_json:
-            self.stdout.write(json.dumps(None if found is None else found.as_json()))
+            self.stdout.write(json.dumps(None if share is None else share.as_json()))
             return
-        if found is None:
-            raise CommandError(f"no latencies are documented of the core of {row.machine.name!r}")
-        told = f"{found.within} of {found.pairs}"
-        self.stdout.write(f"documented pairs within {NEAR:g} cycles: {told} ({found.according_to})")
-        for pair in found.off:
-            known = _range(pair.documented_least, pair.documented_most)
+        if share is None:
+            raise CommandError(f"the core of {row.machine.name!r} has no documented latencies")
+        count = f"{share.within} of {share.pairs}"
+        self.stdout.write(f"documented pairs within {NEAR:g} cycles: {count} ({share.according_to})")
+        for pair in share.off:
+            documented = _range(pair.documented_least, pair.documented_most)
             measured = pair.why
             if pair.least is not None and pair.most is not None:
                 measured = _range(pair.least, pair.most)
-            way = f"{pair.scheme}: {pair.source} → {pair.destination}"
-            self.stdout.write(f"  {way}: measured {measured}, documented {known}")
+            pair_text = f"{pair.scheme}: {pair.source} → {pair.destination}"
+            self.stdout.write(f"  {pair_text}: measured {measured}, documented {documented}")
 
 
 def _idiom(idiom: dict[str, Any]) -> str:
-    shown = []
+    codes = []
     for key in ("measured", "compared"):
         code = "; ".join(instructions_of(idiom[key]))
-        shown.append(f"{idiom[key]['cycles']:.3f} cycles ({code})")
-    return f"{shown[0]}, compared with {shown[1]}"
+        codes.append(f"{idiom[key]['cycles']:.3f} cycles ({code})")
+    return f"{codes[0]}, compared with {codes[1]}"
 
 
 def _cycles(pair: dict[str, Any]) -> str:
-    """The latency of a pair in words."""
+    """The latency of a pair as text: cycles, a bound, or why there is none."""
     if pair["least"] is None:
         return pair["why"] if pair["at_most"] is None else f"at most {pair['at_most']:.2f} ({pair['why']})"
     return _range(pair["least"], pair["most"])

@@ -1,4 +1,4 @@
-"""Runs of kind `latencies`: chains of dependencies are measured on a machine, and latencies read off them."""
+"""Runs of kind `latencies`: measure chains of dependent instructions, and infer latencies from them."""
 
 from __future__ import annotations
 
@@ -24,28 +24,30 @@ from inference.isa.llvm_mc import AssemblerError
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
 from inference.measuring.items import FramedChains, reading_of
 from inference.measuring.recorded import RecordedChains
-from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
-from inference.measuring.simulated_memory import SimulatedMemory, drawn_memory_unit
+from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
+from inference.measuring.simulated_memory import SimulatedMemory, sampled_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
-from inference.runs.machines.blocks import MeasureBlocks, measuring_blocks
+from inference.runs.machines.blocks import MeasureBlocks, open_block_measurer
 from inference.runs.machines.facts import read_machine
 from inference.runs.machines.measurer import agent_board, chosen_schemes
 from inference.runs.request import RunRequest, Schemes, needed_row, read_row
 from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 
-_AT_ONCE = 200
-"""Links whose chains are assembled together."""
+_CHUNK = 200
+"""Number of links whose chains are assembled at once."""
 _STAGES = ("Make the chains", "Measure them")
 
 
 class LatenciesConfig(RunRequest):
-    """`machine`: id; or `recorded`: of a latency set, whose readings are read again. `schemes` is a
-    selection by word or a list of scheme ids, `scheme_filter` the search text that those came from. `isa` is
-    that of the machine.
+    """Configuration of a measurement of latencies.
+
+    `machine`: id; or `recorded`: id of a latency set whose readings are evaluated again. `schemes` is a
+    selection by word or a list of scheme ids, `scheme_filter` the search text of that list. `isa` is the
+    machine's.
     """
 
     noun = "a run over latencies"
@@ -56,53 +58,53 @@ class LatenciesConfig(RunRequest):
     scheme_filter: str = ""
 
 
-def read_config(given: Json) -> LatenciesConfig:
-    """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = LatenciesConfig.read(given)
+def read_config(config_json: Json) -> LatenciesConfig:
+    """Validates and completes a configuration. Raises `ConfigError` naming the field."""
+    config = LatenciesConfig.read(config_json)
     if (config.machine is None) == (config.recorded is None):
-        raise ConfigError("a run over latencies needs a machine, or recorded latencies, and not both")
+        raise ConfigError("give either a machine or recorded latencies")
     if config.recorded is None:
         machine = read_machine("", config.machine)
     else:
         row = read_row(LatencySet, "recorded", config.recorded)
         machine = row.machine
         if row.readings is None:
-            raise ConfigError(f"recorded: the set {row.name!r} is from before readings were kept")
-    if hindered := obstacle_to_chains(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
+            raise ConfigError(f"recorded: the set {row.name!r} has no stored readings")
+    if obstacle := obstacle_to_chains(machine.name, machine.isa.name):
+        raise ConfigError(obstacle)
     return config.model_copy(update={"isa": machine.isa.name})
 
 
 class LatenciesJob(Job):
-    """See `LatenciesConfig`. What was measured before an interruption is not measured again."""
+    """See `LatenciesConfig`. Measurements from before an interruption are reused."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        """Make the chains of all pairs of operands, measure them, and read the latencies off."""
-        config = LatenciesConfig.stored(task.run.config)
+        """Generates the chains of all pairs of operands, measures them, and infers latencies."""
+        config = LatenciesConfig.from_stored(task.run.config)
         machine, recorded = _source(config)
         self._enter(task, 1)
-        problem = _problem(task, machine.isa.name, _chosen(machine.isa, config.schemes))
+        problem = _problem(task, machine.isa.name, _selected_texts(machine.isa, config.schemes))
         self._enter(task, 2)
-        telling = _Progress(task)
+        report = _Progress(task)
         if recorded is not None:
-            found = infer_latencies(problem, RecordedChains(recorded_readings(recorded)), telling)
-            return partial(_store, task.run, machine, found, recorded.identity)
+            result = infer_latencies(problem, RecordedChains(recorded_readings(recorded)), report)
+            return partial(_store, task.run, machine, result, recorded.identity)
         if machine.is_simulated:
-            found = infer_latencies(problem, _simulated(machine), telling)
-            return partial(_store, task.run, machine, found, {"simulated": machine.name})
-        with _on_machine(task, machine) as (identity, measurer):
-            found = infer_latencies(problem, measurer, telling)
-        return partial(_store, task.run, machine, found, identity)
+            result = infer_latencies(problem, _simulated(machine), report)
+            return partial(_store, task.run, machine, result, {"simulated": machine.name})
+        with _open_chain_measurer(task, machine) as (identity, measurer):
+            result = infer_latencies(problem, measurer, report)
+        return partial(_store, task.run, machine, result, identity)
 
     def _enter(self, task: Task, index: int) -> None:
         task.reporter.emit(PhaseStarted(_STAGES[index - 1], index, _STAGES))
 
 
 def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
-    """The machine, and the set whose readings are read again. Raises `JobError` for one that is gone."""
+    """The machine, and the set whose readings are evaluated. Raises `JobError` if it was deleted."""
     if config.recorded is not None:
         row = needed_row(LatencySet.objects.select_related("machine__isa"), config.recorded)
         return row.machine, row
@@ -110,28 +112,27 @@ def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
 
 
 @contextmanager
-def _on_machine(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
-    """Who measures chains there, and its identity."""
+def _open_chain_measurer(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
+    """(identity, measurer) of chains on a machine."""
     frame = chain_maker(machine.isa.name).frame()
     if frame is None:
-        with measuring_blocks(task, machine, BlockOptions()) as (identity, measure):
-            yield identity, _AsBlocks(measure)
+        with open_block_measurer(task, machine, BlockOptions()) as (identity, measure):
+            yield identity, _BlockChainMeasurer(measure)
         return
     with agent_board(task, machine) as (board, identity):
         measurer = FramedChains(board, identity, Settings(), frame)
         yield measurer.identity, measurer
 
 
-class _AsBlocks:
-    """A machine that measures basic blocks as a measurer of chains."""
+class _BlockChainMeasurer:
+    """Measures chains on a machine that measures basic blocks."""
 
     def __init__(self, measure: MeasureBlocks) -> None:
         self._measure = measure
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        """Every reading as it comes."""
-        surroundings = dict.fromkeys((chain.loop, chain.copies) for chain in chains)
-        for loop, copies in sorted(surroundings):
+        settings = dict.fromkeys((chain.loop, chain.copies) for chain in chains)
+        for loop, copies in sorted(settings):
             alike = [chain for chain in chains if (chain.loop, chain.copies) == (loop, copies)]
             blocks = [block_of_bytes(chain.code) for chain in alike]
             bound = {index for index, chain in enumerate(alike) if chain.links}
@@ -141,7 +142,7 @@ class _AsBlocks:
 
 
 class _Progress:
-    """Tells how many chains have been measured."""
+    """Reports the number of measured chains."""
 
     def __init__(self, task: Task) -> None:
         self._reporter = PacedReporter(task.reporter)
@@ -168,46 +169,52 @@ def _problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
     try:
         ways = maker.chains_of_pairs(maker.connectors())
         pairs: list[PairChains] = []
-        for begin in range(0, len(links), _AT_ONCE):
-            pairs += maker.chains_of_pairs(links[begin : begin + _AT_ONCE])
+        for begin in range(0, len(links), _CHUNK):
+            pairs += maker.chains_of_pairs(links[begin : begin + _CHUNK])
             task.reporter.pulse()
     except AssemblerError as error:
         raise JobError(f"the chains cannot be assembled: {error}") from error
     if not any(pair.chains for pair in pairs):
-        raise JobError("none of these schemes has a pair of operands that a chain can be made of")
-    return LatencyProblem(pairs, ways, idioms, maker.plain_additions(), maker.memory_chains(), maker.mixer())
+        raise JobError("none of these schemes has a pair of operands that can form a chain")
+    return LatencyProblem(
+        pairs, ways, idioms, maker.reference_additions(), maker.memory_chains(), maker.mixer()
+    )
 
 
-def _chosen(isa: ISA, selection: str | list[int]) -> list[str]:
-    """The schemes of a run's selection, sorted."""
+def _selected_texts(isa: ISA, selection: str | list[int]) -> list[str]:
+    """The texts of the selected schemes, sorted."""
     if isinstance(selection, list):
         return chosen_schemes(isa, selection)
     return sorted(latency_schemes(isa.schemes.all(), selection).values_list("text", flat=True))
 
 
 def _simulated(machine: Machine) -> ChainMeasurer:
-    """Latencies that follow from the machine's seed, with its noise: no port mapping has any."""
+    """Simulated latencies from the machine's seed, with its noise: port mappings have none."""
     facts = machine.facts
     seed = int(facts.get("seed", 0))
     return SimulatedLatencies(
-        drawn_latencies(seed, chain_maker(machine.isa.name).connectors()),
+        sampled_latencies(seed, chain_maker(machine.isa.name).connectors()),
         noise=facts.get("noise", 0.0),
         outliers=facts.get("outlier_share", 0.0),
         seed=seed,
-        memory=SimulatedMemory(drawn_memory_unit(seed)),
+        memory=SimulatedMemory(sampled_memory_unit(seed)),
     )
 
 
-def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> tuple[Json, Sequence[Event]]:
-    made = store_latencies(free_name(LatencySet, run.name), machine, found, identity, run=run)
+def _store(
+    run: Run, machine: Machine, latencies: LatencyResult, identity: Json
+) -> tuple[Json, Sequence[Event]]:
+    row = store_latencies(free_name(LatencySet, run.name), machine, latencies, identity, run=run)
     result: Json = {
-        "latency_set": made.pk,
-        "name": made.name,
-        "url": f"/latencies/{made.pk}/",  # not looked up: a fault in a page must not cost a result
-        "schemes": made.schemes.count(),
-        "pairs": len(found.pairs),
-        "isolated": found.isolated,
-        "bounds": found.bounded,
+        "latency_set": row.pk,
+        "name": row.name,
+        "url": f"/latencies/{row.pk}/",  # no reverse(): an error in the pages must not lose the result
+        "schemes": row.schemes.count(),
+        "pairs": len(latencies.pairs),
+        "isolated": latencies.isolated,
+        "bounds": latencies.bounded,
     }
-    text = f"{len(found.pairs)} pairs of operands, {found.isolated} isolated, bounds for {found.bounded}"
+    text = (
+        f"{len(latencies.pairs)} pairs of operands, {latencies.isolated} isolated, {latencies.bounded} bounds"
+    )
     return result, [Log("info", text), ResultStored(result)]

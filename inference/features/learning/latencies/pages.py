@@ -1,4 +1,4 @@
-"""Latencies: the list of what was measured, a set, a scheme's chains, and the form that measures."""
+"""Pages of latencies: the list of sets, a set, a scheme's chains, and the form that measures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inference.features.learning.latencies.query import (
     latencies_xml,
     latency_sets,
     memory_sentences,
-    neighbour_words,
+    neighbour_text,
     renaming_rows,
     scheme_ids_of,
     store_lines,
@@ -41,7 +41,7 @@ from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
 from inference.isa.targets import documented_latency, latency_source
 from inference.models import LatencySet, Machine, SchemeLatencies
-from inference.runs.machines.facts import seconds_for
+from inference.runs.machines.facts import estimated_seconds
 from inference.storage.latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
@@ -52,7 +52,7 @@ KIND = "latencies"
 
 
 def latencies_page(request: HttpRequest) -> HttpResponse:
-    """All sets, newest first, filtered by name or note."""
+    """Lists sets, newest first, filtered by name or note."""
     return list_page(request, "inference/latencies/list.html", latency_sets, SET_COLUMNS, "-created")
 
 
@@ -80,7 +80,7 @@ def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
         {
             **pair,
             "chains": [_with_text(chain) for chain in pair["chains"]],
-            "neighbours": neighbour_words(pair),
+            "neighbours": neighbour_text(pair),
             "documented": documented_latency(
                 core, ChainLink(row.scheme.text, pair["source"], pair["destination"])
             ),
@@ -96,30 +96,30 @@ def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
 
 
 def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
-    """Loads and forwarded stores of a set."""
+    """Latencies of loads and forwarded stores of a set."""
     row = get_object_or_404(latency_sets(), pk=pk)
-    memory = [_with_text(one) for one in row.memory if not one.get("condition")]
+    memory = [_with_text(timed) for timed in row.memory if not timed.get("condition")]
     stores = store_lines(row.memory)
     forwarding: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
-    for one in memory:
-        if one["stored"] and one.get("chained", True):
-            alike = ("register_class", "address", "stored", "loaded", "offset")
-            forwarding[tuple(one[name] for name in alike)].append(one)
+    for timed in memory:
+        if timed["stored"] and timed.get("chained", True):
+            keys = ("register_class", "address", "stored", "loaded", "offset")
+            forwarding[tuple(timed[name] for name in keys)].append(timed)
     context = {
         "row": row,
-        "loads": [one for one in memory if not one["stored"] and one.get("chained", True)],
-        "forwarding": [(found[0], found) for found in forwarding.values()],
-        "between": sorted({found["between"] for each in forwarding.values() for found in each}),
-        "unchained": [one for one in memory if not one.get("chained", True)],
+        "loads": [timed for timed in memory if not timed["stored"] and timed.get("chained", True)],
+        "forwarding": [(chains[0], chains) for chains in forwarding.values()],
+        "between": sorted({chain["between"] for chains in forwarding.values() for chain in chains}),
+        "unchained": [timed for timed in memory if not timed.get("chained", True)],
         "sentences": memory_sentences(memory_times(row.memory)),
-        "renaming": [_with_text(one) for one in renaming_rows(row.memory)],
+        "renaming": [_with_text(timed) for timed in renaming_rows(row.memory)],
         "store_figure": store_figure(stores) if stores else None,
     }
     return render(request, "inference/latencies/memory.html", context)
 
 
 def latency_bypasses(request: HttpRequest, pk: int) -> HttpResponse:
-    """Kinds of instructions that take longer beside each other."""
+    """Kinds of instructions with bypass delays between them."""
     row = get_object_or_404(latency_sets(), pk=pk)
     return render(request, "inference/latencies/bypasses.html", {"row": row, "kinds": bypass_kinds(row)})
 
@@ -130,15 +130,15 @@ def _with_text(chain: Json) -> Json:
 
 def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
     template = "inference/latencies/measure.html"
-    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _usual_name)
+    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _default_name)
 
 
-def _usual_name(machine: Machine, _form: MeasuringForm) -> str:
+def _default_name(machine: Machine, _form: MeasuringForm) -> str:
     return f"Latencies of {machine.name}"
 
 
 def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
-    """What a valid form asks for; a search that finds nothing becomes an error of its field."""
+    """The plan of a valid form, else None; a search without matches becomes an error of its field."""
     if not form.is_valid():
         return None
     texts = chosen_schemes(form, machine, chained=True)
@@ -146,11 +146,11 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
         return None
     config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
     chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * len(texts))
-    return MeasuringPlan.of(machine, config, texts, Effort(chains, seconds_for(chains, machine)))
+    return MeasuringPlan.of(machine, config, texts, Effort(chains, estimated_seconds(chains, machine)))
 
 
-def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Read the recorded chains of a set again, into a new one."""
+def latency_set_reread(request: HttpRequest, pk: int) -> HttpResponse:
+    """Starts a run that evaluates the recorded chains of a set again, into a new set."""
     row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
     config: Json = {"recorded": pk, "schemes": scheme_ids_of(row)}
     run = start_run(request, KIND, config, row.name, lead=NOTHING_STARTED)
@@ -170,7 +170,7 @@ urlpatterns = [
     path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
     path("latencies/<int:pk>/memory/", latency_memory, name="latency-memory"),
     path("latencies/<int:pk>/bypasses/", latency_bypasses, name="latency-bypasses"),
-    path("latencies/<int:pk>/again/", latency_set_again, name="latency-set-again"),
+    path("latencies/<int:pk>/again/", latency_set_reread, name="latency-set-again"),
     path("latencies/<int:pk>/xml/", latency_set_export, name="latency-set-export"),
     *naming_paths(LatencySet, "latency-set", "latencies"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),

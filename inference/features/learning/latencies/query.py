@@ -1,6 +1,4 @@
-"""What pages, API and shell read of latencies, in words and numbers; as a file; and machines that simulate
-them.
-"""
+"""Latencies as sentences, numbers and XML, for pages, API and shell; machines that simulate latencies."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import MemoryTimes, RenamingConditions, StoreCurve
 from inference.core.protocols import Json
 from inference.formats.core_latencies_json import renaming_and_stores_json
-from inference.formats.exported import ExportedLatencies
+from inference.formats.exports import ExportedLatencies
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import Provenance
 from inference.formats.uops_info_digest import NAMES
@@ -34,38 +32,40 @@ SCHEME_COLUMNS = {"scheme": "scheme__text", "least": "least", "most": "most", "i
 
 
 CHAINS_PER_SCHEME = 7.9
-"""Of the default set: what an estimate goes by."""
+"""Mean over the default set, for estimates."""
 
 IDIOMS_PER_SCHEME = 3.4
-"""More chains for idioms."""
+"""Mean number of additional chains for idioms, for estimates."""
 
 _LINES = (MemoryCondition.LINES, MemoryCondition.LINES_TWICE)
-_FLAT = 1.1
-"""Times the cycles of stores over fewer lines, from which on a curve rises."""
+_RISE = 1.1
+"""Factor between neighbouring points of a curve of stores from which it counts as rising."""
 
 _EXAMPLES = 6
 _ABBREVIATIONS = {name: short for short, name in NAMES.items()}
 
 
 def latency_sets(text: str = "") -> QuerySet[LatencySet]:
-    """All sets with `scheme_count`, `pair_count` (the isolated ones) and `is_recorded`; those with a text."""
+    """Sets with `scheme_count`, `pair_count` (isolated pairs) and `is_recorded`, filtered by a text."""
     rows = LatencySet.objects.select_related("isa", "machine").defer("readings")
     rows = rows.annotate(
-        scheme_count=_of_schemes(Count("pk")),
-        pair_count=_of_schemes(Sum("isolated")),
+        scheme_count=_scheme_aggregate(Count("pk")),
+        pair_count=_scheme_aggregate(Sum("isolated")),
         is_recorded=Q(readings__isnull=False),
     )
     return rows.filter(having_words(text)) if text else rows
 
 
-def _of_schemes(number: Aggregate) -> Coalesce:
-    """A number over the schemes of each set, 0 where it has none: from an index, as their rows are wide."""
-    found = SchemeLatencies.objects.filter(latency_set=OuterRef("pk")).order_by().values("latency_set")
-    return Coalesce(Subquery(found.annotate(number=number).values("number"), IntegerField()), Value(0))
+def _scheme_aggregate(number: Aggregate) -> Coalesce:
+    """An aggregate over the schemes of each set, 0 if it has none. A subquery on an index, because the rows
+    are wide.
+    """
+    schemes = SchemeLatencies.objects.filter(latency_set=OuterRef("pk")).order_by().values("latency_set")
+    return Coalesce(Subquery(schemes.annotate(number=number).values("number"), IntegerField()), Value(0))
 
 
 def latencies_of(row: LatencySet, q: str = "") -> QuerySet[SchemeLatencies]:
-    """The schemes of a set that a search finds. Raises `SearchError`."""
+    """The schemes of a set that match a search. Raises `SearchError`."""
     rows = row.schemes.select_related("scheme")
     if q:
         rows = rows.filter(scheme__in=search_schemes(row.isa.schemes.all(), q).values("pk"))
@@ -73,31 +73,31 @@ def latencies_of(row: LatencySet, q: str = "") -> QuerySet[SchemeLatencies]:
 
 
 def scheme_ids_of(row: LatencySet) -> list[int]:
-    """The schemes that a set has."""
     return list(row.schemes.order_by("scheme_id").values_list("scheme_id", flat=True))
 
 
 def instructions_of(chain: Json) -> list[str]:
-    """A chain, or another code that is kept like one, line by line."""
+    """The instructions of a chain, or of another code in the same form."""
     return chain.get("listing") or block_of_hex(chain["code"]).text.splitlines()
 
 
 def idiom_counts(row: LatencySet) -> list[tuple[str, int]]:
-    """(kind, schemes) of the idioms and false dependencies that a set has."""
-    found = row.schemes.exclude(idioms=[]).values_list("idioms", flat=True)
-    return Counter(kind for idioms in found for kind in {one["kind"] for one in idioms}).most_common()
+    """(kind, number of schemes) of the set's idioms and false dependencies, most frequent first."""
+    idiom_lists = row.schemes.exclude(idioms=[]).values_list("idioms", flat=True)
+    return Counter(
+        kind for idioms in idiom_lists for kind in {idiom["kind"] for idiom in idioms}
+    ).most_common()
 
 
 def latencies_of_scheme(scheme: InstructionScheme) -> QuerySet[SchemeLatencies]:
-    """What every set says of a scheme, the newest first; its chains only where somebody looks at them."""
+    """The latencies of a scheme in every set, newest first, without their chains."""
     rows = scheme.latencies.select_related("latency_set", "latency_set__machine")
     return rows.defer("chains", "latency_set__readings", "latency_set__memory").order_by("-latency_set_id")
 
 
 def memory_answer(row: LatencySet) -> Json:
-    """`renaming`, `other_page` and `stores` as core models have them, absent where they were not measured.
-
-    `words` say all of it.
+    """`renaming`, `other_page` and `stores` in the form of core models, absent if not measured; `words`:
+    sentences.
     """
     times = memory_times(row.memory)
     return {**renaming_and_stores_json(times), "words": memory_sentences(times)}
@@ -111,54 +111,57 @@ def memory_sentences(times: MemoryTimes) -> list[str]:
     return [*renaming, *(_store_sentence(bits, curve) for bits, curve in times.stores.items())]
 
 
-def _renaming_sentences(found: RenamingConditions) -> Iterator[str]:
-    if found.by_text:
-        base = "also where that was written in between" if found.rewritten else "unwritten in between"
-        other = "; another register that leads there does as well" if found.other_base else ""
+def _renaming_sentences(conditions: RenamingConditions) -> Iterator[str]:
+    if conditions.by_text:
+        base = "also where that was written in between" if conditions.rewritten else "unwritten in between"
+        other = "; another register that leads there does as well" if conditions.other_base else ""
         yield f"A stored value is there at once by the same register, {base}{other}."
-        if found.stores_between is not None:
-            yield f"More than {found.stores_between} other stores in between end that."
-    for loads, forgotten in (("loads", found.forgotten_pairs), ("updates", found.forgotten_updates)):
+        if conditions.stores_between is not None:
+            yield f"More than {conditions.stores_between} other stores in between end that."
+    for loads, forgotten in (
+        ("loads", conditions.forgotten_pairs),
+        ("updates", conditions.forgotten_updates),
+    ):
         if forgotten is None:
             yield f"In a loop, other {loads} of stored values are learned, as many as were measured."
         elif forgotten > 1:
             yield f"In a loop, fewer than {forgotten} other {loads} of stored values are learned as well."
-    if plain := found.forwarded.get((64, 64, 0, False)):
+    if plain := conditions.forwarded.get((64, 64, 0, False)):
         yield f"Else a stored value takes {plain:.1f} cycles to its load."
-    if found.update is not None:
-        yield f"An update of what was stored takes {found.update:.1f} cycles then."
-    if found.overtaken is not None:
-        yield f"Two registers that update one place in turn take {found.overtaken:.1f} cycles each time."
+    if conditions.update is not None:
+        yield f"An update of what was stored takes {conditions.update:.1f} cycles then."
+    if conditions.overtaken is not None:
+        yield f"Two registers that update one place in turn take {conditions.overtaken:.1f} cycles each time."
 
 
 def _store_sentence(bits: int, curve: StoreCurve) -> str:
     text = f"A store of {bits} bits takes {curve.alone:.2f} cycles on one line"
     before = curve.alone
     for lines, cycles in curve.in_turn[1:]:
-        if cycles > _FLAT * before:
+        if cycles > _RISE * before:
             text += f", {cycles:.2f} over {lines} or more"
             before = cycles
     return f"{text}."
 
 
 def store_lines(memory: Sequence[Json]) -> dict[str, list[tuple[float, float]]]:
-    """{what is stored how: [(lines in turn, cycles per store)]} of the rows of a set."""
+    """{width and pattern of stores: [(lines in turn, cycles per store)]}."""
     curves: Mapping[str, list[tuple[float, float]]] = defaultdict(list)
-    for one in memory:
-        if one.get("condition") in _LINES and one["cycles"] is not None:
-            twice = ", two to each line" if one["condition"] == MemoryCondition.LINES_TWICE else ""
-            curves[f"{one['stored']} bits{twice}"].append((one["number"], one["cycles"]))
+    for row in memory:
+        if row.get("condition") in _LINES and row["cycles"] is not None:
+            twice = ", two to each line" if row["condition"] == MemoryCondition.LINES_TWICE else ""
+            curves[f"{row['stored']} bits{twice}"].append((row["number"], row["cycles"]))
     return {name: sorted(points) for name, points in curves.items()}
 
 
 def renaming_rows(memory: Sequence[Json]) -> list[Json]:
-    """The chains that show when memory is renamed."""
-    return [one for one in memory if one.get("condition") and one["condition"] not in _LINES]
+    """The chains about conditions of memory renaming."""
+    return [row for row in memory if row.get("condition") and row["condition"] not in _LINES]
 
 
 @dataclass(frozen=True, slots=True)
 class BypassKind:
-    """`beside`: cycles that two neighbours, this kind and each kind in turn, take beyond their latencies."""
+    """A kind of schemes. `beside`: extra cycles of this kind next to each kind, beyond their latencies."""
 
     number: int
     schemes: int
@@ -175,9 +178,9 @@ class BypassKind:
 
 
 def bypass_kinds(row: LatencySet) -> list[BypassKind]:
-    """The kinds of a set, by number; none where no latency depends on its neighbours.
+    """The kinds of a set, by number; empty if no latency depends on neighbours.
 
-    The examples are the first schemes of each kind with mnemonics of their own.
+    Examples are the first schemes of each kind with distinct mnemonics.
     """
     schemes: dict[int, dict[str, str]] = defaultdict(dict)
     beside: dict[int, tuple[float, ...]] = {}
@@ -197,54 +200,54 @@ def _examples(mnemonics: dict[str, str]) -> tuple[str, ...]:
     return tuple(sorted(first.values())[:_EXAMPLES])
 
 
-def neighbour_words(pair: Json) -> str:
-    """What a pair depends on, in words; "" for one that does not."""
+def neighbour_text(pair: Json) -> str:
+    """How a pair's latency depends on neighbours, as text; "" if it does not."""
     words = []
     if "queued" in pair:
         words.append(f"{pair['queued']:.2f} while others are queued")
     if "kind" in pair:
-        words.append(f"kind {pair['kind']}: {_excess_words(pair['beside'])}")
+        words.append(f"kind {pair['kind']}: {_excess_text(pair['beside'])}")
     return "; ".join(words)
 
 
-def _excess_words(beside: Sequence[float]) -> str:
+def _excess_text(beside: Sequence[float]) -> str:
     longer = [f"{cycles:+.2f} beside kind {kind}" for kind, cycles in enumerate(beside) if cycles]
     return ", ".join(longer) or "as long beside any"
 
 
 def simulated_machine_of(row: PortMapping, facts: Json) -> Machine:
-    """The machine that behaves as a mapping says, with further facts: its noise, its seed.
+    """The simulated machine of a mapping, with further facts such as noise and seed.
 
-    The same mapping with the same facts is the same machine.
+    Equal mappings with equal facts give the same machine.
     """
     document = write_mapping_json(load_mapping(row), name=row.name, isa=row.isa.name)
-    known = {"mapping": document, **facts}
+    machine_facts = {"mapping": document, **facts}
     for machine in Machine.objects.filter(kind=Machine.Kind.SIMULATED, isa=row.isa).order_by("pk"):
-        if machine.facts == known:
+        if machine.facts == machine_facts:
             return machine
     name = free_name(Machine, f"{row.name}, simulated")
-    return Machine.objects.create(name=name, kind=Machine.Kind.SIMULATED, isa=row.isa, facts=known)
+    return Machine.objects.create(name=name, kind=Machine.Kind.SIMULATED, isa=row.isa, facts=machine_facts)
 
 
 def latencies_xml(row: LatencySet) -> str:
-    """XML like uops.info's (one query).
+    """XML in uops.info's form (one query).
 
-    The architecture is called as uops.info calls the machine's, else by the name of the set.
+    The architecture has uops.info's name of the machine's core if there is one, else the set's name.
     """
-    known = core_of(row.machine)
-    name = row.name if known is None else _ABBREVIATIONS.get(known.name, row.name)
+    core = core_of(row.machine)
+    name = row.name if core is None else _ABBREVIATIONS.get(core.name, row.name)
     rows = row.schemes.select_related("scheme").defer("chains").order_by("scheme__text")
     schemes = [
         ExportedLatencies(
-            each.scheme.text,
-            each.scheme.mnemonic,
-            each.scheme.extension,
-            each.scheme.category,
-            each.scheme.operands,
-            each.pairs,
-            each.idioms,
+            scheme.scheme.text,
+            scheme.scheme.mnemonic,
+            scheme.scheme.extension,
+            scheme.scheme.category,
+            scheme.scheme.operands,
+            scheme.pairs,
+            scheme.idioms,
         )
-        for each in rows
+        for scheme in rows
     ]
     facts = (
         ("latencies", row.name),

@@ -1,4 +1,4 @@
-"""How a core's scheduler gives µops to ports, inferred from a few experiments of its own."""
+"""Inference of a core's scheduler, the policy that binds µops to ports, from experiments of its own."""
 
 from inference.runs.kinds import Job, Lane, RunKind
 

@@ -1,4 +1,4 @@
-"""A core's scheduler for programs."""
+"""API of a core's scheduler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = Router()
 
 
 class SchedulerOut(SchedulerRecord):
-    """What is known of a core's scheduler, with the policy in `words`."""
+    """The inferred scheduler of a core, with its policy as sentences in `words`."""
 
     core_model: str = Field(examples=["lab"])
     words: list[str] = Field(examples=[["8 slots are dispatched per cycle."]])
@@ -26,8 +26,8 @@ class SchedulerOut(SchedulerRecord):
 
 @router.get("/core-models/{core_model_id}/scheduler", response=SchedulerOut)
 def get_scheduler(request: HttpRequest, core_model_id: Id) -> Any:
-    """How a core gives µops to ports, what that rests on, and what fits as well.
+    """The scheduler of a core: its policy, the experiments behind it, and equally good policies.
 
-    `scheduler` is null where none is known, for a `reason`. A run of the kind `scheduler` looks for one.
+    `scheduler` is null if none was inferred, for a `reason`. A run of kind `scheduler` infers one.
     """
     return scheduler_answer(get_object_or_404(StoredCoreModel, pk=core_model_id))

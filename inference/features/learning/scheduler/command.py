@@ -1,4 +1,4 @@
-"""`manage.py scheduler MODEL`: infer the scheduler of a core model, or print what is known of it."""
+"""`manage.py scheduler MODEL`: infers the scheduler of a core model, or prints it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):
-    """One run over a scheduler from start to end, or what one has found; see the module."""
+    """Runs an inference of a scheduler to its end, or prints a stored one."""
 
-    help = "Infer how the core of a core model gives µops to ports. Ctrl-C cancels."
+    help = "Infer how a core's scheduler binds µops to ports. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="MODEL", help="a core model")
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--machine", metavar="NAME", help="machine that measures the experiments")
-        source.add_argument("--set", metavar="NAME", help="an experiment set that has such experiments")
-        source.add_argument("--show", action="store_true", help="print what is known")
-        add_request_options(parser, SchedulerConfig, seconds="of the search at most (default: %(default)s)")
+        source.add_argument("--set", metavar="NAME", help="an experiment set with such experiments")
+        source.add_argument("--show", action="store_true", help="print the stored scheduler")
+        add_request_options(
+            parser, SchedulerConfig, seconds="time limit of the search in seconds (default: %(default)s)"
+        )
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end, and print."""
         row = by_name(StoredCoreModel, options["name"])
         if not options["show"]:
-            self.do_run(lambda: self._submitted(row, options))
+            self.do_run(lambda: self._submit(row, options))
             row.refresh_from_db()
         answer = scheduler_answer(row)
         if options["json"]:
@@ -43,7 +44,7 @@ class Command(RunCommand):
         for sentence in answer["words"]:
             self.stdout.write(f"  {sentence}")
 
-    def _submitted(self, row: StoredCoreModel, options: dict[str, Any]) -> Any:
+    def _submit(self, row: StoredCoreModel, options: dict[str, Any]) -> Any:
         config: dict[str, Any] = {"core_model": row.pk, "seconds": options["seconds"]}
         if options["machine"]:
             config["machine"] = by_name(Machine, options["machine"]).pk

@@ -1,4 +1,4 @@
-"""Runs of kind `scheduler`: a few experiments are measured, and simulated under many policies."""
+"""Runs of kind `scheduler`: measure experiments, and simulate them under many policies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inference.core.core_model.scheduler_experiments import (
     usable_experiments,
 )
 from inference.core.core_model.scheduler_inference import (
-    FEWEST_BLOCKS,
+    MIN_BLOCKS,
     CoreSchedulerFinding,
     MeasuredBlock,
     MeasuredBody,
@@ -40,9 +40,9 @@ from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
-from inference.runs.machines.blocks import measuring_blocks
+from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_machine
-from inference.runs.machines.measurer import opened, suited_options, within_reach
+from inference.runs.machines.measurer import measurable_schemes, open_measurer, options_for
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import DEFAULT_SEED, RunRequest, Seed, needed_row, read_row
 from inference.runs.stages import ProgressMeasurer
@@ -52,15 +52,17 @@ from inference.storage.rows import ids_of_schemes, load_measurements
 SECONDS, LEAST_SECONDS, MOST_SECONDS = 60, 5, 3600
 _MEASURE, _BLOCKS, _SEARCH = _STAGES = ("Measure mixes", "Measure blocks", "Simulate policies")
 _PURPOSE = "scheduler"
-_TELL_EVERY = 5.0
+_LOG_INTERVAL = 5.0  # seconds
 _ROUNDS = 3
-"""Measurements of each block, whose median counts; the longest says what repeating changes."""
+"""Measurements of each block: the median counts, the spread tells how much repeating changes."""
 
 
 class SchedulerConfig(RunRequest):
-    """`core_model`: id of the core model that gets the scheduler. Its experiments are measured on `machine`,
-    or read from `experiment_set`; one of the two. `seconds`: after which the search ends with the best policy
-    so far. `isa` is that of the core model.
+    """Configuration of an inference of a scheduler.
+
+    `core_model`: id of the model that gets the scheduler. Exactly one of `machine`, which measures the
+    experiments, and `experiment_set`, which has them. `seconds`: limit of the search, which then returns the
+    best policy so far. `isa` is the core model's.
     """
 
     noun = "a run over a scheduler"
@@ -72,14 +74,14 @@ class SchedulerConfig(RunRequest):
     seed: Seed = DEFAULT_SEED
 
 
-def read_config(given: Json) -> SchedulerConfig:
-    """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = SchedulerConfig.read(given)
+def read_config(config_json: Json) -> SchedulerConfig:
+    """Validates and completes a configuration. Raises `ConfigError` naming the field."""
+    config = SchedulerConfig.read(config_json)
     row = read_row(StoredCoreModel, "core_model", config.core_model)
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         raise ConfigError(f"core_model: {obstacle}")
     if (config.machine is None) == (config.experiment_set is None):
-        raise ConfigError("name either a machine, which measures, or an experiment_set; one of them")
+        raise ConfigError("give either a machine or an experiment_set")
     if config.machine is not None:
         source: Machine | ExperimentSet = read_machine("", config.machine)
     else:
@@ -90,14 +92,13 @@ def read_config(given: Json) -> SchedulerConfig:
 
 
 class SchedulerJob(Job):
-    """See `SchedulerConfig`. What was measured before an interruption is not measured again."""
+    """See `SchedulerConfig`. Measurements from before an interruption are reused."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        """Measure or read experiments, and look for a policy."""
-        config = SchedulerConfig.stored(task.run.config)
+        config = SchedulerConfig.from_stored(task.run.config)
         row = needed_row(StoredCoreModel.objects.select_related("isa"), config.core_model)
         model = core_model_of(row)
         if model.mapping is None:
@@ -106,8 +107,8 @@ class SchedulerJob(Job):
         kinds = operation_kinds(model, schemes)
         source, results = _results(task, config, kinds)
         bodies = _bodies(row.isa.name, results, _body_options(task, config))
-        blocks, obstacle = _measured_blocks(task, config, model, kinds)
-        finding = _inferred(task, config, model, kinds, bodies, blocks)
+        blocks, obstacle = _measure_blocks(task, config, model, kinds)
+        finding = _infer(task, config, model, kinds, bodies, blocks)
         record = scheduler_record(finding, model.mapping.ports, source, obstacle)
         return partial(_store, row.pk, record)
 
@@ -118,23 +119,23 @@ Results = Sequence[tuple[GroupedExperiment, float]]
 
 
 def _results(task: Task, config: SchedulerConfig, kinds: Kinds) -> tuple[str, Results]:
-    """What measured, by name, and what came of it."""
-    _tell_phase(task, _MEASURE)
+    """(name of the machine or set, experiments with their cycles)."""
+    _enter_stage(task, _MEASURE)
     if config.experiment_set is not None:
-        found = needed_row(ExperimentSet, config.experiment_set)
-        measured = load_measurements(found)
-        usable = usable_experiments([one.experiment for one in measured], kinds)
-        return found.name, _settled(usable, measured)
+        stored_set = needed_row(ExperimentSet, config.experiment_set)
+        measured = load_measurements(stored_set)
+        usable = usable_experiments([result.experiment for result in measured], kinds)
+        return stored_set.name, _with_cycles(usable, measured)
     machine = needed_row(Machine.objects.select_related("isa"), config.machine)
-    return machine.name, _measured(task, machine, kinds)
+    return machine.name, _measure(task, machine, kinds)
 
 
-def _tell_phase(task: Task, stage: str) -> None:
+def _enter_stage(task: Task, stage: str) -> None:
     index = _STAGES.index(stage) + 1
     task.reporter.emit(PhaseStarted(stage, index, [*_STAGES]))
 
 
-def _measured(task: Task, machine: Machine, kinds: Kinds) -> Results:
+def _measure(task: Task, machine: Machine, kinds: Kinds) -> Results:
     if not kinds:
         return []
 
@@ -142,27 +143,31 @@ def _measured(task: Task, machine: Machine, kinds: Kinds) -> Results:
         task.reporter.emit(Log(level, text))
 
     ids = sorted(ids_of_schemes(machine.isa_id, kinds).values())
-    with opened(task, machine, ids) as (measurer, schemes):
-        able = within_reach(measurer, schemes, log) if isinstance(measurer, RemoteMeasurer) else schemes
-        chosen = scheduler_experiments({text: kinds[text] for text in able if text in kinds})
+    with open_measurer(task, machine, ids) as (measurer, schemes):
+        measurable = (
+            measurable_schemes(measurer, schemes, log) if isinstance(measurer, RemoteMeasurer) else schemes
+        )
+        experiments = scheduler_experiments({text: kinds[text] for text in measurable if text in kinds})
         store = RunMeasurements(task.lease, machine.isa, measurer.identity, _PURPOSE, machine)
         cached = CachedMeasurer(measurer, store)
-        told = ProgressMeasurer(cached, task.reporter, _MEASURE, len(chosen))
-        return _settled(chosen, told.measure([one.experiment for one in chosen]))
+        measurer_with_progress = ProgressMeasurer(cached, task.reporter, _MEASURE, len(experiments))
+        return _with_cycles(
+            experiments, measurer_with_progress.measure([grouped.experiment for grouped in experiments])
+        )
 
 
-def _settled(chosen: Iterable[GroupedExperiment], measured: Iterable[Measured]) -> Results:
+def _with_cycles(experiments: Iterable[GroupedExperiment], measured: Iterable[Measured]) -> Results:
     cycles: dict[Experiment, float] = {}
     for result in measured:
         if result.usable and result.cycles:
             cycles.setdefault(result.experiment, result.cycles)
-    return [(one, cycles[one.experiment]) for one in chosen if one.experiment in cycles]
+    return [(grouped, cycles[grouped.experiment]) for grouped in experiments if grouped.experiment in cycles]
 
 
-def _measured_blocks(
+def _measure_blocks(
     task: Task, config: SchedulerConfig, model: CoreModel, kinds: Kinds
 ) -> tuple[list[MeasuredBlock], str]:
-    """Blocks with dependences in loops; without any, why there are none."""
+    """Loops with dependencies and their cycles; if there are too few, also the reason."""
     machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
     if machine is None:
         return [], "a set has no such code"
@@ -170,12 +175,12 @@ def _measured_blocks(
         return [], f"{machine.name} is simulated without dependences"
     if not machine.facts.get("blocks"):
         return [], f"the agent of {machine.name} is too old for basic blocks"
-    _tell_phase(task, _BLOCKS)
+    _enter_stage(task, _BLOCKS)
     blocks = dependent_blocks(config.isa, model, kinds, config.seed)
     readings: list[list[float]] = [[] for _ in blocks]
     reporter = PacedReporter(task.reporter)
     done, total = 0, _ROUNDS * len(blocks)
-    with measuring_blocks(task, machine, BlockOptions(LOOP)) as (_, measure):
+    with open_block_measurer(task, machine, BlockOptions(LOOP)) as (_, measure):
         for repeat in range(_ROUNDS):
             for index, result in measure(blocks, repeat=repeat):
                 done += 1
@@ -185,32 +190,35 @@ def _measured_blocks(
                 if result.state == "settled" and result.cycles:
                     readings[index].append(result.cycles)
     repeated = [MeasuredBlock(*pair) for pair in zip(blocks, readings, strict=True) if len(pair[1]) > 1]
-    enough = len(repeated) >= FEWEST_BLOCKS
+    enough = len(repeated) >= MIN_BLOCKS
     return repeated, "" if enough else f"{len(repeated)} of {len(blocks)} such blocks settled"
 
 
 def _body_options(task: Task, config: SchedulerConfig) -> Options:
-    """Those that the experiments were measured with."""
+    """The harness options of the experiments' measurements."""
     if config.experiment_set is None:
-        machine, begun = Machine.objects.filter(pk=config.machine or 0).first(), task.run.created
+        machine, start_time = Machine.objects.filter(pk=config.machine or 0).first(), task.run.created
     else:
-        found = ExperimentSet.objects.select_related("machine", "run").get(pk=config.experiment_set)
-        machine, begun = found.machine, found.run.created if found.run else found.created
-    return DEFAULTS if machine is None else suited_options(machine, begun)
+        stored_set = ExperimentSet.objects.select_related("machine", "run").get(pk=config.experiment_set)
+        machine, start_time = (
+            stored_set.machine,
+            stored_set.run.created if stored_set.run else stored_set.created,
+        )
+    return DEFAULTS if machine is None else options_for(machine, start_time)
 
 
 def _bodies(isa: str, results: Results, options: Options) -> list[MeasuredBody]:
     bodies, reader = [], access_reader(isa)
-    for one, cycles in results:
+    for grouped, cycles in results:
         try:
-            body = reader.loop_body(one.experiment.terms, options)
+            body = reader.loop_body(grouped.experiment.terms, options)
         except CannotMeasureError:  # measured elsewhere, with other code
             continue
-        bodies.append(MeasuredBody(one.experiment, body.instructions, body.copies, cycles, one.group))
+        bodies.append(MeasuredBody(grouped.experiment, body.instructions, body.copies, cycles, grouped.group))
     return bodies
 
 
-def _inferred(
+def _infer(
     task: Task,
     config: SchedulerConfig,
     model: CoreModel,
@@ -218,22 +226,22 @@ def _inferred(
     bodies: Sequence[MeasuredBody],
     blocks: Sequence[MeasuredBlock],
 ) -> CoreSchedulerFinding:
-    _tell_phase(task, _SEARCH)
+    _enter_stage(task, _SEARCH)
     reporter = PacedReporter(task.reporter)
-    began = reporter.clock()
+    start = reporter.clock()
 
     def pulse() -> bool:
         reporter.pulse()
-        return reporter.clock() - began < config.seconds
+        return reporter.clock() - start < config.seconds
 
     def progress(tried: int, error: float) -> None:
-        spent = reporter.clock() - began
+        elapsed = reporter.clock() - start
         if reporter.due("policies"):
-            rate = round(tried / max(spent, 1e-3), 1)
-            left = max(config.seconds - spent, 0.0)
-            done = min(int(spent), config.seconds)
+            rate = round(tried / max(elapsed, 1e-3), 1)
+            left = max(config.seconds - elapsed, 0.0)
+            done = min(int(elapsed), config.seconds)
             reporter.emit(Progress(_SEARCH, done, config.seconds, rate, "policies", left))
-        if reporter.due("closest", _TELL_EVERY):
+        if reporter.due("closest", _LOG_INTERVAL):
             text = f"{tried} policies simulated; the closest is {error:.1%} off"
             task.reporter.emit(Log("info", text))
 
@@ -247,7 +255,7 @@ def _store(pk: int, record: Json) -> tuple[Json, Sequence[Event]]:
     result: Json = {
         "core_model": row.pk,
         "name": row.name,
-        "url": f"/core-models/{row.pk}/",  # not looked up: a fault in a page must not cost a result
+        "url": f"/core-models/{row.pk}/",  # no reverse(): an error in the pages must not lose the result
         **{key: record[key] for key in ("reason", "error", "error_without", "tried", "finished")},
         "found": record["scheduler"] is not None,
         "experiments": len(record["experiments"]),

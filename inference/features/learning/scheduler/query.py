@@ -1,4 +1,4 @@
-"""What pages, API and shell read of a core's scheduler: its policy in words, and what it rests on."""
+"""A core's scheduler as sentences and views, for pages, API and shell."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _BINDINGS = {
     Binding.RANDOM: "A dispatched µop is bound to a port at random",
     Binding.AT_ISSUE: "The oldest µops that are ready take whichever of their ports are free",
 }
-_CLEAREST = 12
-"""Experiments that a page shows."""
+_LISTED_EXPERIMENTS = 12
+"""Number of experiments on a page."""
 _UNJUDGED = "It was not judged on code with dependences"
-CAVEAT = "It fits, which does not say that the core works so: mechanisms are those of the simulation."
+CAVEAT = "A good fit does not prove the mechanism: only the mechanisms of the simulation were tested."
 
 
 def record_of(row: StoredCoreModel) -> SchedulerRecord | None:
-    """What is known of the scheduler; None where it was not looked for, or the ports are gone."""
+    """The inferred scheduler; None if none was inferred or the model has no ports any more."""
     has_ports = row.mapping_id is not None or row.document is not None
     return SchedulerRecord.model_validate(row.scheduler) if row.scheduler and has_ports else None
 
 
 def policy_sentences(scheduler: SchedulerPart) -> list[str]:
-    """A policy in words, a sentence per property."""
+    """One sentence per property of the policy."""
     return list(_sentences(scheduler))
 
 
@@ -62,7 +62,7 @@ def _sentences(scheduler: SchedulerPart) -> Iterator[str]:
 
 
 def code_sentence(record: SchedulerRecord) -> str:
-    """How a scheduler does on code with dependences; "" where there is none to judge, or nothing is known."""
+    """The scheduler's accuracy on code with dependencies; "" without such code or a scheduler."""
     if record.scheduler is None or record.error is None:
         return ""
     if record.code is None:
@@ -76,13 +76,13 @@ def code_sentence(record: SchedulerRecord) -> str:
 
 
 def summary(record: Json) -> str:
-    """What came of it in a sentence."""
+    """The outcome of an inference as one sentence."""
     if record["scheduler"] is None:
         return f"no scheduler: {record['reason']}"
     if record["error"] is None or record["error_without"] is None:
         return "a scheduler, without the experiments that it was inferred from"
-    others = len(record["alternatives"])
-    fits = f"; {others} others fit as well" if others else ""
+    alternatives = len(record["alternatives"])
+    fits = f"; {alternatives} others fit as well" if alternatives else ""
     return (
         f"experiments that had no part in its choice are {record['error']:.1%} off with the scheduler, "
         f"{record['error_without']:.1%} without{fits}"
@@ -91,11 +91,11 @@ def summary(record: Json) -> str:
 
 @dataclass(frozen=True)
 class SchedulerView:
-    """A record as the core model's page shows it.
+    """A record prepared for the core model's page.
 
-    `open_parameters`: what the policies that fit as well disagree about, in words. `clearest`: the
-    experiments that take the most longer, or the least, than the model without a scheduler has them.
-    `code`: how it does on code with dependences, and `blocks`, what of that code its policy changes most.
+    `open_parameters`: properties in which equally good policies differ. `clearest`: experiments whose
+    measured time differs most from the model without a scheduler. `code`: accuracy on code with dependencies;
+    `blocks`: the blocks of it that the policy changes most.
     """
 
     record: SchedulerRecord
@@ -109,18 +109,20 @@ class SchedulerView:
 
 @dataclass(frozen=True)
 class ListedBlock:
-    """A block of a record, and its instructions."""
+    """A block of a record with its instructions as text."""
 
     part: DependentBlockPart
     text: str
 
 
 def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
-    """None where a scheduler was not looked for."""
+    """The view of a core model's scheduler; None if none was inferred."""
     record = record_of(row)
     if record is None:
         return None
-    clearest = sorted(record.experiments, key=lambda one: -abs(one.without / one.measured - 1))[:_CLEAREST]
+    clearest = sorted(record.experiments, key=lambda part: -abs(part.without / part.measured - 1))[
+        :_LISTED_EXPERIMENTS
+    ]
     return SchedulerView(
         record,
         summary(record.model_dump(mode="json")),
@@ -137,15 +139,16 @@ def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
 
 def _changed_blocks(record: SchedulerRecord) -> list[DependentBlockPart]:
     changes = ((abs((part.simulated or part.without) / part.without - 1), part) for part in record.blocks)
-    return [part for _, part in sorted(changes, key=lambda change: -change[0])[:_CLEAREST]]
+    return [part for _, part in sorted(changes, key=lambda change: -change[0])[:_LISTED_EXPERIMENTS]]
 
 
 def open_parameters(record: SchedulerRecord) -> Iterator[str]:
-    """`queue: 4, 6 or 8`: of each parameter the values that policies have which fit as well."""
+    """Per parameter, the values of equally good policies: "queue: 4, 6 or 8"."""
     if record.scheduler is None:
         return
     policies = [
-        one.model_dump(mode="json") for one in (record.scheduler, *(a.scheduler for a in record.alternatives))
+        part.model_dump(mode="json")
+        for part in (record.scheduler, *(a.scheduler for a in record.alternatives))
     ]
     for name, best in policies[0].items():
         values = [best]
@@ -164,10 +167,10 @@ def _value_text(value: object) -> str:
 
 
 def scheduler_answer(row: StoredCoreModel) -> Json:
-    """For programs: the record with the policy in words; `scheduler` is null where there is none."""
+    """The API's answer: the record with the policy as sentences; `scheduler` is null without one."""
     record = record_of(row)
     if record is None:
-        record = SchedulerRecord(reason="it was not looked for")
+        record = SchedulerRecord(reason="it was not inferred")
     words = []
     if record.scheduler is not None:
         words = [*policy_sentences(record.scheduler), *filter(None, [code_sentence(record)]), CAVEAT]

@@ -13,7 +13,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.sampling import random_mixes
-from inference.features.learning.inferring.core_facts import like_one_uop
+from inference.features.learning.inferring.core_facts import fits_single_uop
 from inference.features.running.runs.archive import store_archive
 from inference.formats.run_archive_reading import read_archive
 from inference.isa.x86.probes import PROBES
@@ -98,7 +98,7 @@ def test_a_simulated_processor_is_found_again_and_the_result_says_how_sure_it_is
     assert (run.result["verdict"], evidence.verdict) == ("ambiguous", "ambiguous")
     assert "mappings to 4 ports explain as much" in verdict_in_words(evidence)
     assert evidence.solver.startswith("z3 ")
-    assert len(evidence.asked) == run.result["experiments"] >= len(TRUTH.usage)
+    assert len(evidence.experiments) == run.result["experiments"] >= len(TRUTH.usage)
     assert run.result["counter_examples"] == evidence.counter_examples == len(payloads(run, "decision"))
     assert run.result["held_out"]["pearson"] == pytest.approx(1.0)
     labels = payloads(run, "phase")[0]["labels"]
@@ -192,7 +192,7 @@ def test_what_no_experiment_can_tell_is_told_scheme_by_scheme(isa):
     assert [doubt.scheme for doubt in doubts] == run.result["ambiguous"]
     assert all(
         other.reasons == ("their predictions differ by no more than the noise",)
-        for other in doubts[0].elsewhere
+        for other in doubts[0].alternatives
     )
 
 
@@ -201,7 +201,7 @@ def test_of_recorded_data_only_recorded_experiments_are_asked(isa):
     run = do({"datasets": [made.pk]}, settings={"epsilon": 0.01}, held_out=0.1)
     assert run.state == "done", run.error
     offered = {str(experiment) for experiment in map(str, _experiments(made))}
-    assert {str(each.experiment) for each in evidence_of(run).asked} <= offered
+    assert {str(each.experiment) for each in evidence_of(run).experiments} <= offered
     assert not Measurement.objects.filter(experiment_set__run=run).exists()
     assert same_up_to_renaming(load_mapping(PortMapping.objects.get(run=run)), TRUTH)
 
@@ -268,7 +268,7 @@ def test_what_is_known_of_schemes_reaches_the_search(isa):
         ({"known": {"colour": {}}}, "uops, widths, improper"),
         (
             {"algorithm": "pmevo", "ports": 3, "known": {"uops": {"a x": 2}}},
-            "PMEvo makes no use of uops: leave it out",
+            "PMEvo cannot use uops: omit it",
         ),
         ({"settings": {"epsilon": 3}}, "epsilon must be a number"),
         ({"settings": {"ports": 99}}, "ports must be a whole number"),
@@ -293,7 +293,7 @@ def test_interruptions_change_neither_the_answer_nor_the_story(mapping):
     told = [p["number"] for p in payloads(run, "candidates")]
     assert told == sorted(set(told))
     assert numbers(run) == list(range(1, len(numbers(run)) + 1))
-    assert evidence_of(run).asked == evidence_of(undisturbed).asked
+    assert evidence_of(run).experiments == evidence_of(undisturbed).experiments
 
 
 @pytest.mark.django_db
@@ -306,14 +306,14 @@ def test_probes_of_more_than_one_uop_are_left_out_and_the_log_says_so():
     run = do({"machine": machine.pk}, schemes="probes")
     assert run.state == "done", run.error
     assert set(load_mapping(PortMapping.objects.get(run=run)).usage) == set(chosen[:3])
-    assert any("not like a single µop" in p["text"] and chosen[3] in p["text"] for p in payloads(run, "log"))
+    assert any("not a single µop" in p["text"] and chosen[3] in p["text"] for p in payloads(run, "log"))
 
 
 @pytest.mark.parametrize(
     ("cycles", "alike"), [(0.25, True), (0.26, True), (0.5, True), (1.01, True), (0.75, False), (2.0, False)]
 )
 def test_one_uop_takes_a_fraction_of_a_cycle_that_ports_explain(cycles, alike):
-    assert like_one_uop(cycles, 0.02) is alike
+    assert fits_single_uop(cycles, 0.02) is alike
 
 
 def test_a_run_whose_process_is_killed_goes_on_where_it_was(site):

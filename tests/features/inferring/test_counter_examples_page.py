@@ -132,7 +132,7 @@ def test_a_reference_stands_beside_the_result_with_the_measurement_that_contradi
     assert set(beside.differing) == {"a y"}
     objection = beside.differing["a y"]
     assert abs(objection.reference - objection.measured) > 0.09 * objection.experiment.length
-    assert abs(objection.found - objection.measured) <= 0.09 * objection.experiment.length
+    assert abs(objection.inferred - objection.measured) <= 0.09 * objection.experiment.length
     assert "The measurement that says otherwise" in answer.content.decode()
     assert visitor.get(reverse("run", args=[found.pk]), {"with": 0}).context["beside"] is None
     assert visitor.get(reverse("run", args=[found.pk]), {"with": 999_999}).status_code == 404

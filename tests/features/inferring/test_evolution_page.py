@@ -12,9 +12,9 @@ from django.urls import reverse
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.inferring.job import WORST_SCHEMES
-from inference.features.learning.inferring.pmevo_page import CLASSES_SHOWN
+from inference.features.learning.inferring.pmevo_page import CLASSES_PER_PAGE
 from inference.features.running.runs import record
-from inference.features.running.runs.record import fold, record_of, whole_record_of
+from inference.features.running.runs.record import fold, record_of, full_record_of
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
@@ -92,7 +92,7 @@ def test_the_card_has_the_numbers_of_the_table(visitor: Client, found: Run):
 def test_what_is_kept_in_mind_of_a_finished_run_is_little_and_its_page_stays_the_same(
     visitor: Client, found: Run
 ):
-    whole, kept = whole_record_of(found), record_of(found)
+    whole, kept = full_record_of(found), record_of(found)
     assert len(whole.parts["evolution"].generations) > 1
     assert kept.parts["evolution"].generations == whole.parts["evolution"].generations[-1:]
     assert kept.heat_map == whole.heat_map
@@ -118,10 +118,10 @@ def test_a_page_leaves_to_its_socket_what_happened_after_its_row_was_read(record
 
 
 def test_of_a_story_too_long_for_a_page_the_end_is_there(found: Run, monkeypatch: pytest.MonkeyPatch):
-    whole = whole_record_of(found)
+    whole = full_record_of(found)
     monkeypatch.setattr(record, "REMEMBERED_EVENTS", 0)
     monkeypatch.setattr(record, "JOURNAL_LIMIT", found.next_seq - 1)
-    part = whole_record_of(found)
+    part = full_record_of(found)
     assert part.seq == whole.seq
     assert part.result == whole.result
     assert part.parts["evolution"].last_generation == whole.parts["evolution"].last_generation
@@ -205,15 +205,15 @@ def test_schemes_with_the_largest_errors_lead_to_their_pages_and_experiments(vis
 def test_the_classes_are_searched_by_any_member_and_paged(visitor: Client, toy: ISA, found: Run):
     answer = page(visitor, found, q="y")
     assert [line.representative.text for line in answer.context["class_lines"]] == ["a x"]
-    assert [each.text for each in answer.context["class_lines"][0].others] == ["a y"]
-    assert answer.context["class_lines"][0].others[0].compared > 0
-    many = [f"z{k:03}" for k in range(3 * CLASSES_SHOWN)]
+    assert [each.text for each in answer.context["class_lines"][0].other_members] == ["a y"]
+    assert answer.context["class_lines"][0].other_members[0].compared > 0
+    many = [f"z{k:03}" for k in range(3 * CLASSES_PER_PAGE)]
     row = PortMapping.objects.get(run=found)
     row.report |= {"congruence_classes": [[name] for name in many]}
     row.save()
     first, last = page(visitor, found, sort="text"), page(visitor, found, sort="text", page=2)
-    assert [line.representative.text for line in first.context["class_lines"]] == many[:CLASSES_SHOWN]
-    assert [line.representative.text for line in last.context["class_lines"]] == many[-CLASSES_SHOWN:]
+    assert [line.representative.text for line in first.context["class_lines"]] == many[:CLASSES_PER_PAGE]
+    assert [line.representative.text for line in last.context["class_lines"]] == many[-CLASSES_PER_PAGE:]
     assert last.context["page"].next_cursor is None
     assert page(visitor, found, q="memory:sideways").context["classes_error"]
 

@@ -170,7 +170,7 @@ def test_documented_ports_name_the_ports_and_decide_what_measuring_cannot(db):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"known": {"widths": {"add": 4}}}, "makes no use of widths"),
+        ({"known": {"widths": {"add": 4}}}, "cannot use widths"),
         ({"known": {"documented": {"add": []}}}, "documented ports"),
         ({"known": {"documented": {"zz": ["1"]}}}, "toy has no scheme 'zz'"),
         ({"settings": {"runs": 0}}, "runs must be a whole number"),

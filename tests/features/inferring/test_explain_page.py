@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from inference.core.events import Event, Progress
 from inference.core.explain import REASONS, STAGES, NotCharacterised
-from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
+from inference.core.explain.events import Blocked, BottleneckEvent, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
 from inference.features.learning.inferring.explain_page import WIDTH, bars
-from inference.features.learning.inferring.outcome_lists import OPEN, ExplainRecord, SchemeOutcome, agreed
+from inference.features.learning.inferring.outcome_lists import OPEN, ExplainRecord, SchemeOutcome, majority_verdict
 from inference.features.running.runs.record import fold
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle
@@ -50,7 +50,7 @@ STORY: Sequence[Event] = (
     Funnel("candidates", 6),
     Blocked(classes(known=False), ()),
     Funnel("classes", 6),
-    BottleneckFound(4.0),
+    BottleneckEvent(4.0),
     Funnel("bottleneck", 6),
     Blocked(classes(known=True), tuple("012345")),
     Funnel("blocking", 6),
@@ -113,7 +113,7 @@ def page(visitor: Client, run: Run, **query: object):
 
 
 def numbers(tally) -> tuple[int | None, ...]:
-    return tally.asked, tally.characterised, tally.excluded, tally.ambiguous, tally.open
+    return tally.requested, tally.characterised, tally.excluded, tally.ambiguous, tally.open
 
 
 # ---- folding
@@ -127,8 +127,8 @@ def test_what_an_attempt_tells_again_changes_nothing():
 
 
 def test_schemes_asked_for_are_known_when_all_have_been_measured_alone():
-    assert record_of(entries(STORY[:1])).asked is None
-    assert record_of(entries(STORY[:2])).asked == record_of(entries(STORY)).asked == len(SCHEMES)
+    assert record_of(entries(STORY[:1])).requested is None
+    assert record_of(entries(STORY[:2])).requested == record_of(entries(STORY)).requested == len(SCHEMES)
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_the_majority_of_the_runs_says_what_became_of_a_scheme(said: list[str], 
         else SchemeOutcome("a", "remaining", "characterised", "", text)
         for run, text in enumerate(said, start=1)
     }
-    told = agreed(verdicts, 3, over=False)
+    told = majority_verdict(verdicts, 3, over=False)
     assert (told.outcome, told.reason) == (outcome, reason)
-    assert agreed(verdicts, 3, over=True).outcome == ("ambiguous" if outcome == OPEN else outcome)
+    assert majority_verdict(verdicts, 3, over=True).outcome == ("ambiguous" if outcome == OPEN else outcome)
 
 
 # ---- the funnel
@@ -230,7 +230,7 @@ def test_before_anything_is_known_the_page_is_drawn_all_the_same(visitor: Client
         waiting.pk,
         [phase("alone"), Progress("alone", 3, 9, 0.0, "schemes", None).entry],
     )
-    assert page(visitor, waiting).context["tally"].asked == 9
+    assert page(visitor, waiting).context["tally"].requested == 9
 
 
 def test_warnings_stand_above_everything_once(visitor: Client, running: Run):
@@ -246,7 +246,7 @@ def test_warnings_stand_above_everything_once(visitor: Client, running: Run):
 
 def test_a_stage_lists_whom_it_left_out_by_reason(visitor: Client, running: Run):
     answer = page(visitor, running, stage="alone")
-    assert [line.told.scheme for line in answer.context["listing_lines"]] == ["g", ODD]
+    assert [line.outcome.scheme for line in answer.context["listing_lines"]] == ["g", ODD]
     assert [line.opens for line in answer.context["listing_lines"]] == [True, True]
     text = answer.content.decode()
     assert "<b>odd</b>" not in text, "names of schemes are text"
@@ -254,7 +254,7 @@ def test_a_stage_lists_whom_it_left_out_by_reason(visitor: Client, running: Run)
     assert "&lt;i&gt;0.3&lt;/i&gt; and 0.9 cycles" in text
     assert REASONS[NotCharacterised.UNSTABLE] in text
     one = page(visitor, running, stage="alone", reason="unstable")
-    assert [line.told.scheme for line in one.context["listing_lines"]] == [ODD]
+    assert [line.outcome.scheme for line in one.context["listing_lines"]] == [ODD]
     assert [group.chosen for group in one.context["listing"].groups] == [False, True]
     assert page(visitor, running, stage="bottleneck").context["listing_total"] == 0
 
@@ -274,7 +274,7 @@ def test_a_reason_lists_its_schemes_of_all_stages(visitor: Client, running: Run)
 
 def test_a_class_lists_its_members_with_what_became_of_them(visitor: Client, running: Run):
     answer = page(visitor, running, **{"class": "a"})
-    assert [(x.told.scheme, x.told.outcome) for x in answer.context["listing_lines"]] == [
+    assert [(x.outcome.scheme, x.outcome.outcome) for x in answer.context["listing_lines"]] == [
         ("a", "characterised"),
         ("b", "characterised"),
         ("c", "characterised"),
@@ -289,10 +289,10 @@ def test_long_lists_are_searched_and_paged(visitor: Client, running: Run, toy: I
     first = page(visitor, running, stage="classes")
     assert first.context["page"].total == 250
     last = page(visitor, running, stage="classes", page=2)
-    assert [line.told.scheme for line in last.context["listing_lines"]] == many[200:]
+    assert [line.outcome.scheme for line in last.context["listing_lines"]] == many[200:]
     assert last.context["listing_lines"][0].opens, "every page says which reason it begins with"
     some = page(visitor, running, stage="alone", q="g")
-    assert [line.told.scheme for line in some.context["listing_lines"]] == ["g"]
+    assert [line.outcome.scheme for line in some.context["listing_lines"]] == ["g"]
     assert page(visitor, running, stage="alone", q="memory:sideways").context["listing_error"]
 
 
@@ -315,7 +315,7 @@ def test_a_finished_run_adds_up_and_says_the_same_as_its_result(visitor: Client,
     funnel = answer.context["funnel"]
     assert funnel[-1].left == tally.characterised
     assert sum(bar.lost for bar in funnel) == tally.excluded + tally.ambiguous
-    assert all(sum(bar.widths) == round(WIDTH * (bar.left + bar.lost) / tally.asked) for bar in funnel)
+    assert all(sum(bar.widths) == round(WIDTH * (bar.left + bar.lost) / tally.requested) for bar in funnel)
     assert answer.context["counts_from"] == "by the processor"
     row = PortMapping.objects.get(run=found)
     assert f"{reverse('mapping', args=[row.pk])}?tab=accuracy" in answer.content.decode()
@@ -334,7 +334,7 @@ def test_every_scheme_leads_to_its_proof_once_there_is_a_mapping(visitor: Client
     odd = Characterisation.objects.get(mapping=row, scheme__text="odd")
     answer = page(visitor, found, stage=odd.stage)
     (line,) = answer.context["listing_lines"]
-    assert line.told.text == odd.text
+    assert line.outcome.text == odd.text
     assert line.url == reverse("scheme-proof", args=[row.pk, odd.scheme_id])
     assert all(each.url.startswith(f"/mappings/{row.pk}/") for each in answer.context["blocking"])
 
@@ -355,7 +355,7 @@ def test_the_list_of_runs_says_how_many_schemes_were_explained(visitor: Client, 
 
 
 def test_what_was_asked_reads_well(visitor: Client, found: Run):
-    items = {item.label: item.text for item in page(visitor, found).context["asked"]}
+    items = {item.label: item.text for item in page(visitor, found).context["config_lines"]}
     assert items["Algorithm"] == "Explainable inference"
     assert items["Counters"] == "µops"
     assert items["R_max"].startswith("measured: ")
@@ -366,7 +366,7 @@ def test_a_table_of_counts_is_told_in_a_line(visitor: Client, waiting: Run):
     Run.objects.filter(pk=waiting.pk).update(
         config=waiting.config | {"known": {"uops": {f"z{k}": 1 for k in range(3000)}}}
     )
-    items = {item.label: item.text for item in page(visitor, waiting).context["asked"]}
+    items = {item.label: item.text for item in page(visitor, waiting).context["config_lines"]}
     assert items["µops known"].endswith("and 2,992 more")
 
 
@@ -374,5 +374,5 @@ def test_the_form_has_a_heading_for_every_setting(visitor: Client, db: None):
     form = visitor.get(reverse("infer"), {"algorithm": "explain"}).context["form"]
     assert "" not in dict(form.setting_groups), "settings without a heading"
     assert [field.name for field in form.known_fields] == ["uops", "improper", "documented"]
-    assert "Schemes without a line are left out" in form["uops"].help_text
+    assert "Schemes without a line are excluded" in form["uops"].help_text
     assert all("uop" not in field.label for _, fields in form.setting_groups for field in fields)

@@ -13,13 +13,13 @@ from django.test import Client
 
 from inference.core.cegar import CegarSettings
 from inference.core.errors import InvalidInputError
-from inference.core.pmevo.estimate import planned
+from inference.core.pmevo.estimate import planned_experiments
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm import Algorithm
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
-from inference.measuring.simulated import NOISE
+from inference.measuring.simulated import NOISE_OPTIONS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.runs.lifecycle import submit
 from inference.runs.request import DEFAULT_SEED
@@ -123,7 +123,7 @@ def test_a_search_restricts_the_schemes_and_the_experiments_made_of_them(
         ({"selection": "filter", "filter": ""}, "filter", "Write what to search"),
         ({"selection": "filter", "filter": "colour:red"}, "filter", "mnemonic"),
         ({"selection": "filter", "filter": "nosuchscheme"}, "selection", "known there"),
-        ({"sample": "5"}, "sample", "all chosen schemes"),
+        ({"sample": "5"}, "sample", "all selected schemes"),
         ({"sample": "0"}, "sample", "greater than or equal to 1"),
         ({"source": "simulate"}, "mapping", "Choose the port mapping"),
         ({"source": "machine"}, "machine", "Choose a machine"),
@@ -162,7 +162,7 @@ def test_what_is_assumed_can_be_switched_off_and_stays_off_when_run_again(visito
 
 def test_sets_to_learn_from_and_to_judge_by_must_differ(visitor: Client, answers: dict[str, Any]):
     response = visitor.post("/infer/", {**answers, "evaluate": answers["datasets"][0]})
-    assert "among those to learn from" in str(response.context["form"].errors["evaluate"])
+    assert "among the sets to learn from" in str(response.context["form"].errors["evaluate"])
 
 
 def test_a_simulated_processor_is_made_of_a_stored_mapping(
@@ -275,7 +275,7 @@ def test_a_run_again_without_a_change_is_the_same_whatever_it_was_told(
     visitor: Client, mapping: PortMapping, algorithm: str
 ):
     """Every field of the description and every setting has another value than usual."""
-    assert OTHER_NOISE.keys() == set(NOISE)
+    assert OTHER_NOISE.keys() == set(NOISE_OPTIONS)
     settings = other_settings(ALGORITHMS[algorithm])
     asked = {
         "algorithm": algorithm,
@@ -292,7 +292,7 @@ def test_a_run_again_without_a_change_is_the_same_whatever_it_was_told(
         "never_held_out": 4,
     }
     first = submit("infer", asked, "first")
-    assert {name for name in asked if first.config[name] == InferConfig.usual(name)} <= {"algorithm"}
+    assert {name for name in asked if first.config[name] == InferConfig.default_of(name)} <= {"algorithm"}
     form = visitor.get(f"/infer/?from={first.pk}").context["form"]
     values = {field.name: field.value() for field in form if field.value() not in (None, False, [])}
     answer = visitor.post("/infer/", {**values, "from": first.pk, "press": "estimate"})
@@ -337,8 +337,8 @@ def test_a_machine_is_offered_with_its_state_and_with_what_suits_it(visitor: Cli
     Machine.objects.create(name="new", kind="agent", isa=machine.isa)
     answer = visitor.get(f"/infer/?machine={machine.pk}")
     lab, new = answer.context["machines"]
-    assert (lab.picked, lab.selection, lab.hindered) == (True, "starter", "")
-    assert "never connected" in new.hindered
+    assert (lab.picked, lab.selection, lab.obstacle) == (True, "starter", "")
+    assert "never connected" in new.obstacle
     form = answer.context["form"]
     assert (form["source"].value(), form["selection"].value()) == ("machine", "starter")
     assert form.ports.value() == ""  # what is documented names the core, the data say how many ports
@@ -378,10 +378,10 @@ def test_the_estimate_reckons_with_the_pace_of_the_machine(
     asked = {**answers, "press": "estimate", "source": "machine", "machine": machine.pk}
     wanted = visitor.post("/infer/", asked).context["estimate"]
     assert (wanted.schemes, wanted.held_out) == (2, 1000)
-    assert wanted.experiments == planned(2, PMEvoSettings())
+    assert wanted.experiments == planned_experiments(2, PMEvoSettings())
     assert wanted.measuring == pytest.approx((wanted.experiments + 1000) / 20)
     assert wanted.seconds > wanted.measuring
-    assert "20 experiments per second lately" in wanted.note
+    assert "recently measured 20 experiments per second" in wanted.note
 
 
 def test_a_machine_that_cannot_be_asked_is_refused_with_the_reason(

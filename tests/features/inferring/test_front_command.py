@@ -34,7 +34,7 @@ def said(*arguments: str) -> str:
 
 def test_the_points_are_listed_with_what_became_of_them():
     lines = said("found").splitlines()
-    assert lines[0] == f"{SIZE} points, found with the port mapping 'found':"
+    assert lines[0] == f"{SIZE} points, inferred with the port mapping 'found':"
     assert len(lines) == 2 + SIZE
     assert lines[2].split()[-1] == "found"
     assert lines[3].split()[0] == "9"
@@ -67,8 +67,8 @@ def test_a_point_is_picked_by_its_kinds_and_named():
         (("fund",), "the nearest are 'found'|found"),
         (("found", "--pick", "40"), "there are 7, 8, 9, 10"),
         (("found", "--pick", "9", "--volume", "1"), "with 9 kinds"),
-        (("found", "--name", "x"), "--name goes with --pick"),
-        (("found", "--volume", "3"), "--volume goes with --pick"),
+        (("found", "--name", "x"), "--name needs --pick"),
+        (("found", "--volume", "3"), "--volume needs --pick"),
         (("found", "--pick", "8", "--name", "found"), "found"),
     ],
 )

@@ -182,7 +182,7 @@ def test_a_simulation_can_be_sampled_but_data_sets_cannot(mapping, recorded):
     run = do({"source": {"simulate": mapping.pk}, "sample": 3, "mixes": 10}, "few")
     assert run.state == "done", run.error
     assert run.result["schemes"] == 3
-    with pytest.raises(ConfigError, match="choose fewer by a filter"):
+    with pytest.raises(ConfigError, match="select fewer by a filter"):
         lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}, "sample": 3}, "x")
 
 
@@ -250,7 +250,7 @@ def test_the_description_is_completed_with_every_setting(recorded):
         ({"source": {"machine": 1, "colour": 3}}, "source has no field 'colour'; its fields are machine"),
         ({"source": {"simulate": 1, "noise": 1}}, "source noise must be a number from 0 to 0.999, not 1"),
         ({"known": {"uops": {"a": "2"}}}, "known uops must be an object {…: a whole number}, not '2'"),
-        ({"known": {"uops": {"a": 2}}}, "known: PMEvo makes no use of uops"),
+        ({"known": {"uops": {"a": 2}}}, "known: PMEvo cannot use uops"),
         ({"colour": "red"}, "no field 'colour'"),
         ({"isa": "arm"}, "the source is for 'toy'"),
     ],
@@ -280,7 +280,7 @@ def test_a_set_deleted_while_the_run_waited_is_a_readable_failure(recorded):
     recorded.delete()
     work_off(run)
     assert state(run) == "failed"
-    assert run.error == "an experiment set that this run was to learn from has been deleted"
+    assert run.error == "an experiment set of this run's source was deleted"
 
 
 def test_held_out_experiments_are_a_seeded_fifth_without_single_instructions():

@@ -13,7 +13,7 @@ from inference.features.learning.inferring.job import loop_code_of_run
 from inference.features.learning.inferring.request import RecordedSource
 from inference.features.learning.inferring.subject import JUDGING_MIXES
 from inference.isa.machine_bodies import Options
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import ISA, ExperimentSet, Machine, Run
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_measurements
@@ -35,7 +35,7 @@ HELD_UP = {(100, 300): 18.0}
 
 @pytest.fixture
 def isa(db: None) -> ISA:
-    found = [described(text) for text in (*SCHEMES, NOP)]
+    found = [scheme_and_form(text) for text in (*SCHEMES, NOP)]
     return store_isa("x86-64", [each[0] for each in found if each is not None], "a test")
 
 
@@ -69,7 +69,7 @@ def test_a_long_look_at_it_shows_in_the_log(isa: ISA, monkeypatch: pytest.Monkey
     monkeypatch.setattr(job, "_LOG_INTERVAL", 0.0)
     LOG.clear()
     of_run(measured(isa, None))
-    assert LOG[-1] == "what loops take by their size: 4 experiments assembled"
+    assert LOG[-1] == "sizes of loops: 4 experiments assembled"
 
 
 def test_sizes_are_those_of_the_bodies_that_were_measured(isa: ISA, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,5 +77,5 @@ def test_sizes_are_those_of_the_bodies_that_were_measured(isa: ISA, monkeypatch:
     lab = Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT)
     row = measured(isa, lab)
     row.measurements.filter(experiment__terms__scheme__text=NOP).delete()  # as long then, and quicker
-    monkeypatch.setattr(job, "suited_options", lambda machine, before: Options(least_bytes=4))
+    monkeypatch.setattr(job, "options_for", lambda machine, before: Options(least_bytes=4))
     assert of_run(row) == {(100, 400): 18.0}

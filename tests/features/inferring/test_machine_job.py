@@ -11,8 +11,8 @@ from inference.models import Evaluation, ExperimentSet, Measurement, PortMapping
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.fork_server import StopRequests
-from inference.runs.machines.facts import seconds_for
-from inference.runs.machines.measurer import spread
+from inference.runs.machines.facts import estimated_seconds
+from inference.runs.machines.measurer import sample_evenly
 from inference.storage.mappings import load_mapping
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import numbers, payloads
@@ -93,14 +93,14 @@ def test_a_sample_is_of_schemes_that_can_be_measured_spread_over_the_selection(m
     found = sorted(load_mapping(PortMapping.objects.get(run=run)).usage)
     assert len(found) == 5
     assert set(found) < set(KNOWN)
-    assert found == spread(KNOWN, 5)
+    assert found == sample_evenly(KNOWN, 5)
     with pytest.raises(ConfigError, match="sample must be a whole number"):
         lifecycle.submit("infer", {"source": {"machine": machine.pk}, "sample": 0}, "none")
 
 
 def test_equal_distances_lie_between_the_schemes_of_a_sample():
-    assert spread("abcdefghij", 5) == ["a", "c", "e", "g", "i"]
-    assert spread(["a", "b"], 2) == spread(["a", "b"], None) == spread(["a", "b"], 7) == ["a", "b"]
+    assert sample_evenly("abcdefghij", 5) == ["a", "c", "e", "g", "i"]
+    assert sample_evenly(["a", "b"], 2) == sample_evenly(["a", "b"], None) == sample_evenly(["a", "b"], 7) == ["a", "b"]
 
 
 def test_the_identity_of_the_measurements_tells_what_changes_answers(machine, monkeypatch):
@@ -214,7 +214,7 @@ def test_a_search_that_is_taken_up_again_keeps_its_schemes_and_asks_nothing(mach
     config = {"source": {"machine": machine.pk}, "schemes": "all", "settings": settings, "mixes": 60}
     run = lifecycle.submit("infer", config, "a run")
     # Each stage is in the journal, and wishes are heard, as soon as it begins: none is missed, however short.
-    for name in ("core.pacing.PULSE_EVERY", "runs.reporter.FLUSH_EVERY", "runs.reporter._COST_SHARE"):
+    for name in ("core.pacing.PULSE_INTERVAL", "runs.reporter.FLUSH_INTERVAL", "runs.reporter._COST_SHARE"):
         monkeypatch.setattr(f"inference.{name}", 0)
 
     class UntilEvolution(StopRequests):
@@ -276,8 +276,8 @@ def test_a_machine_that_cannot_be_asked_is_refused_with_the_reason(fields, compl
 
 
 def test_the_time_is_reckoned_with_the_machines_own_rate(machine):
-    assert seconds_for(100, machine) == 2
+    assert estimated_seconds(100, machine) == 2
     machine.rate = 200
-    assert seconds_for(100, machine) == 0.5
+    assert estimated_seconds(100, machine) == 0.5
     machine.kind = "simulated"
-    assert seconds_for(100, machine) == 0
+    assert estimated_seconds(100, machine) == 0

@@ -1,4 +1,4 @@
-"""Inference of a port mapping by any algorithm: form, run, what it tells while it works and afterwards."""
+"""Inference of port mappings by any algorithm: form, run, the run's page and tabs of mappings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.library.mappings.query import ShownMapping
+    from inference.features.library.mappings.query import MappingSubject
     from inference.models import Run
     from inference.runs.events import RecordPart
     from inference.web.contributions import Context
@@ -23,10 +23,10 @@ def _job() -> Job:
     return InferJob()
 
 
-def _keeps(run: Run) -> str:
-    from inference.features.learning.inferring.run_page import kept_mapping  # noqa: PLC0415  pages load it
+def _partial_result(run: Run) -> str:
+    from inference.features.learning.inferring.run_page import partial_result  # noqa: PLC0415  pages load it
 
-    return kept_mapping(run)
+    return partial_result(run)
 
 
 def _load() -> None:
@@ -38,9 +38,9 @@ def _load() -> None:
 def _presentation() -> KindPresentation:
     from inference.features.learning.inferring.pmevo_page import evolution_live  # noqa: PLC0415  pages load it
     from inference.features.learning.inferring.request import archived  # noqa: PLC0415  pages load it
-    from inference.features.learning.inferring.run_page import infer_words, inference  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.run_page import infer_lines, inference  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=infer_words, page=inference, live=evolution_live, archived=archived)
+    return KindPresentation(words=infer_lines, page=inference, live=evolution_live, archived=archived)
 
 
 KINDS = (
@@ -56,7 +56,7 @@ KINDS = (
             "seed": 1,
             "settings": {"population": 200, "max_generations": 100},
         },
-        keeps=_keeps,
+        partial_result=_partial_result,
         load=_load,
     ),
 )
@@ -85,31 +85,31 @@ def _explain() -> RecordPart:
 RECORDS = {"search": _search, "evolution": _evolution, "explain": _explain}
 
 
-def _front(_request: HttpRequest, subject: ShownMapping) -> Context:
+def _front(_request: HttpRequest, subject: MappingSubject) -> Context:
     from inference.features.learning.inferring.front import front_tab  # noqa: PLC0415  pages load it, not every start
 
     return front_tab(subject.row)
 
 
-def _has_front(subject: ShownMapping) -> bool:
+def _has_front(subject: MappingSubject) -> bool:
     from inference.features.learning.inferring.front import front_of  # noqa: PLC0415  pages load it
 
     return subject.once(front_of) is not None
 
 
-def _most_accurate(_request: HttpRequest, subject: ShownMapping) -> Context | None:
+def _most_accurate(_request: HttpRequest, subject: MappingSubject) -> Context | None:
     from inference.features.learning.inferring.front import front_of, most_accurate  # noqa: PLC0415  pages load it
 
     return most_accurate(subject.once(front_of))
 
 
-def _evidence(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.features.learning.inferring.cegar_page import found_mapping  # noqa: PLC0415  pages load it, not every start
+def _evidence(request: HttpRequest, subject: MappingSubject) -> Context:
+    from inference.features.learning.inferring.cegar_page import evidence_context  # noqa: PLC0415  pages load it, not every start
 
-    return found_mapping(request, subject.row)
+    return evidence_context(request, subject.row)
 
 
-def _has_evidence(subject: ShownMapping) -> bool:
+def _has_evidence(subject: MappingSubject) -> bool:
     from inference.storage.evidence import KEY  # noqa: PLC0415  pages load it
 
     return KEY in subject.row.report
@@ -119,11 +119,11 @@ PANELS = (
     PagePanel(
         PanelPlace.MAPPING,
         "front",
-        "Front",
+        "Accuracy vs. size",
         "inference/inferring/front.html",
         _front,
-        place=70,
-        suits=_has_front,
+        order=70,
+        applies=_has_front,
         scripts=("js/front.js",),
     ),
     PagePanel(
@@ -132,8 +132,8 @@ PANELS = (
         "Evidence",
         "inference/inferring/evidence.html",
         _evidence,
-        place=90,
-        suits=_has_evidence,
+        order=90,
+        applies=_has_evidence,
     ),
     PagePanel(
         PanelPlace.BELOW_MAPPING,

@@ -1,4 +1,4 @@
-"""The face of an inference algorithm: what a run needs of it, and what the site says of it."""
+"""The interface of inference algorithms: execution by runs, and texts for forms and pages."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ LABELS = {
     "epsilon": "Noise ε",
     "alternatives": "Alternatives to list",
 }
-"""Of settings that several algorithms have."""
+"""{setting: label} of settings that several algorithms have."""
 
 AlgorithmSettings = PMEvoSettings | CegarSettings | ExplainSettings
 
 
 @dataclass(frozen=True)
 class InferenceTask:
-    """What is to be inferred: schemes, complete settings, what is known beforehand, and the seed.
+    """The input of an inference.
 
-    `known` has the fields of `KnownFacts` as far as there is something to say. `held_out` judges mappings on
-    the way. `core`: what is known of the core beside its ports, None for nothing.
+    `known` has the fields of `KnownFacts` that are not empty. `held_out`: measurements for judging mappings
+    during the search. `core`: facts about the core besides its ports, None without any.
     """
 
     schemes: Sequence[str]
@@ -53,11 +53,11 @@ class InferenceTask:
 
 
 @dataclass(frozen=True)
-class Inferred:
-    """A mapping, how many experiments it was learnt from, and what else the algorithm has to say about it.
+class InferenceOutcome:
+    """The output of an inference: a mapping and the number of experiments that it was learnt from.
 
-    `report` is kept with the mapping; `told` goes into the run's result, for scripts; `summary` is a line
-    for the run's log. `front`: other mappings that it found, more accurate or more compact than one another.
+    `report` is stored with the mapping; `result_facts` are added to the run's result, for scripts; `summary`
+    is a line of the run's log. `front`: further mappings, each more accurate or smaller than the others.
     `explained`: the verdict on every scheme, with its witnesses.
     """
 
@@ -65,14 +65,14 @@ class Inferred:
     experiments: int
     report: Json
     summary: str
-    told: Json = field(default_factory=dict)
+    result_facts: Json = field(default_factory=dict)
     front: Sequence[FrontPoint] = ()
     explained: ExplainResult | None = None
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A tunable as the form shows it: help and the paper's value come from the settings class."""
+    """A setting in the form. `help` and `paper` (the paper's value) come from the settings class."""
 
     name: str
     label: str
@@ -83,35 +83,36 @@ class Setting:
 
     @property
     def default_text(self) -> str:
-        """The default as a field of the form holds it."""
-        return as_text(self.default)
+        """The default as the form's text."""
+        return setting_text(self.default)
 
 
-def as_text(value: Any) -> str:
-    """A setting's value as a field of the form holds it; nothing for None."""
+def setting_text(value: Any) -> str:
+    """A setting's value as the form's text; "" for None."""
     return "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 class Algorithm(ABC):
-    """An inference algorithm. All of them search for the number of ports where none is given.
+    """An inference algorithm. Without a given number of ports, every algorithm searches for it.
 
     Attributes:
         settings: Its settings class, whose fields have `help` and `paper`.
-        summary: What the form says of it.
-        mixes: How many are measured to judge by, unless the user says.
-        exact: It takes measurements at their word: a bottleneck that it is not told of would mislead it.
-        knows: What it can make use of that is known of schemes.
-        explores: It measures schemes alone and the bottleneck itself; only afterwards it is known which
-            schemes can be judged.
-        never_held_out: Of recorded data, experiments of up to so many different schemes, which it needs.
-        labels: {setting: label} where that is not the setting's name, nor in `LABELS`.
-        choices: {setting: values} of settings that have few.
-        presets: {name: {setting: text}}; others keep their defaults.
-        first: Settings that stand among the main questions.
-        groups: {heading: settings} of the others, which are folded, whatever is in none of them last.
-        known_help: What is to be said otherwise than usual of the fields for what is known beforehand.
-        stopped: What becomes the result of a run that is stopped; "" where nothing could.
-        before_mapping: Stages in which there is no mapping yet that could become it.
+        summary: Its description in the form.
+        mixes: Default number of mixes that are measured for judging.
+        exact: Whether it treats measurements as exact, so that an unknown bottleneck would mislead it.
+        knows: Facts about schemes that it can use.
+        explores: Whether it measures schemes alone and the bottleneck itself, so that the schemes for judging
+            are known only afterwards.
+        never_held_out: Recorded experiments of at most this many distinct schemes are never held out, because
+            it needs them.
+        labels: {setting: label}, unless it is the setting's name or in `LABELS`.
+        choices: {setting: values} of settings with few values.
+        presets: {name: {setting: text}}; other settings keep their defaults.
+        first: Settings among the form's main questions.
+        groups: {heading: settings} of the other settings, which are folded; ungrouped ones come last.
+        known_help: {fact: help text} that differs from the default.
+        stopped: The result of a stopped run as text; "" if it has none.
+        before_mapping: Stages before the first mapping, in which stopping gives no result.
     """
 
     key: str
@@ -134,53 +135,58 @@ class Algorithm(ABC):
 
     @abstractmethod
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
-        """The labels of the phases that it tells of with these settings."""
+        """The labels of the stages that it reports with these settings."""
 
     @abstractmethod
     def effort(
         self, schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
     ) -> tuple[int, float]:
-        """How long a run takes: (experiments, seconds).
+        """An estimate of a run's effort.
 
         Args:
-            schemes: How many.
-            settings: Complete ones, as JSON.
-            recorded: Experiments that there are; None where fresh ones are measured.
-            processors: That the search can use.
-            pace: Seconds that measuring one experiment takes.
+            schemes: Number of schemes.
+            settings: Complete settings, as JSON.
+            recorded: Number of recorded experiments; None if fresh ones are measured.
+            processors: Processors for the search.
+            pace: Seconds per measured experiment.
+
+        Returns:
+            (experiments, seconds).
         """
 
     @abstractmethod
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> Inferred:
-        """The port mapping of whatever the measurer measures."""
+    ) -> InferenceOutcome:
+        """Infers the port mapping of the measured processor; with a checkpoint, resumes from there."""
 
     @abstractmethod
     def page(self, request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-        """What the template of a run's page needs of it beside what every run's page shows."""
+        """Additional context of a run's page."""
 
     def check_known(self, known: Json) -> None:
-        """Raise `InvalidInputError` for facts about schemes that make no sense, or that it cannot use."""
-        others = sorted(known.keys() - set(self.knows))
-        if others:
-            raise InvalidInputError(f"{self.title} makes no use of {', '.join(others)}: leave it out")
+        """Raises `InvalidInputError` for invalid facts about schemes, or facts that the algorithm cannot
+        use.
+        """
+        unusable = sorted(known.keys() - set(self.knows))
+        if unusable:
+            raise InvalidInputError(f"{self.title} cannot use {', '.join(unusable)}: omit it")
 
     def tunables(self) -> list[Setting]:
-        """All settings in the order of the class."""
+        """All settings, in the order of the settings class."""
         labels = {**LABELS, **self.labels}
         return [
             Setting(
-                name=entry.name,
-                label=labels.get(entry.name) or entry.name.replace("_", " ").capitalize(),
-                help=entry.metadata["help"],
-                default=entry.default,
-                paper=_paper(entry.metadata["paper"]),
+                name=setting_field.name,
+                label=labels.get(setting_field.name) or setting_field.name.replace("_", " ").capitalize(),
+                help=setting_field.metadata["help"],
+                default=setting_field.default,
+                paper=_paper(setting_field.metadata["paper"]),
                 choices=self.choices.get(
-                    entry.name, ("True", "False") if isinstance(entry.default, bool) else ()
+                    setting_field.name, ("True", "False") if isinstance(setting_field.default, bool) else ()
                 ),
             )
-            for entry in dataclasses.fields(self.settings)
+            for setting_field in dataclasses.fields(self.settings)
         ]
 
     def parse(self, values: Mapping[str, str]) -> Json:
@@ -189,4 +195,4 @@ class Algorithm(ABC):
 
 
 def _paper(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else as_text(value)
+    return f"{value:,}" if isinstance(value, int) else setting_text(value)

@@ -1,4 +1,4 @@
-"""All inference algorithms, by the keys that descriptions of runs have."""
+"""All inference algorithms, by their keys in runs' configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations of inferences: first steps, the algorithms, and the same search after a clash."""
+"""API of inferences: quick starts, the algorithms, and restarting a search after a clash."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inference.features.learning.inferring.cegar_page import (
 from inference.features.learning.inferring.request import search_for_ports, starter_inference
 from inference.features.library.example.loading import load_example
 from inference.features.machines.machines.query import machines, unfinished_inference_on
-from inference.features.running.runs.runs_of_kind import started
+from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import Run
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Ref, RunOut, SchemeText, ref, run_json
@@ -39,19 +39,19 @@ class AlgorithmOut(Schema):
     title: str = Field(examples=["PMEvo"])
     default_ports: int | None = Field(description="Null: algorithms search for the number.", examples=[None])
     knows: list[str] = Field(
-        description="What may be said of schemes beforehand.", examples=[["uops", "widths"]]
+        description="Facts about schemes that it can use.", examples=[["uops", "widths"]]
     )
     settings: dict[str, Any] = Field(examples=[{"population": 1000, "max_generations": 200}])
 
 
 class ExampleOut(Schema):
-    """What the example is made of: a mapping inferred from real measurements."""
+    """The recorded example: a mapping inferred from real measurements."""
 
     mapping: Ref
 
 
 class NewInference(Input):
-    """What is inferred without further questions."""
+    """An inference with default settings."""
 
     what: Literal["starter", "ports"] = Field(
         "starter",
@@ -63,15 +63,16 @@ class NewInference(Input):
 
 @router.post("/example", response=ExampleOut)
 def load_the_example(request: HttpRequest) -> Any:
-    """Load what is missing of the recorded example: measurements of a Zen 4 core, and a mapping."""
+    """Load the missing parts of the recorded example: measurements of a Zen 4 core, and a mapping."""
     return {"mapping": ref(load_example().mapping)}
 
 
 @router.post("/machines/{machine_id}/inferences", response={200: RunOut, 201: RunOut})
 def infer_on_machine(request: HttpRequest, machine_id: Id, data: NewInference) -> Any:
-    """Measure a machine and infer what there is to know at first; one that is under way is not doubled.
+    """Measure a machine and infer a mapping with default settings; returns the unfinished run if there is
+    one.
 
-    `POST /runs` with the kind `infer` leaves nothing open.
+    `POST /runs` with kind `infer` offers all settings.
     """
     machine = get_object_or_404(machines(), pk=machine_id)
     ports = data.what == "ports"
@@ -79,12 +80,12 @@ def infer_on_machine(request: HttpRequest, machine_id: Id, data: NewInference) -
     if run is not None:
         return Status(200, run_json(run))
     config = search_for_ports(machine) if ports else starter_inference(machine)
-    usual = f"{'Ports' if ports else 'Starter set'} of {machine.name}"[:190]
-    return started(request, "infer", config, usual)
+    default_name = f"{'Ports' if ports else 'Starter set'} of {machine.name}"[:190]
+    return start_response(request, "infer", config, default_name)
 
 
 class DroppableOut(Schema):
-    """A scheme that takes part in the clash; `alike` schemes have its mnemonic."""
+    """A scheme of the clash; `alike`: number of schemes with its mnemonic."""
 
     scheme: SchemeText
     mnemonic: str = Field(examples=["add"])
@@ -92,14 +93,16 @@ class DroppableOut(Schema):
 
 
 class ClashOut(Schema):
-    """The newest contradiction in words, and the schemes that could be left out, the likeliest first."""
+    """The newest contradiction, and the schemes that could be left out, most likely first."""
 
     text: str = Field(description="Empty where nothing clashed.", examples=["no mapping explains both …"])
     schemes: list[DroppableOut]
 
 
 class Without(Input):
-    """What is left out: a scheme that clashes, all with its mnemonic, or whatever clashes from now on."""
+    """What to leave out: a clashing scheme, all with its mnemonic, or every scheme that clashes from now
+    on.
+    """
 
     scheme: str = Field(max_length=500, examples=["add GPR[64]:RW, GPR[64]:R"])
     what: Literal[SCHEME, MNEMONIC, ALWAYS] = SCHEME  # type: ignore[valid-type]
@@ -107,26 +110,26 @@ class Without(Input):
 
 @router.get("/runs/{inference_id}/clash", response=ClashOut)
 def get_clash(request: HttpRequest, inference_id: Id) -> Any:
-    """The measurements that contradict each other, as far as a search by counter-examples met any."""
+    """The newest contradiction between measurements in a search by counter-examples."""
     search = search_of(_row(inference_id))
-    return {"text": search.last_clash, "schemes": [vars(each) for each in drop_choices(search)]}
+    return {"text": search.last_clash, "schemes": [vars(choice) for choice in drop_choices(search)]}
 
 
 @router.post("/runs/{inference_id}/without", response={201: RunOut})
 def go_on_without(request: HttpRequest, inference_id: Id, data: Without) -> Any:
-    """Start a search that failed by a clash again, without what contradicts."""
+    """Restart a search that failed by a clash, without the contradicting schemes."""
     run = _row(inference_id)
     search = search_of(run)
     if run.state != Run.State.FAILED:
-        raise ProblemError(
-            409, f"The run is {run.state}", where="path inference_id", right="one that has failed"
-        )
+        raise ProblemError(409, f"The run is {run.state}", where="path inference_id", right="a failed run")
     if data.scheme not in {choice.scheme for choice in drop_choices(search)}:
         raise ProblemError(
-            422, "That scheme does not clash", where="body scheme", right="one that GET /clash lists"
+            422, "The scheme does not clash", where="body scheme", right="a scheme of GET /clash"
         )
     config = config_without(run, search, data.what, data.scheme)
-    return started(request, "infer", config, name_without(run, data.what, data.scheme), forked_from=run)
+    return start_response(
+        request, "infer", config, name_without(run, data.what, data.scheme), forked_from=run
+    )
 
 
 def _row(inference_id: int) -> Run:
@@ -135,7 +138,7 @@ def _row(inference_id: int) -> Run:
 
 @router.get("/algorithms", response=list[AlgorithmOut])
 def list_algorithms(request: HttpRequest) -> Any:
-    """The algorithms of runs of the kind `infer`."""
+    """The algorithms of runs of kind `infer`."""
     return [
         {
             "key": key,

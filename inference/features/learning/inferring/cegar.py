@@ -1,4 +1,4 @@
-"""CEGAR: the search by counter-examples, as runs do it and as the form describes it."""
+"""CEGAR, the search by counter-examples, as an `Algorithm`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.features.learning.inferring.algorithm import (
     Algorithm,
     AlgorithmSettings,
+    InferenceOutcome,
     InferenceTask,
-    Inferred,
 )
 from inference.isa.domains import units_of
 from inference.storage.evidence import KEY, Evidence, evidence_json, verdict_in_words
@@ -35,8 +35,8 @@ class Cegar(Algorithm):
     title = "CEGAR"
     settings = CegarSettings
     summary = (
-        "Asks the experiments that decide between two mappings until only one is left, and tells what stays "
-        "undecided. Exact, for some 16 schemes of one µop at most, fewer with several."
+        "Measures experiments that distinguish two mappings until one is left, and lists what stays "
+        "undecided. Exact; for up to about 16 schemes of one µop, fewer of several µops."
     )
     labels = {
         "max_length": "Maximum instructions",
@@ -54,12 +54,12 @@ class Cegar(Algorithm):
     def effort(
         self, schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
     ) -> tuple[int, float]:
-        """Rough: the search's time depends on the processor that is found, and grows steeply with the
+        """A rough estimate: the search's time depends on the processor, and grows steeply with the
         schemes.
         """
         experiments = round(_EXPERIMENTS_PER_SCHEME * schemes) if recorded is None else recorded
-        searching = _FIRST_SECONDS * _SECONDS_GROW ** min(schemes, 60)
-        return experiments, searching + (0.0 if recorded is not None else pace * experiments)
+        search_seconds = _FIRST_SECONDS * _SECONDS_GROW ** min(schemes, 60)
+        return experiments, search_seconds + (0.0 if recorded is not None else pace * experiments)
 
     def page(self, request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
         from inference.features.learning.inferring.cegar_page import search_context  # noqa: PLC0415  pages load it
@@ -67,42 +67,46 @@ class Cegar(Algorithm):
         return search_context(request, run, record)
 
     def check_known(self, known: Json) -> None:
-        """Of the schemes that are named, beside some other one with a single µop."""
+        """Validates facts about the named schemes next to some scheme with a single µop."""
         super().check_known(known)
         named = {scheme for facts in known.values() for scheme in facts}
         CegarProblem((*sorted(named), ""), CegarSettings(), **known)
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> Inferred:
-        """Ask what tells mappings apart; what is known of schemes that are not asked for plays no part."""
-        asked = frozenset(question.schemes)
+    ) -> InferenceOutcome:
+        """Measures experiments that distinguish mappings; ignores facts about schemes that are not
+        selected.
+        """
+        selected = frozenset(question.schemes)
         known, settings = question.known, question.settings
         assert isinstance(settings, CegarSettings)
         problem = CegarProblem(
             tuple(question.schemes),
             settings,
-            {scheme: count for scheme, count in known.get("uops", {}).items() if scheme in asked},
-            {scheme: width for scheme, width in known.get("widths", {}).items() if scheme in asked},
-            tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
+            {scheme: count for scheme, count in known.get("uops", {}).items() if scheme in selected},
+            {scheme: width for scheme, width in known.get("widths", {}).items() if scheme in selected},
+            tuple(scheme for scheme in known.get("improper", ()) if scheme in selected),
             units_of(question.schemes),
         )
         core = None if question.core is None else question.core.with_chains()
-        found = cegar.infer(problem, measurer, reporter, question.seed, resume, core)
+        search = cegar.infer(problem, measurer, reporter, question.seed, resume, core)
         report: Json = {
-            KEY: evidence_json(found, problem.settings),
-            "assumptions": list(found.assumptions),
-            "excess": len(found.unexplained),
+            KEY: evidence_json(search, problem.settings),
+            "assumptions": list(search.assumptions),
+            "excess": len(search.unexplained),
         }
         evidence = Evidence.of(report)
         assert evidence is not None
-        told: Json = {
-            "verdict": found.verdict.value,
-            "counter_examples": found.counter_examples,
-            "alternatives": len(found.alternatives),
-            "ambiguous": list(found.ambiguous_schemes),
-            "dropped": sorted({scheme for clash in found.clashes for scheme in clash.dropped}),
+        result_facts: Json = {
+            "verdict": search.verdict.value,
+            "counter_examples": search.counter_examples,
+            "alternatives": len(search.alternatives),
+            "ambiguous": list(search.ambiguous_schemes),
+            "dropped": sorted({scheme for clash in search.clashes for scheme in clash.dropped}),
             "assumptions": report["assumptions"],
             "excess": report["excess"],
         }
-        return Inferred(found.mapping, len(found.experiments), report, verdict_in_words(evidence), told)
+        return InferenceOutcome(
+            search.mapping, len(search.experiments), report, verdict_in_words(evidence), result_facts
+        )

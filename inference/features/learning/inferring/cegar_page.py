@@ -1,5 +1,5 @@
-"""What a search by counter-examples shows on a run's page, folded from its journal; and the same search after
-a clash.
+"""The run page of a search by counter-examples, folded from its journal; restarting a search after a
+clash.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.core.cegar.clashing import mnemonic
+from inference.core.cegar.clashes import mnemonic
 from inference.core.cegar.events import (
     Candidates,
     CandidatesDecided,
-    ClashFound,
+    ClashEvent,
     Ports,
-    SearchStanding,
+    SearchProgress,
     Seeded,
     Undecided,
 )
@@ -29,9 +29,9 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json
 from inference.features.learning.inferring.reference import (
-    beside,
+    compare_with,
+    default_reference,
     references,
-    usual_reference,
 )
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord
@@ -43,7 +43,7 @@ from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.mappings import load_mapping
 from inference.web.request_fields import NOTHING_STARTED, start_run
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 SURVIVORS = {
     "first": "the first stays",
@@ -56,18 +56,18 @@ SURVIVORS = {
 
 _EVENTS = [
     event.kind
-    for event in (Seeded, Ports, Candidates, CandidatesDecided, SearchStanding, ClashFound, Undecided)
+    for event in (Seeded, Ports, Candidates, CandidatesDecided, SearchProgress, ClashEvent, Undecided)
 ]
 SCHEME, MNEMONIC, ALWAYS = "scheme", "mnemonic", "always"
-"""What to leave out: the scheme, all with its mnemonic, or whatever clashes from now on."""
+"""What to leave out: the scheme, all with its mnemonic, or every scheme that clashes from now on."""
 
 
 @dataclass
 class CounterExample:
-    """A counter-example: two mappings, the experiment that decides, and what measuring it said.
+    """A counter-example: two mappings, and the experiment that decides between them. Times are in cycles.
 
-    `first` was held for right until then, `second` was found beside it. `survivor` is "first", "second",
-    "neither", "open", or "" before there was an answer. Cycles throughout.
+    `first` was the candidate until then, `second` another that fits. `survivor` is "first", "second",
+    "neither", "open" (no usable measurement), or "" before the measurement.
     """
 
     number: int
@@ -82,29 +82,29 @@ class CounterExample:
 
 @dataclass
 class SearchRecord(RecordPart):
-    """Everything told of the search; `alone` are {experiment: cycles} measured before the first question."""
+    """The search so far. `alone`: {experiment: cycles} measured before the first counter-example."""
 
     alone: dict[str, float | None] = field(default_factory=dict)
     schemes: dict[str, None] = field(default_factory=dict)
     examples: dict[int, CounterExample] = field(default_factory=dict)
     ports: int | None = None
     reason: str = ""
-    standing: SearchStanding | None = None
-    clashes: list[ClashFound] = field(default_factory=list)
+    standing: SearchProgress | None = None
+    clashes: list[ClashEvent] = field(default_factory=list)
     undecided: list[Undecided] = field(default_factory=list)
 
     @property
     def newest(self) -> CounterExample | None:
-        """The question at hand, or the last one."""
+        """The current or last counter-example."""
         return self.examples[max(self.examples)] if self.examples else None
 
     @property
     def last_clash(self) -> str:
-        """The newest contradiction in words; "" for none."""
+        """The newest contradiction as text; "" without one."""
         return self.clashes[-1].text if self.clashes else ""
 
     def take(self, event: Event) -> None:
-        """Fold one event in; what an attempt tells again changes nothing."""
+        """Folds in an event; repeated events of a resumed run change nothing."""
         match event:
             case Seeded():
                 self.alone[str(event.experiment)] = event.cycles
@@ -117,17 +117,17 @@ class SearchRecord(RecordPart):
             case CandidatesDecided(number=number) if number in self.examples:
                 example = self.examples[number]
                 example.measured, example.survivor = event.cycles, event.survivor
-            case SearchStanding():
+            case SearchProgress():
                 self.standing = event
-            case ClashFound() if event not in self.clashes:
+            case ClashEvent() if event not in self.clashes:
                 self.clashes.append(event)
             case Undecided(number=number):
-                del self.undecided[number - 1 :]  # a list begins anew when the search goes on
+                del self.undecided[number - 1 :]  # a resumed search reports the list again from its start
                 self.undecided.append(event)
 
 
 def search_of(run: Run) -> SearchRecord:
-    """What a search has told so far (one query)."""
+    """The record of a run's search (one query)."""
     record = SearchRecord()
     events = RunEvent.objects.filter(run=run, kind__in=_EVENTS).order_by("seq")
     for kind, payload in events.values_list("kind", "payload"):
@@ -138,7 +138,7 @@ def search_of(run: Run) -> SearchRecord:
 
 @dataclass(frozen=True)
 class CounterExampleRow:
-    """A row of the log of counter-examples; `url` leads to the experiment's page."""
+    """A row of the list of counter-examples; `url` leads to the experiment's page."""
 
     example: CounterExample
     survivor: str
@@ -147,7 +147,7 @@ class CounterExampleRow:
 
 @dataclass(frozen=True)
 class CounterExampleView:
-    """The counter-example that is looked at, with both candidates as they stood then."""
+    """The selected counter-example, with both candidates of that time."""
 
     line: CounterExampleRow
     first: Matrix
@@ -158,7 +158,7 @@ class CounterExampleView:
 
 
 def search_context(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-    """What the template needs; the address may name a counter-example and a reference mapping."""
+    """Context of the template; the address may select a counter-example and a reference mapping."""
     search = record.parts["search"]
     assert isinstance(search, SearchRecord)
     row = inferred_by(run).select_related("isa", "machine").first()
@@ -167,25 +167,25 @@ def search_context(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
         CounterExampleRow(example, SURVIVORS[example.survivor], experiment_url(example.experiment, isa, row))
         for example in search.examples.values()
     ]
-    wanted = whole_number(request, "example")
+    number = number_parameter(request, "example")
     return {
         "search": search,
         "lines": lines,
-        "shown": _shown(lines, wanted, always=run.state not in Run.FINAL),
+        "shown": _selected_example(lines, number, always=run.state not in Run.FINAL),
         "choices": drop_choices(search) if run.state == Run.State.FAILED else [],
-        **({} if row is None else found_mapping(request, row)),
+        **({} if row is None else evidence_context(request, row)),
     }
 
 
-def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
-    """The verdict on a mapping, its doubts, and a reference beside it; {} for one found in another way."""
+def evidence_context(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
+    """Evidence of a mapping: verdict, doubts, comparison with a reference; {} if CEGAR did not infer it."""
     evidence = Evidence.of(row.report)
     if evidence is None:
         return {}
     value = load_mapping(row)
     candidates = list(references(row))
     reference = _reference(request, row, candidates)
-    compared = None if reference is None else beside(value, evidence, reference)
+    compared = None if reference is None else compare_with(value, evidence, reference)
     doubts: list[UndeterminedScheme] = evidence.doubts(value)
     matrices = (alone(value), None) if compared is None else side_by_side(value, compared.mapping)
     return {
@@ -195,7 +195,8 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         "verdict": search_verdict(row, evidence),
         "doubts": doubts,
         "conflicts": [
-            (scheme, [each.words for each in texts]) for scheme, texts in grounds_of(row).conflicts.items()
+            (scheme, [conflict.words for conflict in texts])
+            for scheme, texts in grounds_of(row).conflicts.items()
         ],
         "doubtful": {doubt.scheme for doubt in doubts},
         "references": candidates,
@@ -203,87 +204,88 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         "differing": []
         if compared is None
         else [
-            (scheme, each, "" if each is None else experiment_url(each.experiment, row.isa, row))
-            for scheme, each in compared.differing.items()
+            (scheme, times, "" if times is None else experiment_url(times.experiment, row.isa, row))
+            for scheme, times in compared.differing.items()
         ],
         "matrices": matrices,
         "unexplained": [
-            (each, experiment_url(each.experiment, row.isa, row)) for each in evidence.unexplained
+            (deviation, experiment_url(deviation.experiment, row.isa, row))
+            for deviation in evidence.unexplained
         ],
         "asked_experiments": [
-            (each, experiment_url(each.experiment, row.isa, row)) for each in evidence.asked
+            (measured, experiment_url(measured.experiment, row.isa, row)) for measured in evidence.experiments
         ],
     }
 
 
 def _reference(request: HttpRequest, row: PortMapping, candidates: list[PortMapping]) -> PortMapping | None:
-    """The one that the address names, 0 for none; the usual one where it names none."""
-    wanted = whole_number(request, "with")
-    if wanted is None:
-        return usual_reference(row, candidates)
-    if wanted == 0:
+    """The reference that the address names, None for 0, the default one if it names none."""
+    pk = number_parameter(request, "with")
+    if pk is None:
+        return default_reference(row, candidates)
+    if pk == 0:
         return None
-    return get_object_or_404(references(row), pk=wanted)
+    return get_object_or_404(references(row), pk=pk)
 
 
 def experiment_url(experiment: Experiment, isa: ISA | None, row: PortMapping | None) -> str:
-    """The page of an experiment, or where it can be tried."""
-    asked = {"e": str(experiment)}
+    """The address of an experiment's page."""
+    parameters = {"e": str(experiment)}
     if isa is not None:
-        asked["isa"] = str(isa.pk)
+        parameters["isa"] = str(isa.pk)
     if row is not None:
-        asked["mapping"] = str(row.pk)
-    return f"{reverse('experiments')}?{urlencode(asked)}"
+        parameters["mapping"] = str(row.pk)
+    return f"{reverse('experiments')}?{urlencode(parameters)}"
 
 
-def _shown(
-    lines: Sequence[CounterExampleRow], wanted: int | None, *, always: bool
+def _selected_example(
+    lines: Sequence[CounterExampleRow], number: int | None, *, always: bool
 ) -> CounterExampleView | None:
-    """The counter-example with that number; without one the newest, where there shall be one always."""
+    """The counter-example with this number, else the newest if `always`, else None."""
     numbers = [line.example.number for line in lines]
-    if wanted not in numbers:
+    if number not in numbers:
         if not always or not numbers:
             return None
-        wanted = numbers[-1]
-    place = numbers.index(wanted)
-    line = lines[place]
+        number = numbers[-1]
+    index = numbers.index(number)
+    line = lines[index]
     first, second = side_by_side(line.example.first, line.example.second, line.example.experiment)
     return CounterExampleView(
         line,
         first,
         second,
-        numbers[place - 1] if place else None,
-        numbers[place + 1] if place + 1 < len(numbers) else None,
-        place + 1 == len(numbers),
+        numbers[index - 1] if index else None,
+        numbers[index + 1] if index + 1 < len(numbers) else None,
+        index + 1 == len(numbers),
     )
 
 
 @dataclass(frozen=True)
-class LeaveOutChoice:
-    """A scheme that could be left out because of a clash, and how many schemes share its mnemonic."""
+class DropChoice:
+    """A scheme of a clash; `alike`: number of schemes with its mnemonic."""
 
     scheme: str
     mnemonic: str
     alike: int
 
 
-def drop_choices(search: SearchRecord) -> list[LeaveOutChoice]:
-    """The schemes of the last clash, those first that most of its experiments have in common."""
+def drop_choices(search: SearchRecord) -> list[DropChoice]:
+    """The schemes of the last clash, those in most of its experiments first."""
     if not search.clashes:
         return []
     clash = search.clashes[-1]
     dropped = {scheme for clash in search.clashes for scheme in clash.dropped}
-    left = [scheme for scheme in search.schemes if scheme not in dropped]
-    counted = {
+    remaining = [scheme for scheme in search.schemes if scheme not in dropped]
+    occurrences = {
         alone.scheme: sum(_mentions(clashing.experiment, alone.scheme) for clashing in clash.experiments)
         for alone in clash.alone
-        if alone.scheme in left
+        if alone.scheme in remaining
     }
-    ordered = sorted(counted, key=lambda scheme: (-counted[scheme], scheme))
+    ordered = sorted(occurrences, key=lambda scheme: (-occurrences[scheme], scheme))
     return [
-        LeaveOutChoice(scheme, mnemonic(scheme), sum(mnemonic(other) == mnemonic(scheme) for other in left))
+        DropChoice(scheme, mnemonic(scheme), sum(mnemonic(other) == mnemonic(scheme) for other in remaining))
         for scheme in ordered
-        if len(left) > 1
+        if len(remaining) > 1
     ]
 
 
@@ -292,19 +294,19 @@ def _mentions(experiment: str, scheme: str) -> bool:
 
 
 def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Json:
-    """The run's description with what shall be left out taken out."""
+    """The run's configuration without the schemes to leave out."""
     config: Json = run.config
     if what == ALWAYS:
         return config | {"settings": config["settings"] | {"on_clash": "drop-scheme"}}
     dropped = {scheme}
     if what == MNEMONIC:
         dropped = {other for other in search.schemes if mnemonic(other) == mnemonic(scheme)}
-    kept = [other for other in search.schemes if other not in dropped]
-    rows = ISA.objects.get(name=config["isa"]).schemes.filter(text__in=kept)
+    remaining = [other for other in search.schemes if other not in dropped]
+    rows = ISA.objects.get(name=config["isa"]).schemes.filter(text__in=remaining)
     known = {
-        name: [each for each in facts if each not in dropped]
+        name: [other for other in facts if other not in dropped]
         if isinstance(facts, list)
-        else {each: value for each, value in facts.items() if each not in dropped}
+        else {other: value for other, value in facts.items() if other not in dropped}
         for name, facts in run.config.get("known", {}).items()
     }
     return config | {
@@ -315,12 +317,12 @@ def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Js
 
 
 def name_without(run: Run, what: str, scheme: str) -> str:
-    """What the new run is called, unless that name is taken."""
+    """The default name of the new run."""
     return run.name if what == ALWAYS else f"{run.name} without {mnemonic(scheme)}"[:190]
 
 
 def run_without(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start the new run and show it."""
+    """Starts the new run and redirects to it."""
     run = get_object_or_404(Run, pk=pk, kind="infer")
     search = search_of(run)
     what, scheme = request.POST.get("what", SCHEME), request.POST.get("scheme", "")
@@ -329,8 +331,8 @@ def run_without(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("run", pk=pk)
     config = config_without(run, search, what, scheme)
     name = name_without(run, what, scheme)
-    made = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
-    return redirect("run", pk=pk if made is None else made.pk)
+    new_run = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
+    return redirect("run", pk=pk if new_run is None else new_run.pk)
 
 
 urlpatterns = [path("runs/<int:pk>/without/", run_without, name="run-without")]

@@ -1,4 +1,4 @@
-"""`manage.py infer`: from measurements to a port mapping, in the shell; see `run_command`."""
+"""`manage.py infer`: infers a port mapping; see `run_command`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
-from inference.formats.known_facts import read_counts, read_names, read_ports
-from inference.measuring.simulated import NOISE
+from inference.formats.scheme_lists import read_counts, read_names, read_ports
+from inference.measuring.simulated import NOISE_OPTIONS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
@@ -37,17 +37,17 @@ from inference.web.run_command import (
     named_values,
 )
 
-TOLD = (
+OPTIONAL_KEYS = (
     *("kinds", "limits", "assumptions", "excess"),
     *("verdict", "counter_examples", "alternatives", "ambiguous", "dropped"),  # by CEGAR
     *("classes", "exhaustive", "front"),  # by PMEvo
     *("asked", *(outcome.value for outcome in SchemeFate), "per_scheme", "warnings"),  # by explaining
 )
-"""Of a run's result, where it has them, beside what each has."""
+"""Optional keys of a run's result that `--json` prints."""
 
 
 class Command(RunCommand):
-    """One inference run from start to end; see the module."""
+    """Runs an inference to its end."""
 
     help = "Infer a port mapping from recorded data, a machine, or a simulated processor. Ctrl-C cancels."
     makes_data = True
@@ -60,7 +60,7 @@ class Command(RunCommand):
             "--dataset",
             metavar="NAME",
             action="append",
-            help="experiment set to learn from; may be repeated",
+            help="experiment set to learn from; repeatable",
         )
         source.add_argument(
             "--simulate", metavar="NAME-OR-FILE", help="port mapping of a processor to simulate"
@@ -69,20 +69,22 @@ class Command(RunCommand):
             "--schemes",
             metavar=SCHEMES_METAVAR,
             default="",
-            help="which schemes, in words or as in the scheme table's search box (all; a machine: starter)",
+            help="schemes, by a word or a search as in the scheme table (all; on a machine: starter)",
         )
         add_request_options(
             parser,
             InferConfig,
-            sample="N: no more than N of them, spread evenly over the selection; not with --dataset",
-            ports="N: number of ports; without it, as many as the data ask for",
+            sample="N: at most N schemes, spread evenly over the selection; not with --dataset",
+            ports="N: number of ports; by default, the search finds it",
             seed="S: default: %(default)s",
         )
         parser.add_argument("--name", default="", help="name of the run and of its mapping")
         parser.add_argument(
             "--evaluate", metavar="NAME", help="experiment set to judge by, instead of held-out experiments"
         )
-        add_set_option(parser, f"a setting of the algorithm, or of the simulation: {', '.join(NOISE)}")
+        add_set_option(
+            parser, f"a setting of the algorithm, or of the simulation: {', '.join(NOISE_OPTIONS)}"
+        )
         parser.add_argument(
             "--mixes", type=int, metavar="N", help="experiments to measure and judge by, unless --evaluate"
         )
@@ -92,7 +94,7 @@ class Command(RunCommand):
             help="do not measure R_max on a machine; PMEvo then takes it from the data, unless --set r_max=…",
         )
         known = parser.add_argument_group(
-            "what is known of schemes", "for --algorithm cegar and explain; - is standard input"
+            "facts about schemes", "for --algorithm cegar and explain; - is standard input"
         )
         known.add_argument("--levels", type=int, choices=(2, 3), help="2: every scheme has a single µop")
         known.add_argument("--uops", metavar="FILE", help="lines 'scheme: number of its µops'")
@@ -103,29 +105,28 @@ class Command(RunCommand):
         known.add_argument(
             "--documented",
             metavar="FILE",
-            help="lines 'scheme: its ports', which decide where measuring cannot, and name the ports",
+            help="lines 'scheme: its ports', which decide where measurements cannot, and name the ports",
         )
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end; an exit code other than 0 unless there is a mapping."""
-        self._conclude(self.do_run(lambda: self._submitted(options)), as_json=options["json"])
+        """Exits with a code other than 0 unless there is a mapping."""
+        self._conclude(self.do_run(lambda: self._submit(options)), as_json=options["json"])
 
-    def _submitted(self, options: dict[str, Any]) -> Run:
-        """The run that the options describe."""
+    def _submit(self, options: dict[str, Any]) -> Run:
         source, isa, learns_from = self._source(options)
         noise, settings = _split_settings(options["overrides"])
         if noise and "simulate" not in source:
-            raise CommandError(f"--set {next(iter(noise))} is for --simulate only")
+            raise CommandError(f"--set {next(iter(noise))} needs --simulate")
         config: Json = {
             "algorithm": options["algorithm"],
             "source": source | noise,
             "settings": settings,
             "seed": options["seed"],
             "bottleneck": not options["no_bottleneck"],
-            **chosen_schemes(isa, options["schemes"] or _usual_schemes(source, options["algorithm"])),
+            **chosen_schemes(isa, options["schemes"] or _default_selection(source, options["algorithm"])),
         }
-        if known := _known(options, isa):
+        if known := _read_facts(options, isa):
             config["known"] = known
         numbers = ("ports", "sample", "mixes")
         config |= {name: options[name] for name in numbers if options[name] is not None}
@@ -136,28 +137,28 @@ class Command(RunCommand):
         return lifecycle.submit("infer", config, name)
 
     def _source(self, options: dict[str, Any]) -> tuple[Json, ISA, str]:
-        """The run's source, its instruction set, and what to call it."""
+        """(source of the configuration, instruction set, name for the run)."""
         if options["machine"] is not None:
             machine = by_name(Machine, options["machine"])
             return {"machine": machine.pk}, machine.isa, machine.name
         if options["dataset"] is not None:
             sets = [by_name(ExperimentSet, name) for name in options["dataset"]]
             return {"datasets": [row.pk for row in sets]}, sets[0].isa, sets[0].name
-        wanted = options["simulate"]
-        if not PortMapping.objects.filter(name=wanted).exists() and Path(wanted).is_file():
-            mapping = self._import(Path(wanted))
+        simulated = options["simulate"]
+        if not PortMapping.objects.filter(name=simulated).exists() and Path(simulated).is_file():
+            mapping = self._import(Path(simulated))
         else:
-            mapping = by_name(PortMapping, wanted)
+            mapping = by_name(PortMapping, simulated)
         return {"simulate": mapping.pk}, mapping.isa, f"simulated {mapping.name}"
 
     def _import(self, path: Path) -> PortMapping:
-        """The mapping in a file, imported like any other so that it can be compared with what is found."""
-        seen = preview(path.read_bytes(), path.name)
-        if not seen.acceptable:
-            raise CommandError("\n".join(["nothing was imported", *seen.parsed.lines()]))
-        if seen.parsed.mapping is None:
-            raise CommandError(f"{path} holds experiments; --simulate needs a port mapping")
-        row = commit(seen, free_name(PortMapping, seen.name)).row
+        """Imports the mapping of a file, so that results can be compared with it."""
+        upload = preview(path.read_bytes(), path.name)
+        if not upload.acceptable:
+            raise CommandError("\n".join(["nothing was imported", *upload.parsed.lines()]))
+        if upload.parsed.mapping is None:
+            raise CommandError(f"{path} has experiments; --simulate needs a port mapping")
+        row = commit(upload, free_name(PortMapping, upload.name)).row
         assert isinstance(row, PortMapping)
         self.stderr.write(f"{path} imported as the port mapping {row.name!r}")
         return row
@@ -171,7 +172,7 @@ class Command(RunCommand):
             "experiments": result["experiments"],
             "seconds": round(run.busy_seconds, 3),
             "held_out": result["held_out"],
-            **{key: result[key] for key in TOLD if key in result},
+            **{key: result[key] for key in OPTIONAL_KEYS if key in result},
         }
         if as_json:
             self.stdout.write(json.dumps(answer))
@@ -179,9 +180,9 @@ class Command(RunCommand):
         self.stdout.write(f"port mapping {answer['mapping']!r}: {answer['schemes']} schemes, {answer['url']}")
         scores = answer["held_out"]
         if scores is not None and scores["mape"] is not None:
-            self.stdout.write(f"  MAPE {scores['mape']:.2f} % on {scores['n']} experiments not learnt from")
+            self.stdout.write(f"  MAPE {scores['mape']:.2f} % on {scores['n']} held-out experiments")
         if scores is not None and "settled_share" in scores:
-            self.stdout.write(f"  {100 * scores['settled_share']:.1f} % of the mixes to judge by settled")
+            self.stdout.write(f"  {100 * scores['settled_share']:.1f} % of the test mixes settled")
         if "characterised" in result:
             self.stdout.write(
                 f"  of {result['asked']} schemes {result['characterised']} characterised, "
@@ -193,13 +194,13 @@ class Command(RunCommand):
         if front := result.get("front"):
             kinds = [point["kinds"] for point in front]
             self.stdout.write(
-                f"  {len(front)} mappings on its front, with {min(kinds)} to {max(kinds)} distinct µops: "
+                f"  {len(front)} mappings by accuracy and size, {min(kinds)} to {max(kinds)} distinct µops: "
                 f"manage.py front {shlex.quote(answer['mapping'])}"
             )
         self._explain(PortMapping.objects.get(pk=result["mapping"]))
 
     def _explain(self, row: PortMapping) -> None:
-        """The verdict on a mapping found by counter-examples, and what remains open."""
+        """Prints the verdict of a search by counter-examples, and what remains open."""
         evidence = Evidence.of(row.report)
         if evidence is None:
             return
@@ -211,18 +212,18 @@ class Command(RunCommand):
             for words in grounds.conflict_words(scheme):
                 self.stdout.write(f"    {words}")
         for doubt in evidence.doubts(value):
-            for other in doubt.elsewhere:
+            for other in doubt.alternatives:
                 why = "; ".join(other.reasons)
                 self.stdout.write(f"  or {doubt.scheme}: {described(other.uops, value.ports)}, since {why}")
-        for each in evidence.unexplained:
-            self.stdout.write(f"  unexplained: {each}")
+        for deviation in evidence.unexplained:
+            self.stdout.write(f"  unexplained: {deviation}")
         for clash in evidence.clashes:
             self.stdout.write(f"  left out {'; '.join(clash['dropped'])}: {clash['text']}")
         self.stdout.write(f"  {evidence.counter_examples} counter-examples, {evidence.solver}")
 
 
-def _known(options: dict[str, Any], isa: ISA) -> Json:
-    """What the files say of schemes. Raises `CommandError` naming file, line and scheme."""
+def _read_facts(options: dict[str, Any], isa: ISA) -> Json:
+    """The facts in the files. Raises `CommandError` naming file, line and scheme."""
     readers: dict[str, Callable[[str], tuple[Any, Sequence[str]]]] = {
         "uops": read_counts,
         "width": read_counts,
@@ -253,8 +254,8 @@ def _text(path: str) -> str:
         raise CommandError(f"{path} cannot be read: {error}") from error
 
 
-def _usual_schemes(source: Json, algorithm: str) -> str:
-    """What is chosen where nothing was said: on a computer, what is measured within minutes."""
+def _default_selection(source: Json, algorithm: str) -> str:
+    """The default selection: on a computer, what is measured within minutes."""
     if "machine" not in source:
         return "all"
     simulated = Machine.objects.filter(pk=source["machine"], kind=Machine.Kind.SIMULATED).exists()
@@ -266,11 +267,11 @@ def _usual_schemes(source: Json, algorithm: str) -> str:
 
 
 def _split_settings(overrides: list[str]) -> tuple[Json, Json]:
-    """`--set` options as those of the simulation and those of the algorithm."""
+    """(settings of the simulation, settings of the algorithm) of `--set` options."""
     noise: Json = {}
     settings: Json = {}
     for key, value in named_values(overrides):
-        if key not in NOISE:
+        if key not in NOISE_OPTIONS:
             settings[key] = value
             continue
         if key == "counters":
@@ -279,5 +280,5 @@ def _split_settings(overrides: list[str]) -> tuple[Json, Json]:
         try:
             noise[key] = float(value)
         except ValueError:
-            raise CommandError(f"--set {key}: a number is expected, not {value!r}") from None
+            raise CommandError(f"--set {key}: expected a number, not {value!r}") from None
     return noise, settings

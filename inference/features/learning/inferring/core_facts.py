@@ -1,6 +1,4 @@
-"""What is known of a core beside its ports: what it wastes, found before; its bottleneck and what is one µop,
-before a search.
-"""
+"""Facts about a core besides its ports: lost cycles, the bottleneck, and which schemes are single µops."""
 
 from __future__ import annotations
 
@@ -15,18 +13,19 @@ from inference.core.protocols import Json
 from inference.core.waste import WasteSource
 from inference.isa.targets import target_of
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, StoredCoreModel
-from inference.runs.machines.measurer import LogText, suited_options
+from inference.runs.machines.measurer import LogText, options_for
 from inference.storage.core_models import core_model_of, core_model_of_parts
 
 MOST_PORTS = 20
-_SHOWN = 5
-_SLACK = 1.02  # a rate that was measured may be as much above the documented one
+_LISTED = 5
+_SLACK = 1.02  # measured rates may exceed the documented one by this factor
 
 
-def core_facts(machine: Machine | None, schemes: Collection[str], begun: datetime) -> WasteSource | None:
-    """Of a computer whose loop bodies are made here; None for others. `begun`: when measuring was.
+def core_facts(machine: Machine | None, schemes: Collection[str], start_time: datetime) -> WasteSource | None:
+    """Lost cycles of a computer, from its measured parts; None for other machines. `begun`: time of
+    measuring.
 
-    The newest core model with latencies counts, else the newest latencies and the newest front end.
+    Uses the newest core model with latencies, else the newest latencies and the newest front end.
     """
     if machine is None or machine.kind != Machine.Kind.AGENT:
         return None
@@ -34,10 +33,12 @@ def core_facts(machine: Machine | None, schemes: Collection[str], begun: datetim
     reader = target.accesses
     if reader is None:
         return None
-    known = [*filter(None, map(target.schemes.scheme_of, schemes))]
-    options = suited_options(machine, begun)
+    known_schemes = [*filter(None, map(target.schemes.scheme_of, schemes))]
+    options = options_for(machine, start_time)
     return ScheduledTimes(
-        _model(machine, schemes), known, lambda experiment: reader.loop_body(experiment.terms, options)
+        _model(machine, schemes),
+        known_schemes,
+        lambda experiment: reader.loop_body(experiment.terms, options),
     )
 
 
@@ -54,52 +55,52 @@ def _model(machine: Machine, schemes: Collection[str]) -> CoreModel:
     return replace(core_model_of_parts(parts, schemes), mapping=None)
 
 
-def like_one_uop(cycles: float, epsilon: float) -> bool:
-    """Whether a scheme that takes so long alone may be one µop: 1/k cycles for k ports, but for ε.
+def fits_single_uop(cycles: float, epsilon: float) -> bool:
+    """Whether a scheme with these cycles alone may be one µop: 1/k cycles for k ports, within ε.
 
-    More µops, and µops that keep their port busy for longer than a cycle, take a cycle or more; more µops
-    may also end up between two fractions.
+    Several µops, and µops that occupy their port for more than a cycle, take a cycle or more; several µops
+    may also lie between two fractions.
     """
     return any(abs(cycles - 1 / ports) <= epsilon for ports in range(1, MOST_PORTS + 1))
 
 
 def single_uops(alone: Mapping[str, float], epsilon: float, log: LogText) -> list[str]:
-    """Of probes measured alone, {scheme: cycles}, those that look like one µop; the log names the others."""
-    others = {scheme: cycles for scheme, cycles in alone.items() if not like_one_uop(cycles, epsilon)}
-    if others:
-        shown = "; ".join(
-            f"{scheme} takes {cycles:.3g} cycles" for scheme, cycles in [*others.items()][:_SHOWN]
+    """The schemes among {scheme: cycles alone} that look like one µop; logs the others."""
+    excluded = {scheme: cycles for scheme, cycles in alone.items() if not fits_single_uop(cycles, epsilon)}
+    if excluded:
+        examples = "; ".join(
+            f"{scheme} takes {cycles:.3g} cycles" for scheme, cycles in [*excluded.items()][:_LISTED]
         )
-        more = " …" if len(others) > _SHOWN else ""
-        log(f"{len(others)} left out, not like a single µop: {shown}{more}", "warning")
-    return [scheme for scheme in alone if scheme not in others]
+        ellipsis = " …" if len(excluded) > _LISTED else ""
+        log(f"{len(excluded)} excluded, not a single µop: {examples}{ellipsis}", "warning")
+    return [scheme for scheme in alone if scheme not in excluded]
 
 
-def bottleneck_facts(found: Bottleneck, documented: float | None, log: LogText) -> Json:
-    """What was found, for the report and the log; a documented rate stands in where none was seen.
+def bottleneck_facts(bottleneck: Bottleneck, documented: float | None, log: LogText) -> Json:
+    """The bottleneck for the report and the log. Without a measured one, the documented rate is used.
 
-    It only does so if nothing exceeded it.
+    The documented rate is rejected if a measured rate exceeds it.
     """
-    facts = found.as_json()
-    if found.r_max is not None:
+    facts = bottleneck.as_json()
+    if bottleneck.r_max is not None:
         log(
-            f"bottleneck: {found.r_max:g} instructions per cycle, seen as {found.highest:.2f} in "
-            f"{found.experiment} ({found.experiments} experiments)",
+            f"bottleneck: {bottleneck.r_max:g} instructions per cycle, seen as {bottleneck.highest:.2f} in "
+            f"{bottleneck.experiment} ({bottleneck.experiments} experiments)",
             "info",
         )
-    elif documented is not None and found.highest <= _SLACK * documented:
+    elif documented is not None and bottleneck.highest <= _SLACK * documented:
         facts["r_max"] = facts["documented"] = documented
         log(
-            f"no bottleneck beside the ports was seen ({found.highest:.2f} instructions per cycle at most); "
+            f"no bottleneck besides the ports: at most {bottleneck.highest:.2f} instructions per cycle; "
             f"the documented one of this core is used, {documented:g}",
             "info",
         )
     else:
         log(
-            f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle at "
-            "most, which the ports may explain, so none is modelled",
+            f"no bottleneck besides the ports: {bottleneck.highest:.2f} instructions per cycle at "
+            "most, which the ports may explain; none is modelled",
             "info",
         )
-    if found.warning:
-        log(found.warning, "warning")
+    if bottleneck.warning:
+        log(bottleneck.warning, "warning")
     return facts

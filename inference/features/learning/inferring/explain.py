@@ -1,4 +1,4 @@
-"""Explainable inference: as runs do it and as the form describes it."""
+"""Explainable inference as an `Algorithm`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.features.learning.inferring.algorithm import (
     Algorithm,
     AlgorithmSettings,
+    InferenceOutcome,
     InferenceTask,
-    Inferred,
 )
 from inference.isa.domains import domains_of
 from inference.isa.targets import preferred_schemes
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 _BLOCKERS = 12
-_NEEDED_SHARE = 0.6  # of them, where some make others superfluous
-_DOUBTFUL_RUNS = 1.3  # runs on average, where only what is doubtful is tested again
+_NEEDED_SHARE = 0.6  # share of blockers that are tested if redundant ones are skipped
+_DOUBTFUL_RUNS = 1.3  # average runs if only doubtful schemes are tested again
 _BLOCKING_SECONDS = 15.0
 
 
@@ -41,8 +41,8 @@ class Explain(Algorithm):
     title = "Explainable inference"
     settings = ExplainSettings
     summary = (
-        "Blocks one set of ports after another and sees which µops cannot evade. Every µop comes with the "
-        "experiments that show it; whatever does not fit is left out with a reason."
+        "Blocks one set of ports after another and measures which µops cannot evade. Every µop comes with "
+        "its experiments; schemes that do not fit are excluded with a reason."
     )
     labels = {
         "uops_from": "Source of µop counts",
@@ -79,16 +79,16 @@ class Explain(Algorithm):
         ),
     }
     known_help = {
-        "uops": "A line per scheme, which then count instead of a counter: "
-        "mov MEM[64]:W, GPR[64]:R: 2. Schemes without a line are left out.",
+        "uops": "A line per scheme, used instead of a counter: "
+        "mov MEM[64]:W, GPR[64]:R: 2. Schemes without a line are excluded.",
         "improper": "A line per scheme to block ports with that no scheme with one µop has (§6.3.4), "
         "beside those that are found.",
     }
-    stopped = "What is tested so far becomes the result, without the schemes whose turn is still to come."
+    stopped = "The schemes tested so far become the result."
     before_mapping = (SINGLETONS, *(stage for stage in STAGES if stage != "remaining"))
     knows = ("uops", "improper", "documented")
     explores = True
-    never_held_out = 2  # pairs and floods: each is asked for by name
+    never_held_out = 2  # it requests specific pairs and floods
 
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         return tuple(STAGES.values())
@@ -96,7 +96,7 @@ class Explain(Algorithm):
     def effort(
         self, schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
     ) -> tuple[int, float]:
-        """Every scheme alone, beside some representatives, and beside every blocking instruction, twice."""
+        """Every scheme alone, with some representatives, and with every blocking instruction twice."""
         runs = min(settings["runs"], _DOUBTFUL_RUNS if settings["confirm"] == DOUBTFUL else 2)
         blockers = _BLOCKERS * (_NEEDED_SHARE if settings["floods"] == NEEDED else 1)
         experiments = round(schemes * (3 + blockers * runs)) if recorded is None else recorded
@@ -108,7 +108,7 @@ class Explain(Algorithm):
         return characterising(request, run, record)
 
     def check_known(self, known: Json) -> None:
-        """Of the schemes that are named, whatever others there are."""
+        """Validates facts about the named schemes."""
         super().check_known(known)
         named = {scheme for facts in known.values() for scheme in facts}
         ExplainProblem((*sorted(named), ""), ExplainSettings(), uops=known.get("uops", {}))
@@ -116,8 +116,8 @@ class Explain(Algorithm):
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> Inferred:
-        """Find blocking instructions and their ports, then block these beside every scheme."""
+    ) -> InferenceOutcome:
+        """Finds blocking instructions and their ports, then blocks these for every scheme."""
         known = question.known
         settings = question.settings
         assert isinstance(settings, ExplainSettings)
@@ -131,30 +131,34 @@ class Explain(Algorithm):
             domains=domains_of(question.schemes),
             core=question.core,
         )
-        found = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
-        told: Json = {outcome.value: found.outcomes[outcome] for outcome in SchemeFate}
-        told |= {
+        explained = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
+        result_facts: Json = {outcome.value: explained.outcomes[outcome] for outcome in SchemeFate}
+        result_facts |= {
             "asked": len(problem.schemes),
-            "per_scheme": found.per_scheme,
-            "warnings": list(found.warnings),
+            "per_scheme": explained.per_scheme,
+            "warnings": list(explained.warnings),
         }
-        if (answer := found.blocking_answer) is not None:
-            told |= {"assumptions": list(answer.assumptions), "excess": len(answer.unexplained)}
+        if (answer := explained.blocking_answer) is not None:
+            result_facts |= {"assumptions": list(answer.assumptions), "excess": len(answer.unexplained)}
         summary = (
-            f"{told['characterised']:,} of {told['asked']:,} schemes characterised, {told['excluded']:,} "
-            f"excluded with a reason, {told['ambiguous']:,} ambiguous"
+            f"{result_facts['characterised']:,} of {result_facts['asked']:,} schemes characterised, "
+            f"{result_facts['excluded']:,} excluded with a reason, {result_facts['ambiguous']:,} ambiguous"
         )
         report: Json = {
-            characterisations.KEY: characterisations.report_of(found, settings.epsilon, settings.evidence),
-            **{key: told[key] for key in ("assumptions", "excess") if key in told},
+            characterisations.KEY: characterisations.report_of(
+                explained, settings.epsilon, settings.evidence
+            ),
+            **{key: result_facts[key] for key in ("assumptions", "excess") if key in result_facts},
         }
-        return Inferred(found.mapping, found.experiments, report, summary, told, explained=found)
+        return InferenceOutcome(
+            explained.mapping, explained.experiments, report, summary, result_facts, explained=explained
+        )
 
 
 def _hint_of(documented: Mapping[str, Sequence[str]]) -> PortMapping | None:
-    """The documented ports of schemes with one µop, {scheme: port names}, as a mapping; None for none.
+    """A mapping of documented single-µop schemes, {scheme: port names}; None if empty.
 
-    Raises `InvalidInputError`.
+    Raises `InvalidInputError` for a scheme without ports or with a repeated port.
     """
     if not documented:
         return None

@@ -1,4 +1,4 @@
-"""What explainable inference shows on a run's page, while it runs and for ever after."""
+"""The run page of explainable inference, during the run and afterwards."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from inference.features.learning.inferring.outcome_lists import (
     LAST,
     ExplainRecord,
     SchemeOutcome,
+    exclusion_context,
     explanation_of,
-    is_left_out,
-    left_out,
+    is_excluded,
     scheme_urls,
 )
 from inference.features.running.runs.query import inferred_by
@@ -31,10 +31,10 @@ from inference.models import ISA, PortMapping, Run
 from inference.storage.characterisations import ExplainedMapping, verdicts_of
 
 WIDTH = 1000
-"""Of the picture of all schemes; the browser stretches it."""
+"""Width of the funnel in its own units; the browser scales it."""
 
 LEAST = 4
-"""Width of the fewest schemes: one of thousands shall be seen."""
+"""Minimum width of a non-empty part, so that one scheme of thousands is visible."""
 
 COUNTS = {
     COUNTER: "by the processor",
@@ -42,32 +42,32 @@ COUNTS = {
     ISSUE: "as issue slots among NOPs",
     THROUGHPUT: "not at all: throughput alone",
 }
-"""Who says how many µops a scheme has."""
+"""{source of µop counts: text}."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What the schemes asked for have become; `open` are those without an outcome as yet."""
+    """Outcomes of the selected schemes; `open` are those without an outcome so far."""
 
-    asked: int | None
+    requested: int | None
     characterised: int
     excluded: int
     ambiguous: int
 
     @property
     def open(self) -> int | None:
-        """None while nobody knows how many were asked for."""
-        if self.asked is None:
+        """None while the number of selected schemes is unknown."""
+        if self.requested is None:
             return None
-        return self.asked - self.characterised - self.excluded - self.ambiguous
+        return self.requested - self.characterised - self.excluded - self.ambiguous
 
 
 @dataclass(frozen=True)
 class FunnelStage:
-    """A stage of the funnel: schemes that came through, are still in it, and were left out in it.
+    """A stage of the funnel: schemes that passed it, are in it, and were excluded in it.
 
-    `state` is that of the run's stage, "" for one that is still to come; then `left` is None. The widths of
-    the three parts are in units of `WIDTH`.
+    `state` is that of the run's stage, "" for a future one; then `left` is None. Widths of the three parts
+    are in units of `WIDTH`.
     """
 
     stage: str
@@ -79,7 +79,7 @@ class FunnelStage:
 
     @property
     def parts(self) -> list[tuple[str, int, int]]:
-        """(which part, where it begins, how wide it is) of those that there are."""
+        """(name, start, width) of the non-empty parts."""
         starts = (0, self.widths[0], self.widths[0] + self.widths[1])
         named = zip(("through", "within", "lost"), starts, self.widths, strict=True)
         return [part for part in named if part[2]]
@@ -87,7 +87,7 @@ class FunnelStage:
 
 @dataclass(frozen=True)
 class ReasonLine:
-    """A reason, in words, how many schemes were left out for it, and the address of their list."""
+    """A reason with the number of schemes excluded for it, and the address of their list."""
 
     reason: str
     words: str
@@ -99,8 +99,8 @@ class ReasonLine:
 class BlockingLine:
     """A row of Tables 6.1 and 6.2. `ports`: (index, name), empty before they are known.
 
-    `sought`: whether they have been looked for. `wide`: as many as pass the bottleneck, so that nothing can
-    be said of µops on them (§6.2.3). `documented`: what the user said that the ports are.
+    `sought`: whether the ports have been searched. `wide`: so many ports that the bottleneck hides µops on
+    them (§6.2.3). `documented`: the ports that the user gave.
     """
 
     blocker: str
@@ -117,25 +117,27 @@ class BlockingLine:
 
 
 def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-    """What the template needs; the address may name a stage, a reason or a class whose schemes are listed."""
+    """Context of the template; the address may select a stage, a reason or a class whose schemes are
+    listed.
+    """
     row = inferred_by(run).select_related("isa").first()
     isa = ISA.objects.filter(name=run.config["isa"]).first()
     explanation = explanation_of(record)
-    outcomes = told_of(run, explanation, row)
-    asked = explanation.asked or _asked_so_far(record)
+    outcomes = scheme_outcomes(run, explanation, row)
+    requested = explanation.requested or _requested_so_far(record)
     states = {phase.name: phase.state for phase in record.phases}
     explained = None if row is None else ExplainedMapping.of(row.report)
     bottleneck, classes = explanation.bottleneck, explanation.classes
     r_max: float | None = run.config["settings"]["r_max"] if bottleneck is None else bottleneck.r_max
     documented = run.config.get("known", {}).get("documented", {})
-    urls = scheme_urls([each.blocker for each in classes], isa, row)
+    urls = scheme_urls([blocking.blocker for blocking in classes], isa, row)
     lines = blocking_lines(classes, explanation.ports, urls, f"?{{}}#{HERE}", r_max, documented)
     return {
         "characterises": True,
-        "tally": tally_of(asked, outcomes),
+        "tally": tally_of(requested, outcomes),
         "r_max": r_max,
         "r_max_sought": bottleneck is not None,
-        "funnel": bars(asked, outcomes, states),
+        "funnel": bars(requested, outcomes, states),
         "funnel_width": WIDTH,
         "blocking": lines,
         "blocking_documented": any(line.documented for line in lines),
@@ -147,42 +149,47 @@ def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
         "uncounted": explained is not None and explained.counts_from == THROUGHPUT,
         "made": row,
         "accuracy": (run.result.get("held_out") or {}).get("mape"),
-        **left_out(request, outcomes, classes, isa, row),
+        **exclusion_context(request, outcomes, classes, isa, row),
     }
 
 
-def told_of(run: Run, record: ExplainRecord, row: PortMapping | None) -> list[SchemeOutcome]:
-    """Of every scheme that has an outcome: as stored with the mapping, before that as the journal tells."""
+def scheme_outcomes(run: Run, record: ExplainRecord, row: PortMapping | None) -> list[SchemeOutcome]:
+    """The outcome of every scheme that has one: stored with the mapping, else from the journal."""
     if row is not None:
         return [
-            SchemeOutcome(scheme, stage, outcome, *why) for scheme, stage, outcome, *why in verdicts_of(row)
+            SchemeOutcome(scheme, stage, outcome, *reason_and_text)
+            for scheme, stage, outcome, *reason_and_text in verdicts_of(row)
         ]
-    return list(record.told(run.config["settings"]["runs"], over=run.state == Run.State.DONE))
+    return list(record.outcomes(run.config["settings"]["runs"], over=run.state == Run.State.DONE))
 
 
-def _asked_so_far(record: RunRecord) -> int | None:
-    """In the first stage its progress says how many schemes there are."""
+def _requested_so_far(record: RunRecord) -> int | None:
+    """The number of selected schemes from the progress of the first stage; None in other stages."""
     progress = record.progress
     if progress is None or progress.phase != FIRST or progress.total is None:
         return None
     return int(progress.total)
 
 
-def tally_of(asked: int | None, told: Iterable[SchemeOutcome]) -> Tally:
-    """The numbers that add up to all schemes."""
-    count = Counter(each.outcome for each in told)
+def tally_of(requested: int | None, outcomes: Iterable[SchemeOutcome]) -> Tally:
+    """The numbers of schemes per outcome."""
+    count = Counter(scheme.outcome for scheme in outcomes)
     return Tally(
-        asked, count[SchemeFate.CHARACTERISED], count[SchemeFate.EXCLUDED], count[SchemeFate.AMBIGUOUS]
+        requested, count[SchemeFate.CHARACTERISED], count[SchemeFate.EXCLUDED], count[SchemeFate.AMBIGUOUS]
     )
 
 
-def bars(asked: int | None, told: Sequence[SchemeOutcome], states: Mapping[str, str]) -> list[FunnelStage]:
-    """The funnel: all schemes, then what is left after each stage. `states` are those of the run's stages."""
-    lost = Counter(each.stage for each in told if is_left_out(each))
-    settled = sum(each.outcome == SchemeFate.CHARACTERISED for each in told)
-    left = asked or 0
-    drawn = [
-        FunnelStage("", "Asked for", "" if asked is None else "done", asked, 0, _widths(asked, left, 0, 0))
+def bars(
+    requested: int | None, outcomes: Sequence[SchemeOutcome], states: Mapping[str, str]
+) -> list[FunnelStage]:
+    """The funnel: all schemes, then the remaining ones after each stage. `states`: of the run's stages."""
+    lost = Counter(outcome.stage for outcome in outcomes if is_excluded(outcome))
+    settled = sum(scheme.outcome == SchemeFate.CHARACTERISED for scheme in outcomes)
+    left = requested or 0
+    stages = [
+        FunnelStage(
+            "", "Selected", "" if requested is None else "done", requested, 0, _widths(requested, left, 0, 0)
+        )
     ]
     for stage, label in STAGES.items():
         left -= lost[stage]
@@ -190,30 +197,32 @@ def bars(asked: int | None, told: Sequence[SchemeOutcome], states: Mapping[str, 
         within = 0
         if state != "done":
             within = left - settled if stage == LAST else left
-        widths = _widths(asked, left - within, within, lost[stage])
-        shown = None if asked is None or not state else left - within if stage == LAST else left
-        drawn.append(FunnelStage(stage, label, state, shown, lost[stage], widths))
-    return drawn
+        widths = _widths(requested, left - within, within, lost[stage])
+        remaining = None if requested is None or not state else left - within if stage == LAST else left
+        stages.append(FunnelStage(stage, label, state, remaining, lost[stage], widths))
+    return stages
 
 
-def _widths(asked: int | None, through: int, within: int, lost: int) -> tuple[int, int, int]:
-    """Rounding is at the cost of the largest part, and nothing is so small that it cannot be seen."""
-    if not asked:
+def _widths(requested: int | None, through: int, within: int, lost: int) -> tuple[int, int, int]:
+    """Integer widths with the exact sum: rounding changes the largest part, and small ones have at least
+    `LEAST`.
+    """
+    if not requested:
         return 0, WIDTH, 0
-    exact = [WIDTH * part / asked for part in (through, within, lost)]
+    exact = [WIDTH * part / requested for part in (through, within, lost)]
     widths = [max(LEAST, round(part)) if part else 0 for part in exact]
     widths[widths.index(max(widths))] += round(sum(exact)) - sum(widths)
     return widths[0], widths[1], widths[2]
 
 
-def reason_lines(told: Iterable[SchemeOutcome]) -> list[ReasonLine]:
-    """Why schemes were left out, the most frequent reason first."""
-    count = Counter(each.reason for each in told if is_left_out(each))
+def reason_lines(outcomes: Iterable[SchemeOutcome]) -> list[ReasonLine]:
+    """Reasons of exclusions, the most frequent first."""
+    count = Counter(outcome.reason for outcome in outcomes if is_excluded(outcome))
     return [
         ReasonLine(
             reason, REASONS[NotCharacterised(reason)], number, f"?{urlencode({'reason': reason})}#{HERE}"
         )
-        for reason, number in sorted(count.items(), key=lambda each: (-each[1], each[0]))
+        for reason, number in sorted(count.items(), key=lambda item: (-item[1], item[0]))
     ]
 
 
@@ -225,20 +234,20 @@ def blocking_lines(
     r_max: float | None,
     documented: Mapping[str, Sequence[str]] | None = None,
 ) -> list[BlockingLine]:
-    """The blocking instructions as they stand; `members_url` has a place for the class."""
+    """The blocking instructions so far; `members_url` has a placeholder for the class."""
     return [
         BlockingLine(
-            blocker=each.blocker,
-            url=urls.get(each.blocker, ""),
-            width=each.width,
-            members=len(each.members),
-            members_url=members_url.format(urlencode({"class": each.blocker})),
-            ports=[(index, ports[index]) for index in ports_in(each.mask)] if ports else [],
+            blocker=blocking.blocker,
+            url=urls.get(blocking.blocker, ""),
+            width=blocking.width,
+            members=len(blocking.members),
+            members_url=members_url.format(urlencode({"class": blocking.blocker})),
+            ports=[(index, ports[index]) for index in ports_in(blocking.mask)] if ports else [],
             sought=bool(ports),
-            beside=each.beside,
-            improper=each.improper,
-            wide=r_max is not None and each.width > r_max - NEAR_R_MAX,
-            documented=" ".join((documented or {}).get(each.blocker, ())),
+            beside=blocking.beside,
+            improper=blocking.improper,
+            wide=r_max is not None and blocking.width > r_max - NEAR_R_MAX,
+            documented=" ".join((documented or {}).get(blocking.blocker, ())),
         )
-        for each in classes
+        for blocking in classes
     ]

@@ -1,4 +1,4 @@
-"""The infer form: one field per thing that can be chosen, the algorithm's settings among them."""
+"""The form that starts an inference, with the settings of the chosen algorithm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inference.features.learning.inferring.algorithm import Algorithm, Setting
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig, SimulatedSource
 from inference.features.machines.measure.form import SELECTION_WORDS, search_field, selection_field
-from inference.formats.known_facts import read_counts, read_names, read_ports
+from inference.formats.scheme_lists import read_counts, read_names, read_ports
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.named import Named
@@ -29,37 +29,37 @@ _SELECTIONS = {
 }
 SETTING = "set_"
 OWN_FIELDS = ("ports",)
-"""Settings of any algorithm that stand among the main questions of the form, not in the list of settings."""
+"""Settings among the form's main questions instead of the list of settings."""
 
 
 Reader = Callable[[str], tuple[Any, Sequence[str]]]
 
 
 class MachineField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs
-    """A machine that answers: a simulated one, or a computer whose agent has connected before.
+    """A simulated machine, or a computer whose agent has connected before.
 
-    One that is away at the moment will do, since a run waits for it.
+    The agent may be offline, since a run waits for it.
     """
 
     def __init__(self) -> None:
-        able = Machine.objects.filter(kind__in=(Machine.Kind.AGENT, Machine.Kind.SIMULATED))
+        measuring = Machine.objects.filter(kind__in=(Machine.Kind.AGENT, Machine.Kind.SIMULATED))
         super().__init__(
-            able.order_by("name"),
+            measuring.order_by("name"),
             required=False,
             help_text="Fresh mixes of five schemes are measured to test the result.",
         )
 
     def clean(self, value: Any) -> Any:
-        """Refuse one that cannot be asked, and say why."""
+        """Rejects a machine that cannot measure, with the reason."""
         machine = super().clean(value)
-        hindered = "" if machine is None else obstacle_to_measuring(machine)
-        if hindered:
-            raise ValidationError(f"{hindered[:1].upper()}{hindered[1:]}.")
+        obstacle = "" if machine is None else obstacle_to_measuring(machine)
+        if obstacle:
+            raise ValidationError(f"{obstacle[:1].upper()}{obstacle[1:]}.")
         return machine
 
 
 class KnownField(forms.CharField):
-    """Facts about schemes, a line each; `read` turns the text into them, or into what is wrong with it."""
+    """Facts about schemes, one per line; `read` returns (facts, problems)."""
 
     def __init__(self, read: Reader, **options: Any) -> None:
         attributes = {"rows": 3, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
@@ -76,13 +76,13 @@ class KnownField(forms.CharField):
 
 
 class InferForm(RunForm):
-    """Checks every field by itself; what depends on the database's contents is checked when a run is made."""
+    """Validates fields; conditions on the database's contents are checked when the run is submitted."""
 
     request = InferConfig
-    beside = frozenset(
+    extra_fields = frozenset(
         ["from", *(SETTING + setting.name for offer in ALGORITHMS.values() for setting in offer.tunables())]
     )
-    """The run that this one is like; and settings of the algorithm that was chosen when the page was made."""
+    """Parameters besides the fields: the run to copy, and settings of the previously chosen algorithm."""
     source = forms.ChoiceField(
         choices=[
             ("datasets", "measurements"),
@@ -100,7 +100,7 @@ class InferForm(RunForm):
         label="Or test on another set",
         required=False,
         empty_label="none",
-        help_text="Then everything chosen above is used for learning.",
+        help_text="Then all measurements chosen above are used for learning.",
     )
     mapping = forms.ModelChoiceField(
         PortMapping.objects.order_by("name"),
@@ -114,9 +114,7 @@ class InferForm(RunForm):
         initial=0.01,
         help_text="Standard deviation of a Gaussian factor around 1 on every answer.",
     )
-    outlier_share = RequestField(
-        of=SimulatedSource, help_text="Answers that are far off: how many of them, 0 to 1."
-    )
+    outlier_share = RequestField(of=SimulatedSource, help_text="Share of answers that are far off, 0 to 1.")
     outlier_factor = RequestField(of=SimulatedSource, help_text="The factor by which an outlier differs.")
     noise_cpi = RequestField(
         of=SimulatedSource,
@@ -131,19 +129,19 @@ class InferForm(RunForm):
     counters = RequestField(
         {NOTHING: "none", UOPS: "of all µops", PORTS: "of every port"},
         of=SimulatedSource,
-        help_text="What it counts besides time; explainable inference uses it.",
+        help_text="Performance counters; explainable inference uses them.",
     )
     machine = MachineField()
     bottleneck = RequestField(
         label="Measure the bottleneck rate first",
-        help_text="How many instructions per cycle the core lets through at most, unless R_max is set below.",
+        help_text="The core's maximum instructions per cycle, unless R_max is set below.",
     )
     selection = selection_field("all", _SELECTIONS)
     filter = search_field()
     sample = RequestField(
         label="At most",
         widget=forms.NumberInput({"placeholder": "all"}),
-        help_text="This many, spread evenly over the selection; empty: all. Not for measurements.",
+        help_text="Spread evenly over the selection; empty: all. Not for recorded measurements.",
     )
     uops = KnownField(
         read_counts,
@@ -163,7 +161,7 @@ class InferForm(RunForm):
     documented = KnownField(
         read_ports,
         label="Documented ports",
-        help_text="A line per scheme with one µop. They decide where measuring cannot, and name the ports: "
+        help_text="A line per scheme with one µop. They decide where measurements cannot and name ports: "
         "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
     )
     algorithm = RequestField({key: algorithm.title for key, algorithm in ALGORITHMS.items()}, required=True)
@@ -182,51 +180,51 @@ class InferForm(RunForm):
 
     @property
     def ports(self) -> forms.BoundField:
-        """The number of ports, which every algorithm wants to know."""
+        """The field for the number of ports, which every algorithm has."""
         return self[SETTING + "ports"]
 
     @property
     def first_settings(self) -> list[forms.BoundField]:
-        """The algorithm's settings that everybody should see."""
+        """The algorithm's settings among the main questions."""
         return [self[SETTING + name] for name in self.offer.first]
 
     @property
     def other_settings(self) -> Iterator[forms.BoundField]:
-        """The algorithm's remaining settings, in its order."""
+        """The other settings, in the algorithm's order."""
         for setting in self.offer.tunables():
             if setting.name not in (*OWN_FIELDS, *self.offer.first):
                 yield self[SETTING + setting.name]
 
     @property
     def setting_groups(self) -> list[tuple[str, list[forms.BoundField]]]:
-        """The remaining settings under their headings; "" for those without one, which come last."""
-        left = {field.name.removeprefix(SETTING): field for field in self.other_settings}
+        """(heading, settings) of the other settings; ungrouped ones come last under ""."""
+        ungrouped = {field.name.removeprefix(SETTING): field for field in self.other_settings}
         groups = [
-            (heading, [left.pop(name) for name in names if name in left])
+            (heading, [ungrouped.pop(name) for name in names if name in ungrouped])
             for heading, names in self.offer.groups.items()
         ]
-        return [(heading, fields) for heading, fields in [*groups, ("", [*left.values()])] if fields]
+        return [(heading, fields) for heading, fields in [*groups, ("", [*ungrouped.values()])] if fields]
 
     @property
     def known_fields(self) -> list[forms.BoundField]:
-        """What is known of schemes beforehand, where the algorithm can use it."""
+        """The fields for facts about schemes that the algorithm can use."""
         return [self[name] for name in self.offer.knows]
 
     @property
     def has_known(self) -> bool:
-        """Whether anything is known, or wrong."""
+        """Whether a fact is entered or has an error."""
         return any(field.errors or field.value() for field in self.known_fields)
 
     def known(self) -> Json:
-        """As a run's description has it; what is wrong is left out."""
+        """The facts in the form of a run's configuration; invalid ones are omitted."""
         return {name: facts for name in self.offer.knows if (facts := self.cleaned_data.get(name))}
 
     def check_known(self, isa: ISA) -> None:
-        """Complain at the fields of schemes that the instruction set does not have, or that make no sense."""
+        """Adds errors to the fields of unknown schemes and inconsistent facts."""
         known = self.known()
         for name, facts in known.items():
-            for complaint in unknown_schemes(facts, isa):
-                self.add_error(name, complaint)
+            for problem in unknown_schemes(facts, isa):
+                self.add_error(name, problem)
         if not self.errors:
             try:
                 self.offer.check_known(known)
@@ -235,26 +233,29 @@ class InferForm(RunForm):
 
     @property
     def has_special_settings(self) -> bool:
-        """Whether one of the remaining settings has an error or differs from its default."""
+        """Whether one of the other settings has an error or differs from its default."""
         return any(field.errors or text_of(field) != field.field.initial for field in self.other_settings)
 
     def clean(self) -> dict[str, Any]:
-        """What must hold between fields, each complaint at the field to change."""
+        """Validates conditions between fields; each error belongs to the field to change."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
-        needed = {
+        required = {
             "datasets": ("datasets", "Choose at least one set of measurements."),
             "simulate": ("mapping", "Choose the port mapping of the simulated processor."),
             "machine": ("machine", "Choose a machine."),
         }
-        field, complaint = needed.get(data.get("source", ""), ("source", ""))
+        field, message = required.get(data.get("source", ""), ("source", ""))
         if field != "source" and field not in self.errors and not data.get(field):
-            self.add_error(field, complaint)
+            self.add_error(field, message)
         if data.get("selection") == "filter" and not data.get("filter", "").strip():
-            self.add_error("filter", "Write what to search for, or choose a named selection.")
+            self.add_error("filter", "Enter a search, or choose a named selection.")
         if data.get("source") == "datasets":
             self._check_sets(data)
             if data.get("sample"):
-                self.add_error("sample", "Of measurements, all chosen schemes are learnt: use a search.")
+                self.add_error(
+                    "sample",
+                    "Recorded measurements are learnt for all selected schemes: use a search instead.",
+                )
         return data
 
     def _check_sets(self, data: Mapping[str, Any]) -> None:
@@ -264,9 +265,9 @@ class InferForm(RunForm):
             self.add_error("datasets", "These sets are of different instruction sets: choose sets of one.")
         judge: Named | None = data.get("evaluate")
         if isinstance(judge, ExperimentSet) and isas and judge.isa_id not in isas:
-            self.add_error("evaluate", "This set is of another instruction set than those to learn from.")
+            self.add_error("evaluate", "This set is of another instruction set than the sets to learn from.")
         if judge in sets:
-            self.add_error("evaluate", "This set is among those to learn from; choose one that is not.")
+            self.add_error("evaluate", "This set is among the sets to learn from: choose another.")
 
     def settings(self) -> Json:
         """The algorithm's settings as JSON."""
@@ -280,8 +281,10 @@ class InferForm(RunForm):
 
 
 def _completed(data: Any, offer: Algorithm) -> Any:
-    """The form's data with the defaults of settings that it lacks: those of an algorithm just chosen."""
-    missing = [each for each in offer.tunables() if data is not None and SETTING + each.name not in data]
+    """The form's data, completed with defaults of the chosen algorithm's settings."""
+    missing = [
+        setting for setting in offer.tunables() if data is not None and SETTING + setting.name not in data
+    ]
     if not missing:
         return data
     filled = data.copy()
@@ -291,12 +294,12 @@ def _completed(data: Any, offer: Algorithm) -> Any:
 
 
 def text_of(field: forms.BoundField) -> str:
-    """What a setting's field holds, as far as it is not the empty text that stands for the default."""
+    """The text of a setting's field; its default if it is empty."""
     return str(field.value() or field.field.initial)
 
 
 class SettingField(forms.CharField):
-    """A tunable of an algorithm, checked by the algorithm's own settings class."""
+    """A setting of an algorithm, validated by its settings class."""
 
     def __init__(self, offer: Algorithm, setting: Setting) -> None:
         widget: forms.Widget = (
@@ -317,7 +320,7 @@ class SettingField(forms.CharField):
         self.paper = setting.paper
 
     def clean(self, value: Any) -> str:
-        """The text as given; an empty one stands for the default, unless emptiness means something."""
+        """The entered text; an empty one stands for the default."""
         text: str = super().clean(value) or self.setting.default_text
         try:
             self.offer.parse({self.setting.name: text})

@@ -1,7 +1,7 @@
-"""The Pareto front of an inference by PMEvo: found from any mapping on it or from its run, on pages and in
-the shell.
+"""The Pareto front of a PMEvo inference, on pages and in the shell; any mapping of the front or its run leads
+to it.
 
-Each of its points can become a mapping of its own.
+Each of its points can become a stored mapping.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from django.urls import path
 from inference.core.errors import InvalidInputError
 from inference.core.pmevo.events import FrontObjectives
 from inference.core.protocols import Json
-from inference.figures.curves import DrawnPoint, front_figure
+from inference.figures.curves import FrontPlotPoint, front_figure
 from inference.models import FrontPoint, PortMapping, Run
 from inference.storage.errors import UnknownNameError
 from inference.storage.names import nearest_names
@@ -31,9 +31,9 @@ from inference.web.data_command import DataCommand
 
 @dataclass(frozen=True)
 class StoredFront:
-    """The points of a front, the most accurate first, and the mapping of the run that found it.
+    """The points of a front, the most accurate first, and the mapping of the run that inferred it.
 
-    `here` is the point that is looked at: the one that the mapping asked about is, if any.
+    `here` is the point of the mapping that led to the front, None for the run's own mapping.
     """
 
     owner: PortMapping
@@ -42,7 +42,7 @@ class StoredFront:
 
 
 def front_of(row: PortMapping) -> StoredFront | None:
-    """The front that a mapping was found with or picked from; None where there is none."""
+    """The front of a run's mapping or of a picked mapping; None if it has none."""
     own = FrontPoint.objects.filter(picked=row).select_related("mapping").defer("content", "judged").first()
     owner = row if own is None else own.mapping
     rows = owner.front.select_related("picked").defer("content", "judged", "picked__report")
@@ -51,61 +51,61 @@ def front_of(row: PortMapping) -> StoredFront | None:
 
 
 def front_named(name: str) -> StoredFront:
-    """By the name of a mapping or of a run.
+    """The front of the mapping or run of this name.
 
-    Raises `UnknownNameError`, and `InvalidInputError` where that has no front.
+    Raises `UnknownNameError`, and `InvalidInputError` if it has no front.
     """
     mapping = PortMapping.objects.filter(name=name).first()
     run = Run.objects.filter(name=name).first()
-    made = None if run is None else PortMapping.objects.filter(run=run).first()
-    for row in filter(None, (mapping, made)):
+    run_mapping = None if run is None else PortMapping.objects.filter(run=run).first()
+    for row in filter(None, (mapping, run_mapping)):
         if front := front_of(row):
             return front
     if mapping is None and run is None:
-        near = [*nearest_names(PortMapping, name), *nearest_names(Run, name)]
-        raise UnknownNameError("port mapping or run", name, list(dict.fromkeys(near))[:3])
+        suggestions = [*nearest_names(PortMapping, name), *nearest_names(Run, name)]
+        raise UnknownNameError("port mapping or run", name, list(dict.fromkeys(suggestions))[:3])
     raise InvalidInputError(
-        f"{name!r} has no front: runs of PMEvo have one where they re-fit (--set search=refit or both)"
+        f"{name!r} has no front: only runs of PMEvo that re-fit have one (--set search=refit or both)"
     )
 
 
 def point_with(front: StoredFront, kinds: int, volume: int | None = None) -> FrontPoint:
-    """The most accurate point with so many distinct µops, and that volume where one is given.
+    """The most accurate point with this number of distinct µops, and this volume if given.
 
-    Raises `InvalidInputError` that tells which there are.
+    Raises `InvalidInputError` that lists the possible values.
     """
-    fitting = [point for point in front.points if point.kinds == kinds]
-    found = [point for point in fitting if volume is None or point.volume == volume]
-    if found:
-        return found[0]
-    if fitting:
-        volumes = ", ".join(str(point.volume) for point in fitting)
+    same_kinds = [point for point in front.points if point.kinds == kinds]
+    matches = [point for point in same_kinds if volume is None or point.volume == volume]
+    if matches:
+        return matches[0]
+    if same_kinds:
+        volumes = ", ".join(str(point.volume) for point in same_kinds)
         raise InvalidInputError(
             f"no point has {kinds} kinds and volume {volume}; with {kinds} kinds: {volumes}"
         )
-    there = ", ".join(map(str, sorted({point.kinds for point in front.points})))
-    raise InvalidInputError(f"no point of the front has {kinds} distinct µops; there are {there}")
+    counts = ", ".join(map(str, sorted({point.kinds for point in front.points})))
+    raise InvalidInputError(f"no point of the front has {kinds} distinct µops; there are {counts}")
 
 
 @dataclass(frozen=True)
 class FrontLine:
-    """A row of the table: a point, its row where it is stored, the mapping that it has become if any."""
+    """A row of the table. `point` is None while the run goes on."""
 
-    drawn: DrawnPoint
+    plot_point: FrontPlotPoint
     point: FrontPoint | None = None
     is_own: bool = False
 
     @property
     def picked(self) -> PortMapping | None:
-        """The mapping that the point has become."""
+        """The stored mapping of the point, None if it was not picked."""
         return None if self.point is None else self.point.picked
 
 
 @dataclass(frozen=True)
 class FrontView:
-    """What the template needs: the rows, the figure's data, and where the mapping that is looked at stands.
+    """A front for the template. `here`: index of the highlighted row.
 
-    `owner` is None while the run still looks for points.
+    `owner` is None while the run goes on.
     """
 
     lines: Sequence[FrontLine]
@@ -114,59 +114,59 @@ class FrontView:
 
     @property
     def figure(self) -> Json:
-        """For plotly; the points of its first trace are the rows of the table, in the same order."""
-        return {"figure": front_figure(line.drawn for line in self.lines), "here": self.here}
+        """Data for plotly; points of the first trace are in the order of the table."""
+        return {"figure": front_figure(line.plot_point for line in self.lines), "here": self.here}
 
     @property
     def judged(self) -> bool:
-        """Whether there are errors on what was not learnt from."""
-        return any(line.drawn.mape is not None for line in self.lines)
+        """Whether errors on held-out measurements are known."""
+        return any(line.plot_point.mape is not None for line in self.lines)
 
 
-def front_shown(found: StoredFront) -> FrontView:
-    """A stored front for the page."""
+def stored_front_view(front: StoredFront) -> FrontView:
+    """The view of a stored front."""
     lines = [
         FrontLine(
-            DrawnPoint(point.kinds, point.volume, round(100 * point.error, 4), point.mape),
+            FrontPlotPoint(point.kinds, point.volume, round(100 * point.error, 4), point.mape),
             point,
-            is_own=point.picked_id == found.owner.pk,
+            is_own=point.picked_id == front.owner.pk,
         )
-        for point in found.points
+        for point in front.points
     ]
-    return FrontView(lines, found.owner, None if found.here is None else found.here.place)
+    return FrontView(lines, front.owner, None if front.here is None else front.here.place)
 
 
-def front_told(points: Sequence[FrontObjectives]) -> FrontView:
-    """A front while it is being found."""
+def live_front_view(points: Sequence[FrontObjectives]) -> FrontView:
+    """The view of a front of an unfinished run."""
     return FrontView(
         [
-            FrontLine(DrawnPoint(point.kinds, point.volume, round(100 * point.error, 4), None))
+            FrontLine(FrontPlotPoint(point.kinds, point.volume, round(100 * point.error, 4), None))
             for point in points
         ]
     )
 
 
 def most_accurate(front: StoredFront | None) -> dict[str, Any] | None:
-    """The most accurate point of a mapping's front, where the mapping is another one, with both errors."""
+    """Context with the most accurate point and the mapping's own, None if they are the same."""
     if front is None or front.here is None or not front.points or front.points[0].pk == front.here.pk:
         return None
     return {"best": front.points[0], "here": front.here}
 
 
 def front_tab(row: PortMapping) -> dict[str, Any]:
-    """The front that the mapping was found with or picked from; a click on a point is the script's."""
-    found = front_of(row)
-    assert found is not None, "the tab is there for mappings with a front alone"
-    return {"front": front_shown(found)}
+    """Context of the tab with the mapping's front."""
+    front = front_of(row)
+    assert front is not None, "the tab is there for mappings with a front alone"
+    return {"front": stored_front_view(front)}
 
 
 def front_pick(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make the point a mapping of its own, or open the one that it has become."""
+    """Stores the point as a mapping, unless that has been done, and redirects to the mapping."""
     point = get_object_or_404(FrontPoint.objects.select_related("mapping__isa"), pk=pk)
-    row, made = pick(point)
-    if made:
+    row, is_new = pick(point)
+    if is_new:
         messages.success(
-            request, f"{row.name} is a port mapping of its own now, picked from the front of {point.mapping}."
+            request, f"{row.name} is now a port mapping, picked from the front of {point.mapping}."
         )
     return redirect("mapping", pk=row.pk)
 
@@ -177,38 +177,35 @@ urlpatterns = [
 
 
 class FrontCommand(DataCommand):
-    """`manage.py front`: fronts in the shell."""
+    """`manage.py front`: lists the points of a front, or stores one as a mapping."""
 
-    help = "List the Pareto front of a run of PMEvo, or make one of its points a port mapping of its own."
+    help = "List the Pareto front of a PMEvo run, or store one of its points as a port mapping."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="RUN_OR_MAPPING")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
-            "--pick", type=int, metavar="KINDS", help="make the point with so many distinct µops a mapping"
+            "--pick", type=int, metavar="KINDS", help="store the point with this number of distinct µops"
         )
         parser.add_argument(
-            "--volume", type=int, metavar="V", help="which point, where several have as many kinds"
+            "--volume", type=int, metavar="V", help="volume of the point, if several have this number of µops"
         )
-        parser.add_argument(
-            "--name", default="", dest="new_name", metavar="N", help="what to call the mapping"
-        )
+        parser.add_argument("--name", default="", dest="new_name", metavar="N", help="name of the mapping")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the points, or the mapping that one of them has become."""
         for option in ("volume", "new_name"):
             if options[option] and options["pick"] is None:
-                raise CommandError(f"--{option.removeprefix('new_')} goes with --pick KINDS")
+                raise CommandError(f"--{option.removeprefix('new_')} needs --pick KINDS")
         front = front_named(options["name"])
         if options["pick"] is not None:
             point = point_with(front, options["pick"], options["volume"])
             self._pick(point, options["new_name"], as_json=options["json"])
             return
         if options["json"]:
-            told = {"mapping": front.owner.name, "points": [_as_json(point) for point in front.points]}
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            answer = {"mapping": front.owner.name, "points": [_as_json(point) for point in front.points]}
+            self.stdout.write(json.dumps(answer, ensure_ascii=False))
             return
-        self.stdout.write(f"{len(front.points)} points, found with the port mapping {front.owner.name!r}:")
+        self.stdout.write(f"{len(front.points)} points, inferred with the port mapping {front.owner.name!r}:")
         self.stdout.write("  kinds  volume   error     MAPE  mapping")
         for point in front.points:
             mape = "–" if point.mape is None else f"{point.mape:.2f} %"
@@ -217,12 +214,12 @@ class FrontCommand(DataCommand):
             self.stdout.write(line.rstrip())
 
     def _pick(self, point: FrontPoint, name: str, *, as_json: bool) -> None:
-        row, made = pick(point, name)
+        row, is_new = pick(point, name)
         if as_json:
-            told = {"mapping": row.name, "url": f"/mappings/{row.pk}/", "made": made, **_as_json(point)}
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            answer = {"mapping": row.name, "url": f"/mappings/{row.pk}/", "made": is_new, **_as_json(point)}
+            self.stdout.write(json.dumps(answer, ensure_ascii=False))
             return
-        state = "now" if made else "picked before:"
+        state = "stored as" if is_new else "already stored as"
         self.stdout.write(f"{state} the port mapping {row.name!r}, /mappings/{row.pk}/")
 
 

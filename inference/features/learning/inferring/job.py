@@ -1,5 +1,5 @@
-"""Inference runs: from measurements to a port mapping, how well it predicts what it has not seen, and what
-its loops take by their size alone.
+"""Runs of kind `infer`: infer a port mapping, evaluate it on held-out measurements, and measure its loop
+code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Residuals, Unit, score
 from inference.core.pmevo.events import Snapshot
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithm import AlgorithmSettings, InferenceTask, Inferred
+from inference.features.learning.inferring.algorithm import AlgorithmSettings, InferenceOutcome, InferenceTask
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.core_facts import core_facts
 from inference.features.learning.inferring.request import InferConfig, RecordedSource, read_config
@@ -40,10 +40,10 @@ from inference.figures.heatmap import heat_map
 from inference.isa.machine_bodies import DEFAULTS, LoopSize
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, Machine, PortMapping, Run
-from inference.runs.events import HeatMapDrawn
+from inference.runs.events import HeatMapEvent
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.facts import documented_width
-from inference.runs.machines.measurer import suited_options
+from inference.runs.machines.measurer import options_for
 from inference.runs.stages import Stages
 from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
@@ -65,20 +65,20 @@ from inference.storage.results import ComparedResult, JudgedPoint, compared_resu
 from inference.storage.rows import load_measurements
 from inference.storage.streaming import Chunk
 
-_PICTURE_EVERY = 2.0
+_HEAT_MAP_INTERVAL = 2.0  # seconds
 
 SAMPLES_OF_A_MACHINE = 11
-"""As in §6.3. Its results are medians of passes that agree, so that more of them would tell little more."""
+"""As in §6.3. A machine's results are medians of passes that agree: more of them would add little."""
 
 WORST_SCHEMES = 20
-"""Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
+"""Number of schemes with the largest errors in the live heat map; a stored evaluation has all."""
 
 
 _LOG_INTERVAL = 5.0  # seconds
 
 
 def load_loops() -> None:
-    """Load the compiled loops, unless they have to be compiled first."""
+    """Loads the compiled loops, unless they would have to be compiled first."""
     if is_compiled():
         from inference.core.compiling_ahead import compile_all  # noqa: PLC0415  numba is heavy
 
@@ -86,43 +86,43 @@ def load_loops() -> None:
 
 
 class InferJob(Job):
-    """Runs of kind `infer`; `InferConfig` is their description."""
-
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        """Infer, with a live heat map of the best mapping so far."""
-        config = InferConfig.stored(task.run.config)
+        """Infers a mapping, with a live heat map of the best one so far."""
+        config = InferConfig.from_stored(task.run.config)
         algorithm = ALGORITHMS[config.algorithm]
         stages = Stages(
             task.reporter, own_stages(config), algorithm.stages(config.settings), last_stages(config)
         )
-        task.reporter.draw(Snapshot, draw_heat_map, every=_PICTURE_EVERY)
+        task.reporter.draw(Snapshot, draw_heat_map, every=_HEAT_MAP_INTERVAL)
         with open_subject(task, config, stages) as subject:
-            begun = subject.begun or task.run.created
+            start_time = subject.started or task.run.created
             question = InferenceTask(
                 subject.schemes,
                 _settings(config, subject),
                 config.known.model_dump(),
                 subject.held_out,
                 config.seed,
-                core_facts(subject.machine, subject.schemes, begun),
+                core_facts(subject.machine, subject.schemes, start_time),
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
-            loop_code = loop_code_of_run(task.run, config, inferred.mapping, begun, stages)
+            loop_code = loop_code_of_run(task.run, config, inferred.mapping, start_time, stages)
             task.reporter.finish()
             judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
         stages.log(inferred.summary)
-        for remark in _undocumented(inferred.mapping, subject):
+        for remark in _documentation_warnings(inferred.mapping, subject):
             stages.log(remark, "warning")
-        # Judged here: the transaction that stores it all holds the database's only write lock.
+        # Evaluated before storing: the storing transaction holds the database's only write lock.
         held_out = chunk_of(judge.held_out)
-        judged = _judged(inferred.mapping, held_out)
+        judged = _predictions(inferred.mapping, held_out)
         front = []
         for point in inferred.front:
             stages.pulse()
-            front.append(JudgedPoint(point, _judged(point.mapping, held_out) if judge.held_out else None))
+            front.append(
+                JudgedPoint(point, _predictions(point.mapping, held_out) if judge.held_out else None)
+            )
         compared = compared_results(judge.machine, inferred.mapping)
         report = _report(config, judge, inferred, judged)
         if loop_code:
@@ -130,12 +130,12 @@ class InferJob(Job):
         return partial(_store, task, config, judge, inferred, judged, front, compared, report)
 
 
-def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
-    return compare_chunks(PortMappingModel(mapping), [held_out], Unit.CYCLES).worked_out()
+def _predictions(mapping: Mapping, held_out: Chunk) -> Predictions:
+    return compare_chunks(PortMappingModel(mapping), [held_out], Unit.CYCLES).with_cached_properties()
 
 
-def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:
-    """What the machine's vendor documents otherwise; measurements decide."""
+def _documentation_warnings(mapping: Mapping, subject: Subject) -> Iterator[str]:
+    """Warnings about contradictions with the vendor's documentation; the mapping follows the measurements."""
     documented = None if subject.machine is None else documented_width(subject.machine)
     if documented is None:
         return
@@ -152,7 +152,7 @@ def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:
 
 
 def _settings(config: InferConfig, subject: Subject) -> AlgorithmSettings:
-    """The algorithm's settings, with what was measured or is documented of the machine."""
+    """The algorithm's settings, completed by measured or documented facts about the machine."""
     settings = config.settings
     if subject.bottleneck is not None:
         settings = replace(settings, r_max=subject.bottleneck["r_max"])
@@ -163,12 +163,12 @@ def _settings(config: InferConfig, subject: Subject) -> AlgorithmSettings:
     return replace(settings, most_samples=max(settings.samples, SAMPLES_OF_A_MACHINE))
 
 
-def draw_heat_map(event: Snapshot) -> HeatMapDrawn:
-    """A snapshot of a search as it is stored, with the errors by length and by scheme."""
+def draw_heat_map(event: Snapshot) -> HeatMapEvent:
+    """The heat map of a search's snapshot, with errors by length and by scheme."""
     residuals = Residuals()
     residuals.add(event.table, np.arange(len(event.table)), event.measured, event.predicted)
     schemes = residuals.by_scheme
-    return HeatMapDrawn(
+    return HeatMapEvent(
         figure=heat_map(event.measured, event.predicted),
         scores=score(event.measured, event.predicted),
         on=event.on,
@@ -182,13 +182,13 @@ def _store(
     task: Task,
     config: InferConfig,
     subject: Subject,
-    inferred: Inferred,
+    inferred: InferenceOutcome,
     judged: Predictions,
     front: Sequence[JudgedPoint],
     compared: Sequence[ComparedResult],
     report: Json,
 ) -> tuple[Json, Sequence[Event]]:
-    """The mapping and its evaluation; the run's result tells what a script wants to know."""
+    """Stores the mapping and its evaluation; returns the run's result."""
     row = store_result(
         free_name(PortMapping, task.run.name),
         subject.isa,
@@ -202,14 +202,14 @@ def _store(
     result: Json = {
         "mapping": row.pk,
         "name": row.name,
-        "url": f"/mappings/{row.pk}/",  # not looked up: a fault in a page must not cost a result
+        "url": f"/mappings/{row.pk}/",  # no reverse(): an error in the pages must not lose the result
         "schemes": len(inferred.mapping.usage),
         "experiments": inferred.experiments,
         "held_out": None,
         "kinds": inferred.mapping.uop_kinds,
         "limits": inferred.mapping.limits,
         "assumptions": [],
-        **inferred.told,
+        **inferred.result_facts,
     }
     store_front(row, front, inferred.mapping, subject.judged_on)
     if inferred.explained is not None:
@@ -221,12 +221,12 @@ def _store(
         if subject.settled_share is not None:
             result["held_out"]["settled_share"] = round(subject.settled_share, 4)
         events.append(Log("info", summary_of(evaluation)))
-    told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
-    concluded = {key: value for key, value in inferred.told.items() if key != VERDICT}
-    return result, [*events, ResultStored({**told, **concluded})]
+    summary_facts = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
+    conclusions = {key: value for key, value in inferred.result_facts.items() if key != VERDICT}
+    return result, [*events, ResultStored({**summary_facts, **conclusions})]
 
 
-def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: Predictions) -> Json:
+def _report(config: InferConfig, subject: Subject, inferred: InferenceOutcome, judged: Predictions) -> Json:
     report = {
         **inferred.report,
         "seed": config.seed,
@@ -235,19 +235,19 @@ def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: P
     if subject.bottleneck is not None:
         report["bottleneck"] = subject.bottleneck
     if subject.held_out:
-        own = (inferred.report.get(key, {}).get("epsilon") for key in (EVIDENCE, EXPLAINED))
-        epsilon = next((each for each in own if each is not None), None)
+        epsilons = (inferred.report.get(key, {}).get("epsilon") for key in (EVIDENCE, EXPLAINED))
+        epsilon = next((value for value in epsilons if value is not None), None)
         report[JUDGING] = judging_json(subject.held_out, judged, epsilon)
     return report
 
 
 def loop_code_of_run(
-    run: Run, config: InferConfig, mapping: Mapping, begun: datetime, stages: Stages
+    run: Run, config: InferConfig, mapping: Mapping, start_time: datetime, stages: Stages
 ) -> LoopCode:
-    """By all that the run measured, or had as data, but not what it is judged by.
+    """Loop code from the run's measurements and data sets, without the ones for judging.
 
-    `begun`: when measuring was, which decides how bodies were made.
-    {} of other instruction sets, and of simulated processors, which execute no code.
+    `begun`: time of measuring, which decides how loop bodies were generated. {} for instruction sets without
+    loop code, and for simulated processors, which execute no code.
     """
     reader = target_of(config.isa).accesses
     if reader is None:
@@ -266,13 +266,13 @@ def loop_code_of_run(
         if result.usable and result.cycles
     }
     machine = next((row.machine for row in executed if row.machine is not None), None)
-    options = DEFAULTS if machine is None else suited_options(machine, begun)
+    options = DEFAULTS if machine is None else options_for(machine, start_time)
     size_of = _logged(lambda experiment: reader.loop_size(experiment.terms, options), stages)
     return measured_loop_code(measured, size_of, mapping)
 
 
 def _logged(size_of: Callable[[Experiment], LoopSize], stages: Stages) -> Callable[[Experiment], LoopSize]:
-    """To assemble thousands of experiments takes its time, which the run's log shows."""
+    """Logs progress, because assembling thousands of experiments takes long."""
     due, number = time.monotonic() + _LOG_INTERVAL, 0
 
     def logged(experiment: Experiment) -> LoopSize:
@@ -280,7 +280,7 @@ def _logged(size_of: Callable[[Experiment], LoopSize], stages: Stages) -> Callab
         stages.pulse()
         number += 1
         if time.monotonic() >= due:
-            stages.log(f"what loops take by their size: {number:,} experiments assembled")
+            stages.log(f"sizes of loops: {number:,} experiments assembled")
             due = time.monotonic() + _LOG_INTERVAL
         return size_of(experiment)
 

@@ -1,4 +1,4 @@
-"""What has become of each scheme in an explainable inference, folded from its journal, and lists of them."""
+"""Outcomes of schemes in an explainable inference, folded from its journal, and lists of them."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from django.utils.http import urlencode
 
 from inference.core.events import Event, Log
 from inference.core.explain import REASONS, STAGES, BlockingClass, NotCharacterised, SchemeFate
-from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
+from inference.core.explain.events import Blocked, BottleneckEvent, Excluded, Funnel, Verdicts
 from inference.features.running.runs.record import RunRecord
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping
-from inference.models.scheme_search import texts_found
+from inference.models.scheme_search import matching_texts
 from inference.runs.events import RecordPart
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
-from inference.web.validation import one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter
 
 FIRST, LAST = "alone", "remaining"
-"""The stages in which schemes are first, and last, left out."""
+"""The first and the last stage in which schemes are excluded."""
 
 OPEN = "open"
-"""Where other schemes have an outcome: the runs so far disagree, and another one will say."""
+"""The outcome of a scheme whose runs disagree until another run decides."""
 
 HERE = "left-out"
-"""The region of the page, also the anchor that leads there."""
+"""The id of the page's region for lists."""
 
 REASON_VALUES = tuple(reason.value for reason in REASONS)
 
 
 @dataclass(frozen=True)
 class SchemeOutcome:
-    """What became of a scheme, and in which stage; `text` is the reason with its numbers, or its µops."""
+    """The outcome of a scheme, and the stage that decided; `text` is the reason with its numbers, or its
+    µops.
+    """
 
     scheme: str
     stage: str
@@ -48,10 +50,11 @@ class SchemeOutcome:
 
 @dataclass
 class ExplainRecord(RecordPart):
-    """Everything told of the stages, see `inference.core.explain.events`; warnings come as `log`.
+    """The state of an explainable inference, see `inference.core.explain.events`; warnings come as `Log`
+    events.
 
-    `left`: schemes left after a stage; `excluded` and `verdicts`: {scheme: …}, the latter by run; `ports` are
-    those of the masks in `classes`; `bottleneck` is None before R_max is known.
+    `left`: number of schemes after each stage. `excluded`: {scheme: outcome}; `verdicts`: {scheme: {run:
+    outcome}}. `ports`: names for the masks in `classes`. `bottleneck` is None before R_max is known.
     """
 
     left: dict[str, int] = field(default_factory=dict)
@@ -59,75 +62,76 @@ class ExplainRecord(RecordPart):
     verdicts: dict[str, dict[int, SchemeOutcome]] = field(default_factory=dict)
     classes: Sequence[BlockingClass] = ()
     ports: tuple[str, ...] = ()
-    bottleneck: BottleneckFound | None = None
+    bottleneck: BottleneckEvent | None = None
     warnings: dict[str, None] = field(default_factory=dict)
 
     @property
-    def asked(self) -> int | None:
-        """Schemes asked for; None while the first stage goes on."""
+    def requested(self) -> int | None:
+        """Number of selected schemes; None during the first stage."""
         if FIRST not in self.left:
             return None
-        return self.left[FIRST] + sum(told.stage == FIRST for told in self.excluded.values())
+        return self.left[FIRST] + sum(outcome.stage == FIRST for outcome in self.excluded.values())
 
     def take(self, event: Event) -> None:
-        """Fold one event in; what an attempt tells again changes nothing."""
+        """Folds in an event; repeated events of a resumed run change nothing."""
         match event:
             case Funnel():
                 self.left[event.stage] = event.left
             case Excluded(stage=stage):
                 for scheme, reason, text in event.schemes:
                     self.excluded[scheme] = SchemeOutcome(scheme, stage, SchemeFate.EXCLUDED, reason, text)
-            case BottleneckFound():
+            case BottleneckEvent():
                 self.bottleneck = event
             case Blocked():
                 self.classes, self.ports = event.classes, tuple(event.ports)
             case Verdicts(run=run):
-                for scheme, said, text in event.schemes:
-                    done = said == SchemeFate.CHARACTERISED
-                    outcome, reason = (said, "") if done else (SchemeFate.EXCLUDED, said)
+                for scheme, verdict_text, text in event.schemes:
+                    done = verdict_text == SchemeFate.CHARACTERISED
+                    outcome, reason = (verdict_text, "") if done else (SchemeFate.EXCLUDED, verdict_text)
                     verdict = SchemeOutcome(scheme, LAST, outcome, reason, text)
                     self.verdicts.setdefault(scheme, {})[run] = verdict
             case Log(level="warning"):
                 self.warnings[event.text] = None
 
-    def told(self, runs: int, *, over: bool) -> Iterator[SchemeOutcome]:
-        """Every scheme of which something has been said, excluded ones first.
+    def outcomes(self, runs: int, *, over: bool) -> Iterator[SchemeOutcome]:
+        """The outcomes so far, excluded schemes first.
 
-        `runs` tests are made of each at most; when they are `over`, those that disagree have an outcome, too.
+        Each scheme is tested in at most `runs` runs. When these are `over`, schemes with disagreeing runs
+        have an outcome, too.
         """
         yield from self.excluded.values()
         for scheme, verdicts in self.verdicts.items():
             if scheme not in self.excluded:
-                yield agreed(verdicts, runs, over=over)
+                yield majority_verdict(verdicts, runs, over=over)
 
 
-def agreed(verdicts: Mapping[int, SchemeOutcome], runs: int, *, over: bool) -> SchemeOutcome:
-    """The majority's verdict on a scheme (§6.3.5); what a single run says holds until there are more.
+def majority_verdict(verdicts: Mapping[int, SchemeOutcome], runs: int, *, over: bool) -> SchemeOutcome:
+    """The majority's verdict on a scheme (§6.3.5); a single run's verdict holds until there are more.
 
-    Of several reasons to exclude it, the most frequent counts.
+    Of several reasons for exclusion, the most frequent counts.
     """
-    said = [verdicts[run] for run in sorted(verdicts)]
-    count = Counter(map(_key, said))
-    most, votes = count.most_common(1)[0]
-    if len(said) == 1 or votes >= runs // 2 + 1:
-        alike = [told for told in said if _key(told) == most]
-        ((reason, _),) = Counter(told.reason for told in alike).most_common(1)
-        return next(told for told in alike if told.reason == reason)
-    scheme, text = said[0].scheme, REASONS[NotCharacterised.DISAGREEMENT]
-    if len(said) < runs and not over:
+    by_run = [verdicts[run] for run in sorted(verdicts)]
+    count = Counter(map(_key, by_run))
+    majority, votes = count.most_common(1)[0]
+    if len(by_run) == 1 or votes >= runs // 2 + 1:
+        agreeing = [verdict for verdict in by_run if _key(verdict) == majority]
+        ((reason, _),) = Counter(verdict.reason for verdict in agreeing).most_common(1)
+        return next(verdict for verdict in agreeing if verdict.reason == reason)
+    scheme, text = by_run[0].scheme, REASONS[NotCharacterised.DISAGREEMENT]
+    if len(by_run) < runs and not over:
         return SchemeOutcome(scheme, LAST, OPEN, NotCharacterised.DISAGREEMENT, text)
-    usages = {told.text for told in said if told.outcome == SchemeFate.CHARACTERISED}
+    usages = {verdict.text for verdict in by_run if verdict.outcome == SchemeFate.CHARACTERISED}
     outcome = SchemeFate.AMBIGUOUS if len(usages) > 1 else SchemeFate.EXCLUDED
     return SchemeOutcome(scheme, LAST, outcome, NotCharacterised.DISAGREEMENT, text)
 
 
-def _key(told: SchemeOutcome) -> str:
-    """What has to be equal for two runs to agree: the µops, or that there are none to tell of."""
-    return told.text if told.outcome == SchemeFate.CHARACTERISED else ""
+def _key(outcome: SchemeOutcome) -> str:
+    """Equal for runs that agree: the µops, or "" without µops."""
+    return outcome.text if outcome.outcome == SchemeFate.CHARACTERISED else ""
 
 
 def explanation_of(record: RunRecord) -> ExplainRecord:
-    """What explainable inference has told."""
+    """The explainable inference's part of a run's record."""
     part = record.parts["explain"]
     assert isinstance(part, ExplainRecord)
     return part
@@ -135,16 +139,16 @@ def explanation_of(record: RunRecord) -> ExplainRecord:
 
 @dataclass(frozen=True)
 class SchemeOutcomeRow:
-    """A scheme with what became of it and the address of its page; `opens` the group with its reason."""
+    """A scheme's outcome and the address of its page; `opens`: first row with its reason."""
 
-    told: SchemeOutcome
+    outcome: SchemeOutcome
     url: str
     opens: bool
 
 
 @dataclass(frozen=True)
 class ReasonGroup:
-    """A reason within a list, with the address of the list that has nothing else."""
+    """A reason in a list, with the address of the list of this reason only."""
 
     reason: str
     words: str
@@ -154,85 +158,86 @@ class ReasonGroup:
 
 
 @dataclass(frozen=True)
-class LeftOutList:
-    """What is listed: the parameters of its address, a title, and the reasons that occur."""
+class ExclusionList:
+    """A list: parameters of its address, a title, and the reasons that occur."""
 
-    asked: Mapping[str, str]
+    parameters: Mapping[str, str]
     title: str
     groups: Sequence[ReasonGroup]
 
     @property
     def words(self) -> Mapping[str, str]:
-        """{reason: in words} of those that occur."""
+        """{reason: its text} of the reasons that occur."""
         return {group.reason: group.words for group in self.groups}
 
 
-def is_left_out(told: SchemeOutcome) -> bool:
-    """Whether the mapping will be without the scheme."""
-    return told.outcome in (SchemeFate.EXCLUDED, SchemeFate.AMBIGUOUS)
+def is_excluded(outcome: SchemeOutcome) -> bool:
+    """Whether the scheme is excluded from the mapping."""
+    return outcome.outcome in (SchemeFate.EXCLUDED, SchemeFate.AMBIGUOUS)
 
 
-def left_out(
+def exclusion_context(
     request: HttpRequest,
     outcomes: Sequence[SchemeOutcome],
     classes: Sequence[BlockingClass],
     isa: ISA | None,
     row: PortMapping | None,
 ) -> dict[str, Any]:
-    """A page of the list that the address names: `stage`, `reason` or both, or the `class` of a blocker.
+    """Context with a page of the list that the address names: `stage`, `reason` or both, or the `class` of a
+    blocker.
 
-    Those that the search `q` finds, by reason where there are several.
+    Filtered by the search `q`, and grouped by reason.
     """
-    stage = one_of(request, "stage", tuple(STAGES))
-    reason = one_of(request, "reason", REASON_VALUES)
+    stage = choice_parameter(request, "stage", tuple(STAGES))
+    reason = choice_parameter(request, "reason", REASON_VALUES)
     if blocker := request.GET.get("class", ""):
-        known = {each.scheme: each for each in outcomes}
+        by_scheme = {outcome.scheme: outcome for outcome in outcomes}
         members = next((blocking.members for blocking in classes if blocking.blocker == blocker), ())
-        outcomes = [known.get(scheme) or SchemeOutcome(scheme, "", OPEN) for scheme in members]
-        listing = LeftOutList({"class": blocker}, f"Schemes like {blocker}", ())
+        outcomes = [by_scheme.get(scheme) or SchemeOutcome(scheme, "", OPEN) for scheme in members]
+        listing = ExclusionList({"class": blocker}, f"Schemes like {blocker}", ())
     elif stage or reason:
-        lost = [each for each in outcomes if is_left_out(each) and stage in ("", each.stage)]
-        outcomes = [each for each in lost if reason in ("", each.reason)]
+        excluded = [outcome for outcome in outcomes if is_excluded(outcome) and stage in ("", outcome.stage)]
+        outcomes = [outcome for outcome in excluded if reason in ("", outcome.reason)]
         parameters = {name: value for name, value in (("stage", stage), ("reason", reason)) if value}
         where = f" in “{STAGES[stage]}”" if stage else ""
-        title = f"Left out{where}" + (f": {reason}" if reason else "")
-        listing = LeftOutList(parameters, title, _groups(lost, stage, reason))
+        title = f"Excluded{where}" + (f": {reason}" if reason else "")
+        listing = ExclusionList(parameters, title, _groups(excluded, stage, reason))
     else:
         return {"listing": None}
     q = request.GET.get("q", "").strip()
     context: dict[str, Any] = {"listing": listing, "q": q, "listing_total": len(outcomes)}
     if q and isa is not None:
         try:
-            texts = texts_found(isa.pk, q)
+            texts = matching_texts(isa.pk, q)
         except SearchError as error:
             return {**context, "listing_error": str(error)}
-        outcomes = [each for each in outcomes if each.scheme in texts]
-    place = {group.reason: index for index, group in enumerate(listing.groups)}
-    ordered = sorted(outcomes, key=lambda each: (place.get(each.reason, 0), each.scheme))
-    page = page_in_memory(ordered, whole_number(request, "page", 0) or 0)
-    urls = scheme_urls([each.scheme for each in page.rows], isa, row)
-    before = [None, *(each.reason for each in page.rows)]
+        outcomes = [outcome for outcome in outcomes if outcome.scheme in texts]
+    order = {group.reason: index for index, group in enumerate(listing.groups)}
+    ordered = sorted(outcomes, key=lambda outcome: (order.get(outcome.reason, 0), outcome.scheme))
+    page = page_in_memory(ordered, number_parameter(request, "page", 0) or 0)
+    urls = scheme_urls([outcome.scheme for outcome in page.rows], isa, row)
+    previous_reasons = [None, *(outcome.reason for outcome in page.rows)]
     lines = [
-        SchemeOutcomeRow(each, urls.get(each.scheme, ""), bool(place) and each.reason != previous)
-        for each, previous in zip(page.rows, before, strict=False)
+        SchemeOutcomeRow(outcome, urls.get(outcome.scheme, ""), bool(order) and outcome.reason != previous)
+        for outcome, previous in zip(page.rows, previous_reasons, strict=False)
     ]
     return {**context, "page": page, "listing_lines": lines}
 
 
-def _groups(lost: Sequence[SchemeOutcome], stage: str, chosen: str) -> list[ReasonGroup]:
-    """The reasons, the most frequent first; a second press on the chosen one shows all again."""
-    count = Counter(each.reason for each in lost)
+def _groups(excluded: Sequence[SchemeOutcome], stage: str, selected: str) -> list[ReasonGroup]:
+    """The reasons, most frequent first; the link of the selected one shows all reasons again."""
+    count = Counter(outcome.reason for outcome in excluded)
     groups = []
-    for reason, number in sorted(count.items(), key=lambda each: (-each[1], each[0])):
-        parameters = {"stage": stage, "reason": "" if reason == chosen else reason}
+    for reason, number in sorted(count.items(), key=lambda item: (-item[1], item[0])):
+        parameters = {"stage": stage, "reason": "" if reason == selected else reason}
         query = urlencode({name: value for name, value in parameters.items() if value})
         words = REASONS[NotCharacterised(reason)]
-        groups.append(ReasonGroup(reason, words, number, f"?{query}#{HERE}", reason == chosen))
+        groups.append(ReasonGroup(reason, words, number, f"?{query}#{HERE}", reason == selected))
     return groups
 
 
 def scheme_urls(schemes: Sequence[str], isa: ISA | None, row: PortMapping | None) -> dict[str, str]:
-    """{scheme: the page that proves what was concluded of it; its own page while there is no mapping}."""
+    """{scheme: address of its evidence in the mapping, or of its own page without a mapping}."""
     if isa is None:
         return {}
     ids = ids_of_schemes(isa.pk, schemes)

@@ -1,4 +1,4 @@
-"""The page of the infer form: estimate, presets and start are its buttons; and first steps, a button each."""
+"""Pages that start inferences: the form with estimate and presets, and quick starts with default settings."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from inference.features.machines.machines.query import (
     MachineView,
     dotted_python,
     local_machine,
+    machine_view,
     machines,
     obstacle,
-    shown,
     unfinished_inference_on,
 )
 from inference.isa import llvm_mc
@@ -35,13 +35,13 @@ from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import code_isa_row
 from inference.web.request_fields import NOTHING_STARTED, start_run
-from inference.web.validation import one_of, row_named, row_number, whole_number
+from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_parameter
 
 RUN_NAME = "This computer: starter set"
 
 
 def infer(request: HttpRequest) -> HttpResponse:
-    """Show the form, fill it in, estimate, or start the run."""
+    """Shows the form, applies a preset, estimates, or starts the run."""
     if request.method != "POST":
         return _page(request, InferForm(initial=_initial(request)), _forked(request.GET))
     press = request.POST.get("press", "estimate")
@@ -49,53 +49,55 @@ def infer(request: HttpRequest) -> HttpResponse:
     if press.startswith("preset:"):
         return _page(request, InferForm(_with_preset(request.POST, press.removeprefix("preset:"))), forked)
     form = InferForm(request.POST)
-    wanted = _plan(form, forked)
-    if press == "start" and wanted is not None:
-        usual_name = _made_up_name(form.cleaned_data)
-        run = start_run(request, "infer", wanted.config, usual_name, form=form, forked_from=forked)
+    estimate = _plan(form, forked)
+    if press == "start" and estimate is not None:
+        default_name = _default_name(form.cleaned_data)
+        run = start_run(request, "infer", estimate.config, default_name, form=form, forked_from=forked)
         if run is not None:
             return redirect("run", pk=run.pk)
     status = 400 if press == "start" else 200
-    return _page(request, form, forked, wanted, status=status)
+    return _page(request, form, forked, estimate, status=status)
 
 
 def _plan(form: InferForm, forked: Run | None) -> InferencePlan | None:
-    """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
+    """The plan of a valid form, else None; an invalid search, or one without matches, becomes an error of its
+    field.
+    """
     if not form.is_valid():
         return None
     try:
-        wanted = plan(form, forked)
+        valid_plan = plan(form, forked)
     except SearchError as error:
         form.add_error("filter", str(error))
         return None
     if form.errors:
         return None
-    if not wanted.schemes:
-        form.add_error("selection", "None of these schemes is known there. Choose others, or another source.")
+    if not valid_plan.schemes:
+        form.add_error("selection", "The source has none of these schemes. Choose others, or another source.")
         return None
-    return wanted
+    return valid_plan
 
 
-def _made_up_name(data: dict[str, Any]) -> str:
+def _default_name(data: dict[str, Any]) -> str:
     if data["source"] == "datasets":
         sets = [row.name for row in data["datasets"]]
-        what = sets[0] if len(sets) == 1 else f"{sets[0]} and {len(sets) - 1} more"
+        source = sets[0] if len(sets) == 1 else f"{sets[0]} and {len(sets) - 1} more"
     else:
-        what = str(data["mapping"] or data["machine"])
-    return f"{ALGORITHMS[data['algorithm']].title} on {what}, seed {data['seed']}"
+        source = str(data["mapping"] or data["machine"])
+    return f"{ALGORITHMS[data['algorithm']].title} on {source}, seed {data['seed']}"
 
 
 def _forked(query: QueryDict) -> Run | None:
-    number = row_number(query.get("from", ""))
+    number = row_id_or_none(query.get("from", ""))
     return None if number is None else get_object_or_404(Run, pk=number, kind="infer")
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    if whole_number(request, "from") is not None:
+    if number_parameter(request, "from") is not None:
         forked = _forked(request.GET)
         assert forked is not None
         return initial_of(forked)
-    algorithm = one_of(request, "algorithm", tuple(ALGORITHMS), next(iter(ALGORITHMS)))
+    algorithm = choice_parameter(request, "algorithm", tuple(ALGORITHMS), next(iter(ALGORITHMS)))
     has_sets = ExperimentSet.objects.exists()
     initial: dict[str, Any] = {
         "algorithm": algorithm,
@@ -104,9 +106,9 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     named = request.GET.getlist("dataset")
     if named:
         initial["datasets"] = list(ExperimentSet.objects.filter(name__in=named).values_list("pk", flat=True))
-    if simulated := whole_number(request, "simulate"):
+    if simulated := number_parameter(request, "simulate"):
         initial |= {"source": "simulate", "mapping": simulated}
-    machine = row_named(request, "machine", Machine.objects.all())
+    machine = row_parameter(request, "machine", Machine.objects.all())
     if machine is not None:
         selection = first_selection(machine)
         if ALGORITHMS[algorithm].exact and machine.kind == Machine.Kind.AGENT:
@@ -118,26 +120,28 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 
 
 def first_selection(machine: Machine) -> str:
-    """The schemes to begin with: of a real machine those that are measured within minutes."""
+    """The default selection: on a computer, schemes that are measured within minutes."""
     return "starter" if machine.kind == Machine.Kind.AGENT else "all"
 
 
 @dataclass(frozen=True)
 class MachineChoice:
-    """A machine that the form offers, with what suits it; `hindered` says why it cannot be chosen."""
+    """A machine in the form, with its default selection; `obstacle` is why it cannot be chosen, "" if it
+    can.
+    """
 
     row: MachineView
     picked: bool
     selection: str
-    hindered: str
+    obstacle: str
 
 
 def _machine_choices(form: InferForm) -> list[MachineChoice]:
-    picked = str(form["machine"].value() or "")
+    selected = str(form["machine"].value() or "")
     return [
         MachineChoice(
-            shown(machine),
-            str(machine.pk) == picked,
+            machine_view(machine),
+            str(machine.pk) == selected,
             first_selection(machine),
             obstacle_to_measuring(machine),
         )
@@ -146,16 +150,16 @@ def _machine_choices(form: InferForm) -> list[MachineChoice]:
 
 
 def _with_preset(data: QueryDict, name: str) -> QueryDict:
-    """The form's data with the preset's values in place of the settings."""
+    """The form's data with the preset's settings."""
     offer = InferForm(data).offer
-    filled = data.copy()
+    completed = data.copy()
     for key, value in preset_values(offer.key, name).items():
-        filled[key] = value
-    return filled
+        completed[key] = value
+    return completed
 
 
 def preset_values(algorithm: str, name: str) -> dict[str, str]:
-    """{form field: text} for every setting but the number of ports; an unknown preset is the defaults."""
+    """{form field: text} for every setting except ports and R_max; an unknown preset gives the defaults."""
     form = InferForm(initial={"algorithm": algorithm})
     special = form.offer.presets.get(name, {})
     return {
@@ -166,7 +170,7 @@ def preset_values(algorithm: str, name: str) -> dict[str, str]:
 
 
 def _preset(form: InferForm, name: str) -> dict[str, Any]:
-    """A preset's button: pressed where the form holds exactly its values."""
+    """A preset's button, active if the form has exactly its values."""
     values = preset_values(form.offer.key, name)
     active = all(
         text_of(form[field]) == (text or form[field].field.initial) for field, text in values.items()
@@ -178,13 +182,13 @@ def _page(
     request: HttpRequest,
     form: InferForm,
     forked: Run | None,
-    wanted: InferencePlan | None = None,
+    estimate: InferencePlan | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    picked = {str(pk) for pk in form["datasets"].value() or []}
+    selected = {str(pk) for pk in form["datasets"].value() or []}
     sets = list(experiment_sets().order_by("-id"))
     for row in sets:
-        row.picked = str(row.pk) in picked  # type: ignore[attr-defined]
+        row.picked = str(row.pk) in selected  # type: ignore[attr-defined]
     choices = _machine_choices(form)
     context = {
         "form": form,
@@ -197,26 +201,26 @@ def _page(
             ("machine", "A machine", bool(choices)),
         ],
         "presets": [_preset(form, name) for name in form.offer.presets],
-        "estimate": wanted,
-        "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
+        "estimate": estimate,
+        "estimate_error": _first_error(form) if form.is_bound and estimate is None else "",
         "pressed_start": status == 400,
     }
     return render(request, "inference/inferring/page.html", context, status=status)
 
 
-def _first_complaint(form: InferForm) -> str:
-    """Why there is no estimate yet: what is wrong with the first field that is."""
-    field, complaints = next(iter(form.errors.items()), ("", [""]))
+def _first_error(form: InferForm) -> str:
+    """The first error of the form, which prevents an estimate."""
+    field, errors = next(iter(form.errors.items()), ("", [""]))
     label = form[field].label if field in form.fields and not field.endswith("s") else ""
-    return f"{label}: {complaints[0]}" if label else str(complaints[0])
+    return f"{label}: {errors[0]}" if label else str(errors[0])
 
 
 def measure_this_computer(request: HttpRequest) -> HttpResponse:
     """Start the inference and show its run; a second press leads to the one that is under way."""
     machine = local_machine()
-    hindered = obstacle(machine)
-    if machine is None or hindered:
-        messages.error(request, f"Nothing was started. {hindered}")
+    reason = obstacle(machine)
+    if machine is None or reason:
+        messages.error(request, f"Nothing was started. {reason}")
         return redirect("start")
     run = unfinished_inference_on(machine, "pmevo")
     if run is None:
@@ -236,16 +240,16 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start PMEvo on the set with its usual settings, and show the run."""
-    found = get_object_or_404(ExperimentSet, pk=pk)
-    config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
-    name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
+    """Starts PMEvo on the set with default settings."""
+    experiment_set = get_object_or_404(ExperimentSet, pk=pk)
+    config: Json = {"algorithm": "pmevo", "source": {"datasets": [experiment_set.pk]}}
+    name = f"{ALGORITHMS['pmevo'].title} on {experiment_set.name}"[:180]
     run = start_run(request, "infer", config, name, lead=NOTHING_STARTED)
-    return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
+    return redirect("set", pk=experiment_set.pk) if run is None else redirect("run", pk=run.pk)
 
 
 def arm_boards(request: HttpRequest) -> HttpResponse:
-    """The page, with what this site has of what it takes."""
+    """The page about Arm boards, with this site's prerequisites."""
     context = {
         "isa": code_isa_row(AARCH64),
         "assembler": llvm_mc.program(),

@@ -1,4 +1,4 @@
-"""PMEvo: evolution and re-fit of port mappings, as runs do it and as the form describes it."""
+"""PMEvo, evolution and re-fit of port mappings, as an `Algorithm`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.features.learning.inferring.algorithm import (
     Algorithm,
     AlgorithmSettings,
+    InferenceOutcome,
     InferenceTask,
-    Inferred,
 )
-from inference.isa.domains import forms_among, undivided
+from inference.isa.domains import forms_among, single_domains
 from inference.runs.executors import open_executor
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 
@@ -104,7 +104,6 @@ class PMEvo(Algorithm):
     before_mapping = (SINGLETONS, BOTTLENECK, MIXES, "measuring", "congruence")
 
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
-        """They depend on the kind of search."""
         assert isinstance(settings, PMEvoSettings)
         return tuple(pmevo.phases(settings).values())
 
@@ -121,47 +120,49 @@ class PMEvo(Algorithm):
         return cost.experiments, cost.seconds
 
     def page(self, request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-        from inference.features.learning.inferring.pmevo_page import evolved  # noqa: PLC0415  pages load it
+        from inference.features.learning.inferring.pmevo_page import evolution_context  # noqa: PLC0415  pages load it
 
-        return evolved(request, run, record)
+        return evolution_context(request, run, record)
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> Inferred:
+    ) -> InferenceOutcome:
         settings = question.settings
         assert isinstance(settings, PMEvoSettings)
         schemes = tuple(question.schemes)
         problem = PMEvoProblem(
-            schemes, settings, question.held_out, forms_among(schemes), undivided(schemes), question.core
+            schemes, settings, question.held_out, forms_among(schemes), single_domains(schemes), question.core
         )
         with open_executor(settings.threads) as executor:
-            found = pmevo.infer(problem, measurer, reporter, question.seed, resume, executor)
+            result = pmevo.infer(problem, measurer, reporter, question.seed, resume, executor)
         report: Json = {
-            "generations": found.generations,
-            "final_error": found.final_error,
-            "congruence_classes": [list(members) for members in found.congruence_classes],
-            "experiments": found.experiments,
-            "exhaustive": found.exhaustive,
+            "generations": result.generations,
+            "final_error": result.final_error,
+            "congruence_classes": [list(members) for members in result.congruence_classes],
+            "experiments": result.experiments,
+            "exhaustive": result.exhaustive,
             "assumptions": list(pmevo.assumptions(settings)),
-            "excess": found.excess,
-            "scheduled_error": found.scheduled_error,
-            "unscheduled_error": found.unscheduled_error,
+            "excess": result.excess,
+            "scheduled_error": result.scheduled_error,
+            "unscheduled_error": result.unscheduled_error,
         }
-        summary = f"mean relative error on the experiments learnt from: {100 * found.final_error:.2f} %"
-        if found.scheduled_error is not None and found.unscheduled_error is not None:
+        summary = f"mean relative error on the training experiments: {100 * result.final_error:.2f} %"
+        if result.scheduled_error is not None and result.unscheduled_error is not None:
             summary += (
-                f"; with the scheduler that explains what it wastes, {found.scheduled_error:.2%} on "
-                f"experiments that it was not chosen by, {found.unscheduled_error:.2%} without"
+                f"; with the scheduler that explains lost cycles, {result.scheduled_error:.2%} on "
+                f"held-out experiments, {result.unscheduled_error:.2%} without"
             )
-        told: Json = {
+        result_facts: Json = {
             "assumptions": report["assumptions"],
-            "excess": found.excess,
-            "scheduled_error": found.scheduled_error,
-            "unscheduled_error": found.unscheduled_error,
-            "classes": len(found.congruence_classes),
-            "exhaustive": found.exhaustive,
+            "excess": result.excess,
+            "scheduled_error": result.scheduled_error,
+            "unscheduled_error": result.unscheduled_error,
+            "classes": len(result.congruence_classes),
+            "exhaustive": result.exhaustive,
             "front": [
-                {"error": point.error, "volume": point.volume, "kinds": point.kinds} for point in found.front
+                {"error": point.error, "volume": point.volume, "kinds": point.kinds} for point in result.front
             ],
         }
-        return Inferred(found.mapping, found.experiments, report, summary, told, found.front)
+        return InferenceOutcome(
+            result.mapping, result.experiments, report, summary, result_facts, result.front
+        )

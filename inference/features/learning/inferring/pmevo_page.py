@@ -1,6 +1,4 @@
-"""What PMEvo shows on a run's page, folded from its journal: an evolution, a re-fit, and what came of
-them.
-"""
+"""The run page of PMEvo, folded from its journal: evolution, re-fit, front and results."""
 
 from __future__ import annotations
 
@@ -17,15 +15,20 @@ from inference.core.metrics import SchemeError
 from inference.core.pair_conflicts import pair_conflicts
 from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, FrontObjectives, Generation, Sweep
 from inference.core.protocols import Json
-from inference.features.learning.inferring.classes_section import classes_context, classes_told
-from inference.features.learning.inferring.front import FrontView, front_of, front_shown, front_told
+from inference.features.learning.inferring.classes_section import classes_context, classes_of_report
+from inference.features.learning.inferring.front import (
+    FrontView,
+    front_of,
+    live_front_view,
+    stored_front_view,
+)
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord, thinned
 from inference.figures.conflicts import GrowingMatrix, growing_matrix
 from inference.figures.curves import cloud_figure, cloud_points, fitness_curve, sweep_curve
 from inference.figures.length_maps import length_figure
 from inference.models import ISA, Measurement, PortMapping, PortUsage, Run
-from inference.runs.events import HeatMapDrawn, RecordPart
+from inference.runs.events import HeatMapEvent, RecordPart
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.storage.listing import lengths_from, schemes_from
 from inference.storage.mappings import load_mapping
@@ -34,16 +37,16 @@ from inference.storage.rows import ids_of_schemes, measurements_of
 CURVE_POINTS = 800
 
 CLOUD_FRAMES = 32
-"""Populations that a page gets to leaf through: the first, the newest, and some evenly between."""
+"""Maximum number of populations on a page: the first, the newest, and some evenly between."""
 
-CLASSES_SHOWN = 10
-"""On a page of the run's page: the mapping's own page has more room for them."""
+CLASSES_PER_PAGE = 10
+"""Classes per page; the mapping's own page lists more."""
 
 MOST_MEASURED = 4000
-"""Measurements looked at: a page is drawn anew every few seconds while they come."""
+"""Maximum number of measurements in the matrix: the page reloads every few seconds."""
 
 MEASURING = (SINGLETONS, BOTTLENECK, "measuring")
-"""The stages whose time is benchmarking time; the mixes that only judge the result do not belong to it."""
+"""The stages that count as benchmarking time; mixes for judging do not."""
 
 
 Step = TypeVar("Step")
@@ -51,10 +54,7 @@ Step = TypeVar("Step")
 
 @dataclass
 class EvolutionRecord(RecordPart):
-    """Generations, populations, the sweeps of the re-fit, the front so far, and what filtering found.
-
-    See `inference.core.pmevo.events`.
-    """
+    """The state of an evolution or re-fit, see `inference.core.pmevo.events`."""
 
     generations: list[Generation] = field(default_factory=list)
     clouds: list[Cloud] = field(default_factory=list)
@@ -64,25 +64,25 @@ class EvolutionRecord(RecordPart):
 
     @property
     def last_generation(self) -> Generation | None:
-        """The newest point of the fitness curve."""
+        """The newest generation, None before the first."""
         return self.generations[-1] if self.generations else None
 
     def curve(self) -> list[Generation]:
-        """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
+        """At most `CURVE_POINTS` generations, evenly spaced, including the first and the last."""
         return thinned(self.generations, CURVE_POINTS)
 
     @property
     def best_sweep(self) -> Sweep | None:
-        """The newest sweep of the independent re-fit that is best off so far."""
+        """The newest sweep of the re-fit with the smallest error so far."""
         newest = {sweep.start: sweep for sweep in self.sweeps}
         return min(newest.values(), key=lambda sweep: sweep.error, default=None)
 
     def take(self, event: Event) -> None:
         match event:
             case Generation():
-                append_again(self.generations, event, lambda point: point.generation)
+                append_step(self.generations, event, lambda point: point.generation)
             case Cloud():
-                append_again(self.clouds, event, lambda cloud: cloud.generation)
+                append_step(self.clouds, event, lambda cloud: cloud.generation)
             case Sweep(start=start, sweep=number):
                 self.sweeps = [sweep for sweep in self.sweeps if sweep.start != start or sweep.sweep < number]
                 self.sweeps.append(event)
@@ -97,15 +97,17 @@ class EvolutionRecord(RecordPart):
         return f"{event.schemes} schemes in {event.classes} classes of equal behaviour"
 
 
-def append_again(steps: list[Step], step: Step, number: Callable[[Step], int]) -> None:
-    """Append; a run that is taken up from a checkpoint tells its last steps again."""
+def append_step(steps: list[Step], step: Step, number: Callable[[Step], int]) -> None:
+    """Appends a step. A resumed run repeats the steps since its checkpoint: these replace the earlier
+    ones.
+    """
     while steps and number(steps[-1]) >= number(step):
         steps.pop()
     steps.append(step)
 
 
 def evolution_of(record: RunRecord) -> EvolutionRecord:
-    """What an evolution has told."""
+    """The evolution's part of a run's record."""
     part = record.parts["evolution"]
     assert isinstance(part, EvolutionRecord)
     return part
@@ -113,10 +115,10 @@ def evolution_of(record: RunRecord) -> EvolutionRecord:
 
 @dataclass(frozen=True)
 class Card:
-    """The numbers of Table 5.2 for one run, None where there is none yet.
+    """The numbers of Table 5.2 for a run, None if not known yet.
 
-    Times in seconds. `measured`: experiments learnt from. `exhaustive`: what the paper's plan would have
-    measured, None where recorded data were learnt from.
+    Times are in seconds. `measured`: training experiments. `exhaustive`: experiments of the paper's plan,
+    None with recorded data.
     """
 
     recorded: bool
@@ -130,14 +132,14 @@ class Card:
 
     @property
     def congruent(self) -> float | None:
-        """Per cent of the schemes that are like another one, so that the search need not look at them."""
+        """Per cent of the schemes that are congruent to another, so that the search skips them."""
         if not self.schemes or self.classes is None:
             return None
         return 100 * (self.schemes - self.classes) / self.schemes
 
     @property
     def saved(self) -> float | None:
-        """Per cent of the exhaustive plan's experiments that were not needed."""
+        """Per cent of the exhaustive plan's experiments that were not measured."""
         if not self.exhaustive or self.measured is None or self.measured > self.exhaustive:
             return None
         return 100 * (1 - self.measured / self.exhaustive)
@@ -145,15 +147,15 @@ class Card:
 
 @dataclass(frozen=True)
 class SchemeLine:
-    """A scheme with its mean errors, and the addresses of its page and of its experiments ("" for none)."""
+    """A scheme with its mean errors; addresses are "" if there is no page."""
 
     error: SchemeError
     scheme_url: str
     experiments_url: str
 
 
-def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-    """What the template needs; the address may search and page through the classes."""
+def evolution_context(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+    """Context of the template; the address may search and page through the classes."""
     row = inferred_by(run).select_related("isa", "machine").first()
     isa = ISA.objects.filter(name=run.config["isa"]).first() if row is None else row.isa
     settings = run.config["settings"]
@@ -179,7 +181,7 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
         "minimised": minimised(run),
         "sweeps_figure": sweep_curve(map(vars, evolution.sweeps)) if evolution.sweeps else None,
         "card": card_of(run, record, row),
-        # Beside the heat map an odd number of pictures leaves no room in its last row.
+        # With the heat map, an odd number of figures fills the last row of the grid.
         "worst_wide": sum(shows.values()) % 2 == 1,
         "shows": shows | {"front": front is not None or not (over or search == "evolution")},
         "front": front,
@@ -193,12 +195,12 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
 
 
 def minimised(run: Run) -> str:
-    """What the run's evolution minimises: the mean "error", or the mean "loss"; older runs have no choice."""
+    """The minimised quantity, "error" or "loss"; runs of older versions had no choice."""
     return "loss" if run.config["settings"].get("objective") == "bounded" else "error"
 
 
 def evolution_live(run: Run, record: RunRecord) -> Json:
-    """What the page's script starts from: figures, and the populations to leaf through."""
+    """Initial data of the page's script: figures, and populations."""
     if run.config.get("algorithm") in ("cegar", "explain"):
         return {}
     evolution = evolution_of(record)
@@ -212,23 +214,23 @@ def evolution_live(run: Run, record: RunRecord) -> Json:
 
 
 def _front_on_page(evolution: EvolutionRecord, row: PortMapping | None) -> FrontView | None:
-    """The stored front of a run that is done, what was told of it of one that is not."""
+    """The stored front of a finished run, else the newest one in the journal; None without one."""
     if not evolution.front:
         return None
     stored = None if row is None else front_of(row)
-    return front_told(evolution.front) if stored is None else front_shown(stored)
+    return live_front_view(evolution.front) if stored is None else stored_front_view(stored)
 
 
 def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
-    """From the journal, and from the mapping for what only it can tell."""
+    """The card from the journal, and from the mapping if there is one."""
     recorded = "datasets" in run.config["source"]
     evolution, report = evolution_of(record), {} if row is None else row.report
     congruence, best = evolution.congruence, evolution.best_sweep
     settled = record.experiments.settled if record.experiments else None
     return Card(
         recorded=recorded,
-        benchmarking=None if recorded else _spent(record, MEASURING),
-        inference=_spent(record, [p.name for p in record.phases if p.name not in (*MEASURING, MIXES)]),
+        benchmarking=None if recorded else _busy_seconds(record, MEASURING),
+        inference=_busy_seconds(record, [p.name for p in record.phases if p.name not in (*MEASURING, MIXES)]),
         schemes=congruence.schemes or None,
         classes=congruence.classes or None,
         kinds=_kinds(row) if row is not None else best.kinds if best else None,
@@ -237,9 +239,13 @@ def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
     )
 
 
-def _spent(record: RunRecord, names: Sequence[str]) -> float | None:
-    spent = [phase.spent for phase in record.phases if phase.name in names and phase.spent is not None]
-    return sum(spent) if spent else None
+def _busy_seconds(record: RunRecord, names: Sequence[str]) -> float | None:
+    durations = [
+        phase.busy_seconds
+        for phase in record.phases
+        if phase.name in names and phase.busy_seconds is not None
+    ]
+    return sum(durations) if durations else None
 
 
 def _kinds(row: PortMapping) -> int:
@@ -247,12 +253,12 @@ def _kinds(row: PortMapping) -> int:
 
 
 def _worst(
-    heat_map: HeatMapDrawn | None, isa: ISA | None, row: PortMapping | None, judged_by: str
+    heat_map: HeatMapEvent | None, isa: ISA | None, row: PortMapping | None, judged_by: str
 ) -> list[SchemeLine]:
-    """The schemes with the largest errors, as the newest heat map came with them."""
+    """The schemes with the largest errors in the newest heat map."""
     errors = schemes_from(heat_map.worst if heat_map else ())
-    ids = {} if isa is None else ids_of_schemes(isa.pk, (each.scheme for each in errors))
-    return [_scheme_line(each, ids.get(each.scheme), row, judged_by) for each in errors]
+    ids = {} if isa is None else ids_of_schemes(isa.pk, (error.scheme for error in errors))
+    return [_scheme_line(error, ids.get(error.scheme), row, judged_by) for error in errors]
 
 
 def _scheme_line(error: SchemeError, pk: int | None, row: PortMapping | None, judged_by: str) -> SchemeLine:
@@ -262,19 +268,19 @@ def _scheme_line(error: SchemeError, pk: int | None, row: PortMapping | None, ju
 
 
 def _judged_by(row: PortMapping | None) -> str:
-    """The set that the mapping of the run was judged by, as addresses name it; "" while there is none."""
+    """The set that judged the mapping, as in addresses; "" without an evaluation."""
     if row is None:
         return ""
     sets = row.evaluations.filter(unit="cycles").order_by("id").values_list("experiment_set_id", flat=True)
-    found = list(sets[:1])
-    return str(found[0] or "held-out") if found else ""
+    set_ids = list(sets[:1])
+    return str(set_ids[0] or "held-out") if set_ids else ""
 
 
-def _accuracy_url(row: PortMapping | None, judged_by: str, place: str, **asked: int) -> str:
-    """Where on the page of the run's mapping its judgement is; "" while there is none."""
+def _accuracy_url(row: PortMapping | None, judged_by: str, place: str, **filters: int) -> str:
+    """The address of the mapping's accuracy tab; "" without an evaluation."""
     if row is None or not judged_by:
         return ""
-    parameters: dict[str, Any] = {"tab": "accuracy", "set": judged_by, **asked}
+    parameters: dict[str, Any] = {"tab": "accuracy", "set": judged_by, **filters}
     query = urlencode(parameters)
     return f"{reverse('mapping', args=[row.pk])}?{query}#{place}"
 
@@ -282,19 +288,19 @@ def _accuracy_url(row: PortMapping | None, judged_by: str, place: str, **asked: 
 def _classes(
     request: HttpRequest, record: RunRecord, isa: ISA | None, row: PortMapping | None
 ) -> dict[str, Any]:
-    """Of the mapping's report, or as they were told while there is none; {} before that."""
+    """Context with the congruence classes of the mapping, else of the journal; {} without classes."""
     congruence = evolution_of(record).congruence
-    classes = list(congruence.members) if row is None else classes_told(row.report)
+    classes = list(congruence.members) if row is None else classes_of_report(row.report)
     if not classes:
         return {}
     value = None if row is None else load_mapping(row)
-    return classes_context(request, classes, isa, value, CLASSES_SHOWN, congruence.likeness)
+    return classes_context(request, classes, isa, value, CLASSES_PER_PAGE, congruence.likeness)
 
 
 def _measured_so_far(run: Run, record: RunRecord) -> GrowingMatrix | None:
-    """Of schemes alone and in pairs; None for nothing, or once there is a mapping to look at."""
+    """A matrix of measured single schemes and pairs; None without any, or once there is a mapping."""
     if run.state in Run.FINAL or record.heat_map:
         return None
     rows = Measurement.objects.filter(experiment_set__run=run, experiment__length__lte=2, repeat=0)
-    found = measurements_of(rows.order_by("id")[:MOST_MEASURED])
-    return growing_matrix(pair_conflicts(each.value for each in found))
+    measurements = measurements_of(rows.order_by("id")[:MOST_MEASURED])
+    return growing_matrix(pair_conflicts(row.value for row in measurements))

@@ -1,4 +1,4 @@
-"""A mapping found by counter-examples beside one that describes the same schemes, and what was measured."""
+"""Comparison of a mapping inferred by counter-examples with a reference mapping of the same schemes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from inference.storage.mappings import load_mapping
 
 @dataclass(frozen=True)
 class Objection:
-    """A measurement that the reference does not explain; all in cycles."""
+    """A measurement that the reference does not explain, with both mappings' predictions, in cycles."""
 
     experiment: Experiment
     measured: float
-    found: float
+    inferred: float
     reference: float
 
 
 @dataclass(frozen=True)
-class ReferenceBeside:
-    """The reference's schemes that the result has too, its ports named as there.
+class ReferenceComparison:
+    """The reference restricted to the result's schemes, with ports renamed to match the result's.
 
-    `differing`: schemes with other µops, {scheme: the measurement that contradicts the reference most, None
-    where the reference explains all measurements of it}. `r_max` is what both were reckoned with.
+    `differing`: {scheme with other µops: the measurement that contradicts the reference most; None if it
+    explains all measurements of the scheme}. `r_max` is the same for both predictions.
     """
 
     row: PortMapping
@@ -46,42 +46,41 @@ class ReferenceBeside:
 
     @property
     def agrees(self) -> bool:
-        """Whether all schemes have the same µops."""
         return not self.differing
 
 
 def references(row: PortMapping) -> QuerySet[PortMapping]:
-    """Other mappings that describe all of its schemes; imported ones first, then the newest."""
+    """Other mappings that describe all schemes of this one; imported ones first, then the newest."""
     schemes = row.usages.values("scheme").distinct()
     described = Count("usages__scheme", filter=Q(usages__scheme__in=schemes), distinct=True)
-    found = comparable(row).annotate(described=described).filter(described=schemes.count())
-    return found.select_related("machine").order_by("origin", "-id")
+    mappings = comparable(row).annotate(described=described).filter(described=schemes.count())
+    return mappings.select_related("machine").order_by("origin", "-id")
 
 
-def usual_reference(row: PortMapping, candidates: list[PortMapping]) -> PortMapping | None:
-    """An imported mapping that says to be of the same microarchitecture, or else the newest imported one."""
-    imported = [each for each in candidates if each.origin == PortMapping.Origin.IMPORT]
+def default_reference(row: PortMapping, candidates: list[PortMapping]) -> PortMapping | None:
+    """The imported mapping named after the machine's microarchitecture, else the newest imported one."""
+    imported = [row for row in candidates if row.origin == PortMapping.Origin.IMPORT]
     named = None if row.machine is None else named_after(row.machine, imported)
     return named or next(iter(imported), None)
 
 
 def named_after(machine: Machine, candidates: Iterable[PortMapping]) -> PortMapping | None:
-    """The first that has the name of the machine's microarchitecture in its own: not Zen 3 for Zen."""
-    known = core_of(machine)
-    if known is None:
+    """The first mapping whose name contains the machine's microarchitecture: for Zen, not "Zen 3"."""
+    core = core_of(machine)
+    if core is None:
         return None
-    whole = re.compile(rf"\b{re.escape(known.name)}(?![\w+-]| \d)", re.IGNORECASE)
-    return next((each for each in candidates if whole.search(each.name)), None)
+    name_pattern = re.compile(rf"\b{re.escape(core.name)}(?![\w+-]| \d)", re.IGNORECASE)
+    return next((row for row in candidates if name_pattern.search(row.name)), None)
 
 
 def documented_for(machine: Machine) -> PortMapping | None:
-    """The newest imported mapping that says to be of the machine's microarchitecture."""
+    """The newest imported mapping named after the machine's microarchitecture."""
     imported = PortMapping.objects.filter(isa=machine.isa_id, origin=PortMapping.Origin.IMPORT)
     return named_after(machine, imported.order_by("-id"))
 
 
-def beside(value: Mapping, evidence: Evidence, reference: PortMapping) -> ReferenceBeside:
-    """The reference beside the result `value`, judged by what was measured for it."""
+def compare_with(value: Mapping, evidence: Evidence, reference: PortMapping) -> ReferenceComparison:
+    """Compares the result `value` with the reference, using the result's measurements."""
     described = load_mapping(reference)
     usage = {scheme: described.usage[scheme] for scheme in value.usage if scheme in described.usage}
     r_max = evidence.r_max or described.r_max
@@ -89,26 +88,29 @@ def beside(value: Mapping, evidence: Evidence, reference: PortMapping) -> Refere
     renamed = best_renaming(value, restricted).apply(restricted)
     objections = _objections(replace(value, r_max=r_max), renamed, evidence)
     differing = {
-        scheme: next((each for each in objections if scheme in each.experiment.schemes), None)
+        scheme: next((objection for objection in objections if scheme in objection.experiment.schemes), None)
         for scheme in value.usage
         if scheme in usage and renamed.usage[scheme] != value.usage[scheme]
     }
-    return ReferenceBeside(reference, renamed, differing, objections, r_max)
+    return ReferenceComparison(reference, renamed, differing, objections, r_max)
 
 
 def _objections(value: Mapping, reference: Mapping, evidence: Evidence) -> tuple[Objection, ...]:
-    """Measurements off the reference's predictions by more than the noise, the furthest per instruction
-    first."""
-    found = []
-    for asked in evidence.asked:
-        known = all(
-            scheme in reference.usage and scheme in value.usage for scheme in asked.experiment.schemes
+    """Measurements that differ from the reference's prediction by more than the noise, largest error per
+    instruction first.
+    """
+    objections = []
+    for result in evidence.experiments:
+        is_described = all(
+            scheme in reference.usage and scheme in value.usage for scheme in result.experiment.schemes
         )
-        if asked.cycles is None or not known:
+        if result.cycles is None or not is_described:
             continue
-        said = inverse_throughput(reference, asked.experiment)
-        if abs(said - asked.cycles) > evidence.epsilon * asked.experiment.length:
-            own = inverse_throughput(value, asked.experiment)
-            found.append(Objection(asked.experiment, asked.cycles, own, said))
-    found.sort(key=lambda each: -abs(each.reference - each.measured) / each.experiment.length)
-    return tuple(found)
+        reference_cycles = inverse_throughput(reference, result.experiment)
+        if abs(reference_cycles - result.cycles) > evidence.epsilon * result.experiment.length:
+            inferred_cycles = inverse_throughput(value, result.experiment)
+            objections.append(Objection(result.experiment, result.cycles, inferred_cycles, reference_cycles))
+    objections.sort(
+        key=lambda objection: -abs(objection.reference - objection.measured) / objection.experiment.length
+    )
+    return tuple(objections)

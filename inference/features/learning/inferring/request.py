@@ -1,4 +1,6 @@
-"""The description of an inference: read from JSON and checked, made complete; those that a button starts."""
+"""Configuration of an inference: parsed from JSON, validated and completed; default configurations of quick
+starts.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +28,23 @@ from inference.runs.errors import ConfigError
 from inference.runs.machines.facts import read_machine
 from inference.runs.request import (
     DEFAULT_SEED,
-    MOST_MIXES,
-    MOST_SCHEMES,
-    OneOf,
+    MAX_MIXES,
+    MAX_SCHEMES,
+    AllowedTexts,
     RequestPart,
     RunRequest,
     Schemes,
     Seed,
+    as_field_error,
     read_row,
     read_rows,
-    told_as_flaw,
 )
 
 Share = Annotated[float, Field(ge=0, le=0.999)]
 
 
 POPULATION = 1000
-MIXES = 60  # to judge by: a second or two, not half a minute
+MIXES = 60  # for judging: takes seconds, while the default of 1000 takes half a minute
 
 
 class RecordedSource(RequestPart):
@@ -56,7 +58,7 @@ class MachineSource(RequestPart):
 
 
 class SimulatedSource(RequestPart):
-    """A port mapping that is simulated, and how its answers err; see `SimulatedProcessor`."""
+    """A simulated port mapping with the errors of its answers; see `SimulatedProcessor`."""
 
     simulate: int
     noise: Share = 0.0
@@ -64,11 +66,11 @@ class SimulatedSource(RequestPart):
     outlier_share: Share = 0.0
     odd_share: Share = 0.0
     outlier_factor: Annotated[float, Field(ge=0.01, le=1000)] = 2.0
-    counters: Annotated[str, OneOf(COUNTERS)] = NOTHING
+    counters: Annotated[str, AllowedTexts(COUNTERS)] = NOTHING
 
 
 def _source_class(source: object) -> str | None:
-    """Of the sources, the class of the only one whose key there is; none where there are more."""
+    """The class of the source whose key is present; None if there are none or several."""
     keys = source if isinstance(source, Mapping) else vars(source) if isinstance(source, RequestPart) else ()
     classes = [cls.__name__ for cls in (RecordedSource, MachineSource, SimulatedSource) if cls.key() in keys]
     return classes[0] if len(classes) == 1 else None
@@ -83,10 +85,10 @@ Source = Annotated[
 
 
 class KnownFacts(RequestPart):
-    """What is known of schemes beforehand, see `CegarProblem` and `ExplainProblem`, by the schemes' texts.
+    """Facts about schemes, by their texts; see `CegarProblem` and `ExplainProblem`.
 
     `uops`: number of µops; `widths`: size of the port set; `improper`: schemes one of whose µops has the
-    ports of another; `documented`: ports by name.
+    ports of another scheme; `documented`: port names.
     """
 
     uops: dict[str, int] = {}
@@ -96,52 +98,52 @@ class KnownFacts(RequestPart):
 
     @model_serializer
     def stated(self) -> Json:
-        """What is known of a scheme at least."""
+        """The facts that are not empty."""
         return {name: facts for name, facts in self if facts}
 
 
 class InferConfig(RunRequest):
-    """What is inferred, how, from what, and what it is judged by.
+    """Configuration of an inference.
 
-    `settings` are those of the algorithm, as text too; a complete description has the number of ports in
-    `ports` alone, None where the algorithm shall find it. `scheme_filter` is the search text that ids in
-    `schemes` came from. On a machine or a simulation `sample` limits them to so many that can be measured,
-    spread evenly over the selection. With data sets, the share `held_out` of the experiments is kept from the
-    algorithm unless `evaluate` names a set to judge by; those of up to `never_held_out` different schemes are
-    not, since the algorithm needs them. Otherwise `mixes` fresh experiments of five schemes are measured for
-    that. `bottleneck`: on a machine with an agent, for an exact algorithm on a simulated processor too, R_max
-    is measured where the settings do not give it.
+    `settings` are the algorithm's, as text too; a complete configuration has the number of ports only in
+    `ports`, None if the algorithm searches for it. `scheme_filter` is the search text of the ids in
+    `schemes`. On a machine or a simulation, `sample` limits the schemes, spread evenly over the selection.
+    With data sets, the share `held_out` of the experiments is held out unless `evaluate` names a set to judge
+    by; experiments of up to `never_held_out` distinct schemes are not held out, because the algorithm needs
+    them. Otherwise `mixes` fresh experiments of five schemes are measured for judging. `bottleneck`: R_max is
+    measured if the settings do not give it, on a machine with an agent, and for exact algorithms on a
+    simulated processor.
     """
 
     noun = "an inference run"
-    algorithm: Annotated[str, OneOf(ALGORITHMS)] = "pmevo"
+    algorithm: Annotated[str, AllowedTexts(ALGORITHMS)] = "pmevo"
     isa: str = ""
     source: Source
     ports: int | None = None
     settings: AlgorithmSettings = Field(default_factory=PMEvoSettings, validate_default=True)
     schemes: Schemes = "all"
     scheme_filter: str = ""
-    sample: Annotated[int, Field(ge=1, le=MOST_SCHEMES)] | None = None
+    sample: Annotated[int, Field(ge=1, le=MAX_SCHEMES)] | None = None
     seed: Seed = DEFAULT_SEED
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.2
     evaluate: int | None = None
-    mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = 1000
+    mixes: Annotated[int, Field(ge=1, le=MAX_MIXES)] = 1000
     bottleneck: bool = True
     known: KnownFacts = KnownFacts()
-    never_held_out: Annotated[int, Field(ge=0, le=MOST_SCHEMES)] = 0
+    never_held_out: Annotated[int, Field(ge=0, le=MAX_SCHEMES)] = 0
 
     @field_validator("settings", mode="before")
     @classmethod
     def _complete_settings(cls, settings: Any, info: ValidationInfo) -> AlgorithmSettings:
-        """With the number of ports that stands beside them: every algorithm has it."""
+        """The algorithm's settings, completed by `ports`."""
         algorithm, ports = info.data.get("algorithm"), info.data.get("ports")
-        if algorithm is None:  # told by itself
+        if algorithm is None:  # `algorithm` has its own error
             return PMEvoSettings()
         if isinstance(settings, PMEvoSettings):  # the default
             settings = {}
         if isinstance(settings, Mapping) and ports is not None:
             settings = {**settings, "ports": ports}
-        with told_as_flaw():
+        with as_field_error():
             return ALGORITHMS[algorithm].settings.parse(settings)
 
     @field_serializer("settings")
@@ -152,14 +154,14 @@ class InferConfig(RunRequest):
     @classmethod
     def _check_known(cls, known: KnownFacts, info: ValidationInfo) -> KnownFacts:
         if (algorithm := info.data.get("algorithm")) is not None:
-            with told_as_flaw():
+            with as_field_error():
                 ALGORITHMS[algorithm].check_known(known.model_dump())
         return known
 
 
-def read_config(given: Json) -> InferConfig:
-    """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = InferConfig.read(given)
+def read_config(config_json: Json) -> InferConfig:
+    """Validates and completes a configuration. Raises `ConfigError` naming the field."""
+    config = InferConfig.read(config_json)
     algorithm = ALGORITHMS[config.algorithm]
     source, isa, has_agent = _with_rows(config.source)
     if config.isa not in ("", isa.name):
@@ -168,30 +170,32 @@ def read_config(given: Json) -> InferConfig:
     if evaluate is not None and read_row(ExperimentSet, "evaluate", evaluate).isa_id != isa.pk:
         raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
     if isinstance(source, RecordedSource) and evaluate in source.datasets:
-        raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
+        raise ConfigError("evaluate: choose a set that is not learnt from")
     if config.sample is not None and isinstance(source, RecordedSource):
-        raise ConfigError("sample: of data sets, all chosen schemes are learnt; choose fewer by a filter")
+        raise ConfigError("sample: with data sets, all selected schemes are learnt; select fewer by a filter")
     _check_schemes(isa, config.known)
-    usual: Json = {
+    defaults_of_source: Json = {
         "schemes": "starter" if has_agent else "all",
         "mixes": algorithm.mixes,
         "never_held_out": algorithm.never_held_out,
     }
-    defaults = {name: value for name, value in usual.items() if name not in config.model_fields_set}
+    defaults = {
+        name: value for name, value in defaults_of_source.items() if name not in config.model_fields_set
+    }
     return config.model_copy(
         update={**defaults, "isa": isa.name, "source": source, "ports": config.settings.ports}
     )
 
 
 def _check_schemes(isa: ISA, known: KnownFacts) -> None:
-    named = {scheme for facts in known.model_dump().values() for scheme in facts}
-    strangers = sorted(named - set(isa.schemes.filter(text__in=named).values_list("text", flat=True)))
-    if strangers:
-        raise ConfigError(f"known: {isa.name} has no scheme {strangers[0]!r}")
+    names = {scheme for facts in known.model_dump().values() for scheme in facts}
+    unknown = sorted(names - set(isa.schemes.filter(text__in=names).values_list("text", flat=True)))
+    if unknown:
+        raise ConfigError(f"known: {isa.name} has no scheme {unknown[0]!r}")
 
 
 def _with_rows(source: Source) -> tuple[Source, ISA, bool]:
-    """The source with each set once, its instruction set, and whether an agent measures."""
+    """(source without repeated sets, instruction set, whether an agent measures)."""
     if isinstance(source, MachineSource):
         machine = read_machine("source", source.machine)
         return source, machine.isa, machine.kind == Machine.Kind.AGENT
@@ -201,12 +205,12 @@ def _with_rows(source: Source) -> tuple[Source, ISA, bool]:
     isas = {row.isa_id: row.isa for row in sets}
     if len(isas) > 1:
         names = " and ".join(sorted(isa.name for isa in isas.values()))
-        raise ConfigError(f"source datasets are for different instruction sets, {names}: choose those of one")
+        raise ConfigError(f"source datasets are for different instruction sets, {names}: choose sets of one")
     return RecordedSource(datasets=[row.pk for row in sets]), sets[0].isa, False
 
 
 def starter_inference(machine: Machine) -> Json:
-    """PMEvo on the starter set; what is not said here follows from the machine, its number of ports too.
+    """PMEvo on the starter set, with defaults of the machine, and a searched number of ports.
 
     With so few schemes a larger population costs half a minute and predicts clearly better.
     """
@@ -221,7 +225,7 @@ def starter_inference(machine: Machine) -> Json:
 
 
 def search_for_ports(machine: Machine) -> Json:
-    """Counter-examples on the probes: ports are searched for, R_max is measured."""
+    """A search by counter-examples on the probes, with measured R_max."""
     return {
         "algorithm": "cegar",
         "isa": machine.isa.name,
@@ -233,8 +237,8 @@ def search_for_ports(machine: Machine) -> Json:
 
 
 def archived(config: Json) -> Json:
-    """The description of an inference from elsewhere, made complete: its rows may be gone, its machine cannot
-    be asked. Raises `ExchangeError`.
+    """Completes the configuration of an imported inference, whose rows may be missing and whose machine
+    cannot measure. Raises `ExchangeError`.
     """
-    value = InferConfig.archived(config, "algorithm", "isa", "source", "settings")
+    value = InferConfig.from_archive(config, "algorithm", "isa", "source", "settings")
     return value.as_json() | {"ports": value.settings.ports}

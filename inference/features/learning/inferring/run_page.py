@@ -1,6 +1,4 @@
-"""What the page of an inference's run shows beside what every run's page does: its description in words, and
-a part for its algorithm.
-"""
+"""The inference-specific parts of a run's page: its configuration as text, and the algorithm's part."""
 
 from __future__ import annotations
 
@@ -10,15 +8,15 @@ from typing import Any
 from django.http import HttpRequest
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithm import as_text
+from inference.features.learning.inferring.algorithm import setting_text
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
 from inference.features.learning.inferring.subject import own_stages
 from inference.features.running.runs.kind_presentation import (
     DescriptionItem,
-    in_words,
+    format_value,
     links,
-    schemes_in_words,
+    schemes_text,
 )
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord
@@ -27,12 +25,12 @@ from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs.stages import BOTTLENECK
 from inference.storage.characterisations import KEY as EXPLAINED
 
-FACTS_SHOWN = 8
-"""Of those known of schemes beforehand: a table of µop counts has thousands."""
+FACTS_LISTED = 8
+"""Maximum number of facts listed: a table of µop counts has thousands."""
 
 
-def kept_mapping(run: Run) -> str:
-    """What becomes the result of an inference that is stopped now; "" where nothing could."""
+def partial_result(run: Run) -> str:
+    """The partial result if an inference is stopped now, as text; "" if it has none."""
     algorithm = ALGORITHMS.get(run.config.get("algorithm", ""))
     if algorithm is None or not algorithm.stopped:
         return ""
@@ -41,14 +39,14 @@ def kept_mapping(run: Run) -> str:
     return algorithm.stopped
 
 
-def infer_words(run: Run) -> Iterator[DescriptionItem]:
-    """What was to be inferred, from what, how."""
+def infer_lines(run: Run) -> Iterator[DescriptionItem]:
+    """The configuration of an inference as lines."""
     config = run.config
     algorithm = ALGORITHMS[config["algorithm"]]
     yield DescriptionItem("Algorithm", algorithm.title)
     yield from _source(config["source"])
     yield DescriptionItem("Instruction set", config["isa"])
-    yield DescriptionItem("Schemes", schemes_in_words(config))
+    yield DescriptionItem("Schemes", schemes_text(config))
     if config["evaluate"]:
         yield DescriptionItem("Judged on", links=links(ExperimentSet, "set", [config["evaluate"]]))
     elif "datasets" in config["source"]:
@@ -56,20 +54,20 @@ def infer_words(run: Run) -> Iterator[DescriptionItem]:
     if "machine" in config["source"] and not config.get("bottleneck", True):
         yield DescriptionItem("Bottleneck rate", "not measured", changed=True)
     yield DescriptionItem("Ports", "searched for" if config["ports"] is None else str(config["ports"]))
-    yield from _known(config.get("known", {}))
+    yield from _fact_lines(config.get("known", {}))
     yield DescriptionItem("Seed", str(config["seed"]))
     for setting in algorithm.tunables():
         if setting.name in config["settings"]:
             value = config["settings"][setting.name]
-            text = as_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
+            text = setting_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
             changed = value != setting.default
             yield DescriptionItem(
                 setting.label, text, changed=changed, usual=not changed and setting.name != "r_max"
             )
 
 
-def _known(known: Json) -> Iterator[DescriptionItem]:
-    """What was known of schemes beforehand."""
+def _fact_lines(known: Json) -> Iterator[DescriptionItem]:
+    """The given facts about schemes as lines."""
     labels = {
         "uops": "µops known",
         "widths": "Ports known",
@@ -78,23 +76,24 @@ def _known(known: Json) -> Iterator[DescriptionItem]:
     }
     for name, label in labels.items():
         facts = known.get(name, {})
-        told = [
-            f"{scheme}: {in_words(facts[scheme])}" if isinstance(facts, dict) else scheme for scheme in facts
+        texts = [
+            f"{scheme}: {format_value(facts[scheme])}" if isinstance(facts, dict) else scheme
+            for scheme in facts
         ]
-        if len(told) > FACTS_SHOWN:
-            told[FACTS_SHOWN:] = [f"and {len(told) - FACTS_SHOWN:,} more"]
-        yield DescriptionItem(label, "; ".join(told), changed=True)
+        if len(texts) > FACTS_LISTED:
+            texts[FACTS_LISTED:] = [f"and {len(texts) - FACTS_LISTED:,} more"]
+        yield DescriptionItem(label, "; ".join(texts), changed=True)
 
 
 def _bottleneck(run: Run) -> str:
-    """Where no R_max was given: whether it is measured, and what was found once there is a mapping."""
+    """How R_max is found if none was given: whether it is measured, and the result if there is a mapping."""
     reports = inferred_by(run).values_list("report", flat=True)
     report = reports.first() or {}
-    found = report.get("bottleneck") or report.get(EXPLAINED)
-    if found:
-        return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
+    bottleneck = report.get("bottleneck") or report.get(EXPLAINED)
+    if bottleneck:
+        return "measured: " + (setting_text(bottleneck["r_max"]) or "none beside the ports")
     if (
-        BOTTLENECK in own_stages(InferConfig.stored(run.config))
+        BOTTLENECK in own_stages(InferConfig.from_stored(run.config))
         or ALGORITHMS[run.config["algorithm"]].explores
     ):
         return "measured"
@@ -120,5 +119,5 @@ def _source(source: Json) -> Iterator[DescriptionItem]:
 
 
 def inference(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-    """What the template needs of the algorithm; older runs without one are PMEvo's."""
+    """Context of the algorithm's part; runs of older versions without an algorithm are PMEvo's."""
     return ALGORITHMS[run.config.get("algorithm", "pmevo")].page(request, run, record)

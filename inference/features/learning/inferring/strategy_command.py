@@ -1,4 +1,4 @@
-"""`manage.py check-strategy`: what a fixed set of experiments cannot see, however well it is measured."""
+"""`manage.py check-strategy`: searches mappings that a fixed set of experiments cannot distinguish."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STRATEGIES = ("singletons-and-pairs", "blocking")
 
 
 class Command(DataCommand):
-    """Blind spots in the shell; see the module."""
+    """Prints a blind spot of a benchmarking strategy, or that there is none."""
 
     help = (
-        "Look for two port mappings that a benchmarking strategy cannot tell apart although another "
-        "experiment could, among all mappings of a size; where there are none, none of this size is missing."
+        "Search two port mappings that a benchmarking strategy cannot distinguish although another "
+        "experiment could, among all mappings of a size; without any, the strategy is complete for this size."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,44 +38,43 @@ class Command(DataCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print a pair of mappings and the experiment that would tell, or that there is none."""
         uops = {f"i{k}": count for k, count in enumerate(options["uops"])}
-        found = blind_spot(_experiments(options, list(uops)), ports=options["ports"], uops=uops)
+        pair = blind_spot(_experiments(options, list(uops)), ports=options["ports"], uops=uops)
         if options["json"]:
-            self.stdout.write(json.dumps(None if found is None else _as_json(found), ensure_ascii=False))
-        elif found is None:
-            self.stdout.write(
-                "None: every two mappings of this size that any experiment tells apart, it does too."
-            )
+            self.stdout.write(json.dumps(None if pair is None else _as_json(pair), ensure_ascii=False))
+        elif pair is None:
+            self.stdout.write("None: it distinguishes all mappings of this size that any experiment can.")
         else:
-            self._show(found)
+            self._show(pair)
 
-    def _show(self, found: BlindSpot) -> None:
-        self.stdout.write("Two port mappings that it measures alike:")
-        for scheme in found.first.usage:
-            first, second = found.first.describe(scheme), found.second.describe(scheme)
+    def _show(self, pair: BlindSpot) -> None:
+        self.stdout.write("Two port mappings with equal times:")
+        for scheme in pair.first.usage:
+            first, second = pair.first.describe(scheme), pair.second.describe(scheme)
             self.stdout.write(f"  {scheme}: {first}" + ("" if first == second else f"  or  {second}"))
-        told = found.told_by
-        self.stdout.write(f"What would tell: {told.experiment}: {told.first:g} or {told.second:g} cycles")
+        distinction = pair.distinction
+        self.stdout.write(
+            f"Distinguished by {distinction.experiment}: {distinction.first:g}, {distinction.second:g} cycles"
+        )
 
 
 def _experiments(options: dict[str, Any], schemes: list[str]) -> list[Experiment]:
     if options["strategy"] == "singletons-and-pairs":
         return list(singletons_and_pairs(schemes))
-    asked = [
+    experiments = [
         experiment
         for scheme in schemes
         for experiment in with_blocking(scheme, [s for s in schemes if s != scheme], options["copies"])
     ]
-    return list(dict.fromkeys(asked))
+    return list(dict.fromkeys(experiments))
 
 
-def _as_json(found: BlindSpot) -> dict[str, Any]:
+def _as_json(pair: BlindSpot) -> dict[str, Any]:
     return {
-        "first": _usage(found.first),
-        "second": _usage(found.second),
-        "told_by": str(found.told_by.experiment),
-        "cycles": [found.told_by.first, found.told_by.second],
+        "first": _usage(pair.first),
+        "second": _usage(pair.second),
+        "told_by": str(pair.distinction.experiment),
+        "cycles": [pair.distinction.first, pair.distinction.second],
     }
 
 
@@ -87,4 +86,4 @@ def _counts(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise ArgumentTypeError(f"whole numbers with commas between them are wanted, not {text!r}") from None
+        raise ArgumentTypeError(f"expected whole numbers separated by commas, not {text!r}") from None

@@ -1,4 +1,6 @@
-"""What an inference run learns from and what it is judged by: recorded data, a machine, or a simulation."""
+"""The subject of an inference run, with training and judging experiments: recorded data, a machine, or a
+simulation.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,12 @@ from inference.runs.machines.facts import documented_r_max
 from inference.runs.machines.measurer import (
     agent_measurer,
     chosen_schemes,
-    known_schemes,
-    measured_alone,
+    measurable_schemes,
+    sample_evenly,
+    schemes_with_uops,
     settled_share,
     simulated_machine,
-    spread,
-    within_reach,
+    singleton_cycles,
 )
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import needed_row
@@ -53,19 +55,18 @@ Row = TypeVar("Row", bound=Model)
 
 JUDGING_MIXES = "five-scheme mixes"
 MEASUREMENTS = "measurements"
-_BOTTLENECK_EXPERIMENTS = 250  # about
-_SPARE = 2  # times as many schemes as wanted are measured alone, should some not settle
+_BOTTLENECK_EXPERIMENTS = 250  # estimate, for the progress
+_SINGLETON_FACTOR = 2  # factor of schemes to measure alone, since some may not settle
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The processor in question as a run sees it.
+    """The processor whose mapping a run infers.
 
-    `held_out` are the results that the mapping is judged by; `judged_on` is the set they are from, None
-    where they are a share of the training data. `machine` is what was measured, where that is known.
-    `bottleneck` is what was found out about R_max, as JSON. `settled_share` tells how many of the mixes
-    that were measured to judge by did settle. `judge` measures mixes when the search is over. `begun`: when
-    what is recorded was measured, None where the run measures.
+    `held_out` are the measurements that judge the mapping; `judged_on` is their set, None if they are a share
+    of the training data. `machine` is None if unknown. `bottleneck`: the measured R_max as JSON.
+    `settled_share`: settled share of the mixes measured for judging. `judge` measures mixes after the search.
+    `begun`: time of measuring of recorded data, None if the run measures.
     """
 
     isa: ISA
@@ -77,10 +78,10 @@ class Subject:
     bottleneck: Json | None = None
     settled_share: float | None = None
     judge: Callable[[Sequence[str]], tuple[list[Measured], ExperimentSet | None]] | None = None
-    begun: datetime | None = None
+    started: datetime | None = None
 
     def judged_afterwards(self, schemes: Sequence[str]) -> Subject:
-        """With fresh mixes of these schemes to judge by, where it was not known before which they are."""
+        """A copy judged by fresh mixes of these schemes, if they were unknown before the search."""
         if self.judge is None or not schemes:
             return self
         results, judged_on = self.judge(schemes)
@@ -88,22 +89,22 @@ class Subject:
         return replace(self, held_out=tuple(results), judged_on=judged_on, settled_share=share)
 
     def as_stored(self, run: Run) -> Subject:
-        """With the run's own mixes as they stand by now: a look for drift may have replaced some of them."""
+        """A copy with the stored results of the run's mixes: a check for drift may have replaced some."""
         if self.judged_on is None or self.judged_on.run_id != run.pk:
             return self
-        stored = sorted(load_measurements(self.judged_on), key=lambda each: each.experiment)
+        stored = sorted(load_measurements(self.judged_on), key=lambda result: result.experiment)
         share = None if self.settled_share is None else settled_share(stored)
         return replace(self, held_out=tuple(stored), settled_share=share)
 
 
 def own_stages(config: InferConfig) -> tuple[str, ...]:
-    """The stages of such a run before those of its algorithm."""
+    """The stages before those of the algorithm."""
     if isinstance(config.source, RecordedSource):
         return ()
     stages = []
     if _is_explored(config):
         stages.append(SINGLETONS)
-        if _wants_bottleneck(config):
+        if _measures_bottleneck(config):
             stages.append(BOTTLENECK)
     if config.evaluate is None and not ALGORITHMS[config.algorithm].explores:
         stages.append(MIXES)
@@ -111,16 +112,16 @@ def own_stages(config: InferConfig) -> tuple[str, ...]:
 
 
 def last_stages(config: InferConfig) -> tuple[str, ...]:
-    """Those after the stages of its algorithm."""
+    """The stages after those of the algorithm."""
     fresh = not isinstance(config.source, RecordedSource) and config.evaluate is None
     return (MIXES,) if fresh and ALGORITHMS[config.algorithm].explores else ()
 
 
 @contextmanager
 def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Subject]:
-    """Load the data, or measure what has to be known before the search. Raises `JobError`.
+    """Loads the data, or measures what the search needs beforehand. Raises `JobError`.
 
-    Its measurer answers as long as the context lasts.
+    The measurer works until the context ends.
     """
     isa = ISA.objects.get(name=config.isa)
     judged_on = None
@@ -130,25 +131,25 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
         yield _recorded(config, isa, config.source.datasets, judged_on, stages)
     elif isinstance(config.source, MachineSource) and _has_agent(config):
         machine = needed_row(Machine, config.source.machine)
-        chosen = chosen_schemes(isa, config.schemes)
-        with agent_measurer(task, machine, chosen) as measurer:
-            lab = _Laboratory(task, config, isa, machine, measurer, stages)
-            able = within_reach(measurer, chosen, stages.log)
+        selection = chosen_schemes(isa, config.schemes)
+        with agent_measurer(task, machine, selection) as measurer:
+            lab = _RunMeasurer(task, config, isa, machine, measurer, stages)
+            measurable = measurable_schemes(measurer, selection, stages.log)
             if _is_explored(config):
-                yield lab.explored(able, judged_on)
+                yield lab.explored(measurable, judged_on)
             else:
-                yield lab.subject(spread(able, config.sample), judged_on)
+                yield lab.subject(sample_evenly(measurable, config.sample), judged_on)
     else:
-        processor, known, simulated = _processor(config)
-        admitted = selected_schemes(isa, config.schemes)
-        schemes = sorted(known if admitted is None else known & admitted)
+        processor, simulated_schemes, simulated = _processor(config)
+        selected = selected_schemes(isa, config.schemes)
+        schemes = sorted(simulated_schemes if selected is None else simulated_schemes & selected)
         if not schemes:
-            raise JobError("none of the chosen schemes can be measured there")
-        lab = _Laboratory(task, config, isa, simulated, processor, stages)
+            raise JobError("the machine can measure none of the selected schemes")
+        lab = _RunMeasurer(task, config, isa, simulated, processor, stages)
         if _is_explored(config):
             yield lab.explored(schemes, judged_on)
         else:
-            yield lab.subject(spread(schemes, config.sample), judged_on)
+            yield lab.subject(sample_evenly(schemes, config.sample), judged_on)
 
 
 def _recorded(
@@ -156,7 +157,7 @@ def _recorded(
 ) -> Subject:
     sets = list(ExperimentSet.objects.filter(pk__in=datasets))
     if len(sets) < len(datasets):
-        raise JobError("an experiment set that this run was to learn from has been deleted")
+        raise JobError("an experiment set of this run's source was deleted")
     share = config.held_out if judged_on is None else 0.0
     shares = recorded_shares(sets, config.schemes, share, config.seed, judged_on, config.never_held_out)
     results = [row.value for row in shares.training]
@@ -164,14 +165,13 @@ def _recorded(
         if not results:
             raise JobError(
                 f"all {shares.recurring:,} experiments to learn from are in {judged_on.name!r} too, which "
-                "shall judge: judge on another set, or on a share held out"
+                "judges: judge on another set, or on a held-out share"
             )
         stages.log(
-            f"{shares.recurring:,} experiment(s) to learn from are in {judged_on.name!r} too: they judge, "
-            "and are not learnt from"
+            f"{shares.recurring:,} experiment(s) to learn from are in {judged_on.name!r} too: they only judge"
         )
     if not results:
-        raise JobError("the experiment sets have no usable measurement of the chosen schemes alone")
+        raise JobError("the experiment sets have no usable measurement of only selected schemes")
     if judged_on is None:
         held_out = tuple(row.value for row in shares.held_out)
     else:
@@ -184,13 +184,13 @@ def _recorded(
         held_out=held_out,
         judged_on=judged_on,
         machine=machines.pop() if len(machines) == 1 else None,
-        begun=min(row.run.created if row.run else row.created for row in sets),
+        started=min(row.run.created if row.run else row.created for row in sets),
     )
 
 
 @dataclass(eq=False)
-class _Laboratory:
-    """Measures for one run, and stores what it measures."""
+class _RunMeasurer:
+    """Measures for a run, and stores the results."""
 
     task: Task
     config: InferConfig
@@ -207,34 +207,34 @@ class _Laboratory:
         self._cached = RepeatingCache(self.measurer, self._remember(purpose=MEASUREMENTS), self._repetition)
 
     def _repetition(self, number: int) -> Measurer:
-        """The processor measured anew: remembered where measuring takes time."""
+        """A measurer that repeats measurements; cached if measuring takes time."""
         if isinstance(self.measurer, RepeatingMeasurer):
-            return self.measurer.again(number)
+            return self.measurer.repetition(number)
         store = self._remember(purpose=MEASUREMENTS, repeat=number)
         return CachedMeasurer(self.measurer, store)
 
     def explored(self, schemes: Sequence[str], judged_on: ExperimentSet | None) -> Subject:
-        """Of which something is found out first: what cannot be measured reliably alone is left out.
+        """The subject after measuring schemes alone, without the unreliable ones, and the bottleneck.
 
-        A search that is taken up again goes on with the schemes and the bottleneck that it began with.
+        A resumed run continues with the schemes and bottleneck of its checkpoint.
         """
         if self._earlier:
             self.stages.facts = dict(self._earlier)
         else:
-            alone = self._sampled(self._alone(self._sampled(schemes, _SPARE)))
-            bottleneck = self._bottleneck(alone) if _wants_bottleneck(self.config) else None
+            alone = self._sampled(self._alone(self._sampled(schemes, _SINGLETON_FACTOR)))
+            bottleneck = self._bottleneck(alone) if _measures_bottleneck(self.config) else None
             self.stages.facts = {"schemes": alone, "bottleneck": bottleneck}
         facts = self.stages.facts
         return self.subject(facts["schemes"], judged_on, facts["bottleneck"])
 
     def _sampled(self, schemes: Sequence[str], factor: int = 1) -> Sequence[str]:
         sample = self.config.sample
-        return spread(schemes, None if sample is None else factor * sample)
+        return sample_evenly(schemes, None if sample is None else factor * sample)
 
     def subject(
         self, schemes: Sequence[str], judged_on: ExperimentSet | None, bottleneck: Json | None = None
     ) -> Subject:
-        """With mixes to judge by, unless there is a set for that."""
+        """The subject, judged by fresh mixes unless there is a set."""
         share = None
         results: list[Measured] = []
         later = judged_on is None and ALGORITHMS[self.config.algorithm].explores
@@ -256,7 +256,7 @@ class _Laboratory:
         )
 
     def _for_search(self) -> Measurer:
-        """Exact searches ask few experiments, one by one, and a computer may be disturbed at any of them."""
+        """Exact searches measure few experiments, and noise may disturb any: they get a second opinion."""
         if not (_is_exact(self.config) and _has_agent(self.config)):
             return self._cached
         return SecondOpinion(self._cached, self._epsilon / 2)
@@ -269,36 +269,36 @@ class _Laboratory:
 
     def _alone(self, schemes: Sequence[str]) -> list[str]:
         self.stages.enter(SINGLETONS)
-        told = self.stages.told(SINGLETONS, self._for_search(), len(schemes))
-        alone = measured_alone(told, schemes, self.stages.log)
+        measurer = self.stages.with_progress(SINGLETONS, self._for_search(), len(schemes))
+        alone = singleton_cycles(measurer, schemes, self.stages.log)
         if self.config.schemes != PROBE_SELECTION or not _is_exact(self.config):
             return list(alone)
         single = single_uops(alone, self._epsilon, self.stages.log)
         if not single:
-            raise JobError("none of the probes takes as long as a single µop does: choose other schemes")
+            raise JobError("none of the probes has the time of a single µop: select other schemes")
         return single
 
     def _bottleneck(self, schemes: Sequence[str]) -> Json:
         self.stages.enter(BOTTLENECK)
-        told = self.stages.told(BOTTLENECK, self._cached, _BOTTLENECK_EXPERIMENTS)
-        told.guessed = True
-        found = measure_bottleneck(schemes, told, self.stages)
+        measurer = self.stages.with_progress(BOTTLENECK, self._cached, _BOTTLENECK_EXPERIMENTS)
+        measurer.is_estimate = True
+        bottleneck = measure_bottleneck(schemes, measurer, self.stages)
         documented = None
         if self.machine is not None and _is_exact(self.config):
             documented = documented_r_max(self.machine)
-        return bottleneck_facts(found, documented, self.stages.log)
+        return bottleneck_facts(bottleneck, documented, self.stages.log)
 
     def _mixes(self, schemes: Sequence[str]) -> tuple[list[Measured], ExperimentSet | None]:
         store = self._remember(purpose=JUDGING_MIXES)
         if self._earlier and store.experiment_set is not None:
             return load_measurements(store.experiment_set), store.experiment_set
         self.stages.enter(MIXES)
-        asked = random_mixes(schemes, self.config.mixes, self.config.seed)
-        told = self.stages.told(MIXES, CachedMeasurer(self.measurer, store), len(asked))
-        results = list(told.measure(asked))
+        mixes = random_mixes(schemes, self.config.mixes, self.config.seed)
+        measurer = self.stages.with_progress(MIXES, CachedMeasurer(self.measurer, store), len(mixes))
+        results = list(measurer.measure(mixes))
         settled = sum(result.usable for result in results)
         self.stages.log(
-            f"{len(results)} {JUDGING_MIXES} measured to judge the mapping by, {settled} of them usable "
+            f"{len(results)} {JUDGING_MIXES} measured for judging, {settled} of them usable "
             f"({100 * settled_share(results):.0f} % settled)"
         )
         return results, store.experiment_set
@@ -316,17 +316,19 @@ def _is_exact(config: InferConfig) -> bool:
 
 
 def _is_explored(config: InferConfig) -> bool:
-    """Whether schemes are measured alone, and the bottleneck is looked for, before the search begins."""
-    wanted = (_has_agent(config) or _is_exact(config)) and not ALGORITHMS[config.algorithm].explores
-    return not isinstance(config.source, RecordedSource) and wanted
+    """Whether the run measures schemes alone, and the bottleneck, before the search."""
+    needs_exploration = (_has_agent(config) or _is_exact(config)) and not ALGORITHMS[
+        config.algorithm
+    ].explores
+    return not isinstance(config.source, RecordedSource) and needs_exploration
 
 
-def _wants_bottleneck(config: InferConfig) -> bool:
+def _measures_bottleneck(config: InferConfig) -> bool:
     return config.bottleneck and getattr(config.settings, "r_max", 0) is None
 
 
 def _processor(config: InferConfig) -> tuple[SimulatedProcessor, set[str], Machine | None]:
-    """Who simulates, the schemes it knows, and the machine it stands for."""
+    """(simulator, its schemes, the simulated machine or None)."""
     source = config.source
     if isinstance(source, MachineSource):
         machine = needed_row(Machine, source.machine)
@@ -334,4 +336,4 @@ def _processor(config: InferConfig) -> tuple[SimulatedProcessor, set[str], Machi
     assert isinstance(source, SimulatedSource)
     mapping = load_mapping(needed_row(PortMapping, source.simulate))
     noise = source.model_dump(exclude={"simulate"})
-    return SimulatedProcessor(mapping, seed=config.seed, **noise), known_schemes(mapping), None
+    return SimulatedProcessor(mapping, seed=config.seed, **noise), schemes_with_uops(mapping), None

@@ -26,8 +26,8 @@ from inference.features.learning.core_model.storing import store_document, store
 from inference.features.library.uploads.query import receive
 from inference.formats.core_model_json import read_core_model
 from inference.isa import llvm_mc
-from inference.isa.chains import BEHIND_POP, HALVES_IN_TURN, THREE_AND_ONE
-from inference.isa.x86.scheme_set import described
+from inference.isa.chains import AFTER_POP, HALVES_IN_TURN, THREE_THEN_OTHER
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import PortMapping, Run, StoredCoreModel, Upload
 from inference.predictors.core_model import KIND
 from inference.runs import lifecycle
@@ -50,7 +50,7 @@ CODE = "add rax, rbx\nimul rax, rbx"
 @pytest.fixture
 def model(db: None) -> StoredCoreModel:
     """The core model of a simulated machine."""
-    found = [described(text) for text in (ADD, IMUL)]
+    found = [scheme_and_form(text) for text in (ADD, IMUL)]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     truth = Mapping(("0", "1"), {ADD: ((0b11, 1),), IMUL: ((0b01, 1),)})
     row = simulated_machine(isa, truth, seed=1)
@@ -87,7 +87,7 @@ def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) ->
     legacy, vex = "pxor XMM:RW, MEM[128]:R", "vpxor XMM:W, XMM:R, MEM[128]:R"
     short, general = "and eax:RW, IMM[32]:R", "and GPR[32]:RW, IMM[32]:R"
     texts = (load, store, push, legacy, vex, short, general)
-    isa = store_isa("x86-64", [found[0] for text in texts if (found := described(text))], "a test")
+    isa = store_isa("x86-64", [found[0] for text in texts if (found := scheme_and_form(text))], "a test")
     truth = Mapping(
         ("0", "1"),
         {load: ((0b11, 1),), store: ((0b10, 1),), vex: ((0b01, 1), (0b11, 1)), general: ((0b01, 1),)},
@@ -104,7 +104,7 @@ def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) ->
 
 
 def test_throughputs_of_memory_become_times_of_the_model(model: StoredCoreModel) -> None:
-    measured = {HALVES_IN_TURN: 1.0, THREE_AND_ONE: 0.75, BEHIND_POP: 2.0}
+    measured = {HALVES_IN_TURN: 1.0, THREE_THEN_OTHER: 0.75, AFTER_POP: 2.0}
     assert model.latencies is not None
     model.latencies.memory = [
         {"stored": 64, "loaded": 0, "address": address, "cycles": cycles, "chained": False, "how": None}
@@ -146,7 +146,7 @@ def test_a_stored_value_takes_what_it_takes_at_a_good_moment(model: StoredCoreMo
 
 def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:
     load, pop = "mov GPR[64]:W, MEM[64]:R", "pop GPR[64]:W"
-    isa = store_isa("x86-64", [found[0] for text in (load, pop) if (found := described(text))], "a test")
+    isa = store_isa("x86-64", [found[0] for text in (load, pop) if (found := scheme_and_form(text))], "a test")
     model.mapping = store_mapping("none", isa, Mapping(("0",), {}), origin=PortMapping.Origin.IMPORT)
     model.save()
     scheme = isa.schemes.get(text=load)
@@ -207,7 +207,7 @@ def test_the_shell_prints_the_reason(model: StoredCoreModel, tmp_path: Path) -> 
 
 def test_it_is_a_predictor_that_says_what_it_does_not_know(model: StoredCoreModel) -> None:
     kind = STORED_KINDS[KIND]
-    assert [found.options for found in kind.found()] == [{"model": "lab"}]
+    assert [found.options for found in kind.find()] == [{"model": "lab"}]
     predictor = kind.predictor({"model": "lab"})
     known, unknown, none = predictor.predict(
         [bytes.fromhex("4801d8480fafc3"), bytes.fromhex("480fbcc3"), b"\x06"]
@@ -253,7 +253,7 @@ def test_what_it_does_not_know_is_taken_from_the_nearest_scheme_on_request(
     assert visitor.get(page).context["why"].reason.prediction.unknown == (taken["scheme"],)
     shown = visitor.get(page, {"unknown": "nearest"})
     assert [one.nearest for one in shown.context["why"].reason.prediction.taken] == [ADD]
-    assert "Taken for the nearest scheme" in shown.text
+    assert "Nearest schemes used" in shown.text
 
 
 def test_its_file_imports_again_and_predicts_the_same(
@@ -340,7 +340,7 @@ def test_the_page_of_a_question_asks_with_switches(visitor: Client, model: Store
     assert [(one.port, one.cycles) for one in why.ports] == [("0", 1.0), ("1", 1.0)]
     bounds = why.reason.prediction.bounds
     assert closest_bound(bounds, bounds[0].cycles) == f"dependencies, {bounds[0].cycles:.2f}"
-    assert closest_bound(bounds, 2 * bounds[0].cycles) == f"near dependencies, {bounds[0].cycles:.2f}"
+    assert closest_bound(bounds, 2 * bounds[0].cycles) == f"≈ dependencies, {bounds[0].cycles:.2f}"
     assert closest_bound(bounds, None) == ""
     without = visitor.get(address, {"off": ["dependencies"], "registers": "apart", "model": model.pk})
     assert without.context["why"].reason.prediction.bounds[0].kind != "dependencies"

@@ -17,7 +17,7 @@ from inference.features.asking.predictors.kinds import STORED_KINDS
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model
 from inference.formats.scheduler_json import scheduler_json
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import PortMapping, StoredCoreModel
 from inference.predictors.core_model import KIND
 from inference.storage.core_models import core_model_of
@@ -32,7 +32,7 @@ MIX = b"".join(bytes.fromhex(f"4c0faf{0xC3 + 8 * k:x}4901{0xD8 + k:x}") for k in
 
 @pytest.fixture
 def row(db: None) -> StoredCoreModel:
-    schemes = [scheme for text in MAPPING.usage if (scheme := described(text)) is not None]
+    schemes = [scheme for text in MAPPING.usage if (scheme := scheme_and_form(text)) is not None]
     isa = store_isa("x86-64", [scheme for scheme, *_ in schemes], "a test")
     ports = store_mapping("its ports", isa, MAPPING, origin=PortMapping.Origin.RUN)
     return store_parts("lab", ports, None, None)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from inference.core.experiment import Measured, MeasurementState
-from inference.core.explain import Seen
+from inference.core.explain import WitnessOutcome
 from inference.features.learning.explained.proofs import blocker_uops, proof_of, untested
 from inference.features.learning.explained.query import VerdictQuery, counts_of, usages_in, verdicts
-from inference.features.learning.explained.remeasuring import remeasured, unfinished
+from inference.features.learning.explained.remeasuring import remeasurements, unfinished
 from inference.models import ExperimentSet, Machine, Run
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.rows import store_measurements
@@ -44,7 +44,7 @@ def proof(row, scheme):
 
 def test_outcomes_add_up_to_what_was_asked(row):
     counts = counts_of(row)
-    assert counts.asked == len(VERDICTS) == sum(counts.stages.values())
+    assert counts.requested == len(VERDICTS) == sum(counts.stages.values())
     assert counts.outcomes == {"characterised": 6, "excluded": 2, "ambiguous": 1}
     assert counts.doubtful == 2
 
@@ -75,7 +75,7 @@ def test_the_formula_has_the_numbers_of_the_witness(row):
     assert less.formula == "(4.99 − 5.00) · 2 = −0.020"
     counted = replace(step, witness=replace(step.witness, surplus=2.0))
     assert counted.formula == "2.00 by the counters of the ports"
-    assert replace(step, witness=witness(ADD, ALU, None, seen=Seen.FAILED)).formula == ""
+    assert replace(step, witness=witness(ADD, ALU, None, seen=WitnessOutcome.FAILED)).formula == ""
 
 
 def test_the_bottleneck_may_be_slower_than_the_flood(row):
@@ -137,8 +137,8 @@ def test_the_median_of_both_experiments_is_compared(row):
     made = measured(
         row, run, *([Measured(one.base, base), Measured(one.tested, tested)] for base, tested in times)
     )
-    (found,) = remeasured(row.isa, [one])[one]
-    assert (found.made, found.base_cycles, found.cycles, found.samples) == (made, 5.0, 5.51, 3)
+    (found,) = remeasurements(row.isa, [one])[one]
+    assert (found.experiment_set, found.base_cycles, found.cycles, found.samples) == (made, 5.0, 5.51, 3)
     assert found.repeated.agrees
 
 
@@ -148,14 +148,14 @@ def test_other_measurements_of_the_same_experiments_are_no_repetition(row):
     inference = Run.objects.create(name="inference", kind="infer", state="done")
     measured(row, inference, pairs)
     measured(row, listed(row, "half"), pairs[:1])
-    assert remeasured(row.isa, [one]) == {}
+    assert remeasurements(row.isa, [one]) == {}
 
 
 def test_a_repetition_without_a_usable_time_has_no_verdict(row):
     one = witness(ADD, ALU, 1.0)
     failed = Measured(one.tested, None, MeasurementState.FAILED, note="crash")
     measured(row, listed(row, "again"), [Measured(one.base, 5.0), failed])
-    (found,) = remeasured(row.isa, [one])[one]
+    (found,) = remeasurements(row.isa, [one])[one]
     assert (found.cycles, found.repeated) == (None, None)
 
 

@@ -1,4 +1,4 @@
-"""Why a block takes as long as it does: the bounds that a machine’s core model sets."""
+"""Core models: the bounds that a machine's core sets for basic blocks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NEWEST = 6
 def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
     from inference.features.learning.core_model.query import core_models  # noqa: PLC0415  pages load it
 
-    found = list(core_models().filter(machine=machine)[:_NEWEST])
-    return {"core_models": found} if found else None
+    models = list(core_models().filter(machine=machine)[:_NEWEST])
+    return {"core_models": models} if models else None
 
 
 PANELS = (PagePanel(PanelPlace.MACHINE, "core", "Core", "inference/core_model/of_machine.html", _of_machine),)

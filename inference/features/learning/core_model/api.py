@@ -1,4 +1,4 @@
-"""Core models for programs: the list, their files, and why blocks take as long as they do."""
+"""API of core models: list, files, and explanations of blocks' times."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from inference.features.learning.core_model.query import (
     usable_core_models,
 )
 from inference.features.learning.core_model.storing import name_ports, store_document, store_parts
-from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
+from inference.formats.core_model_json import CoreModelDocument, PortNames
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import read_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.web.api import access
-from inference.web.api.access import Deed, reading
-from inference.web.api.answers import MOST_BLOCKS, Code
+from inference.web.api.access import AuditAction, read_access
+from inference.web.api.answers import MAX_BLOCKS, Code
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.shapes import Input, Name, Note, Ref, fields_of
@@ -38,7 +38,7 @@ router = Router()
 
 
 class CoreModelOut(NamedOut):
-    """A core model with what it consists of. `described`: schemes with µops."""
+    """A core model with its parts. `described`: number of schemes with µops."""
 
     note: Note = Field(examples=[""])
     isa: Ref
@@ -49,22 +49,22 @@ class CoreModelOut(NamedOut):
     front_end: Ref | None
     described: int = Field(examples=[412])
     with_latencies: int = Field(examples=[405])
-    lacking: list[str] = Field(description="Parts that it does not have.")
+    lacking: list[str] = Field(description="Missing parts.")
     sources: dict[str, str] = Field(
-        description="What each part was taken from.",
+        description="The source of each part.",
         examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
     )
     port_names: dict[str, str] = Field(
-        description="What the vendor calls ports.", examples=[{"0": "ALU0", "1": "ALU1"}]
+        description="The vendor's names of ports.", examples=[{"0": "ALU0", "1": "ALU1"}]
     )
     selection: dict[str, Any] | None = Field(
-        description="Why this mapping of several was taken; null where there was no choice.",
+        description="Why this mapping was chosen among several; null if there was only one.",
         examples=[{"selected": "Ports and slots", "mixes": 400, "why": "…", "scores": [], "parts": {}}],
     )
 
 
 class CoreModelIn(Input):
-    """Parts of a core model by their ids, or a `document` as an export has it; either, not both."""
+    """Parts of a core model by their ids, or a `document` in the form of an export; not both."""
 
     name: Name
     note: Annotated[str, Field(max_length=20_000)] = ""
@@ -75,16 +75,17 @@ class CoreModelIn(Input):
 
 
 class PortNamesIn(Input):
-    """What the vendor calls the ports, by their names in the mapping; ports that are left out have none."""
+    """{port of the mapping: the vendor's name}; omitted ports have none."""
 
-    names: PortNamesTold = Field(examples=[{"0": "ALU0", "1": "ALU1"}])
+    names: PortNames = Field(examples=[{"0": "ALU0", "1": "ALU1"}])
 
 
 class CodeToExplain(Code):
-    """Basic blocks of x86-64, which bounds are left out, and whether registers start alike: different ones
-    lead to one place in memory then, as where machines measure blocks. `nearest`: instructions that the model
-    does not describe are taken for the nearest schemes that it does. `mode`: how a block without a jump is
-    executed, as straight code (unrolled) or as copies in a loop."""
+    """Basic blocks of x86-64 and assumptions. `without`: bounds to leave out. `alike`: all registers start
+    with equal values, so that different ones address the same memory, as in measurements. `nearest`:
+    instructions that the model does not describe are replaced by the nearest schemes that it does. `mode`:
+    execution of a block without a jump, as straight code (unrolled) or as copies in a loop.
+    """
 
     without: Annotated[list[BoundKind], Field(max_length=len(BoundKind))] = []
     alike: bool = True
@@ -96,49 +97,49 @@ class ChainStepOut(Schema):
     """A step of the critical chain; instructions count from 1."""
 
     instruction: int = Field(examples=[2])
-    through: str = Field(description="Register, flag or memory that it waits for.", examples=["rax"])
+    through: str = Field(description="The register, flag or memory that it waits for.", examples=["rax"])
     source: str = Field(examples=["1"])
     destination: str = Field(examples=["1"])
     cycles: float = Field(examples=[3.0])
-    basis: str = Field(description="What the cycles rest on.", examples=["measured"])
+    basis: str = Field(description="The basis of the cycles.", examples=["measured"])
 
 
-class TakenSchemeOut(Schema):
-    """A scheme that the model does not describe, the one that it was taken for, and in what they differ."""
+class SubstitutionOut(Schema):
+    """A scheme that the model does not describe, its substitute, and how they differ."""
 
     scheme: str = Field(examples=["add GPR[16]:RW, GPR[16]:R"])
     nearest: str = Field(examples=["add GPR[32]:RW, GPR[32]:R"])
     differs: str = Field(examples=["other width"])
     parts: list[str] = Field(
-        description="What of it was taken: ports, latencies, idioms.", examples=[["ports", "latencies"]]
+        description="The substituted parts: ports, latencies, idioms.", examples=[["ports", "latencies"]]
     )
 
 
 class BlockReasonOut(Schema):
-    """What a core model says of a block, in cycles per iteration."""
+    """A core model's explanation of a block, in cycles per iteration."""
 
     model: str
     cycles: float | None = Field(
-        description="The largest bound; null where an instruction is not described.", examples=[4.0]
+        description="The largest bound; null if an instruction is not described.", examples=[4.0]
     )
     bound: str | None = Field(description="The name of the largest bound.", examples=["dependencies"])
     bounds: dict[str, float] = Field(
         description="The largest first.", examples=[{"dependencies": 4.0, "ports": 1.0, "front end": 0.5}]
     )
     why: dict[str, str] = Field(
-        description="Of each bound, in a few words.", examples=[{"dependencies": "a chain of 2 steps"}]
+        description="A short reason per bound.", examples=[{"dependencies": "a chain of 2 steps"}]
     )
     chain: list[int] = Field(
-        description="Instructions of the critical chain, from 1, where it is the largest bound.",
+        description="Instructions of the critical chain, from 1, if it is the largest bound.",
         examples=[[1, 2]],
     )
     steps: list[ChainStepOut]
     text: str = Field(examples=["4.0 cycles: the chain rax → imul → rax; ports 1.0, front end 0.5"])
     unknown: list[str] = Field(description="Schemes that the port mapping does not describe.")
-    taken: list[TakenSchemeOut] = Field(description="Schemes that were taken for the nearest ones.")
-    lacking: list[str] = Field(description="Parts that the model does not have.")
+    taken: list[SubstitutionOut] = Field(description="Schemes that were replaced by the nearest ones.")
+    lacking: list[str] = Field(description="Missing parts of the model.")
     sources: dict[str, str] = Field(
-        description="What each part of the model was taken from.",
+        description="The source of each part of the model.",
         examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
     )
 
@@ -159,9 +160,9 @@ CORE_MODELS = NamedRows(router, "/core-models", "core_model", core_models, CoreM
 CORE_MODELS.add_list(
     COLUMNS,
     "-created",
-    """All core models; those with a text in name or note where `q` gives one.
+    """All core models, or those with the text `q` in name or note.
 
-    A run of the kind `know` makes one.
+    A run of kind `know` creates one.
     """,
 )
 CORE_MODELS.add_get("One core model.")
@@ -175,7 +176,7 @@ CORE_MODELS.add_exports(
 
 @router.post("/core-models", response={201: CoreModelOut})
 def make_core_model(request: HttpRequest, data: CoreModelIn) -> Any:
-    """Make a core model of parts that are there, or of a document."""
+    """Create a core model from existing parts, or from a document."""
     try:
         if data.document is None:
             row = store_parts(
@@ -189,33 +190,38 @@ def make_core_model(request: HttpRequest, data: CoreModelIn) -> Any:
             data.document.model()
             row = store_document(data.document, data.name, data.note)
         else:
-            raise ProblemError(422, "both parts and a document", where="body document", right="one of them")
+            raise ProblemError(
+                422,
+                "There are both parts and a document",
+                where="body document",
+                right="either parts or a document",
+            )
     except (ExchangeError, CoreError) as error:
         raise ProblemError(
-            422, str(error), where="body", right="parts or a document that go together"
+            422, str(error), where="body", right="parts of one instruction set, or a valid document"
         ) from error
     return Status(201, CORE_MODELS.value(CORE_MODELS.row(row.pk)))
 
 
 @router.put("/core-models/{core_model_id}/port-names", response=CoreModelOut)
 def name_ports_of_core_model(request: HttpRequest, core_model_id: Id, data: PortNamesIn) -> Any:
-    """Say what the vendor calls the ports, instead of what was said before."""
+    """Replace the vendor's names of the ports."""
     row = CORE_MODELS.row(core_model_id)
     try:
         name_ports(row, data.names)
     except ExchangeError as error:
         raise ProblemError(
-            422, str(error), where="body names", right="a name of its own for each port that has one"
+            422, str(error), where="body names", right="distinct names of the model's ports"
         ) from error
-    access.note(request, Deed.CHANGED, row)
+    access.log_action(request, AuditAction.CHANGED, row)
     return CORE_MODELS.value(row)
 
 
-@router.post("/core-models/{core_model_id}/why", response=list[BlockReasonOut], auth=reading)
+@router.post("/core-models/{core_model_id}/why", response=list[BlockReasonOut], auth=read_access)
 def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain) -> Any:
-    """Why up to 100 blocks take as long as they do, by all that is known of a core."""
+    """Explain the times of up to 100 blocks by a core model."""
     row = get_object_or_404(usable_core_models(), pk=core_model_id)
-    blocks = read_blocks(data.code, MOST_BLOCKS)
+    blocks = read_blocks(data.code, MAX_BLOCKS)
     assumed = Assumptions(data.without, data.alike, data.nearest, data.mode == LOOP)
     return [reason.as_json() for reason in reasons_of(blocks, row, assumed)]
 
@@ -225,5 +231,7 @@ def _part(model: Any, pk: int | None, field: str) -> Any:
         return None
     row = model.objects.filter(pk=pk).first()
     if row is None:
-        raise ProblemError(422, f"there is no {field} {pk}", where=f"body {field}", right="the id of one")
+        raise ProblemError(
+            422, f"there is no {field} {pk}", where=f"body {field}", right=f"the id of a {field}"
+        )
     return row

@@ -1,4 +1,4 @@
-"""`manage.py name-ports MODEL 0=ALU0 1=ALU1`: what the vendor calls the ports of a core model."""
+"""`manage.py name-ports MODEL 0=ALU0 1=ALU1`: sets the vendor's names of a core model's ports."""
 
 from __future__ import annotations
 
@@ -14,26 +14,23 @@ from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
-    """Port names in the shell; see the module."""
-
-    help = "Say what the vendor calls the ports of a core model, or list its ports. Names not given stay."
+    help = "Set the vendor's names of a core model's ports, or list its ports. Other names stay."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="MODEL", help="a core model")
         parser.add_argument(
-            "ports", nargs="*", metavar="PORT=NAME", help="a name for a port; none takes it away"
+            "ports", nargs="*", metavar="PORT=NAME", help="a name for a port; an empty one removes it"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Keep the names, and list the ports."""
         row = by_name(StoredCoreModel, options["name"])
         if options["ports"]:
-            name_ports(row, {**row.port_names, **dict(map(_told, options["ports"]))})
+            name_ports(row, {**row.port_names, **dict(map(_port_and_name, options["ports"]))})
         for port in ports_of(row):
             self.stdout.write(f"{port}\t{row.port_names.get(port, '')}")
 
 
-def _told(text: str) -> tuple[str, str]:
+def _port_and_name(text: str) -> tuple[str, str]:
     port, equals, name = text.partition("=")
     if not equals or not port:
         raise CommandError(f"{text!r} is not PORT=NAME")

@@ -1,4 +1,4 @@
-"""Core models: the list, one with its parts, making one of parts, and files."""
+"""Pages of core models: the list, a model with its parts, creating one from parts, and files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from inference.core.core_model import CoreOverview, UnitKind
 from inference.features.learning.core_model.query import (
     COLUMNS,
     CoreModelContents,
+    cached_overview,
     contents_of,
     core_models,
-    overview_at_hand,
 )
 from inference.features.learning.core_model.storing import (
     name_ports,
@@ -43,11 +43,11 @@ from inference.web.file_answers import attachment
 from inference.web.naming import naming_paths
 from inference.web.paging import list_page
 from inference.web.request_fields import StrictForm
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 
 
 def core_models_page(request: HttpRequest) -> HttpResponse:
-    """All of them, newest first, filtered by name or note."""
+    """Lists core models, newest first, filtered by name or note."""
     return list_page(
         request,
         "inference/core_model/list.html",
@@ -60,7 +60,7 @@ def core_models_page(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True)
 class CoreModelPart:
-    """A part of a core model: what it was taken from and what it has, in words; the bounds that follow."""
+    """A part of a core model: its source, its content as text, and the bounds that follow from it."""
 
     label: str
     name: str
@@ -79,7 +79,7 @@ def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelP
     described = f"{contents.described:,} schemes with µops" if contents.described else ""
     timed = f"{contents.with_latencies:,} schemes, idioms, forwarding" if contents.with_latencies else ""
     front = "loops and straight code" if contents.has_front_end else ""
-    unknown = "not known"
+    unknown = "not measured"
     return [
         part("Ports and slots", row.mapping, "mapping", described, unknown, "ports, slots, instructions"),
         part(
@@ -87,7 +87,7 @@ def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelP
             row.latencies,
             "latency-set",
             timed,
-            "not known: each takes a cycle",
+            "No latencies measured; assuming 1 cycle",
             "dependencies, memory",
         ),
         part("Front end", row.front_end, "front-end", front, unknown, "front end"),
@@ -95,19 +95,19 @@ def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelP
 
 
 def _drawings(overview: CoreOverview, row: StoredCoreModel) -> list[tuple[str, str]]:
-    """The diagram for wide pages and for narrow ones, of which a page shows one."""
-    drawn = [
+    """The diagram for wide and for narrow pages; CSS shows one."""
+    texts = [
         (name, core_drawing(overview, row.port_names, narrow=narrow).inline())
         for name, narrow in (("wide", False), ("narrow", True))
     ]
-    return [(name, mark_safe(text)) for name, text in drawn]  # noqa: S308  what is in it was escaped
+    return [(name, mark_safe(text)) for name, text in texts]  # noqa: S308  what is in it was escaped
 
 
 @dataclass(frozen=True)
 class KindRow:
-    """A kind of instructions in the table; `chips`: index, name and the vendor’s name of its ports.
+    """A kind of instructions in the table. `chips`: index, name and the vendor's name of its ports.
 
-    `unsettled`: how many of its schemes another result of the machine contradicts.
+    `unsettled`: number of its schemes that another result of the machine contradicts.
     """
 
     kind: UnitKind
@@ -132,10 +132,10 @@ def _kind_row(kind: UnitKind, row: StoredCoreModel, unsettled: int) -> KindRow:
 
 
 def core_model(request: HttpRequest, pk: int) -> HttpResponse:
-    """One core model: its parts, what it lacks, and what can be done with it."""
+    """A core model: its parts, missing parts, and actions."""
     row = get_object_or_404(core_models(), pk=pk)
     (contents,) = contents_of([row])
-    overview = overview_at_hand(row)
+    overview = cached_overview(row)
     kinds = _kind_rows(overview.kinds, row)
     context = {
         "row": row,
@@ -155,7 +155,7 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 class CoreModelForm(StrictForm):
-    """A name, and the parts; at least one of them."""
+    """A name, and at least one part."""
 
     name = forms.CharField(max_length=NAME_LIMIT)
     mapping = forms.ModelChoiceField(PortMapping.objects.none(), required=False, label="Ports and slots")
@@ -169,17 +169,17 @@ class CoreModelForm(StrictForm):
             "latencies": LatencySet.objects.filter(isa__name__in=names_with_blocks()).defer("readings"),
             "front_end": MeasuredFrontEnd.objects.filter(isa__name__in=names_with_blocks()),
         }
-        for field, found in rows.items():
+        for field, queryset in rows.items():
             choice = self.fields[field]
             assert isinstance(choice, forms.ModelChoiceField)
-            choice.queryset = found.order_by("-pk")
+            choice.queryset = queryset.order_by("-pk")
             choice.empty_label = "none"
-            self.initial.setdefault(field, found.order_by("-pk").values_list("pk", flat=True).first())
+            self.initial.setdefault(field, queryset.order_by("-pk").values_list("pk", flat=True).first())
         self.initial.setdefault("name", free_name(StoredCoreModel, "core model"))
 
 
 def core_model_new(request: HttpRequest) -> HttpResponse:
-    """Choose the parts; the newest of each are proposed."""
+    """The form for a core model of existing parts; the newest are preselected."""
     form = CoreModelForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -193,7 +193,7 @@ def core_model_new(request: HttpRequest) -> HttpResponse:
 
 
 class PortNamesForm(StrictForm):
-    """A field per port for what its vendor calls it."""
+    """A field per port for the vendor's name."""
 
     def __init__(self, row: StoredCoreModel, names: Mapping[str, str], data: object = None) -> None:
         super().__init__(data)  # type: ignore[arg-type]
@@ -212,7 +212,7 @@ class PortNamesForm(StrictForm):
 
 
 def core_model_ports(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say what the vendor calls the ports; names of another model of the machine are proposed."""
+    """The form for the vendor's names; proposes those of another model of the machine."""
     row = get_object_or_404(core_models(), pk=pk)
     proposed = None if row.port_names or request.method == "POST" else proposed_names(row)
     names = row.port_names if proposed is None else proposed.names
@@ -231,10 +231,10 @@ def core_model_ports(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
-    """The core model as a file."""
+    """A core model as a file."""
     row = get_object_or_404(core_models(), pk=pk)
     known = tuple(CORE_MODEL_EXPORTS)
-    export = CORE_MODEL_EXPORTS[one_of(request, "format", known, known[0])]
+    export = CORE_MODEL_EXPORTS[choice_parameter(request, "format", known, known[0])]
     try:
         text = export.write(row)
     except ExchangeError as error:
@@ -244,26 +244,26 @@ def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def upload_core_model(request: HttpRequest, pk: int) -> HttpResponse:
-    """What an uploaded file has; a POST keeps it."""
-    found = get_object_or_404(waiting_uploads(), pk=pk)
-    if found.preview is None or found.preview.get("page") != "upload-core-model":
+    """A preview of an uploaded file; a POST stores it."""
+    upload = get_object_or_404(waiting_uploads(), pk=pk)
+    if upload.preview is None or upload.preview.get("page") != "upload-core-model":
         return redirect("upload-preview", pk)
-    seen = found.preview["seen"]
+    summary = upload.preview["seen"]
     error = ""
     if request.method == "POST":
         try:
             with transaction.atomic():
-                told = CoreModelDocument.model_validate(seen["document"])
-                row = store_document(told, request.POST.get("name", "").strip()[:NAME_LIMIT])
-                found.delete()
+                document = CoreModelDocument.model_validate(summary["document"])
+                row = store_document(document, request.POST.get("name", "").strip()[:NAME_LIMIT])
+                upload.delete()
         except ExchangeError as problem:
             error = str(problem)
         else:
             return redirect("core-model", row.pk)
     context = {
-        "upload": found,
-        "seen": seen,
-        "name": free_name(StoredCoreModel, seen["name"] or "core model"),
+        "upload": upload,
+        "seen": summary,
+        "name": free_name(StoredCoreModel, summary["name"] or "core model"),
         "error": error,
     }
     return render(request, "inference/core_model/upload.html", context, status=400 if error else 200)

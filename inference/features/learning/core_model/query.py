@@ -1,4 +1,4 @@
-"""What pages, API and shell read of core models: the bounds of a block, and the reason in a sentence."""
+"""Core models and their explanations of blocks, for pages, API and shell."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from inference.web.paging import having_words
 COLUMNS = {"created": "id", "name": "name"}
 
 
-_OTHERS = 2
-"""Bounds that a sentence names beside the largest."""
+_LISTED_BOUNDS = 2
+"""Number of bounds that a sentence names besides the largest."""
 
 
 def core_models(text: str = "") -> QuerySet[StoredCoreModel]:
-    """All of them, newest first, without what is large; those with a text in name or note."""
+    """Core models without their large fields, filtered by a text in name or note."""
     rows = StoredCoreModel.objects.select_related(
         "isa", "machine", "mapping", "latencies", "front_end", "run"
     ).defer("document", "mapping__report", "latencies__readings", "front_end__readings")
@@ -39,13 +39,15 @@ def core_models(text: str = "") -> QuerySet[StoredCoreModel]:
 
 
 def usable_core_models() -> QuerySet[StoredCoreModel]:
-    """Those that blocks can be asked about."""
+    """Core models of instruction sets that have basic blocks."""
     return core_models().filter(isa__name__in=names_with_blocks())
 
 
 @dataclass(frozen=True)
 class CoreModelContents:
-    """What a core model has: schemes with µops and with latencies, and the parts that it lacks."""
+    """The content of a core model: numbers of schemes with µops and with latencies, and sources of the
+    parts.
+    """
 
     described: int
     with_latencies: int
@@ -54,7 +56,7 @@ class CoreModelContents:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The missing parts, in words."""
+        """The names of missing parts."""
         parts = (
             ("ports and slots", self.described),
             ("latencies", self.with_latencies),
@@ -64,7 +66,7 @@ class CoreModelContents:
 
 
 def contents_of(rows: Sequence[StoredCoreModel]) -> list[CoreModelContents]:
-    """Of each row of `core_models` (three queries, however many there are)."""
+    """The content of each row of `core_models`, in three queries."""
     imported = StoredCoreModel.objects.filter(pk__in=[row.pk for row in rows], document__isnull=False)
     documents: dict[int, Any] = dict(imported.values_list("pk", "document"))
     usages = PortUsage.objects.filter(mapping__in={row.mapping_id for row in rows}).order_by()
@@ -79,13 +81,13 @@ def contents_of(rows: Sequence[StoredCoreModel]) -> list[CoreModelContents]:
     ]
 
 
-def _of_document(told: Json) -> CoreModelContents:
-    mapping = told["mapping"]
+def _of_document(document: Json) -> CoreModelContents:
+    mapping = document["mapping"]
     return CoreModelContents(
         0 if mapping is None else len(mapping["usage"]),
-        len(told["latencies"]),
-        told["front_end"] is not None,
-        told["sources"],
+        len(document["latencies"]),
+        document["front_end"] is not None,
+        document["sources"],
     )
 
 
@@ -95,8 +97,8 @@ def _of_parts(row: StoredCoreModel, described: int, with_latencies: int) -> Core
     return CoreModelContents(described, with_latencies, row.front_end is not None, named)
 
 
-def overview_at_hand(row: StoredCoreModel) -> CoreOverview:
-    """What its ports run; of the models looked at last it is remembered."""
+def cached_overview(row: StoredCoreModel) -> CoreOverview:
+    """What the model's ports execute; the last 16 are cached."""
     return _overview(row.pk, row.created, (row.mapping_id, row.latencies_id, row.front_end_id))
 
 
@@ -106,7 +108,7 @@ def _overview(pk: int, _created: datetime, _parts: tuple[int | None, ...]) -> Co
 
 
 def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The core models that runs fill in (one query)."""
+    """{run id: core model} of profiling runs (one query)."""
     rows = StoredCoreModel.objects.filter(run__in=runs).only("name", "run")
     return {
         row.run_id: RunOutcome(row.name, reverse("core-model", args=[row.pk]))
@@ -117,10 +119,10 @@ def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 @dataclass(frozen=True)
 class BlockReason:
-    """How many cycles a block takes by a core model, and why.
+    """A core model's explanation of a block's time.
 
-    `chain`: of each instruction (by its place), the cycles that it adds to the critical chain. `model`: as
-    far as it concerns the block. `mode`: how the block is executed, in words.
+    `chain`: {index of an instruction: cycles that it adds to the critical chain}. `model`: restricted to the
+    block's schemes. `mode`: how the block is executed, as text.
     """
 
     row: StoredCoreModel
@@ -142,7 +144,7 @@ class BlockReason:
         return [(bound, 100 * bound.cycles / most if most else 0.0) for bound in self.prediction.bounds]
 
     def as_json(self) -> Json:
-        """For programs; instructions count from 1."""
+        """The API's answer; instructions count from 1."""
         prediction = self.prediction
         bounds = prediction.bounds
         return {
@@ -167,12 +169,12 @@ class BlockReason:
             "unknown": list(prediction.unknown),
             "taken": [
                 {
-                    "scheme": one.scheme,
-                    "nearest": one.nearest,
-                    "differs": one.differs,
-                    "parts": list(one.parts),
+                    "scheme": substitution.scheme,
+                    "nearest": substitution.nearest,
+                    "differs": substitution.differs,
+                    "parts": list(substitution.parts),
                 }
-                for one in prediction.taken
+                for substitution in prediction.substitutions
             ],
             "lacking": list(prediction.lacking),
             "sources": dict(self.sources),
@@ -182,37 +184,37 @@ class BlockReason:
 def reasons_of(
     blocks: Sequence[Block], row: StoredCoreModel, assumed: Assumptions | None = None
 ) -> list[BlockReason]:
-    """Of each block by a core model; a bounded number of queries."""
-    given = assumed or Assumptions()
-    texts = None if given.nearest else {text for block in blocks for text, _ in block.terms}
-    explained = CoreModelBlocks(core_model_of(row, texts), given)
-    return [_reason(block, row, explained, given) for block in blocks]
+    """The explanation of each block, in a bounded number of queries."""
+    assumptions = assumed or Assumptions()
+    texts = None if assumptions.nearest else {text for block in blocks for text, _ in block.terms}
+    predictor = CoreModelBlocks(core_model_of(row, texts), assumptions)
+    return [_reason(block, row, predictor, assumptions) for block in blocks]
 
 
 def _reason(
-    block: Block, row: StoredCoreModel, explained: CoreModelBlocks, assumed: Assumptions
+    block: Block, row: StoredCoreModel, predictor: CoreModelBlocks, assumed: Assumptions
 ) -> BlockReason:
-    found = explained.predict(block)
+    prediction = predictor.predict(block)
     chain: dict[int, float] = {}
-    for step in found.chain:
+    for step in prediction.chain:
         chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
     mode = "as the loop that it is" if block.closing else "in a loop" if assumed.in_loop else "unrolled"
-    return BlockReason(row, found, sentence_of(block, found), chain, explained.model, assumed, mode)
+    return BlockReason(row, prediction, sentence_of(block, prediction), chain, predictor.model, assumed, mode)
 
 
-def sentence_of(block: Block, found: CorePrediction) -> str:
-    """`4.0 cycles: the chain rax → imul → rax; ports alone 1.0, front end 0.5`."""
-    if not found.bounds:
-        return "no bound is asked for"
-    largest, *others = found.bounds
-    why = _chain_words(block, largest.chain) if largest.chain else f"{largest.kind}, {largest.why}"
-    beside = ", ".join(f"{bound.kind} {bound.cycles:.1f}" for bound in others[:_OTHERS])
-    beside = f"; {beside}" if beside else ""
-    at_least = "at least " if found.unknown else ""
-    return f"{at_least}{largest.cycles:.1f} cycles: {why}{beside}"
+def sentence_of(block: Block, prediction: CorePrediction) -> str:
+    """A sentence such as "4.0 cycles: the chain rax → imul → rax; ports alone 1.0, front end 0.5"."""
+    if not prediction.bounds:
+        return "all bounds are left out"
+    largest, *smaller_bounds = prediction.bounds
+    reason = _chain_text(block, largest.chain) if largest.chain else f"{largest.kind}, {largest.why}"
+    smaller = ", ".join(f"{bound.kind} {bound.cycles:.1f}" for bound in smaller_bounds[:_LISTED_BOUNDS])
+    smaller = f"; {smaller}" if smaller else ""
+    at_least = "at least " if prediction.unknown else ""
+    return f"{at_least}{largest.cycles:.1f} cycles: {reason}{smaller}"
 
 
-def _chain_words(block: Block, chain: Sequence[ChainStep]) -> str:
+def _chain_text(block: Block, chain: Sequence[ChainStep]) -> str:
     words = []
     for step in chain:
         mnemonic = block.instructions[step.instruction].text.split()[0]

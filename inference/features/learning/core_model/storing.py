@@ -1,6 +1,4 @@
-"""Core models made of parts that are there, or of a document from elsewhere; and what vendors call their
-ports.
-"""
+"""Stores core models, from existing parts or imported documents, and the vendor's names of their ports."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from inference.formats.other_formats import Importer
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of
-from inference.storage.names import by_name, free_name, free_or_refuse
+from inference.storage.names import by_name, check_name_free, free_name
 
 
 @transaction.atomic
@@ -36,7 +34,9 @@ def store_parts(
     front_end: MeasuredFrontEnd | None,
     note: str = "",
 ) -> StoredCoreModel:
-    """A core model of parts of one instruction set. Raises `ExchangeError` where they do not go together."""
+    """Stores a core model of existing parts. Raises `ExchangeError` if they are of several instruction
+    sets.
+    """
     parts = [part for part in (mapping, latencies, front_end) if part is not None]
     if not parts:
         raise ExchangeError("a core model has at least one of mapping, latencies and front end")
@@ -47,7 +47,7 @@ def store_parts(
             "instruction set"
         )
     measured = {part.machine for part in parts if part.machine is not None}
-    free_or_refuse(StoredCoreModel, name)
+    check_name_free(StoredCoreModel, name)
     return StoredCoreModel.objects.create(
         name=name,
         note=note,
@@ -60,59 +60,61 @@ def store_parts(
 
 
 @transaction.atomic
-def store_document(told: CoreModelDocument, name: str, note: str = "") -> StoredCoreModel:
-    """An imported core model, under a name like this that is free. Raises `ExchangeError`."""
-    isa = by_name(ISA, told.isa)
+def store_document(document: CoreModelDocument, name: str, note: str = "") -> StoredCoreModel:
+    """Stores an imported core model under a free name similar to `name`. Raises `ExchangeError`."""
+    isa = by_name(ISA, document.isa)
     return StoredCoreModel.objects.create(
-        name=free_name(StoredCoreModel, name or told.name or "core model"),
-        note=note or told.note,
+        name=free_name(StoredCoreModel, name or document.name or "core model"),
+        note=note or document.note,
         isa=isa,
-        document=told.model_dump(mode="json", exclude={"port_names", "scheduler"}),
-        port_names=told.port_names,
-        scheduler=None if told.scheduler is None else {"scheduler": told.scheduler.model_dump(mode="json")},
+        document=document.model_dump(mode="json", exclude={"port_names", "scheduler"}),
+        port_names=document.port_names,
+        scheduler=None
+        if document.scheduler is None
+        else {"scheduler": document.scheduler.model_dump(mode="json")},
     )
 
 
-def in_numbers(told: CoreModelDocument) -> Json:
-    """What a document has, for a glance at it."""
+def document_summary(document: CoreModelDocument) -> Json:
+    """A summary of a document, for its preview."""
     return {
-        "name": told.name,
-        "isa": told.isa,
-        "ports": 0 if told.mapping is None else len(told.mapping.ports),
-        "described": 0 if told.mapping is None else len(told.mapping.usage),
-        "latencies": len(told.latencies),
-        "front_end": told.front_end is not None,
-        "sources": told.sources,
+        "name": document.name,
+        "isa": document.isa,
+        "ports": 0 if document.mapping is None else len(document.mapping.ports),
+        "described": 0 if document.mapping is None else len(document.mapping.usage),
+        "latencies": len(document.latencies),
+        "front_end": document.front_end is not None,
+        "sources": document.sources,
     }
 
 
 class CoreModelFiles(Importer):
-    """Documents of core models: whatever names their format is one."""
+    """Importer of core models' documents."""
 
     titles = "core model (own JSON)"
     preview = "upload-core-model"
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """What it has, and the document as it will be stored. Raises `ExchangeError`."""
+        """The summary, and the document to store. Raises `ExchangeError`."""
         del file_name, options
-        told = read_core_model(content)
-        return {**in_numbers(told), "document": told.model_dump()}
+        document = read_core_model(content)
+        return {**document_summary(document), "document": document.model_dump()}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
-        """The core model. Raises `ExchangeError`."""
+        """Imports the core model. Raises `ExchangeError`."""
         try:
             content = path.read_bytes()
         except OSError as error:
             raise ExchangeError(f"{path} cannot be read: {error.strerror}") from error
-        told = read_core_model(content)
-        row = store_document(told, options["name"], options["note"])
-        seen = in_numbers(told)
-        schemes = f"{seen['described']} schemes with µops, {seen['latencies']} with latencies"
+        document = read_core_model(content)
+        row = store_document(document, options["name"], options["note"])
+        summary = document_summary(document)
+        schemes = f"{summary['described']} schemes with µops, {summary['latencies']} with latencies"
         return [f"core model {row.name!r}: {schemes}"]
 
 
 def ports_of(row: StoredCoreModel) -> Sequence[str]:
-    """The ports of its mapping, () where it has none."""
+    """The ports of the model's mapping, () without a mapping."""
     if row.document is not None:
         mapping = row.document["mapping"]
         return () if mapping is None else list(mapping["ports"])
@@ -120,32 +122,34 @@ def ports_of(row: StoredCoreModel) -> Sequence[str]:
 
 
 def name_ports(row: StoredCoreModel, names: Mapping[str, str]) -> None:
-    """Keep these names instead of those that there are. Raises `ExchangeError`, and changes nothing then."""
-    given = {port: " ".join(name.split()) for port, name in names.items()}
-    given = {port: name for port, name in given.items() if name}
-    for port, name in given.items():
+    """Replaces the vendor's names. Raises `ExchangeError` for invalid or repeated ones, and then changes
+    nothing.
+    """
+    cleaned_names = {port: " ".join(name.split()) for port, name in names.items()}
+    cleaned_names = {port: name for port, name in cleaned_names.items() if name}
+    for port, name in cleaned_names.items():
         if len(name) > PORT_NAME_LIMIT or not name.isprintable():
             raise ExchangeError(
                 f"the name of port {port} is not a line of 1 to {PORT_NAME_LIMIT} letters: {name[:40]!r}"
             )
     try:
-        check_port_names(given, ports_of(row))
+        check_port_names(cleaned_names, ports_of(row))
     except InvalidInputError as error:
         raise ExchangeError(str(error)) from error
-    row.port_names = {port: given[port] for port in ports_of(row) if port in given}
+    row.port_names = {port: cleaned_names[port] for port in ports_of(row) if port in cleaned_names}
     row.save(update_fields=["port_names"])
 
 
 @dataclass(frozen=True)
 class ProposedNames:
-    """Names that another core model of the same machine has, for the ports that do the same here."""
+    """Names from another core model of the same machine, for ports with the same schemes."""
 
     source: StoredCoreModel
     names: Mapping[str, str]
 
 
 def proposed_names(row: StoredCoreModel) -> ProposedNames | None:
-    """Of the newest one with names; None where there is none, or where no port does the same."""
+    """The names of the newest model with any; None if there is none or no port matches."""
     if row.machine_id is None:
         return None
     named = StoredCoreModel.objects.filter(machine=row.machine_id).exclude(port_names={}).exclude(pk=row.pk)
@@ -155,12 +159,12 @@ def proposed_names(row: StoredCoreModel) -> ProposedNames | None:
     here, there = core_model_of(row).mapping, core_model_of(source).mapping
     if here is None or there is None:
         return None
-    names = _renamed(here, there, source.port_names)
+    names = _matched_names(here, there, source.port_names)
     return ProposedNames(source, names) if names else None
 
 
-def _renamed(here: MappingValue, there: MappingValue, names: Mapping[str, str]) -> dict[str, str]:
-    """The names of ports over there, for those here that they agree with best."""
+def _matched_names(here: MappingValue, there: MappingValue, names: Mapping[str, str]) -> dict[str, str]:
+    """{port here: the name of its best match there}."""
     partners = best_renaming(here, there).ports
     return {
         here.ports[partner]: names[port]

@@ -1,4 +1,4 @@
-"""What explainable inference concluded, and the proof of each scheme's µops."""
+"""Verdicts of explainable inference, and the evidence for each scheme's µops."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.library.mappings.query import ShownMapping
+    from inference.features.library.mappings.query import MappingSubject
     from inference.web.contributions import Context
 
 
-def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
+def _tab(request: HttpRequest, subject: MappingSubject) -> Context:
     from inference.features.learning.explained.pages import explained_tab  # noqa: PLC0415  pages load it, not every start
 
     return explained_tab(request, subject.row, subject.value)
 
 
-def _has_verdicts(subject: ShownMapping) -> bool:
+def _has_verdicts(subject: MappingSubject) -> bool:
     from inference.features.learning.explained.query import is_explained  # noqa: PLC0415  pages load it
 
     return is_explained(subject.row)
@@ -32,8 +32,8 @@ PANELS = (
         "Explained",
         "inference/explained/tab.html",
         _tab,
-        place=100,
-        suits=_has_verdicts,
+        order=100,
+        applies=_has_verdicts,
         styles=("css/explain.css", "css/proof.css"),
     ),
 )

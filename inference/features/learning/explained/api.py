@@ -1,6 +1,4 @@
-"""What comes of an inference beside its mapping: verdicts with witnesses, points of its front,
-conversions.
-"""
+"""API of an inference's further results: verdicts with witnesses, the front, conversions."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from inference.storage.mappings import convert
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.storage.results import pick
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.shapes import (
     Conflicts,
     Input,
@@ -42,11 +40,11 @@ from inference.web.validation import Id
 router = Router()
 router.add_router("", proof_router)
 
-VerdictSort = Annotated[str, sorts(VERDICT_COLUMNS)]
+VerdictSort = Annotated[str, allowed_sorts(VERDICT_COLUMNS)]
 
 
 class EvidenceOut(Schema):
-    """Two measurements that show whether a scheme can evade a set of ports: the flood alone, and with it."""
+    """A witness: measurements of a flooded set of ports without and with the scheme."""
 
     blocker: SchemeText
     copies: int = Field(examples=[8])
@@ -58,7 +56,7 @@ class EvidenceOut(Schema):
 
 
 class VerdictOut(Schema):
-    """What explainable inference concluded of a scheme. `uops` is null for one without a usage."""
+    """The verdict on a scheme. `uops` is null for a scheme without a usage."""
 
     scheme_id: Id
     scheme: SchemeText
@@ -86,28 +84,28 @@ def list_verdicts(
     doubtful: bool = False,
     sort: VerdictSort = "row",
 ) -> Any:
-    """What explainable inference concluded of each scheme, with witnesses; nothing for other mappings."""
+    """List the verdicts on schemes with their witnesses; empty for mappings of other algorithms."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
     rows = verdicts(row, VerdictQuery(outcome=outcome, stage=stage, q=q, doubtful=doubtful))
-    return listed(rows, VERDICT_COLUMNS, sort, paging, lambda found: _verdicts(row, found))
+    return list_answer(rows, VERDICT_COLUMNS, sort, paging, lambda page: _verdicts(row, page))
 
 
-def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[str, Any]]:
-    usage = usages_in(row, [each.scheme_id for each in found])
-    grounds = grounds_of(row, [each.scheme.text for each in found])
-    shown: dict[int, list[Witness]] = {each.pk: [] for each in found}
+def _verdicts(row: PortMapping, page: Sequence[Characterisation]) -> list[dict[str, Any]]:
+    usage = usages_in(row, [verdict.scheme_id for verdict in page])
+    grounds = grounds_of(row, [verdict.scheme.text for verdict in page])
+    witnesses: dict[int, list[Witness]] = {verdict.pk: [] for verdict in page}
     for witness in (
-        Witness.objects.filter(characterisation__in=list(shown)).select_related("blocker").order_by("id")
+        Witness.objects.filter(characterisation__in=list(witnesses)).select_related("blocker").order_by("id")
     ):
-        shown[witness.characterisation_id].append(witness)
+        witnesses[witness.characterisation_id].append(witness)
     return [
         fields_of(
-            each,
+            verdict,
             VerdictOut,
-            scheme=each.scheme.text,
-            uops=uops_json(usage[each.scheme_id], row.ports) if each.scheme_id in usage else None,
-            conflicts=grounds.conflict_words(each.scheme.text),
-            alternatives=[uops_json(uops, row.ports) for uops in each.alternatives],
+            scheme=verdict.scheme.text,
+            uops=uops_json(usage[verdict.scheme_id], row.ports) if verdict.scheme_id in usage else None,
+            conflicts=grounds.conflict_words(verdict.scheme.text),
+            alternatives=[uops_json(uops, row.ports) for uops in verdict.alternatives],
             witnesses=[
                 fields_of(
                     witness,
@@ -115,34 +113,34 @@ def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[
                     blocker=witness.blocker.text,
                     ports=[row.ports[bit] for bit in ports_in(witness.mask)],
                 )
-                for witness in shown[each.pk]
+                for witness in witnesses[verdict.pk]
             ],
         )
-        for each in found
+        for verdict in page
     ]
 
 
 class FrontPointOut(RowOut):
-    """A mapping between the most accurate and the most compact; `mapping` is what it has become, if any."""
+    """A mapping of the front; `mapping` is its stored row, null if it was not picked."""
 
     place: int = Field(examples=[0])
-    error: float = Field(description="Mean relative error on what was learnt from.", examples=[0.03])
+    error: float = Field(description="Mean relative error on the training experiments.", examples=[0.03])
     volume: int = Field(description="µops times ports.", examples=[900])
     kinds: int = Field(description="Different µops.", examples=[14])
-    mape: float | None = Field(description="Per cent, on what the run judged by.", examples=[6.3])
+    mape: float | None = Field(description="Per cent, on the run's test measurements.", examples=[6.3])
     mapping: Ref | None = Field(validation_alias="picked")
 
 
 class NewConversion(Input):
-    """How a port mapping becomes a resource mapping."""
+    """Options of a conversion to a resource mapping."""
 
     name: str = Field(min_length=1, max_length=NAME_LIMIT, examples=["Zen 3 as resources"])
     note: str = Field("", max_length=NOTE_LIMIT)
     max_resources: int = Field(Conversion.max_resources, ge=1, le=MAX_RESOURCES)
 
 
-class MadeOut(Schema):
-    """What was made, or had been made before."""
+class CreatedOut(Schema):
+    """The created row, or the existing one."""
 
     id: Id
     name: Name
@@ -151,30 +149,30 @@ class MadeOut(Schema):
 
 @router.get("/mappings/{mapping_id}/front", response=list[FrontPointOut])
 def get_front(request: HttpRequest, mapping_id: Id) -> Any:
-    """The front that the mapping was found with or picked from, most accurate first; there may be none."""
-    found = front_of(get_object_or_404(PortMapping, pk=mapping_id))
-    return () if found is None else found.points
+    """The front of the mapping's run, most accurate first; empty if there is none."""
+    front = front_of(get_object_or_404(PortMapping, pk=mapping_id))
+    return () if front is None else front.points
 
 
-@router.post("/mappings/{mapping_id}/front/{place}/pick", response={200: MadeOut, 201: MadeOut})
+@router.post("/mappings/{mapping_id}/front/{place}/pick", response={200: CreatedOut, 201: CreatedOut})
 def pick_point(request: HttpRequest, mapping_id: Id, place: Id) -> Any:
-    """Make a point of the front a mapping of its own; a point has one mapping, however often it is picked."""
-    found = front_of(get_object_or_404(PortMapping, pk=mapping_id))
-    rows = FrontPoint.objects.filter(mapping=None if found is None else found.owner).select_related(
+    """Store a point of the front as a mapping, or return the mapping that it has."""
+    front = front_of(get_object_or_404(PortMapping, pk=mapping_id))
+    rows = FrontPoint.objects.filter(mapping=None if front is None else front.owner).select_related(
         "mapping__isa"
     )
     point = rows.filter(place=place).first()
     if point is None:
         raise ProblemError(
-            404, "The front has no such place", where="path place", right="one that the front lists"
+            404, "The front has no such place", where="path place", right="a place of the front"
         )
-    made, fresh = pick(point)
-    return Status(201 if fresh else 200, made)
+    mapping, is_new = pick(point)
+    return Status(201 if is_new else 200, mapping)
 
 
-@router.post("/mappings/{mapping_id}/conversions", response={201: MadeOut})
+@router.post("/mappings/{mapping_id}/conversions", response={201: CreatedOut})
 def convert_mapping(request: HttpRequest, mapping_id: Id, data: NewConversion) -> Any:
-    """Make a resource mapping that predicts the same."""
+    """Create an equivalent resource mapping."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
-    made = convert(row, data.name.strip(), Conversion(data.max_resources), data.note)
-    return Status(201, made)
+    resource_mapping = convert(row, data.name.strip(), Conversion(data.max_resources), data.note)
+    return Status(201, resource_mapping)

@@ -1,4 +1,4 @@
-"""`manage.py explain`: the verdicts of a mapping found by explainable inference, or one scheme's proof."""
+"""`manage.py explain`: prints the verdicts of an explained mapping, or the evidence for one scheme."""
 
 from __future__ import annotations
 
@@ -32,29 +32,31 @@ ENTRIES = 2000  # verdicts whose µops are looked up at once
 
 
 class Command(DataCommand):
-    """Verdicts and proofs in the shell; see the module."""
-
-    help = "List what explainable inference concluded of each scheme, or print the witnesses of one."
+    help = "List the verdicts of explainable inference, or print the witnesses of one scheme."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("mapping", metavar="MAPPING")
         parser.add_argument("--scheme", metavar="TEXT", help="print the witnesses of this scheme")
         parser.add_argument(
-            "--outcome", choices=[each.value for each in SchemeFate], default="", help="only these verdicts"
+            "--outcome", choices=[fate.value for fate in SchemeFate], default="", help="only these verdicts"
         )
         parser.add_argument("--stage", choices=list(STAGES), default="", help="decided in this stage")
         parser.add_argument(
-            "--reason", choices=[each.value for each in REASONS], default="", help="left out for this reason"
+            "--reason",
+            choices=[reason.value for reason in REASONS],
+            default="",
+            help="excluded for this reason",
         )
-        parser.add_argument("--doubtful", action="store_true", help="only those with doubts or alternatives")
         parser.add_argument(
-            "--schemes", metavar="FILTER", default="", help="as in the scheme table's search box"
+            "--doubtful", action="store_true", help="only verdicts with doubts or alternatives"
         )
-        parser.add_argument("--regularity", action="store_true", help="the patterns, and what breaks them")
+        parser.add_argument("--schemes", metavar="FILTER", default="", help="a search as in the scheme table")
+        parser.add_argument(
+            "--regularity", action="store_true", help="patterns of port usage, and schemes that break them"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print what is asked for."""
         row = by_name(PortMapping, options["mapping"])
         if options["scheme"]:
             lines = _proof(row, options["scheme"], options["json"])
@@ -77,7 +79,7 @@ def _proof(row: PortMapping, text: str, as_json: bool) -> Iterator[str]:
             raise CommandError(f"{row.isa.name} has no scheme {text!r}; the nearest: {nearest}")
     proof = proof_of(row, scheme)
     if proof is None:
-        raise CommandError(f"{row.name!r} says nothing of {scheme.text!r}")
+        raise CommandError(f"{row.name!r} does not describe {scheme.text!r}")
     if as_json:
         yield json.dumps(proof_json(proof), ensure_ascii=False)
     else:
@@ -86,72 +88,77 @@ def _proof(row: PortMapping, text: str, as_json: bool) -> Iterator[str]:
 
 def _verdicts(row: PortMapping, options: dict[str, Any]) -> Iterator[str]:
     if not is_explained(row):
-        raise CommandError(f"{row.name!r} was not found by explainable inference: it has no verdicts")
-    wanted = VerdictQuery(
+        raise CommandError(f"{row.name!r} was not inferred by explainable inference: it has no verdicts")
+    query = VerdictQuery(
         outcome=options["outcome"],
         stage=options["stage"],
         reason=options["reason"],
         q=options["schemes"],
         doubtful=options["doubtful"],
     )
-    found = list(verdicts(row, wanted).order_by("id"))
-    for start in range(0, len(found), ENTRIES):
-        part = found[start : start + ENTRIES]
-        usages = usages_in(row, [each.scheme_id for each in part])
-        grounds = grounds_of(row, [each.scheme.text for each in part])
-        for each in part:
-            uops = usages.get(each.scheme_id)
-            why = each.text or (REASONS[NotCharacterised(each.reason)] if each.reason else "")
+    rows = list(verdicts(row, query).order_by("id"))
+    for start in range(0, len(rows), ENTRIES):
+        part = rows[start : start + ENTRIES]
+        usages = usages_in(row, [verdict.scheme_id for verdict in part])
+        grounds = grounds_of(row, [verdict.scheme.text for verdict in part])
+        for characterisation in part:
+            uops = usages.get(characterisation.scheme_id)
+            reason = characterisation.text or (
+                REASONS[NotCharacterised(characterisation.reason)] if characterisation.reason else ""
+            )
             if options["json"]:
-                told = {
-                    "scheme": each.scheme.text,
-                    "outcome": each.outcome,
-                    "stage": each.stage,
-                    "reason": each.reason,
-                    "text": why,
+                answer = {
+                    "scheme": characterisation.scheme.text,
+                    "outcome": characterisation.outcome,
+                    "stage": characterisation.stage,
+                    "reason": characterisation.reason,
+                    "text": reason,
                     "uops": None if uops is None else described(uops, row.ports),
-                    "cycles": each.cycles,
-                    "counted": each.counted,
-                    "doubts": each.doubts,
-                    "alternatives": [described(other, row.ports) for other in each.alternatives],
-                    "conflicts": grounds.conflict_words(each.scheme.text),
+                    "cycles": characterisation.cycles,
+                    "counted": characterisation.counted,
+                    "doubts": characterisation.doubts,
+                    "alternatives": [described(other, row.ports) for other in characterisation.alternatives],
+                    "conflicts": grounds.conflict_words(characterisation.scheme.text),
                 }
-                yield json.dumps(told, ensure_ascii=False)
+                yield json.dumps(answer, ensure_ascii=False)
                 continue
-            said = f"{each.reason}: {why}" if uops is None else described(uops, row.ports)
-            marks = len(each.doubts) + len(each.alternatives)
-            yield f"{each.scheme.text} → {each.outcome}: {said}{f'  (doubts: {marks})' if marks else ''}"
-            yield from (f"  {words}" for words in grounds.conflict_words(each.scheme.text))
+            conclusion = (
+                f"{characterisation.reason}: {reason}" if uops is None else described(uops, row.ports)
+            )
+            marks = len(characterisation.doubts) + len(characterisation.alternatives)
+            doubts = f"  (doubts: {marks})" if marks else ""
+            yield f"{characterisation.scheme.text} → {characterisation.outcome}: {conclusion}{doubts}"
+            yield from (f"  {words}" for words in grounds.conflict_words(characterisation.scheme.text))
 
 
 def _regularity(row: PortMapping, as_json: bool) -> Iterator[str]:
-    found = regularity_of(row)
+    regularity = regularity_of(row)
     if not as_json:
-        share = f" ({100 * found.regular / found.judged:.0f} %)" if found.judged else ""
-        yield f"{found.regular} of {found.judged} schemes follow every pattern that applies to them{share}"
+        share = f" ({100 * regularity.regular / regularity.judged:.0f} %)" if regularity.judged else ""
+        yield f"{regularity.regular} of {regularity.judged} schemes follow all patterns that apply{share}"
         for pattern in Pattern:
-            if checked := found.checked(pattern):
-                yield f"  {sum(each.follows for each in checked)} of {len(checked)}: {PATTERNS[pattern]}"
-    for check in found.breakers:
+            if checked := regularity.checked(pattern):
+                yield f"  {sum(check.follows for check in checked)} of {len(checked)}: {PATTERNS[pattern]}"
+    for check in regularity.breakers:
         if as_json:
-            told = {
+            answer = {
                 "scheme": check.scheme,
                 "pattern": check.pattern.value,
                 "beside": check.other,
                 "uops": described(check.usage, row.ports),
                 "expected": [described(uops, row.ports) for uops in check.expected],
             }
-            yield json.dumps(told, ensure_ascii=False)
+            yield json.dumps(answer, ensure_ascii=False)
         else:
             yield f"{check.scheme}: {check.in_words(row.ports)}"
 
 
 def proof_lines(proof: Proof, explained: ExplainedMapping | None) -> Iterator[str]:
-    """What the page of the proof says, a line each; `explained` is what concerns all schemes."""
+    """The evidence as lines of text; `explained` has the facts about all schemes."""
     value = proof.value
     yield f"{proof.scheme.text}: {proof.headline}"
     if proof.word is not None:
-        yield proof.word.in_words
+        yield proof.word.explanation
     yield from proof.conflicts
     if value is not None and value.text and value.text != proof.reason:
         yield f"  {value.text}"
@@ -166,12 +173,12 @@ def proof_lines(proof: Proof, explained: ExplainedMapping | None) -> Iterator[st
         yield f"run {run}:" if len(proof.runs) > 1 else "witnesses:"
         for step in steps:
             yield from _step_lines(step)
-        for rest in untested(explained, steps):
-            sets = ", ".join(described(uops, proof.ports).removeprefix("1×") for uops in rest.sets)
-            why = "not tested"
-            if rest.by is not None:
-                why = f"part of {rest.by.where}, to which nothing is bound (step {rest.by.number})"
-            yield f"  {sets}: {why}"
+        for group in untested(explained, steps):
+            sets = ", ".join(described(uops, proof.ports).removeprefix("1×") for uops in group.sets)
+            reason = "not tested"
+            if group.by is not None:
+                reason = f"part of {group.by.where}, to which nothing is bound (step {group.by.number})"
+            yield f"  {sets}: {reason}"
     yield from _remarks(proof)
 
 
@@ -186,8 +193,8 @@ def _step_lines(step: ProofStep) -> Iterator[str]:
 
 
 def _times(expected: float | None, measured: float | None) -> str:
-    told = ["–" if cycles is None else f"{cycles:.3f}" for cycles in (expected, measured)]
-    return f"{told[0]} cycles expected, {told[1]} measured"
+    texts = ["–" if cycles is None else f"{cycles:.3f}" for cycles in (expected, measured)]
+    return f"{texts[0]} cycles expected, {texts[1]} measured"
 
 
 def _remarks(proof: Proof) -> Iterator[str]:

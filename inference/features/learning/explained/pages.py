@@ -1,4 +1,4 @@
-"""The tab of a mapping found by explainable inference: what it rests on, and the verdict on every scheme."""
+"""The tab of an explained mapping: blocking instructions, regularity, and the verdict on every scheme."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inference.core.explain import (
     SchemeFate,
 )
 from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
-from inference.core.judging.words import AllowedWord
+from inference.core.judging.claims import ClaimWording
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
 from inference.features.learning.explained.query import (
@@ -36,35 +36,35 @@ from inference.storage.importing import MEASURED_IN
 from inference.storage.judging import MappingGrounds, grounds_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 
 PAGE = 100
-SHOWN = 200
-"""Schemes that break a pattern and are listed."""
+LISTED_BREAKERS = 200
+"""Maximum number of listed schemes that break a pattern."""
 
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A row of the table: what was concluded, the µops in the mapping, the reason in words.
+    """A row of the table: the verdict, the µops in the mapping, the reason as text.
 
-    `word`: what may be said of these µops; `conflicts`: what other results of the machine say instead.
+    `word`: the strongest claim that the evidence allows; `conflicts`: differing results of the machine.
     """
 
     row: Characterisation
     uops: Uops | None
     words: str
-    word: AllowedWord | None
+    word: ClaimWording | None
     conflicts: Sequence[str]
 
     @property
     def remarks(self) -> int:
-        """Doubts, and other usages that are possible."""
+        """The number of doubts and alternative usages."""
         return len(self.row.doubts) + len(self.row.alternatives)
 
 
 @dataclass(frozen=True)
 class VerdictFilter:
-    """An entry of a filter with the number of schemes that it leaves."""
+    """A value of a filter with its number of schemes."""
 
     value: str
     label: str
@@ -73,7 +73,7 @@ class VerdictFilter:
 
 @dataclass(frozen=True)
 class Share:
-    """How many of the schemes that a pattern applies to follow it, in words and as a share in per cent."""
+    """The number of schemes to which a pattern applies, and of those that follow it."""
 
     words: str
     checked: int
@@ -81,13 +81,12 @@ class Share:
 
     @property
     def percent(self) -> float:
-        """Of those that it applies to."""
         return 100 * self.followed / self.checked
 
 
 @dataclass(frozen=True)
 class PatternBreaker:
-    """A scheme that breaks a pattern, and the row of its page."""
+    """A scheme that breaks a pattern, with the row ids of both schemes."""
 
     check: RegularityCheck
     pk: int
@@ -107,43 +106,45 @@ def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[
         "blocking_documented": False,
         "explain_ports": value.ports,
         "measured_in": ExperimentSet.objects.filter(pk__in=row.report.get(MEASURED_IN, ())).order_by("id"),
-        **_listed(request, row, explained, counts),
+        **_verdict_context(request, row, explained, counts),
     }
-    return {**context, **_regular(row, regularity_of(row))}
+    return {**context, **_regularity_context(row, regularity_of(row))}
 
 
-def _listed(
+def _verdict_context(
     request: HttpRequest, row: PortMapping, explained: ExplainedMapping | None, counts: Counts
 ) -> dict[str, Any]:
-    """What the address asks for: `outcome`, `stage`, `reason`, `class`, `doubts`, `q`, `sort` and `page`."""
+    """Context with the verdicts that the address selects: `outcome`, `stage`, `reason`, `class`, `doubts`,
+    `q`, `sort` and `page`.
+    """
     blocker = request.GET.get("class", "")
-    wanted = VerdictQuery(
-        outcome=one_of(request, "outcome", tuple(SchemeFate)),
-        stage=one_of(request, "stage", tuple(STAGES)),
-        reason=one_of(request, "reason", tuple(NotCharacterised)),
+    query = VerdictQuery(
+        outcome=choice_parameter(request, "outcome", tuple(SchemeFate)),
+        stage=choice_parameter(request, "stage", tuple(STAGES)),
+        reason=choice_parameter(request, "reason", tuple(NotCharacterised)),
         q=request.GET.get("q", "").strip(),
         doubtful=request.GET.get("doubts") == "1",
         among=_members(explained, blocker),
     )
     order = Order.read(request.GET.get("sort", ""), VERDICT_COLUMNS, "row")
     context: dict[str, Any] = {
-        "wanted": wanted,
-        "q": wanted.q,
-        "of_class": blocker if wanted.among else "",
+        "wanted": query,
+        "q": query.q,
+        "of_class": blocker if query.among else "",
         "sort": "" if order.column == "row" else str(order),
-        "outcomes": _choices(((each.value, each.value) for each in SchemeFate), counts.outcomes),
+        "outcomes": _choices(((fate.value, fate.value) for fate in SchemeFate), counts.outcomes),
         "stages": _choices(STAGES.items(), counts.stages),
-        "reasons": _choices(((each.value, each.value) for each in REASONS), counts.reasons),
+        "reasons": _choices(((reason.value, reason.value) for reason in REASONS), counts.reasons),
         "page": Page((), 0),
     }
     try:
-        page = page_of(verdicts(row, wanted), order, VERDICT_COLUMNS, request.GET.get("page", ""), PAGE)
+        page = page_of(verdicts(row, query), order, VERDICT_COLUMNS, request.GET.get("page", ""), PAGE)
     except SearchError as error:
         return {**context, "error": str(error)}
-    usages = usages_in(row, [each.scheme_id for each in page.rows])
-    grounds = grounds_of(row, [each.scheme.text for each in page.rows])
-    told = [_verdict_row(each, usages.get(each.scheme_id), grounds) for each in page.rows]
-    return {**context, "page": page, "verdicts": told}
+    usages = usages_in(row, [verdict.scheme_id for verdict in page.rows])
+    grounds = grounds_of(row, [verdict.scheme.text for verdict in page.rows])
+    verdict_rows = [_verdict_row(verdict, usages.get(verdict.scheme_id), grounds) for verdict in page.rows]
+    return {**context, "page": page, "verdicts": verdict_rows}
 
 
 def _verdict_row(row: Characterisation, uops: Uops | None, grounds: MappingGrounds) -> VerdictRow:
@@ -155,9 +156,9 @@ def _verdict_row(row: Characterisation, uops: Uops | None, grounds: MappingGroun
 
 
 def _members(explained: ExplainedMapping | None, blocker: str) -> tuple[str, ...]:
-    for each in explained.classes if explained else ():
-        if each.blocker == blocker:
-            return each.members
+    for blocking in explained.classes if explained else ():
+        if blocking.blocker == blocker:
+            return blocking.members
     return ()
 
 
@@ -168,27 +169,27 @@ def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> l
 def _blocking(row: PortMapping, explained: ExplainedMapping | None) -> list[BlockingLine]:
     if explained is None:
         return []
-    urls = scheme_urls([each.blocker for each in explained.classes], row.isa, row)
+    urls = scheme_urls([blocking.blocker for blocking in explained.classes], row.isa, row)
     return blocking_lines(explained.classes, row.ports, urls, "?tab=explained&{}#verdicts", explained.r_max)
 
 
-def _regular(row: PortMapping, found: Regularity) -> dict[str, Any]:
-    breakers = found.breakers
-    shown = breakers[:SHOWN]
-    ids = ids_of_schemes(row.isa_id, (name for check in shown for name in (check.scheme, check.other)))
+def _regularity_context(row: PortMapping, regularity: Regularity) -> dict[str, Any]:
+    breakers = regularity.breakers
+    listed = breakers[:LISTED_BREAKERS]
+    ids = ids_of_schemes(row.isa_id, (name for check in listed for name in (check.scheme, check.other)))
     shares = [
         Share(PATTERNS[pattern], len(checked), sum(check.follows for check in checked))
         for pattern in Pattern
-        if (checked := found.checked(pattern))
+        if (checked := regularity.checked(pattern))
     ]
     return {
-        "regularity": found,
-        "regular_share": 100 * found.regular / found.judged if found.judged else None,
+        "regularity": regularity,
+        "regular_share": 100 * regularity.regular / regularity.judged if regularity.judged else None,
         "shares": shares,
         "breakers": [
             PatternBreaker(check, ids[check.scheme], ids[check.other], PATTERNS[check.pattern])
-            for check in shown
+            for check in listed
         ],
-        "more_breakers": len(breakers) - len(shown),
-        "loads": [(bits, uops) for bits, uops in found.loads.items()],
+        "more_breakers": len(breakers) - len(listed),
+        "loads": [(bits, uops) for bits, uops in regularity.loads.items()],
     }

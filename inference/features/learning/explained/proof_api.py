@@ -1,4 +1,4 @@
-"""What a scheme's µops rest on: its witnesses step by step, what they conclude, and measuring them again."""
+"""API of the evidence for a scheme's µops: witnesses, conclusions, and measuring witnesses again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from ninja import Router, Schema
 from pydantic import Field
 
 from inference.core.mapping import ports_in
-from inference.features.learning.explained.proofs import Proof, ProofStep, again_of, proof_of, untested
-from inference.features.learning.explained.remeasuring import Remeasured, machine_of, remeasured, unfinished
+from inference.features.learning.explained.proofs import (
+    Proof,
+    ProofStep,
+    proof_of,
+    remeasuring_request,
+    untested,
+)
+from inference.features.learning.explained.remeasuring import (
+    Remeasured,
+    machine_of,
+    remeasurements,
+    unfinished,
+)
 from inference.features.machines.measure.request import listed_config
-from inference.features.running.runs.runs_of_kind import started
+from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
 from inference.web.api.errors import ProblemError
@@ -36,9 +47,9 @@ router = Router()
 
 
 class RemeasuredOut(RowOut):
-    """A witness measured another time. `agrees`: whether it shows what it showed; null without both times."""
+    """A witness measured again. `agrees`: whether the outcome is the same; null if a time is missing."""
 
-    experiment_set: Ref = Field(validation_alias="made")
+    experiment_set: Ref
     at: Time
     base_cycles: float | None = Field(examples=[5.01])
     cycles: float | None = Field(examples=[5.5])
@@ -48,16 +59,16 @@ class RemeasuredOut(RowOut):
 
 
 class ProofStepOut(Schema):
-    """A witness: the flood of some ports alone and with the scheme, and what that shows."""
+    """A witness: flooded ports without and with the scheme, and the conclusion."""
 
     witness_id: Id
     blocker: SchemeText
-    ports: list[str] = Field(description="Those that are blocked.", examples=[["0", "3"]])
-    copies: int = Field(description="Of the blocking scheme.", examples=[10])
+    ports: list[str] = Field(description="The blocked ports.", examples=[["0", "3"]])
+    copies: int = Field(description="Copies of the blocking scheme.", examples=[10])
     base: str = Field(description="The experiment without the scheme.", examples=["10*imul …"])
     tested: str = Field(examples=["10*imul …; 1*add …"])
     base_cycles: float | None = Field(examples=[5.02])
-    expected_base: float = Field(description="By the ports and the bottleneck.", examples=[5.0])
+    expected_base: float = Field(description="Predicted from the ports and the bottleneck.", examples=[5.0])
     cycles: float | None = Field(examples=[5.53])
     samples: int = Field(examples=[11])
     surplus: float | None = Field(description="µops that could not evade.", examples=[1.02])
@@ -68,14 +79,14 @@ class ProofStepOut(Schema):
 
 
 class UntestedOut(Schema):
-    """Sets of ports without a witness; `by`: the one that speaks for them as well, null where none does."""
+    """Sets of ports without a witness; `by`: a witness whose conclusion covers them, null without one."""
 
     sets: list[list[str]] = Field(examples=[[["0"], ["3"]]])
     by: Id | None
 
 
 class ProofRunOut(Schema):
-    """One of the repeated runs of the algorithm."""
+    """A repetition of the algorithm."""
 
     run: int = Field(description="From 1.", examples=[1])
     verdict: str = Field(examples=["1×[0,3]"])
@@ -84,7 +95,7 @@ class ProofRunOut(Schema):
 
 
 class CheckOut(Schema):
-    """The scheme beside one that it should resemble."""
+    """A comparison of the scheme with one that it should resemble."""
 
     words: str = Field(examples=["as ADD with a memory operand: one more µop on [2,3]"])
     other: SchemeText
@@ -92,7 +103,7 @@ class CheckOut(Schema):
 
 
 class FactOut(Schema):
-    """An experiment that matters for the verdict, in cycles."""
+    """An experiment behind the verdict, in cycles."""
 
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
     expected: float | None = Field(examples=[0.5])
@@ -100,7 +111,7 @@ class FactOut(Schema):
 
 
 class ProofOut(Schema):
-    """All that is known of a scheme in a mapping. `outcome` is null where nobody judged it."""
+    """The evidence for a scheme's µops in a mapping. `outcome` is null without a verdict."""
 
     mapping: Ref
     scheme_id: Id
@@ -110,35 +121,37 @@ class ProofOut(Schema):
     stage: str | None = Field(examples=["blocking"])
     reason: str = Field(examples=[""])
     text: str = Field(description="The reason with its numbers.", examples=[""])
-    uops: list[Uop] | None = Field(description="Null where the mapping does not describe it.")
-    explains: float | None = Field(description="Cycles that they take alone.", examples=[0.5])
+    uops: list[Uop] | None = Field(description="Null if the mapping does not describe it.")
+    explains: float | None = Field(description="Predicted cycles of the µops alone.", examples=[0.5])
     cycles: float | None = Field(description="Measured alone.", examples=[0.5])
     counted: float | None = Field(description="µops counted.", examples=[1.0])
     doubts: list[str] = Field(examples=[[]])
-    word: WordOut | None = Field(description="Of µops with witnesses; null without any.")
+    word: WordOut | None = Field(
+        description="The strongest claim about µops with witnesses; null without any."
+    )
     conflicts: Conflicts
     runs: list[ProofRunOut]
     facts: list[FactOut]
     checks: list[CheckOut]
-    working: list[Ref] = Field(description="Runs that measure witnesses again.")
+    working: list[Ref] = Field(description="Unfinished runs that measure witnesses again.")
 
 
 class MeasureWitnesses(Input):
-    """Where the witnesses are measured again."""
+    """A request to measure witnesses again."""
 
     machine: Id
-    witness: Id | None = Field(None, description="One alone; all of them without.", examples=[None])
+    witness: Id | None = Field(None, description="A single witness; null for all.", examples=[None])
 
 
 @router.get("/mappings/{mapping_id}/verdicts/{scheme_id}", response=ProofOut)
 def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
-    """What a scheme's µops rest on, witness by witness, with what measuring them again gave."""
-    row, proof = _found(mapping_id, scheme_id)
+    """The evidence for a scheme's µops: its witnesses, with repeated measurements."""
+    row, proof = _proof_or_404(mapping_id, scheme_id)
     value = proof.value
     witnesses = [step.witness for step in proof.steps]
-    known = remeasured(row.isa, witnesses)
+    repetitions = remeasurements(row.isa, witnesses)
     explained = ExplainedMapping.of(row.report)
-    told = () if value is None else value.runs
+    conclusions = () if value is None else value.runs
     return {
         **{name: getattr(proof, name) for name in ("headline", "reason", "explains", "conflicts")},
         "mapping": row,
@@ -155,14 +168,14 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
         "runs": [
             {
                 "run": number,
-                "verdict": told[number - 1] if number <= len(told) else "",
-                "steps": [_step(step, known.get(step.witness, [])) for step in steps],
+                "verdict": conclusions[number - 1] if number <= len(conclusions) else "",
+                "steps": [_step(step, repetitions.get(step.witness, [])) for step in steps],
                 "untested": [
                     {
-                        "sets": [_ports(uops[0][0], row.ports) for uops in each.sets],
-                        "by": None if each.by is None else each.by.pk,
+                        "sets": [_ports(uops[0][0], row.ports) for uops in group.sets],
+                        "by": None if group.by is None else group.by.pk,
                     }
-                    for each in untested(explained, steps)
+                    for group in untested(explained, steps)
                 ],
             }
             for number, steps in proof.runs
@@ -171,35 +184,35 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
             fields_of(fact, FactOut, experiment=str(fact.experiment))
             for fact in (() if value is None else value.facts)
         ],
-        "checks": [fields_of(each, CheckOut, words=each.in_words(row.ports)) for each in proof.checks],
+        "checks": [fields_of(check, CheckOut, words=check.in_words(row.ports)) for check in proof.checks],
         "working": unfinished(witnesses),
     }
 
 
 @router.post("/mappings/{mapping_id}/verdicts/{scheme_id}/measurements", response={201: RunOut})
 def measure_witnesses(request: HttpRequest, mapping_id: Id, scheme_id: Id, data: MeasureWitnesses) -> Any:
-    """Measure the witnesses of a scheme again; its page shows what comes of it."""
-    row, proof = _found(mapping_id, scheme_id)
+    """Measure the witnesses of a scheme again."""
+    row, proof = _proof_or_404(mapping_id, scheme_id)
     machine = machine_of(row, data.machine)
-    wanted = again_of(proof, data.witness)
-    if wanted is None:
+    selection = remeasuring_request(proof, data.witness)
+    if selection is None:
         raise ProblemError(
-            422, "The scheme has no such witness", where="body witness", right="one that its verdict lists"
+            422, "The scheme has no such witness", where="body witness", right="a witness of its verdict"
         )
-    config = listed_config(machine.pk, wanted.experiments, wanted.repeats)
-    return started(request, "measure", config, f"{wanted.what} on {machine.name}"[:180])
+    config = listed_config(machine.pk, selection.experiments, selection.repeats)
+    return start_response(request, "measure", config, f"{selection.what} on {machine.name}"[:180])
 
 
-def _found(mapping_id: int, scheme_id: int) -> tuple[PortMapping, Proof]:
+def _proof_or_404(mapping_id: int, scheme_id: int) -> tuple[PortMapping, Proof]:
     row = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=mapping_id)
     scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=row.isa_id)
     proof = proof_of(row, scheme)
     if proof is None:
         raise ProblemError(
             404,
-            f"{row.name} says nothing of {scheme.text}",
+            f"{row.name} does not describe {scheme.text}",
             where="path scheme_id",
-            right="a scheme that it describes or judged",
+            right="a scheme with µops or a verdict",
         )
     return row, proof
 
@@ -216,12 +229,14 @@ def _step(step: ProofStep, again: list[Remeasured]) -> dict[str, Any]:
         **{name: getattr(step, name) for name in ("expected_base", "formula", "conclusion")},
         again=[
             fields_of(
-                each,
+                remeasured_witness,
                 RemeasuredOut,
-                seen=None if each.repeated is None else each.repeated.seen.value,
-                agrees=None if each.repeated is None else each.repeated.agrees,
+                seen=None
+                if remeasured_witness.repeated is None
+                else remeasured_witness.repeated.outcome.value,
+                agrees=None if remeasured_witness.repeated is None else remeasured_witness.repeated.agrees,
             )
-            for each in again
+            for remeasured_witness in again
         ],
     )
 

@@ -1,4 +1,4 @@
-"""The page that proves a scheme's µops, witness by witness, and measures them again."""
+"""The page with the evidence for a scheme's µops, and measuring its witnesses again."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from inference.core.explain import STAGES, Seen
+from inference.core.explain import STAGES, WitnessOutcome
 from inference.features.learning.explained.proofs import (
     Proof,
     ProofStep,
     Untested,
-    again_of,
     blocker_uops,
     proof_of,
+    remeasuring_request,
     untested,
 )
 from inference.features.learning.explained.remeasuring import (
     Remeasured,
-    means_of,
+    machine_options,
     measure_listed,
     posted_number,
-    remeasured,
+    remeasurements,
     unfinished,
 )
-from inference.features.learning.explained.witness_drawing import Drawing, drawn
+from inference.features.learning.explained.witness_drawing import Drawing, layout
 from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.figures.witness import witness_picture
 from inference.models import InstructionScheme, Machine, PortMapping, Run
@@ -39,7 +39,7 @@ WORKING = (Run.State.QUEUED, Run.State.RUNNING)
 
 @dataclass(frozen=True)
 class ProofStepView:
-    """A step with its picture, the pages of its two experiments, and what measuring it again gave."""
+    """A witness with its figure, the pages of its two experiments, and repeated measurements."""
 
     step: ProofStep
     drawing: Drawing | None
@@ -49,8 +49,8 @@ class ProofStepView:
 
 
 @dataclass(frozen=True)
-class ShownRun:
-    """One of the repeated runs: what it concluded, in words, its witnesses, and the port sets without one."""
+class ProofRunView:
+    """A repetition of the algorithm: its verdict as text, its witnesses, and the port sets without one."""
 
     number: int
     verdict: str
@@ -59,10 +59,10 @@ class ShownRun:
 
 
 def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
-    """Everything that is known of a scheme in a mapping."""
-    row, proof = _found(pk, scheme)
+    """The evidence for a scheme's µops in a mapping."""
+    row, proof = _proof_or_404(pk, scheme)
     witnesses = [step.witness for step in proof.steps]
-    known = remeasured(row.isa, witnesses)
+    repetitions = remeasurements(row.isa, witnesses)
     runs = unfinished(witnesses)
     value = proof.value
     context = {
@@ -71,70 +71,70 @@ def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
         "value": value,
         "explained": ExplainedMapping.of(row.report),
         "stage": "" if value is None else STAGES.get(value.stage, value.stage),
-        "runs": [_shown_run(row, proof, number, steps, known) for number, steps in proof.runs],
+        "runs": [_run_view(row, proof, number, steps, repetitions) for number, steps in proof.runs],
         "verdicts": () if value is None else list(enumerate(value.runs, start=1)),
         "facts": []
         if value is None
         else [(fact, experiment_url(fact.experiment, row.isa, row)) for fact in value.facts],
         "again_runs": runs,
         "following": any(run.state in WORKING for run in runs),
-        "machines": means_of(row).able if witnesses else [],
+        "machines": machine_options(row).able if witnesses else [],
         "earlier": proof.neighbours[0],
         "later": proof.neighbours[1],
     }
     return render(request, "inference/explained/proof/page.html", context)
 
 
-def _found(pk: int, scheme: int) -> tuple[PortMapping, Proof]:
+def _proof_or_404(pk: int, scheme: int) -> tuple[PortMapping, Proof]:
     row = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
-    found = get_object_or_404(InstructionScheme, pk=scheme, isa=row.isa_id)
-    proof = proof_of(row, found)
+    scheme_row = get_object_or_404(InstructionScheme, pk=scheme, isa=row.isa_id)
+    proof = proof_of(row, scheme_row)
     if proof is None:
-        raise Http404(f"{row.name} says nothing of {found.text}")
+        raise Http404(f"{row.name} does not describe {scheme_row.text}")
     return row, proof
 
 
-def _shown_run(
+def _run_view(
     row: PortMapping,
     proof: Proof,
     number: int,
     steps: Sequence[ProofStep],
-    known: dict[Any, list[Remeasured]],
-) -> ShownRun:
-    told = () if proof.value is None else proof.value.runs
-    verdict = told[number - 1] if number <= len(told) else ""
+    repetitions: dict[Any, list[Remeasured]],
+) -> ProofRunView:
+    conclusions = () if proof.value is None else proof.value.runs
+    verdict = conclusions[number - 1] if number <= len(conclusions) else ""
     explained = ExplainedMapping.of(row.report)
     usage = proof.usage_in(number)
-    shown = []
+    views = []
     for step in steps:
         witness = step.witness
         drawing = None
-        if witness.seen is not Seen.FAILED and not witness.mask >> len(row.ports):
+        if witness.seen is not WitnessOutcome.FAILED and not witness.mask >> len(row.ports):
             blocker = blocker_uops(explained, step)
             picture = witness_picture(proof.ports, row.r_max, blocker, usage, witness)
-            drawing = drawn(picture, proof.ports)
-        shown.append(
+            drawing = layout(picture, proof.ports)
+        views.append(
             ProofStepView(
                 step,
                 drawing,
                 experiment_url(witness.base, row.isa, row),
                 experiment_url(witness.tested, row.isa, row),
-                known.get(witness, []),
+                repetitions.get(witness, []),
             )
         )
-    return ShownRun(number, verdict, shown, untested(explained, steps))
+    return ProofRunView(number, verdict, views, untested(explained, steps))
 
 
 def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
-    """Measure the posted `witness`, or all of them, again on the posted `machine`."""
-    row, proof = _found(pk, scheme)
+    """Measures the posted `witness`, or all, again on the posted `machine`."""
+    row, proof = _proof_or_404(pk, scheme)
     page = f"{reverse('scheme-proof', args=[pk, scheme])}#again"
     machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=row.isa_id)
     witness = posted_number(request, "witness") if "witness" in request.POST else None
-    wanted = again_of(proof, witness)
-    if wanted is None:
+    selection = remeasuring_request(proof, witness)
+    if selection is None:
         raise Http404("no such witness of this scheme")
-    measure_listed(request, machine, wanted.experiments, wanted.repeats, wanted.what)
+    measure_listed(request, machine, selection.experiments, selection.repeats, selection.what)
     return redirect(page)
 
 

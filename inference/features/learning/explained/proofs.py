@@ -1,4 +1,4 @@
-"""The proof of one scheme's µops: its witnesses as steps, what they conclude, and what stands beside them."""
+"""The evidence for a scheme's µops: witnesses as steps, their conclusions, and consistency checks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
-from inference.core.explain import REASONS, Characterisation, SchemeFate, Seen, Witness
+from inference.core.explain import REASONS, Characterisation, SchemeFate, Witness, WitnessOutcome
 from inference.core.explain.regularity import RegularityCheck
-from inference.core.judging.words import AllowedWord
+from inference.core.judging.claims import ClaimWording
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described, ports_in, uops_of
 from inference.core.throughput import inverse_throughput
@@ -20,19 +20,19 @@ from inference.storage.judging import grounds_of
 MINUS = "\N{MINUS SIGN}"
 
 _CONCLUSIONS = {
-    Seen.USES: "uses {uops} × {where}",
-    Seen.EVADES: "all its µops evade {where}",
-    Seen.UNDECIDED: "undecided: {where} is as wide as the bottleneck, so nothing can be seen",
-    Seen.ODD: "odd: no whole number of µops",
-    Seen.UNSTABLE: "unstable: repeated measurements differ by far more than the noise",
-    Seen.FAILED: "no usable measurement",
+    WitnessOutcome.USES: "uses {uops} × {where}",
+    WitnessOutcome.EVADES: "all its µops evade {where}",
+    WitnessOutcome.UNDECIDED: "undecided: {where} is as wide as the bottleneck, so the time cannot show it",
+    WitnessOutcome.ODD: "odd: no whole number of µops",
+    WitnessOutcome.UNSTABLE: "unstable: repeated measurements differ by far more than the noise",
+    WitnessOutcome.FAILED: "no usable measurement",
 }
 
 
 @dataclass(frozen=True)
 class ProofStep:
-    """One witness of a proof. `ports`: names of all ports; `pk`: its row; `expected_base`: copies / |Q|,
-    unless the bottleneck lets through less.
+    """A witness. `ports`: names of all ports; `pk`: its row; `expected_base`: cycles of the flood alone,
+    copies / |Q|, or more if the bottleneck limits it.
     """
 
     number: int
@@ -47,7 +47,7 @@ class ProofStep:
 
     @property
     def blocked(self) -> Uops:
-        """The port set Q as a single µop's."""
+        """The blocked port set Q, as a single µop."""
         return ((self.witness.mask, 1),)
 
     @property
@@ -56,7 +56,7 @@ class ProofStep:
 
     @property
     def formula(self) -> str:
-        """`(5.53 − 5.02) · 2 = 1.02`, "" without times."""
+        """The surplus as text, "(5.53 − 5.02) · 2 = 1.02"; "" without times."""
         witness = self.witness
         if witness.base_cycles is None or witness.cycles is None or witness.surplus is None:
             return ""
@@ -68,29 +68,29 @@ class ProofStep:
 
     @property
     def left(self) -> str:
-        """The formula's number as µops, `2 µops, 1 of them found on subsets`; "" where it is none."""
+        """The surplus in µops, "2 µops, 1 of them found on subsets"; "" if it is no whole number."""
         witness = self.witness
-        if witness.seen not in (Seen.USES, Seen.EVADES):
+        if witness.seen not in (WitnessOutcome.USES, WitnessOutcome.EVADES):
             return ""
         total = witness.below + witness.uops
-        told = f"{total} µop{'' if total == 1 else 's'}"
-        return f"{told}, {witness.below} of them found on subsets" if witness.below else told
+        text = f"{total} µop{'' if total == 1 else 's'}"
+        return f"{text}, {witness.below} of them found on subsets" if witness.below else text
 
     @property
     def conclusion(self) -> str:
         witness = self.witness
         words = _CONCLUSIONS[witness.seen]
-        if witness.seen is Seen.EVADES and witness.below:
+        if witness.seen is WitnessOutcome.EVADES and witness.below:
             words = "nothing new on {where}: all other µops evade"
-        elif witness.seen is Seen.ODD and witness.uops < 0:
+        elif witness.seen is WitnessOutcome.ODD and witness.uops < 0:
             words = "odd: fewer µops than the {below} found on subsets of {where}"
         return words.format(where=self.where, uops=witness.uops, below=witness.below)
 
 
 @dataclass(frozen=True)
 class Untested:
-    """Blocked port sets without a witness: `by` is the step that shows for a larger set that nothing is bound
-    to them either, None where nobody looked.
+    """Port sets without a witness. `by` is the step that shows, for a larger set, that no µop is bound to
+    them; None if there is none.
     """
 
     sets: tuple[Uops, ...]
@@ -99,11 +99,12 @@ class Untested:
 
 @dataclass(frozen=True)
 class Proof:
-    """All that is known of a scheme in a mapping. `value` is None where nobody judged it.
+    """The evidence for a scheme's µops in a mapping.
 
-    `described`: the mapping has its µops. `explains`: cycles that they take alone. `steps` by run.
-    `neighbours`: the (pk, text) of the schemes judged before and after it. `word`: what may be said of µops
-    with witnesses; None without any. `conflicts`: what other results of the machine say instead.
+    `value`: the verdict, None without one. `described`: the mapping has its µops. `explains`: predicted
+    cycles of the µops alone. `runs`: (run, steps). `neighbours`: (pk, text) of the previous and the next
+    scheme with a verdict. `word`: the strongest claim about µops with witnesses, None without any.
+    `conflicts`: differing results of the machine.
     """
 
     scheme: InstructionScheme
@@ -115,19 +116,19 @@ class Proof:
     runs: tuple[tuple[int, tuple[ProofStep, ...]], ...]
     checks: tuple[RegularityCheck, ...]
     neighbours: tuple[tuple[int, str] | None, tuple[int, str] | None]
-    word: AllowedWord | None
+    word: ClaimWording | None
     conflicts: tuple[str, ...]
 
     @property
     def headline(self) -> str:
-        """`2×[0,3]`, or why there are none."""
+        """The µops as text, "2×[0,3]", or why there are none."""
         if self.value is None or self.value.outcome is SchemeFate.CHARACTERISED:
             return described(self.usage, self.ports)
         return f"{self.value.outcome.value}: {self.reason}"
 
     @property
     def reason(self) -> str:
-        """Why it is not characterised, in the words that hold for all."""
+        """The general reason why it is not characterised; "" if it is."""
         return "" if self.value is None else REASONS.get(self.value.reason, "")
 
     @property
@@ -135,45 +136,47 @@ class Proof:
         return [step for _, steps in self.runs for step in steps]
 
     def usage_in(self, run: int) -> Uops:
-        """The µops that a run found, which need not be what a majority of runs found."""
+        """The µops concluded by one run, which may differ from the majority's."""
         if self.value is not None and self.value.outcome is SchemeFate.CHARACTERISED:
             return self.usage
-        found = [step.witness for number, steps in self.runs for step in steps if number == run]
-        return uops_of((each.mask, each.uops) for each in found if each.seen is Seen.USES)
+        witnesses = [step.witness for number, steps in self.runs for step in steps if number == run]
+        return uops_of(
+            (witness.mask, witness.uops) for witness in witnesses if witness.seen is WitnessOutcome.USES
+        )
 
 
 @dataclass(frozen=True)
-class Again:
-    """Witnesses to be measured again: `what` they are, their experiments, and how often each is measured."""
+class RemeasuringRequest:
+    """Witnesses to measure again. `what`: their description; `repeats`: measurements per experiment."""
 
     what: str
     experiments: Sequence[Experiment]
     repeats: int
 
 
-def again_of(proof: Proof, witness: int | None = None) -> Again | None:
-    """Of one witness, by the number of its row, or of all; None where there is none."""
+def remeasuring_request(proof: Proof, witness: int | None = None) -> RemeasuringRequest | None:
+    """The request for one witness, by its row id, or for all; None if there is none."""
     steps = [step for step in proof.steps if witness in (None, step.pk)]
     if not steps:
         return None
     what = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
-    return Again(
+    return RemeasuringRequest(
         f"{proof.scheme.text[:100]}: {what} again",
-        [each for step in steps for each in (step.witness.base, step.witness.tested)],
+        [experiment for step in steps for experiment in (step.witness.base, step.witness.tested)],
         max(step.witness.samples for step in steps),
     )
 
 
 def proof_of(row: PortMapping, scheme: InstructionScheme) -> Proof | None:
-    """The proof; None where the mapping neither describes the scheme nor was asked about it."""
-    found = row.characterisations.filter(scheme=scheme).select_related("scheme").first()
+    """The evidence; None if the mapping neither describes the scheme nor has a verdict on it."""
+    verdict = row.characterisations.filter(scheme=scheme).select_related("scheme").first()
     usages = usages_in(row, [scheme.pk])
-    if found is None and not usages:
+    if verdict is None and not usages:
         return None
     usage = usages.get(scheme.pk, ())
     ports = tuple(row.ports)
-    value = None if found is None else load_characterisation(found, usage)
-    pks = [] if found is None else list(found.witnesses.order_by("id").values_list("pk", flat=True))
+    value = None if verdict is None else load_characterisation(verdict, usage)
+    pks = [] if verdict is None else list(verdict.witnesses.order_by("id").values_list("pk", flat=True))
     grounds = grounds_of(row, [scheme.text])
     is_claimed = value is not None and bool(pks) and value.outcome is SchemeFate.CHARACTERISED
     return Proof(
@@ -185,24 +188,24 @@ def proof_of(row: PortMapping, scheme: InstructionScheme) -> Proof | None:
         explains=_alone(row, scheme.text, usage) if usages else None,
         runs=() if value is None else _steps(value.witnesses, pks, ports, row.r_max),
         checks=tuple(regularity_of(row).of(scheme.text)) if usages else (),
-        neighbours=(None, None) if found is None else _neighbours(row, found.pk),
+        neighbours=(None, None) if verdict is None else _neighbours(row, verdict.pk),
         word=grounds.uops_word(scheme.text) if is_claimed else None,
         conflicts=tuple(grounds.conflict_words(scheme.text)),
     )
 
 
 def _alone(row: PortMapping, scheme: str, usage: Uops) -> float:
-    mapping = Mapping(tuple(row.ports), {scheme: usage}, row.r_max)  # explained mappings know no slots
+    mapping = Mapping(tuple(row.ports), {scheme: usage}, row.r_max)  # explained mappings have no issue slots
     return inverse_throughput(mapping, Experiment.of([scheme]))
 
 
 def _steps(
     witnesses: Sequence[Witness], pks: Sequence[int], ports: tuple[str, ...], r_max: float | None
 ) -> tuple[tuple[int, tuple[ProofStep, ...]], ...]:
-    """By run, in the order in which the algorithm of §6.1 goes: narrow port sets first."""
+    """Steps by run, in the order of the algorithm (§6.1): narrow port sets first."""
     order = sorted(
         zip(witnesses, pks, strict=True),
-        key=lambda each: (each[0].run, each[0].mask.bit_count(), each[0].mask),
+        key=lambda pair: (pair[0].run, pair[0].mask.bit_count(), pair[0].mask),
     )
     runs: dict[int, list[ProofStep]] = {}
     for witness, pk in order:
@@ -223,34 +226,36 @@ def _neighbours(row: PortMapping, pk: int) -> tuple[tuple[int, str] | None, tupl
 
 
 def blocker_uops(explained: ExplainedMapping | None, step: ProofStep) -> Uops:
-    """The µops of a step's blocking instruction: the one that blocks, and others where it is improper."""
-    known = None if explained is None else explained.blocks(step.witness.mask)
-    beside = known.beside if known is not None and known.blocker == step.witness.blocker else ()
+    """The µops of a step's blocking instruction: the blocking one, and others of an improper instruction."""
+    blocking = None if explained is None else explained.blocks(step.witness.mask)
+    beside = blocking.beside if blocking is not None and blocking.blocker == step.witness.blocker else ()
     return uops_of([(step.witness.mask, 1), *beside])
 
 
 def untested(explained: ExplainedMapping | None, steps: Sequence[ProofStep]) -> list[Untested]:
-    """The port sets that no step of a run blocks, though others could; by the step that covers them."""
+    """The port sets of blocking instructions that no step of a run tests, grouped by the step that covers
+    them.
+    """
     tested = {step.witness.mask for step in steps}
-    masks = {each.mask for each in explained.classes} - tested - {0} if explained else set()
-    found: dict[int | None, list[int]] = {}
+    masks = {blocking.mask for blocking in explained.classes} - tested - {0} if explained else set()
+    masks_by_step: dict[int | None, list[int]] = {}
     for mask in sorted(masks, key=lambda mask: (mask.bit_count(), mask)):
-        found.setdefault(next((k for k, step in enumerate(steps) if _covers(step, mask)), None), []).append(
-            mask
-        )
+        masks_by_step.setdefault(
+            next((k for k, step in enumerate(steps) if _covers(step, mask)), None), []
+        ).append(mask)
     return [
         Untested(tuple(((mask, 1),) for mask in covered), None if k is None else steps[k])
-        for k, covered in found.items()
+        for k, covered in masks_by_step.items()
     ]
 
 
 def _covers(step: ProofStep, mask: int) -> bool:
     """Whether the step shows that no µop is bound to these ports."""
     witness = step.witness
-    return witness.seen is Seen.EVADES and not witness.below and mask & ~witness.mask == 0
+    return witness.seen is WitnessOutcome.EVADES and not witness.below and mask & ~witness.mask == 0
 
 
 def _number(cycles: float) -> str:
-    """Two decimals, more where they matter."""
-    shown = f"{cycles:.2f}" if abs(cycles) >= 0.1 or cycles == 0 else f"{cycles:.3f}"
-    return shown.replace("-", MINUS)
+    """Two decimals, three for small numbers."""
+    text = f"{cycles:.2f}" if abs(cycles) >= 0.1 or cycles == 0 else f"{cycles:.3f}"
+    return text.replace("-", MINUS)

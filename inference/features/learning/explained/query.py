@@ -1,6 +1,4 @@
-"""What explainable inference concluded: verdicts, filtered and sorted; witnesses that contradict a
-reference.
-"""
+"""Verdicts of explainable inference, filtered and sorted; witnesses that contradict a reference mapping."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from functools import lru_cache
 from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from inference.core.explain import Seen
+from inference.core.explain import WitnessOutcome
 from inference.core.explain.regularity import Regularity, regularity
 from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import Uops, uops_of
@@ -24,7 +22,7 @@ from inference.storage.characterisations import KEY
 from inference.storage.mappings import load_mapping
 from inference.storage.rows import BATCH
 
-UNKNOWN = -1.0  # sorts what was not measured or counted below everything else
+UNKNOWN = -1.0  # sorts missing times and counts below all others
 VERDICT_COLUMNS = {
     "row": "id",
     "text": "scheme__text",
@@ -36,9 +34,9 @@ VERDICT_COLUMNS = {
 
 @dataclass(frozen=True)
 class VerdictQuery:
-    """Which verdicts to list; empty fields ask for nothing.
+    """A filter of verdicts; empty fields do not filter.
 
-    `q` is a search over schemes, `doubtful`: only those with doubts or alternatives, `among`: scheme texts.
+    `q`: a search over schemes; `doubtful`: only those with doubts or alternatives; `among`: scheme texts.
     """
 
     outcome: str = ""
@@ -50,34 +48,34 @@ class VerdictQuery:
 
 
 def is_explained(row: PortMapping) -> bool:
-    """Whether there are verdicts beside the mapping, or what concerns them all."""
+    """Whether the mapping has verdicts, or facts about all schemes from explainable inference."""
     return KEY in row.report or row.characterisations.exists()
 
 
-def verdicts(row: PortMapping, wanted: VerdictQuery | None = None) -> QuerySet[Characterisation]:
-    """The verdicts of a mapping with their schemes; raises `SearchError` for a search it cannot read.
+def verdicts(row: PortMapping, query: VerdictQuery | None = None) -> QuerySet[Characterisation]:
+    """The verdicts of a mapping with their schemes. Raises `SearchError` for an invalid search.
 
-    Each has `cycles_or_less` and `counted_or_less`, `UNKNOWN` where there is no number.
+    Each has `cycles_or_less` and `counted_or_less`, which are `UNKNOWN` without a number.
     """
-    wanted = wanted or VerdictQuery()
+    query = query or VerdictQuery()
     rows = row.characterisations.select_related("scheme").annotate(
         cycles_or_less=Coalesce("cycles", Value(UNKNOWN)), counted_or_less=Coalesce("counted", Value(UNKNOWN))
     )
     for name in ("outcome", "stage", "reason"):
-        if value := getattr(wanted, name):
+        if value := getattr(query, name):
             rows = rows.filter(**{name: value})
-    if wanted.q.strip():
-        rows = rows.filter(scheme__in=search_schemes(row.isa.schemes.all(), wanted.q).values("pk"))
-    if wanted.among:
-        rows = rows.filter(scheme__in=row.isa.schemes.filter(text__in=wanted.among).values("pk"))
-    if wanted.doubtful:
+    if query.q.strip():
+        rows = rows.filter(scheme__in=search_schemes(row.isa.schemes.all(), query.q).values("pk"))
+    if query.among:
+        rows = rows.filter(scheme__in=row.isa.schemes.filter(text__in=query.among).values("pk"))
+    if query.doubtful:
         rows = rows.exclude(doubts=[], alternatives=[])
     return rows
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many verdicts there are of each outcome, and of those without µops by stage and by reason."""
+    """Numbers of verdicts by outcome, by stage, and by reason of exclusion."""
 
     outcomes: Counter[str]
     stages: Counter[str]
@@ -85,12 +83,12 @@ class Counts:
     doubtful: int
 
     @property
-    def asked(self) -> int:
+    def requested(self) -> int:
         return self.outcomes.total()
 
 
 def counts_of(row: PortMapping) -> Counts:
-    """Numbers for a summary and for the choices of a filter (two queries)."""
+    """Numbers of verdicts (two queries)."""
     outcomes: Counter[str] = Counter()
     stages: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -105,32 +103,31 @@ def counts_of(row: PortMapping) -> Counts:
 
 
 def usages_in(row: PortMapping, scheme_ids: Iterable[int]) -> dict[int, Uops]:
-    """{scheme id: µops} of those of the schemes that the mapping describes."""
-    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    """{scheme id: µops} of the schemes that the mapping describes."""
+    uops_by_scheme: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     rows = row.usages.filter(scheme__in=list(scheme_ids))
     for scheme, mask, count in rows.values_list("scheme_id", "mask", "count"):
-        entry = found[scheme]
+        uops = uops_by_scheme[scheme]
         if count:
-            entry.append((mask, count))
-    return {scheme: uops_of(pairs) for scheme, pairs in found.items()}
+            uops.append((mask, count))
+    return {scheme: uops_of(pairs) for scheme, pairs in uops_by_scheme.items()}
 
 
 def regularity_of(row: PortMapping) -> Regularity:
-    """How regular the mapping's port usages are (§6.3.5)."""
+    """The regularity of the mapping's port usages (§6.3.5); cached."""
     return _regularity(row.pk, row.created)
 
 
 @lru_cache(maxsize=16)
 def _regularity(pk: int, _created: datetime) -> Regularity:
-    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    """Cached by id and date: a mapping never changes, but ids may be reused."""
     return regularity(load_mapping(PortMapping.objects.get(pk=pk)).usage)
 
 
 @dataclass(frozen=True)
 class ReferenceContradiction:
-    """`copies` of a blocker beside the scheme: `shown` µops cannot evade its ports, `said` by the reference.
-
-    `mask` are ports of the explained mapping.
+    """A witness that contradicts a reference: beside `copies` of a blocker, `shown` µops of the scheme cannot
+    evade; by the reference, `said` do. `mask` has ports of the explained mapping.
     """
 
     blocker: str
@@ -143,37 +140,41 @@ class ReferenceContradiction:
 def contradictions(
     row: PortMapping, comparison: MappingComparison, schemes: Collection[str] | None = None
 ) -> dict[str, ReferenceContradiction]:
-    """{scheme: the witness that contradicts the other mapping most}, for those that differ; none for others.
+    """{scheme: the witness that contradicts the reference most}, for schemes with different µops.
 
-    `comparison`: of the explained mapping with the reference, whose µops it has under this mapping's port
-    names. `schemes`: only these.
+    Args:
+        comparison: The explained mapping compared with the reference, whose ports have the explained
+            mapping's names.
+        schemes: Restricts the result to these texts.
     """
     differing = {
-        each.scheme: each.uops[1]
-        for each in comparison.schemes
-        if each.kind is SchemeRelation.DIFFERENT
-        and each.uops[1] is not None
-        and (schemes is None or each.scheme in schemes)
+        pair.scheme: pair.uops[1]
+        for pair in comparison.schemes
+        if pair.kind is SchemeRelation.DIFFERENT
+        and pair.uops[1] is not None
+        and (schemes is None or pair.scheme in schemes)
     }
     if not differing:
         return {}
-    found: dict[str, ReferenceContradiction] = {}
+    largest: dict[str, ReferenceContradiction] = {}
     names = sorted(differing)
     for start in range(0, len(names), BATCH):
         witnesses = WitnessRow.objects.filter(
             characterisation__mapping=row,
             characterisation__scheme__text__in=names[start : start + BATCH],
-            seen__in=(Seen.USES.value, Seen.EVADES.value),
+            seen__in=(WitnessOutcome.USES.value, WitnessOutcome.EVADES.value),
         ).order_by("id")
         fields = ("characterisation__scheme__text", "blocker__text", "copies", "mask", "below", "uops")
         for scheme, blocker, copies, mask, below, uops in witnesses.values_list(*fields):
             bound = sum(count for ports, count in differing[scheme] or () if ports & ~mask == 0)
-            new = ReferenceContradiction(blocker, copies, mask, below + uops, bound)
-            known = found.get(scheme)
-            if new.shown != new.said and (known is None or _off(new) > _off(known)):
-                found[scheme] = new
-    return found
+            contradiction = ReferenceContradiction(blocker, copies, mask, below + uops, bound)
+            previous = largest.get(scheme)
+            if contradiction.shown != contradiction.said and (
+                previous is None or _off(contradiction) > _off(previous)
+            ):
+                largest[scheme] = contradiction
+    return largest
 
 
-def _off(found: ReferenceContradiction) -> int:
-    return abs(found.shown - found.said)
+def _off(contradiction: ReferenceContradiction) -> int:
+    return abs(contradiction.shown - contradiction.said)

@@ -1,4 +1,4 @@
-"""Measuring what a result rests on once more: with which machine, which experiments, and what that showed."""
+"""Measuring the experiments behind a result again: available machines, runs, and results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from inference.core.experiment import Experiment
 from inference.core.explain import Witness
-from inference.core.explain.repeating import Repeated, measured_again
+from inference.core.explain.repeated_witness import RepeatedWitness, repeat_witness
 from inference.features.machines.machines.query import machines
 from inference.features.machines.measure.request import listed_config
 from inference.models import ISA, ExperimentSet, Machine, Measurement, PortMapping, Run
@@ -21,25 +21,25 @@ from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.rows import BATCH, experiment_key, ids_of_schemes
 from inference.web.api.errors import ProblemError
 from inference.web.request_fields import start_run
-from inference.web.validation import row_number
+from inference.web.validation import row_id_or_none
 
 PLAN = {"kind": "measure", "config__plan": "listed"}
-"""Runs that measure what they are told; see `inference.features.machines.measure.job`."""
+"""Filter of runs that measure listed experiments; see `inference.features.machines.measure.job`."""
 
-_LATEST = 200  # such runs, and sets, that are looked through
+_LATEST = 200  # newest runs and sets that are searched
 
 
 @dataclass(frozen=True)
-class Means:
-    """`able`: machines that answer now, the one that the mapping is of at the top. `lacking`: why others
-    cannot be asked, with what would help.
+class MachineOptions:
+    """Machines for measuring again. `able`: available ones, the mapping's machine first. `lacking`: per other
+    machine, why it is unavailable and what would help.
     """
 
     able: Sequence[Machine]
     lacking: Sequence[str]
 
 
-def means_of(row: PortMapping) -> Means:
+def machine_options(row: PortMapping) -> MachineOptions:
     """The machines of the mapping's instruction set."""
     able, lacking = [], []
     for machine in machines().filter(isa=row.isa).exclude(kind=Machine.Kind.PUBLISHED):
@@ -48,21 +48,21 @@ def means_of(row: PortMapping) -> Means:
         elif machine.kind == Machine.Kind.SIMULATED or machine.is_online():
             able.append(machine)
         else:
-            lacking.append(f"the agent of {machine.name!r} is not connected: start it there")
-    return Means(sorted(able, key=lambda machine: machine.pk != row.machine_id), lacking)
+            lacking.append(f"the agent of {machine.name!r} is not connected: start it on that computer")
+    return MachineOptions(sorted(able, key=lambda machine: machine.pk != row.machine_id), lacking)
 
 
 def measure_listed(
     request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, what: str
 ) -> Run | None:
-    """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
+    """Starts a run that measures each experiment `repeats` times; None after an error message."""
     config = listed_config(machine.pk, experiments, repeats)
     return start_run(request, "measure", config, f"{what} on {machine.name}"[:180])
 
 
 def posted_number(request: HttpRequest, name: str) -> int:
-    """The whole number under `name`; -1, which no row has, for anything else."""
-    number = row_number(request.POST.get(name, ""))
+    """The posted row id; -1, which no row has, for an invalid one."""
+    number = row_id_or_none(request.POST.get(name, ""))
     return -1 if number is None else number
 
 
@@ -74,96 +74,106 @@ def machine_of(row: PortMapping, machine_id: int) -> Machine:
             422,
             f"There is no machine {machine_id} for {row.isa.name}",
             where="body machine",
-            right="one of the mapping's instruction set",
+            right="a machine of the mapping's instruction set",
         )
     return machine
 
 
 @dataclass(frozen=True)
 class Remeasured:
-    """Both experiments of a witness in one set: medians of `samples` measurements each.
+    """A witness measured again in one set: medians of `samples` measurements per experiment.
 
-    `repeated` is None where one of the times is missing.
+    `repeated` is None if a time is missing.
     """
 
-    made: ExperimentSet
+    experiment_set: ExperimentSet
     at: datetime
     base_cycles: float | None
     cycles: float | None
     samples: int
-    repeated: Repeated | None
+    repeated: RepeatedWitness | None
 
 
-def remeasured(isa: ISA, witnesses: Sequence[Witness]) -> dict[Witness, list[Remeasured]]:
-    """For each witness the sets in which both experiments were measured again, newest first."""
-    ids = rows_of(isa, {each for witness in witnesses for each in (witness.base, witness.tested)})
+def remeasurements(isa: ISA, witnesses: Sequence[Witness]) -> dict[Witness, list[Remeasured]]:
+    """{witness: repeated measurements of both experiments, newest first}."""
+    ids = rows_of(isa, {experiment for witness in witnesses for experiment in (witness.base, witness.tested)})
     times, sets = _times(ids.values())
-    found: dict[Witness, list[Remeasured]] = {}
+    repetitions: dict[Witness, list[Remeasured]] = {}
     for witness in witnesses:
         base, tested = ids.get(witness.base), ids.get(witness.tested)
-        for made in sets if base is not None and tested is not None else ():
-            mine = times[made.pk]
-            if base in mine and tested in mine:
-                found.setdefault(witness, []).append(_compared(witness, made, mine[base], mine[tested]))
-    return found
+        for experiment_set in sets if base is not None and tested is not None else ():
+            times_of_set = times[experiment_set.pk]
+            if base in times_of_set and tested in times_of_set:
+                repetitions.setdefault(witness, []).append(
+                    _compared(witness, experiment_set, times_of_set[base], times_of_set[tested])
+                )
+    return repetitions
 
 
 def _compared(
-    witness: Witness, made: ExperimentSet, base: Sequence[float], tested: Sequence[float]
+    witness: Witness, experiment_set: ExperimentSet, base: Sequence[float], tested: Sequence[float]
 ) -> Remeasured:
     before = median(base) if base else None
     after = median(tested) if tested else None
-    at = made.created if made.run is None or made.run.finished is None else made.run.finished
+    at = (
+        experiment_set.created
+        if experiment_set.run is None or experiment_set.run.finished is None
+        else experiment_set.run.finished
+    )
     return Remeasured(
-        made,
+        experiment_set,
         at,
         before,
         after,
         min(len(base), len(tested)),
-        None if before is None or after is None else measured_again(witness, before, after),
+        None if before is None or after is None else repeat_witness(witness, before, after),
     )
 
 
 def rows_of(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int]:
-    """{experiment: row} of those that were ever measured."""
-    wanted = list(experiments)
-    schemes = {scheme for each in wanted for scheme in each.schemes}
+    """{experiment: row id} of experiments that were ever measured."""
+    requested = list(experiments)
+    schemes = {scheme for experiment in requested for scheme in experiment.schemes}
     ids = ids_of_schemes(isa.pk, schemes)
-    keys = {experiment_key(each, ids): each for each in wanted if ids.keys() >= set(each.schemes)}
+    keys = {
+        experiment_key(experiment, ids): experiment
+        for experiment in requested
+        if ids.keys() >= set(experiment.schemes)
+    }
     names = list(keys)
-    found: dict[Experiment, int] = {}
+    row_ids: dict[Experiment, int] = {}
     for start in range(0, len(names), BATCH):
         rows = ExperimentRow.objects.filter(isa=isa, key__in=names[start : start + BATCH])
-        found |= {keys[key]: pk for key, pk in rows.values_list("key", "pk")}
-    return found
+        row_ids |= {keys[key]: pk for key, pk in rows.values_list("key", "pk")}
+    return row_ids
 
 
 def _times(ids: Iterable[int]) -> tuple[dict[int, dict[int, list[float]]], list[ExperimentSet]]:
-    """{set: {experiment: usable times}}, and the sets that listed experiments were measured for."""
+    """({set: {experiment: usable times}}, sets of runs that measure listed experiments)."""
     runs = Run.objects.filter(**PLAN)
     rows = Measurement.objects.filter(experiment__in=list(ids), experiment_set__run__in=runs)
     times: defaultdict[int, defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for made, experiment, state, cycles in rows.values_list(
+    for set_id_, experiment, state, cycles in rows.values_list(
         "experiment_set_id", "experiment_id", "state", "cycles"
     ):
-        usable = times[made][experiment]
+        usable = times[set_id_][experiment]
         if state == Measurement.State.SETTLED and cycles is not None:
             usable.append(cycles)
     sets = ExperimentSet.objects.filter(pk__in=list(times)).select_related("machine", "run").order_by("-pk")
-    return {made: dict(found) for made, found in times.items()}, list(sets[:_LATEST])
+    return {set_id: dict(by_experiment) for set_id, by_experiment in times.items()}, list(sets[:_LATEST])
 
 
 def unfinished(witnesses: Sequence[Witness]) -> list[Run]:
-    """Runs that measure any of the witnesses again and have not ended well, since the last one that did.
+    """Runs that measure any of the witnesses again, newer than the last finished one.
 
-    By the experiments with the scheme: floods alone are part of the witnesses of many schemes.
+    Matched by the experiments with the scheme: floods alone belong to witnesses of many schemes.
     """
     names = {str(witness.tested) for witness in witnesses}
-    found = []
+    runs = []
     for run in Run.objects.filter(**PLAN).order_by("-pk")[:_LATEST]:
         if names.isdisjoint(run.config["experiments"]):
             continue
         if run.state == Run.State.DONE:
             break
-        found.append(run)
-    return found
+        runs.append(run)
+    return runs

@@ -1,4 +1,4 @@
-"""Geometry of a witness's picture: from cycles on ports to rectangles in an SVG's user units (px)."""
+"""Layout of a witness's figure: from cycles on ports to rectangles in SVG user units (px)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ RIGHT = 66
 TOP = 14
 BOTTOM = 24
 ROOM = 1.08
-"""The walls are so much higher than what is in them."""
+"""Factor of the walls' height over their content's."""
 
 LABEL_HEIGHT = 12
-"""Two labels need so much between them; a lower block has no room for a text."""
+"""Minimum distance of two labels; lower blocks have no text."""
 
 WORDS = {
     UopRole.FLOOD: "flood of the blocking instruction",
@@ -28,12 +28,12 @@ WORDS = {
     UopRole.EVADING: "µops of the scheme on other ports",
     UopRole.UNEXPLAINED: "time that no whole number of µops explains",
 }
-"""What a legend says."""
+"""Texts of the legend."""
 
 
 @dataclass(frozen=True)
 class WitnessBlock:
-    """One kind of µops on one port."""
+    """A kind of µops on one port."""
 
     role: str
     x: float
@@ -45,7 +45,7 @@ class WitnessBlock:
 
 @dataclass(frozen=True)
 class WitnessBucket:
-    """One port, flooded or not, with its blocks from the bottom up."""
+    """A port with its blocks from the bottom up; `blocked`: it is flooded."""
 
     name: str
     x: float
@@ -63,7 +63,7 @@ class WitnessBucket:
 
 @dataclass(frozen=True)
 class WitnessLine:
-    """A line at a time: `kind` is "base", "tested" or "measured"; its label may stand a bit off the line."""
+    """A horizontal line at a time: `kind` is "base", "tested" or "measured"; its label may be shifted."""
 
     kind: str
     y: float
@@ -73,7 +73,7 @@ class WitnessLine:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The whole picture; `legend` has (role, what it means) of what occurs, `summary` is it in words."""
+    """The figure; `legend` has (role, text) of the roles that occur, `summary` is its description."""
 
     width: float
     height: float
@@ -93,12 +93,12 @@ class Drawing:
 
     @property
     def top(self) -> float:
-        """Upper end of the walls."""
+        """The upper end of the walls."""
         return TOP
 
 
-def drawn(picture: WitnessPicture, ports: Sequence[str]) -> Drawing:
-    """Lay a picture out; `ports` are the names that µops are told by."""
+def layout(picture: WitnessPicture, ports: Sequence[str]) -> Drawing:
+    """The layout of a figure; `ports` are the names of ports in texts."""
     times = [picture.base, picture.tested, picture.tested_measured or 0.0]
     top = max(*times, *(column.load for column in picture.columns), 1e-9)
     scale = HEIGHT / (top * ROOM)
@@ -127,27 +127,27 @@ def _bucket(
             y=floor - (part.bottom + part.height) * scale,
             width=BUCKET,
             height=part.height * scale,
-            title=f"port {column.name}: {_told(part, ports)}",
+            title=f"port {column.name}: {_uop_title(part, ports)}",
         )
         for part in column.parts
     )
     return WitnessBucket(column.name, x, column.blocked, blocks)
 
 
-def _told(part: UopSpan, ports: Sequence[str]) -> str:
+def _uop_title(part: UopSpan, ports: Sequence[str]) -> str:
     kind = described(((part.mask, 1),), ports).removeprefix("1×")
     return f"{part.height:.3g} cycles of {WORDS[part.role]}, {kind}"
 
 
 def _levels(picture: WitnessPicture, floor: float, scale: float) -> tuple[WitnessLine, ...]:
-    """Lines with labels that do not cover each other: the lower ones step down."""
-    wanted = [("base", picture.base, "t\N{SUBSCRIPT ONE}")]
+    """Lines whose labels do not overlap: lower labels are shifted down."""
+    lines = [("base", picture.base, "t\N{SUBSCRIPT ONE}")]
     if abs(picture.tested - picture.base) > 1e-9:
-        wanted.append(("tested", picture.tested, "t\N{SUBSCRIPT TWO}"))
+        lines.append(("tested", picture.tested, "t\N{SUBSCRIPT TWO}"))
     if picture.tested_measured is not None:
-        wanted.append(("measured", picture.tested_measured, "measured"))
+        lines.append(("measured", picture.tested_measured, "measured"))
     levels: list[WitnessLine] = []
-    for kind, cycles, label in sorted(wanted, key=lambda each: -each[1]):
+    for kind, cycles, label in sorted(lines, key=lambda line: -line[1]):
         y = floor - cycles * scale
         label_y = max([y, *(level.label_y + LABEL_HEIGHT for level in levels)])
         levels.append(WitnessLine(kind, y, label_y, label))

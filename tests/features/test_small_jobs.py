@@ -96,7 +96,7 @@ def test_one_file_brings_several_microarchitectures_or_none(isa):
     assert "there is no microarchitecture 'P4'" in run.error
     assert PortMapping.objects.count() == 3
     founding = {"upload": upload(SEVERAL).pk, "new_isa": "other", "others": ["ICL"]}
-    with pytest.raises(ConfigError, match="import one first"):
+    with pytest.raises(ConfigError, match="import the first one alone"):
         lifecycle.submit("import", founding, "a run")
 
 

@@ -147,8 +147,8 @@ def test_a_mapping_of_the_same_machine_that_says_otherwise_is_named(
         "older", machine.isa, Mapping(PORTS, usage), origin=PortMapping.Origin.RUN, machine=machine
     )
     by_text = {each.scheme.text: each.cells[0] for each in card().forms}
-    assert [each.mapping for each in by_text[WIDE].others] == [other]
-    assert by_text[NARROW].others == ()  # another port, which may be the same one by another name
+    assert [each.mapping for each in by_text[WIDE].other_usages] == [other]
+    assert by_text[NARROW].other_usages == ()  # another port, which may be the same one by another name
 
 
 def test_of_mappings_that_say_as_much_that_of_the_core_model_is_shown(
@@ -171,7 +171,7 @@ def test_cpus_are_chosen_by_their_keys(inferred: PortMapping, documented: PortMa
     found = card(f"p{documented.pk}")
     assert [cpu.name for cpu in found.cpus] == ["a file"]
     assert [cpu.name for cpu in found.further] == ["lab"]
-    with pytest.raises(RequestError, match="nothing is known"):
+    with pytest.raises(RequestError, match="there are no facts"):
         card("m999")
 
 

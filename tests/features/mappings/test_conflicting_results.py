@@ -72,7 +72,7 @@ def test_both_results_keep_what_the_other_says(results: tuple[PortMapping, PortM
     assert grounds_of(first).conflict_words(IMUL) == [SAYS]
     assert grounds_of(second).conflict_words(IMUL) == [SAYS_TOO]
     assert grounds_of(first).conflict_words(ADD) == []
-    assert grounds_of(first).of(IMUL).contradicted_by == ("uops",)
+    assert grounds_of(first).scheme_grounds(IMUL).contradicted_by == ("uops",)
     assert (grounds_of(first).results, grounds_of(second).results) == (2, 2)
     second.delete()
     assert grounds_of(first).conflict_words(IMUL) == []
@@ -113,8 +113,8 @@ def test_a_point_that_is_picked_from_a_front_is_a_result_like_any_other(
     point = JudgedPoint(FrontPoint(0.1, 3, 2, mapping_with(2)), None)
     store_front(results[0], [point], load_mapping(results[0]), None)
     picked, _ = pick(results[0].front.get())
-    assert grounds_of(picked).of(IMUL).contradicted_by == ("ports", "uops")
-    assert [grounds_of(row).of(IMUL).contradicted_by for row in results] == [
+    assert grounds_of(picked).scheme_grounds(IMUL).contradicted_by == ("ports", "uops")
+    assert [grounds_of(row).scheme_grounds(IMUL).contradicted_by for row in results] == [
         ("uops", picked.name),
         ("ports", picked.name),
     ]

@@ -8,7 +8,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from inference.core.resources import ResourceMapping
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping
 from inference.models import ResourceMapping as Row
 from inference.storage.instruction_sets import new_isa, store_isa
@@ -52,7 +52,7 @@ def test_a_search_narrows_the_table(visitor: Client, isa: ISA, search: str, foun
 def test_avx512_is_behind_a_switch_that_only_its_instruction_set_has(visitor: Client, isa: ISA) -> None:
     assert 'name="avx512"' not in visitor.get(reverse("isa", args=[isa.pk])).text
     narrow, wide = "vaddps YMM:W, YMM:R, YMM:R", "vaddps ZMM:W, ZMM:R, ZMM:R"
-    found = [each for text in (narrow, wide) if (each := described(text)) is not None]
+    found = [each for text in (narrow, wide) if (each := scheme_and_form(text)) is not None]
     with_it = store_isa("wider", [scheme for scheme, _ in found], "some")
     url = reverse("isa", args=[with_it.pk])
     off = visitor.get(url)

@@ -35,9 +35,9 @@ def test_every_mapping_says_its_uops_how_long_they_take_and_how_far_off_it_is(
 ):
     evaluate(mapping, experiment_set)
     response = page(visitor, ADD)
-    (row,) = response.context["said"]
-    assert row["said"].mapping == mapping
-    assert row["said"].cycles == pytest.approx(1 / 3)
+    (row,) = response.context["facts"]
+    assert row["facts"].mapping == mapping
+    assert row["facts"].cycles == pytest.approx(1 / 3)
     assert row["error"].n == 2
     errors = [100 * (1 / 3 - 0.25) / 0.25, 100 * (1.0 - 1.02) / 1.02]
     assert row["error"].signed == pytest.approx(sum(errors) / 2, abs=0.01)
@@ -94,7 +94,7 @@ def test_the_experiments_as_a_file_can_be_imported(visitor: Client, experiment_s
 def test_witnesses_and_verdicts_are_listed_also_where_a_scheme_is_excluded(visitor: Client, db: None):
     row = explained_mapping(toy_isa())
     response = page(visitor, BSF)
-    (said,) = (each["said"] for each in response.context["said"])
+    (said,) = (each["facts"] for each in response.context["facts"])
     assert (said.uops, said.verdict.outcome, said.witnesses) == (None, "excluded", 3)
     assert "1.48 µops beside imul" in response.content.decode()
     assert {each.characterisation.mapping_id for each, _ in response.context["witnesses"]} == {row.pk}
@@ -132,5 +132,5 @@ def test_many_mappings_take_as_few_queries_as_one(
     store_resource_mapping("palmed", isa, ResourceMapping(("r",), {ADD: ((0, 0.5),)}), origin="import")
     with django_assert_max_num_queries(MOST_QUERIES):
         response = page(visitor, ADD)
-    assert len(response.context["said"]) == 12
-    assert all("error" in row for row in response.context["said"])
+    assert len(response.context["facts"]) == 12
+    assert all("error" in row for row in response.context["facts"])

@@ -14,7 +14,7 @@ from inference.isa.x86.scheme_set import schemes_of
 from inference.models import ISA, PortMapping
 from inference.models import Experiment as ExperimentRow
 from inference.models.experiment import ExperimentTerm
-from inference.models.scheme_search import FIT, by_fit, search_schemes, searched_schemes, select_schemes
+from inference.models.scheme_search import FIT, annotate_fit, search_schemes, searched_schemes, select_schemes
 from inference.storage.instruction_sets import store_isa
 from inference.storage.mappings import store_mapping
 
@@ -45,7 +45,7 @@ def isa(db: None) -> ISA:
 
 
 def first(isa: ISA, query: str, most: int = 3) -> list[str]:
-    rows = by_fit(searched_schemes(isa.schemes.all(), query), query)
+    rows = annotate_fit(searched_schemes(isa.schemes.all(), query), query)
     return list(rows.order_by(FIT, "pk").values_list("text", flat=True)[:most])
 
 

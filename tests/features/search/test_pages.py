@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from anica_app.models import Campaign
-from inference.features.library.search.query import find, pasted
+from inference.features.library.search.query import find, pasted_code
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.runs import lifecycle
 from inference.web.contributions import SearchHits
@@ -75,7 +75,7 @@ def test_pasted_code_leads_to_the_page_of_basic_blocks(visitor: Client, isa: ISA
 def test_one_instruction_is_offered_beside_what_has_its_words(visitor: Client, isa: ISA):
     page = visitor.get(reverse("search"), {"q": "imul rax, rbx"}).text
     assert "As assembly" in page
-    assert pasted("imul") is None
+    assert pasted_code("imul") is None
 
 
 def test_code_that_cannot_be_decoded_says_where(visitor: Client, isa: ISA):

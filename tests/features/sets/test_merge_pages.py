@@ -61,7 +61,7 @@ def test_sets_are_merged_as_chosen_and_the_new_one_tells_of_it(
     assert len(cycles) == 4
     page = visitor.get(reverse("set", args=[made.pk])).text
     assert "Merged from" in page
-    assert "take the set that is named first" in page
+    assert "take the first set" in page
 
 
 @pytest.mark.parametrize(

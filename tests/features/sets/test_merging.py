@@ -10,7 +10,7 @@ from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet
-from inference.storage.errors import NameTakenError
+from inference.storage.errors import NameInUseError
 from inference.storage.exporting import SET_EXPORTS
 from inference.storage.rows import load_measurements, store_measurements
 from tests.rows.library import ADD, IMUL, LOAD, isa, scheme
@@ -97,7 +97,7 @@ def test_a_tolerance_decides_what_a_conflict_is(three: list[ExperimentSet]) -> N
 
 def test_a_taken_name_stops_a_merge_before_anything_is_stored(three: list[ExperimentSet]) -> None:
     merging = plan_merging(three, Conflicts.KEEP, 5.0)
-    with pytest.raises(NameTakenError):
+    with pytest.raises(NameInUseError):
         store_merged("old", three, merging, Conflicts.KEEP, 5.0)
     assert ExperimentSet.objects.count() == 3
 

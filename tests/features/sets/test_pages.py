@@ -229,7 +229,7 @@ def test_a_set_says_how_many_measurements_are_in_which_state_and_what_that_means
     page = visitor.get(reverse("set", args=[on_machine.pk])).text
     for state in MeasurementState:
         assert f'<span class="badge {state}">{state}</span> <span class="num">1</span>' in page
-    for words in ("passes do not agree; not used", "does not end", "0.001", "Spread", "Passes"):
+    for words in ("passes disagree; not used", "does not end", "0.001", "Spread", "Passes"):
         assert words in page
 
 

@@ -1,4 +1,4 @@
-"""The recorded example: where it is in the database, whatever it is called now, and how it gets there."""
+"""Finds the recorded example in the database, whatever its rows are named now, and loads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inference.storage.rows import store_measurements
 
 @dataclass(frozen=True)
 class ExamplePages:
-    """What the example is looked at by."""
+    """The example's rows that pages link to."""
 
     training: ExperimentSet
     mixes: ExperimentSet
@@ -29,7 +29,7 @@ class ExamplePages:
 
 
 def find_example() -> ExamplePages | None:
-    """The example's sets and mapping; None where any of them is not here (three queries)."""
+    """The example's sets and mapping; None if one of them is missing (three queries)."""
     sets = ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE).select_related("isa")
     training = sets.filter(source=source_of(SINGLETONS_AND_PAIRS)).first()
     mixes = sets.filter(source=source_of(MIXES)).first()
@@ -47,7 +47,7 @@ SLOTS = DATA / "zen4_slots.csv"
 MAPPING = DATA / "zen4_mapping.json"
 
 SOURCE = "recorded example 3"
-"""Marks the rows; the number counts the examples that there have been, the first was simulated."""
+"""Prefix of the rows' source. The number counts versions of the example; the first was simulated."""
 
 CPU = "AMD EPYC"
 MACHINE_NOTE = (
@@ -84,7 +84,7 @@ IDENTITY: Json = {
         "timeout": 2.0,
     },
 }
-"""What the agent measured with; its defaults may have changed since."""
+"""The agent's settings of the measurements; today's defaults may differ."""
 
 FACTS: Json = {
     "example": SOURCE,
@@ -103,13 +103,13 @@ FACTS: Json = {
 
 
 def source_of(file: Path) -> str:
-    """What a row that was made of one of the example's files has as its source."""
+    """The source of rows from one of the example's files."""
     return f"{SOURCE}: {file.name}"
 
 
 @dataclass(frozen=True)
 class RecordedExample:
-    """The rows of the recorded example."""
+    """All rows of the recorded example."""
 
     machine: Machine
     training: ExperimentSet
@@ -120,7 +120,7 @@ class RecordedExample:
 
 @transaction.atomic
 def load_example() -> RecordedExample:
-    """Make whatever of the example is missing; what is there stays as it is, even under another name."""
+    """Creates missing rows of the example; existing ones stay unchanged, even if they were renamed."""
     isa, _ = load_supplied(X86)
     machine = _machine(isa)
     training = _experiment_set(
@@ -142,8 +142,8 @@ def _parsed(isa: ISA, file: Path) -> Parsed:
 
 
 def _machine(isa: ISA) -> Machine:
-    known = Machine.objects.filter(facts__example=SOURCE).first()
-    return known or Machine.objects.create(
+    existing = Machine.objects.filter(facts__example=SOURCE).first()
+    return existing or Machine.objects.create(
         name=free_name(Machine, "Example: AMD EPYC (Zen 4), virtual machine"),
         note=MACHINE_NOTE,
         kind=Machine.Kind.PUBLISHED,
@@ -155,9 +155,9 @@ def _machine(isa: ISA) -> Machine:
 
 def _experiment_set(machine: Machine, name: str, file: Path, note: str) -> ExperimentSet:
     source = source_of(file)
-    known = ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE, source=source).first()
-    if known is not None:
-        return known
+    existing = ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE, source=source).first()
+    if existing is not None:
+        return existing
     row = ExperimentSet.objects.create(
         name=free_name(ExperimentSet, name),
         note=note,
@@ -173,11 +173,11 @@ def _experiment_set(machine: Machine, name: str, file: Path, note: str) -> Exper
 
 def _mapping(machine: Machine) -> PortMapping:
     source = source_of(MAPPING)
-    known = PortMapping.objects.filter(origin=PortMapping.Origin.EXAMPLE, source=source).first()
-    if known is not None:
-        return known
+    existing = PortMapping.objects.filter(origin=PortMapping.Origin.EXAMPLE, source=source).first()
+    if existing is not None:
+        return existing
     value = _parsed(machine.isa, MAPPING).mapping
-    assert value is not None, "the file of the mapping holds a mapping"
+    assert value is not None, "the file of the mapping has a mapping"
     return store_mapping(
         free_name(PortMapping, "Example: Zen 4, by PMEvo"),
         machine.isa,

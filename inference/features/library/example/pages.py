@@ -1,4 +1,4 @@
-"""The recorded example, put into the database when a user asks for it."""
+"""The action that loads the recorded example."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from inference.features.library.example.loading import load_example
 
 @require_POST
 def example(request: HttpRequest) -> HttpResponse:
-    """Load what is missing of the example, and show its mapping, or the walk through it."""
-    made = load_example()
+    """Loads the missing rows of the example, and redirects to its mapping or the tour."""
+    rows = load_example()
     messages.success(
         request,
-        f"The example is loaded: three sets of measurements of a Zen 4 core, and “{made.mapping.name}”.",
+        f"The example is loaded: three sets of measurements of a Zen 4 core, and “{rows.mapping.name}”.",
     )
     if request.POST.get("then") == "tour":
         return redirect("tour")
-    return redirect("mapping", made.mapping.pk)
+    return redirect("mapping", rows.mapping.pk)
 
 
 urlpatterns = [path("example/", example, name="example")]

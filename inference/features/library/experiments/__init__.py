@@ -1,1 +1,1 @@
-"""Single experiments: measured ones, and those that are typed in."""
+"""Single experiments: measured ones, and ones that a user types in."""

@@ -1,4 +1,4 @@
-"""Single experiments: what was measured, and what everything that predicts says of them."""
+"""API of single experiments: measurements and predictions."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-Asked = Annotated[ExperimentText, Query(alias="experiment")]
+ExperimentParameter = Annotated[ExperimentText, Query(alias="experiment")]
 
 
 class OfMapping(PortPrediction):
-    """The same with the mapping's name. `error`: against the measurement, in per cent of it."""
+    """A port mapping's prediction. `error`: in per cent of the measurement."""
 
     mapping: Ref
     error: float | None = Field(examples=[-2.1])
 
 
 class OfResourceMapping(Schema):
-    """What a resource mapping says; `limits` are its fullest resources."""
+    """A resource mapping's prediction; `limits` are its fullest resources."""
 
     mapping: Ref
     cycles: Cycles
@@ -52,7 +52,7 @@ class OfResourceMapping(Schema):
 
 
 class ExperimentOut(Schema):
-    """An experiment with its predictions. `id` is null for one that no set has."""
+    """An experiment with its predictions. `id` is null if no set has measured it."""
 
     id: Id | None
     isa: Ref
@@ -68,21 +68,21 @@ class ExperimentOut(Schema):
 
 @router.get("/experiments/{experiment_id}", response=ExperimentOut)
 def get_experiment(request: HttpRequest, experiment_id: Id) -> Any:
-    """An experiment that was measured, with every measurement of it."""
+    """A measured experiment, with all its measurements."""
     row = get_object_or_404(Experiment.objects.select_related("isa"), pk=experiment_id)
     return _experiment(experiment_of(row.key, texts_in([row.key])), row.isa, row)
 
 
 @router.get("/isas/{isa_id}/predictions", response=ExperimentOut)
-def predict_experiment(request: HttpRequest, isa_id: Id, text: Asked) -> Any:
-    """What every mapping of an instruction set says of any experiment, measured or not."""
+def predict_experiment(request: HttpRequest, isa_id: Id, text: ExperimentParameter) -> Any:
+    """The predictions of all mappings of an instruction set for any experiment, measured or not."""
     isa = get_object_or_404(ISA, pk=isa_id)
     value = read(text, isa, "query experiment")
     return _experiment(value, isa, measured_row(value, isa))
 
 
 @router.get("/isas/{isa_id}/snippet", response=str, openapi_extra={FILE: "text/plain"})
-def get_snippet(request: HttpRequest, isa_id: Id, text: Asked) -> HttpResponse:
+def get_snippet(request: HttpRequest, isa_id: Id, text: ExperimentParameter) -> HttpResponse:
     """An experiment as a file for llvm-exegesis."""
     isa = get_object_or_404(ISA, pk=isa_id)
     value = read(text, isa, "query experiment")
@@ -99,8 +99,12 @@ def _experiment(value: ExperimentValue, isa: ISA, row: Experiment | None) -> dic
         "terms": dict(value.terms),
         "measured": measured,
         "predictions": [
-            {**prediction_json(each.schedule), "mapping": each.mapping, "error": each.error}
-            for each in predictions_for(value, isa, measured)
+            {
+                **prediction_json(prediction.schedule),
+                "mapping": prediction.mapping,
+                "error": prediction.error,
+            }
+            for prediction in predictions_for(value, isa, measured)
         ],
         "resource_predictions": resource_predictions(value, isa, measured),
         "measurements": measurements_json(measurements),

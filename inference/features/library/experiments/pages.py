@@ -1,4 +1,4 @@
-"""The page of a measured experiment, and the page where one is typed in."""
+"""The page of a measured experiment, and the page for typing one in."""
 
 from __future__ import annotations
 
@@ -32,57 +32,61 @@ from inference.isa.machine_bodies import COSTS, CannotMeasureError, LoopBody
 from inference.isa.targets import target_of
 from inference.models import ISA, Machine, Measurement, PortMapping, ResourceMapping
 from inference.models import Experiment as ExperimentRow
-from inference.storage.instruction_sets import Typed, read_experiment
+from inference.storage.instruction_sets import TypedExperiment, read_experiment
 from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.file_answers import file_answer
-from inference.web.validation import row_named, whole_number
+from inference.web.validation import number_parameter, row_parameter
 
 
 @dataclass(frozen=True)
 class Pinned:
-    """The prediction whose bucket picture is shown."""
+    """The selected prediction with its bucket figure."""
 
     prediction: MappingPrediction
     picture: Picture
     uops: Sequence[tuple[str, str, int, Any, Sequence[str]]]
-    """(letter, scheme text, multiplicity, µops, what other results say instead) of every scheme"""
+    """(letter, scheme text, multiplicity, µops, conflicting results) of every scheme."""
     gap: Gap | None
 
 
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
-    """An experiment that was measured."""
-    found = get_object_or_404(ExperimentRow.objects.select_related("isa"), pk=pk)
-    value = experiment_of(found.key, texts_in([found.key]))
+    """The page of a measured experiment."""
+    experiment_row = get_object_or_404(ExperimentRow.objects.select_related("isa"), pk=pk)
+    value = experiment_of(experiment_row.key, texts_in([experiment_row.key]))
     measurements = list(
-        found.measurements.select_related("experiment_set__machine").order_by("experiment_set_id", "repeat")
+        experiment_row.measurements.select_related("experiment_set__machine").order_by(
+            "experiment_set_id", "repeat"
+        )
     )
-    measured, machine = _measured(measurements, _wanted(request))
-    context = _context(request, value, found.isa, measured)
+    measured, machine = _measured(measurements, _selected_mapping(request))
+    context = _context(request, value, experiment_row.isa, measured)
     tools = sorted({tool for row in measurements for tool in row.annotations})
     context |= {
-        "experiment": found,
+        "experiment": experiment_row,
         "measured_on": machine,
         "measurements": [
             (row, [(tool, row.annotations.get(tool)) for tool in tools]) for row in measurements
         ],
         "tools": tools,
-        **code_of(value, found.isa),
+        **code_of(value, experiment_row.isa),
         "was_measured": any(_by_agent(row) for row in measurements),
-        "try_url": _try_url(value, found.isa, context["pinned"]),
-        "snippet_url": _snippet_url(value, found.isa),
+        "try_url": _try_url(value, experiment_row.isa, context["pinned"]),
+        "snippet_url": _snippet_url(value, experiment_row.isa),
     }
     return render(request, "inference/experiments/experiment.html", context)
 
 
-def _measured(rows: Sequence[Measurement], wanted: PortMapping | None) -> tuple[float | None, Machine | None]:
-    """Cycles on the machine of the mapping that is looked at, and that machine, if it has measured this;
-    otherwise on all machines.
+def _measured(
+    rows: Sequence[Measurement], selected: PortMapping | None
+) -> tuple[float | None, Machine | None]:
+    """(cycles, machine): on the selected mapping's machine if it has measured the experiment; else on all
+    machines, and None.
     """
-    machine = None if wanted is None else wanted.machine
-    own = [row for row in rows if machine is not None and row.experiment_set.machine_id == machine.pk]
-    there = settled_cycles(own)
-    return (settled_cycles(rows), None) if there is None else (there, machine)
+    machine = None if selected is None else selected.machine
+    own_rows = [row for row in rows if machine is not None and row.experiment_set.machine_id == machine.pk]
+    cycles = settled_cycles(own_rows)
+    return (settled_cycles(rows), None) if cycles is None else (cycles, machine)
 
 
 def _by_agent(row: Measurement) -> bool:
@@ -91,7 +95,7 @@ def _by_agent(row: Measurement) -> bool:
 
 
 def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:
-    """The page where the experiment can be changed, with the mapping that is shown now."""
+    """The address of the page that edits the experiment, with the selected mapping."""
     address: dict[str, Any] = {"e": str(value), "isa": isa.pk}
     if pinned is not None:
         address["mapping"] = pinned.prediction.mapping.pk
@@ -99,31 +103,31 @@ def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:
 
 
 def _snippet_url(value: ExperimentValue, isa: ISA) -> str:
-    """Where the experiment is to be had for llvm-exegesis; "" where there is no code for it."""
-    asked = urlencode({"e": str(value)})
+    """The address of the llvm-exegesis file; "" if the instruction set has none."""
+    query = urlencode({"e": str(value)})
     return (
-        f"{reverse('experiment-snippet', args=[isa.pk])}?{asked}"
+        f"{reverse('experiment-snippet', args=[isa.pk])}?{query}"
         if target_of(isa.name).snippets is not None
         else ""
     )
 
 
 def experiments(request: HttpRequest) -> HttpResponse:
-    """Ask what mappings predict for any experiment; leads on to its own page where it was measured."""
+    """Predictions for a typed experiment; redirects to its own page if it was measured."""
     text = request.GET.get("e", "").strip()
-    chosen = whole_number(request, "isa")
-    isas = _isas_with_mappings(chosen)
-    isa = get_object_or_404(isas, pk=chosen) if chosen else isas.first()
-    context: dict[str, Any] = {"text": text, "isas": isas, "isa": isa, "typed": Typed()}
-    context["wanted"] = _wanted(request)
+    isa_id = number_parameter(request, "isa")
+    isas = _isas_with_mappings(isa_id)
+    isa = get_object_or_404(isas, pk=isa_id) if isa_id else isas.first()
+    context: dict[str, Any] = {"text": text, "isas": isas, "isa": isa, "typed": TypedExperiment()}
+    context["wanted"] = _selected_mapping(request)
     if text and isa is not None:
         typed = read_experiment(text, isa)
         if typed.experiment is not None:
-            known = measured_row(typed.experiment, isa)
-            if known is not None and request.GET.get("stay") != "1":
+            row = measured_row(typed.experiment, isa)
+            if row is not None and request.GET.get("stay") != "1":
                 query = request.GET.copy()
-                kept: dict[str, Any] = {"mapping": query["mapping"]} if query.get("mapping") else {}
-                return redirect(f"{reverse('experiment', args=[known.pk])}?{urlencode(kept)}".rstrip("?"))
+                parameters: dict[str, Any] = {"mapping": query["mapping"]} if query.get("mapping") else {}
+                return redirect(f"{reverse('experiment', args=[row.pk])}?{urlencode(parameters)}".rstrip("?"))
             context |= _context(request, typed.experiment, isa, None)
         context["typed"] = typed
     return render(
@@ -145,7 +149,7 @@ def experiment_snippet(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _isas_with_mappings(chosen: int | None) -> QuerySet[ISA]:
-    """Instruction sets for which something can be predicted, and the one that the address names."""
+    """Instruction sets with mappings, and the one that the address names."""
     by_ports = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
     by_resources = Exists(ResourceMapping.objects.filter(isa=OuterRef("pk")))
     return ISA.objects.filter(by_ports | by_resources | Q(pk=chosen)).order_by("name")
@@ -154,46 +158,49 @@ def _isas_with_mappings(chosen: int | None) -> QuerySet[ISA]:
 def _context(
     request: HttpRequest, value: ExperimentValue, isa: ISA, measured: float | None
 ) -> dict[str, Any]:
-    found = predictions_for(value, isa, measured)
-    wanted = _wanted(request)
-    pinned = next((each for each in found if each.mapping == wanted), found[0] if found else None)
+    predictions = predictions_for(value, isa, measured)
+    selected = _selected_mapping(request)
+    pinned = next(
+        (prediction for prediction in predictions if prediction.mapping == selected),
+        predictions[0] if predictions else None,
+    )
     return {
         "value": value,
         "isa": isa,
         "measured": measured,
-        "predictions": found,
+        "predictions": predictions,
         "resource_predictions": resource_predictions(value, isa, measured),
         "pinned": None if pinned is None else _pin(pinned, value),
-        "missing": wanted is not None and (pinned is None or pinned.mapping != wanted),
-        "wanted": wanted,
+        "missing": selected is not None and (pinned is None or pinned.mapping != selected),
+        "wanted": selected,
     }
 
 
-def _wanted(request: HttpRequest) -> PortMapping | None:
-    """The mapping that the address names, as far as it exists."""
-    return row_named(request, "mapping", PortMapping.objects.select_related("machine"))
+def _selected_mapping(request: HttpRequest) -> PortMapping | None:
+    """The mapping that the address names, None if it does not exist."""
+    return row_parameter(request, "mapping", PortMapping.objects.select_related("machine"))
 
 
 def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:
-    drawn = picture(prediction.schedule, value.terms, prediction.measured)
+    figure = picture(prediction.schedule, value.terms, prediction.measured)
     grounds = grounds_of(prediction.mapping, value.schemes)
     uops = [
         (letter, text, count, prediction.usage[text], grounds.conflict_words(text))
-        for letter, text, count in drawn.schemes
+        for letter, text, count in figure.schemes
     ]
-    return Pinned(prediction, drawn, uops, gap_of(prediction, value))
+    return Pinned(prediction, figure, uops, gap_of(prediction, value))
 
 
 MOST_INSTRUCTIONS = 400
-"""A longer experiment is not listed: nobody reads it, and it is a page of its own to load."""
+"""Maximum number of instructions in a listing: longer ones would make up most of the page."""
 
 
 def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
-    """The loop body with which an agent measures an experiment, as its page lists it.
+    """The loop body by which an agent measures an experiment, for its page.
 
-    {"code": {"listing", "copies", "half_copies", "bytes", …}}, or {"no_code": why there is none}.
-
-    Where it cannot be measured otherwise, `breakers` tells what breaks its dependencies, and what that costs.
+    Returns {"code": {"listing", "copies", "half_copies", "bytes", …}}, {"no_code": reason}, or {} for long
+    experiments and instruction sets without code. `breakers`: costs of dependency-breaking instructions, if
+    it cannot be measured without.
     """
     if target_of(isa.name).bodies is None or experiment.length > MOST_INSTRUCTIONS:
         return {}
@@ -213,7 +220,7 @@ def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
 
 
 def _loop(experiment: Experiment, isa: str) -> LoopBody:
-    """As it is measured usually, with breakers only where that is impossible."""
+    """The usual loop body; with dependency-breaking instructions only if there is none without."""
     bodies = body_maker(isa)
     try:
         return bodies.unroll(experiment.terms)

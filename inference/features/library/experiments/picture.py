@@ -1,4 +1,4 @@
-"""Geometry of the bucket picture: from cycles on ports to rectangles in an SVG's user units (px)."""
+"""Layout of the bucket figure: from cycles on ports to rectangles in SVG user units (px)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from inference.figures.tripartite import buckets
 
 BUCKET = 40
 GAP = 20
-"""Of both: with thirteen ports and two limits the picture fits into a laptop's page."""
+"""Chosen so that thirteen ports and two limits fit on a laptop's page."""
 HEIGHT = 280
 LEFT = 58
 TOP = 34
 BOTTOM = 62
 END_STROKE = 4
 LABEL_HEIGHT = 13
-"""A block lower than this has no room for its letter."""
+"""Minimum height of a block with a letter."""
 
 FAR = 4
-"""So many times above the fullest bucket, a measurement is not drawn."""
+"""A measurement more than this factor above the fullest bucket is not drawn."""
 
 OUTSIDE = len(LIGHT)
-"""The colour of what no port does."""
+"""The colour of limits outside the ports."""
 
 LIMITS = {"instructions": "R_max", "slots": "issue slots"}
 _SHORT = {"instructions": "instr.", "slots": "slots"}
@@ -46,18 +46,18 @@ class BucketBlock:
 
     @property
     def baseline(self) -> float:
-        """Where its letter stands, or would."""
+        """The baseline of its letter."""
         return self.y + self.height / 2 + 4
 
     @property
     def labelled(self) -> bool:
-        """Whether its letter fits in."""
+        """Whether it is high enough for its letter."""
         return self.height >= LABEL_HEIGHT
 
 
 @dataclass(frozen=True)
 class Range:
-    """How far a port's load can vary: a line beside its bucket from `top` to `bottom`, a dot at its load."""
+    """The interval of a port's load: a line beside its bucket from `top` to `bottom`, a dot at its load."""
 
     x: float
     top: float
@@ -68,7 +68,7 @@ class Range:
 
     @property
     def left(self) -> float:
-        """Where its end strokes begin."""
+        """The left end of its end strokes."""
         return self.x - END_STROKE
 
     @property
@@ -78,17 +78,17 @@ class Range:
 
 @dataclass(frozen=True)
 class PortBucket:
-    """One port: its walls, the blocks in it, its load in cycles, and the range of that unless it is fixed.
+    """A port with its blocks, its load in cycles, and the interval of the load unless it is fixed.
 
-    `label` is the load as it stands below, `told` in words; `full`: the port limits the experiment. Limits
-    outside the ports are buckets of their own, right of them.
+    `label` is the load as short text, `told` as a phrase; `full`: the port limits the experiment. Limits
+    outside the ports are buckets to the right of them.
     """
 
     name: str
     x: float
     load: float
     label: str
-    told: str
+    description: str
     full: bool
     blocks: tuple[BucketBlock, ...]
     range: Range | None
@@ -104,9 +104,9 @@ class PortBucket:
 
 @dataclass(frozen=True)
 class Picture:
-    """The whole drawing; `schemes` are (letter, text, multiplicity), `ticks` are (y, label).
+    """The figure; `schemes` are (letter, text, multiplicity), `ticks` are (y, label).
 
-    `level` is where the prediction is drawn, `measured` where the measurement is, None where it is not drawn.
+    `level` is the y of the prediction, `measured` that of the measurement, None if it is not drawn.
     """
 
     width: float
@@ -124,12 +124,11 @@ class Picture:
 
     @property
     def summary(self) -> str:
-        """All of the picture in words."""
-        return f"{self.caption}. {'; '.join(bucket.told for bucket in self.buckets)}."
+        """The description of the figure."""
+        return f"{self.caption}. {'; '.join(bucket.description for bucket in self.buckets)}."
 
     @property
     def has_ranges(self) -> bool:
-        """Whether the load of any port can vary."""
         return any(bucket.range for bucket in self.buckets)
 
     @property
@@ -139,19 +138,20 @@ class Picture:
 
     @property
     def left(self) -> float:
-        """Where the first bucket's space begins."""
+        """The left end of the first bucket's space."""
         return LEFT - GAP / 2
 
     @property
     def top(self) -> float:
-        """Upper end of the walls."""
+        """The upper end of the walls."""
         return TOP
 
 
 def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: float | None = None) -> Picture:
-    """Draw a schedule; `terms` are the experiment's (scheme, multiplicity), `measured` cycles are a line.
+    """The figure of a schedule; `terms` are the experiment's (scheme, multiplicity), `measured` cycles are a
+    line.
 
-    There is none for a measurement far above all buckets: it would leave nothing to be seen of these.
+    A measurement far above all buckets is not drawn, because these would be invisible.
     """
     data = buckets(schedule)
     top = max(data["cycles"], *(port["load"] for port in data["ports"]), 1e-9)  # limits are at most `cycles`
@@ -163,12 +163,12 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: floa
     floor = TOP + HEIGHT
     counts = dict(terms)
     canvas = _Canvas(data, floor, scale)
-    drawn = (
+    port_buckets = (
         *map(canvas.port, range(len(data["ports"]))),
         *map(canvas.limit, range(len(data["limits"]))),
     )
     return Picture(
-        width=LEFT + len(drawn) * (BUCKET + GAP),
+        width=LEFT + len(port_buckets) * (BUCKET + GAP),
         height=floor + BOTTOM,
         floor=floor,
         level=floor - data["cycles"] * scale,
@@ -176,7 +176,7 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: floa
         cycles=data["cycles"],
         port_cycles=data["port_cycles"],
         limited_by=data["limited_by"],
-        buckets=drawn,
+        buckets=port_buckets,
         schemes=tuple((_letter(index), text, counts[text]) for index, text in enumerate(data["schemes"])),
         ticks=tuple(
             (floor - mark * step * scale, f"{mark * step:g}")
@@ -188,14 +188,13 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: floa
 
 @dataclass(frozen=True)
 class _Canvas:
-    """Where cycles are drawn, and what is drawn there; letters are those of the schemes' places."""
+    """Converts cycles to coordinates; letters are those of the schemes' positions."""
 
     data: dict[str, Any]
     floor: float
     scale: float
 
     def port(self, index: int) -> PortBucket:
-        """The bucket of a port."""
         port = self.data["ports"][index]
         x = LEFT + index * (BUCKET + GAP)
         uops = [f"µop {uop['label']} on port {port['name']}" for uop in self.data["uops"]]
@@ -204,7 +203,7 @@ class _Canvas:
             x=x,
             load=port["load"],
             label=_cycles(port["load"]),
-            told=_told(port),
+            description=_load_text(port),
             full=port["bottleneck"] and self.data["limited_by"] == "ports",
             blocks=tuple(
                 self._block(block, x, index % len(LIGHT), uops[block["uop"]]) for block in port["blocks"]
@@ -213,22 +212,22 @@ class _Canvas:
         )
 
     def limit(self, index: int) -> PortBucket:
-        """A limit outside the ports, filled by what each scheme takes of it."""
+        """The bucket of a limit outside the ports, filled by each scheme's share."""
         limit = self.data["limits"][index]
-        what = LIMITS[limit["name"]]
+        limit_name = LIMITS[limit["name"]]
         x = LEFT + (len(self.data["ports"]) + index) * (BUCKET + GAP)
         return PortBucket(
             name=_SHORT[limit["name"]],
             x=x,
             load=limit["cycles"],
             label=_cycles(limit["cycles"]),
-            told=f"{what}: {_cycles(limit['cycles'])} cycles",
+            description=f"{limit_name}: {_cycles(limit['cycles'])} cycles",
             full=self.data["limited_by"] == limit["name"],
-            blocks=tuple(self._block(block, x, OUTSIDE, what) for block in limit["blocks"]),
+            blocks=tuple(self._block(block, x, OUTSIDE, limit_name) for block in limit["blocks"]),
             range=None,
         )
 
-    def _block(self, block: dict[str, Any], x: float, colour: int, what: str) -> BucketBlock:
+    def _block(self, block: dict[str, Any], x: float, colour: int, subject: str) -> BucketBlock:
         height = block["height"] * self.scale
         return BucketBlock(
             x=x,
@@ -237,7 +236,7 @@ class _Canvas:
             height=height,
             colour=colour,
             letter=_letter(block["scheme"]),
-            title=f"{self.data['schemes'][block['scheme']]}: {block['height']:.3g} cycles of {what}",
+            title=f"{self.data['schemes'][block['scheme']]}: {block['height']:.3g} cycles of {subject}",
         )
 
 
@@ -250,11 +249,11 @@ def _range(port: dict[str, Any], x: float, floor: float, scale: float) -> Range 
         bottom=floor - port["least"] * scale,
         dot=floor - port["load"] * scale,
         label=f"{_cycles(port['least'])}–{_cycles(port['greatest'])}",
-        title=_told(port),
+        title=_load_text(port),
     )
 
 
-def _told(port: dict[str, Any]) -> str:
+def _load_text(port: dict[str, Any]) -> str:
     load = f"port {port['name']}: {_cycles(port['load'])} cycles"
     if port["least"] == port["greatest"]:
         return load
@@ -262,7 +261,7 @@ def _told(port: dict[str, Any]) -> str:
 
 
 def _cycles(amount: float) -> str:
-    """Three digits that count, and no power of ten: there is little room."""
+    """Three significant digits without a power of ten, to fit below a bucket."""
     return f"{amount:.3g}" if amount < 999.5 else f"{amount:.0f}"
 
 
@@ -275,7 +274,7 @@ def _caption(data: dict[str, Any]) -> str:
 
 
 def _letter(index: int) -> str:
-    """A to Z, then A2, B2 …"""
+    """A to Z, then A2, B2 and so on."""
     turn, place = divmod(index, len(ascii_uppercase))
     return ascii_uppercase[place] + (str(turn + 1) if turn else "")
 

@@ -1,4 +1,4 @@
-"""What port mappings predict for an experiment, what measuring it gave, and snippets for other tools."""
+"""Predictions of port mappings for experiments, measured times, and snippets for llvm-exegesis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as PortMappingValue
 from inference.core.mapping import Uops
-from inference.core.misfits import Change, fits, smallest_changes
+from inference.core.misfits import Change, is_within_tolerance, smallest_changes
 from inference.core.schedule import Schedule, schedule
 from inference.formats.exegesis import write_exegesis
 from inference.models import ISA, ExperimentSet, ExperimentTerm, Measurement, PortMapping
@@ -24,7 +24,9 @@ from inference.storage.rows import experiment_key, ids_of_schemes
 
 @dataclass(frozen=True)
 class MappingPrediction:
-    """What one mapping says; `value` is what it has of the experiment's schemes, `measured` cycles."""
+    """A mapping's prediction; `value` is the mapping restricted to the experiment's schemes, `measured` in
+    cycles.
+    """
 
     mapping: PortMapping
     value: PortMappingValue
@@ -33,7 +35,6 @@ class MappingPrediction:
 
     @property
     def usage(self) -> TextMapping[str, Uops]:
-        """The µops of the experiment's schemes."""
         return self.value.usage
 
     @property
@@ -42,41 +43,44 @@ class MappingPrediction:
 
     @property
     def error(self) -> float | None:
-        """Prediction against measurement in per cent of the measurement, None without one."""
+        """The error in per cent of the measurement, None without one."""
         return None if self.measured is None else 100 * (self.cycles - self.measured) / self.measured
 
 
 @dataclass(frozen=True)
 class Gap:
-    """How far a prediction is from the measurement: the `missing` cycles (negative: there are too many), and
-    what would close the gap, the smallest `changes` first; none where nothing small does."""
+    """The difference between measurement and prediction.
+
+    `missing` cycles are negative if the prediction is too large. `changes`: small changes of the mapping that
+    would close the gap, smallest first; empty if there are none.
+    """
 
     missing: float
-    fits: bool
+    is_within_tolerance: bool
     changes: tuple[Change, ...]
 
     @property
     def surplus(self) -> float:
-        """Cycles that are predicted beyond the measurement."""
+        """Predicted cycles beyond the measurement."""
         return -self.missing
 
     @property
-    def others(self) -> int:
-        """Changes beyond the four that a page has room for."""
+    def further_changes(self) -> int:
+        """The number of changes beyond the four that a page lists."""
         return max(0, len(self.changes) - 4)
 
 
 _MOST_SCHEMES = 10
-"""Of an experiment: the changes of a longer one are too many to try on a page."""
+"""Maximum number of schemes for which changes are searched: more take too long for a page."""
 
 
 def gap_of(prediction: MappingPrediction, experiment: Experiment) -> Gap | None:
-    """What a mapping lacks or has too much of for an experiment; None without a measurement."""
+    """The gap of a mapping's prediction; None without a measurement."""
     measured = prediction.measured
     if measured is None or measured <= 0:
         return None
     missing = measured - prediction.cycles
-    if fits(prediction.cycles, measured):
+    if is_within_tolerance(prediction.cycles, measured):
         return Gap(missing, True, ())
     if len(experiment.schemes) > _MOST_SCHEMES:
         return Gap(missing, False, ())
@@ -86,59 +90,59 @@ def gap_of(prediction: MappingPrediction, experiment: Experiment) -> Gap | None:
 
 
 def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[MappingPrediction]:
-    """Of every mapping of the instruction set that describes all schemes of the experiment, newest first."""
-    wanted = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
+    """Predictions of all mappings that describe all schemes of the experiment, newest first."""
+    texts = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
     return [
         MappingPrediction(row, value, schedule(value, experiment), measured)
-        for row, value in load_parts(isa, wanted)
-        if len(value.usage) == len(wanted)
+        for row, value in load_parts(isa, texts)
+        if len(value.usage) == len(texts)
     ]
 
 
 def measured_row(experiment: Experiment, isa: ISA) -> ExperimentRow | None:
-    """The stored experiment, if any set has a measurement of it."""
+    """The stored experiment, None if no set has a measurement of it."""
     key = experiment_key(experiment, ids_of_schemes(isa.pk, experiment.schemes))
     return ExperimentRow.objects.filter(isa=isa, key=key, measurements__isnull=False).first()
 
 
 def settled_cycles(measurements: Iterable[Measurement]) -> float | None:
-    """The median of the settled measurements in cycles, None where there are none."""
+    """The median of the settled measurements in cycles, None without any."""
     settled = [row.cycles for row in measurements if row.state == Measurement.State.SETTLED]
     return median(cycles for cycles in settled if cycles is not None) if settled else None
 
 
 def exegesis_snippet(experiment: Experiment, isa: ISA) -> str:
-    """For llvm-exegesis; its head tells every set's measurement and every mapping's prediction.
+    """An experiment as llvm-exegesis reads it; its head lists all measurements and predictions.
 
-    Raises `ExchangeError` where there is no code for the experiment.
+    Raises `ExchangeError` if the experiment has no code.
     """
     row = measured_row(experiment, isa)
     measurements = [] if row is None else row.measurements.select_related("experiment_set__machine")
-    found = sorted(measurements, key=lambda measurement: measurement.pk)
-    known = []
-    for measurement in found:
+    ordered = sorted(measurements, key=lambda measurement: measurement.pk)
+    comments = []
+    for measurement in ordered:
         if measurement.cycles is not None:
             machine = measurement.experiment_set.machine
-            where = "" if machine is None else f", {machine.name}"
-            told = f"{measurement.cycles:.4g} cycles ({measurement.state})"
-            known.append(f"measured: {told} in “{measurement.experiment_set.name}”{where}")
-    known += [
+            machine_text = "" if machine is None else f", {machine.name}"
+            time_text = f"{measurement.cycles:.4g} cycles ({measurement.state})"
+            comments.append(f"measured: {time_text} in “{measurement.experiment_set.name}”{machine_text}")
+    comments += [
         f"predicted: {prediction.cycles:.4g} cycles by “{prediction.mapping.name}”"
-        for prediction in predictions_for(experiment, isa, settled_cycles(found))
+        for prediction in predictions_for(experiment, isa, settled_cycles(ordered))
     ]
-    return write_exegesis(isa.name, experiment, known)
+    return write_exegesis(isa.name, experiment, comments)
 
 
 @dataclass(frozen=True)
 class Singleton:
-    """What measuring one instance of a scheme gave: the median over the sets, and its experiment."""
+    """The time of one instance of a scheme, the median over sets, and its experiment."""
 
     cycles: float
     experiment_id: int
 
 
 def measured_singletons(isa: ISA, set_id: int | None = None) -> dict[int, Singleton]:
-    """{scheme id: what one instance was measured to take}, in one set or in all of the instruction set."""
+    """{scheme id: time of one instance}, in one set or in all of the instruction set."""
     alone = ExperimentRow.objects.filter(isa=isa, length=1)
     measured = Measurement.objects.filter(experiment__in=alone)
     if set_id is not None:
@@ -149,6 +153,6 @@ def measured_singletons(isa: ISA, set_id: int | None = None) -> dict[int, Single
 
 
 def sets_with_singletons(isa: ISA) -> QuerySet[ExperimentSet]:
-    """The sets of an instruction set in which single instances were measured."""
+    """The sets of an instruction set with measurements of single instances."""
     alone = Measurement.objects.filter(experiment__in=ExperimentRow.objects.filter(isa=isa, length=1))
     return ExperimentSet.objects.filter(pk__in=alone.order_by().values("experiment_set"))

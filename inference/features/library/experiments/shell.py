@@ -1,4 +1,4 @@
-"""`manage.py predict`: what mappings say of one experiment, and why; the experiment page for scripts."""
+"""`manage.py predict`: predictions of an experiment with their limits; the experiment page for scripts."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ LIMITS = {INSTRUCTIONS: "R_max", SLOTS: "slots"}
 
 
 class PredictExperiment(DataCommand):
-    """Predictions in the shell; see the module."""
-
     help = "Predict an experiment's inverse throughput, name what limits it, and show the load of every port."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -47,7 +45,7 @@ class PredictExperiment(DataCommand):
                 help=f"only this {kind} mapping; repeatable",
             )
         parser.add_argument(
-            "--isa", metavar="NAME", default="", help="instruction set that names the schemes, or of the code"
+            "--isa", metavar="NAME", default="", help="instruction set of the schemes or the code"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -62,9 +60,12 @@ class PredictExperiment(DataCommand):
         by_ports = predictions_for(experiment, isa, measured)
         by_resources = resource_predictions(experiment, isa, measured)
         if mappings or resources:
-            by_ports, by_resources = _only(mappings, by_ports), _only(resources, by_resources)
+            by_ports, by_resources = (
+                _predictions_of(mappings, by_ports),
+                _predictions_of(resources, by_resources),
+            )
         elif not by_ports and not by_resources:
-            raise CommandError("no mapping describes all of these schemes: infer one from measurements")
+            raise CommandError("no mapping describes all of these schemes: infer or import one")
         if options["json"]:
             answer = _as_json(experiment, isa, measured, by_ports, by_resources)
             self.stdout.write(json.dumps(answer, ensure_ascii=False))
@@ -72,50 +73,52 @@ class PredictExperiment(DataCommand):
         self.stdout.write(f"{experiment}: {experiment.length} instruction{'s' * (experiment.length > 1)}")
         if measured is not None:
             self.stdout.write(f"measured: {measured:.3f} cycles")
-        for lines in (*map(_told, by_ports), *map(_told_of_resources, by_resources)):
+        for lines in (*map(_port_lines, by_ports), *map(_resource_lines, by_resources)):
             self.stdout.write("\n" + "\n".join(lines))
 
 
 def _instruction_sets(name: str, mappings: Mappings) -> list[ISA]:
-    """The one that is named, those of the mappings, or all for which anything can be predicted."""
+    """The named instruction set, those of the mappings, or all with mappings."""
     if name:
         return [by_name(ISA, name)]
     if mappings:
         isas = {mapping.isa for mapping in mappings}
         if len(isas) > 1:
             names = ", ".join(sorted(isa.name for isa in isas))
-            raise CommandError(f"these mappings are of several instruction sets: {names}; ask for each alone")
+            raise CommandError(
+                f"these mappings are of several instruction sets: {names}; predict one at a time"
+            )
         return list(isas)
     by_ports = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
     by_resources = Exists(ResourceMapping.objects.filter(isa=OuterRef("pk")))
     predicted = list(ISA.objects.filter(by_ports | by_resources).order_by("name"))
     if not predicted:
-        raise CommandError("there is no mapping yet: import or infer one")
+        raise CommandError("there is no mapping: import or infer one")
     return predicted
 
 
 def _read(text: str, isas: Sequence[ISA]) -> tuple[Experiment, ISA]:
-    """The experiment in the first instruction set that has all of its schemes."""
-    complaints: list[str] = []
+    """The experiment in the first instruction set that has all its schemes."""
+    problems: list[str] = []
     for isa in isas:
         typed = read_experiment(text, isa)
         if typed.experiment is not None:
             return typed.experiment, isa
-        complaints += typed.problems
-        complaints += [f"did you mean {each.corrected!r}?" for each in typed.suggestions]
-    raise CommandError("\n".join(dict.fromkeys(complaints)))
+        problems += typed.problems
+        problems += [f"did you mean {suggestion.corrected!r}?" for suggestion in typed.suggestions]
+    raise CommandError("\n".join(dict.fromkeys(problems)))
 
 
-def _only(mappings: Mappings, found: Sequence[AnyPrediction]) -> list[AnyPrediction]:
-    """The predictions of these mappings, in their order; refuses where one of them makes none."""
-    by_mapping: dict[Any, AnyPrediction] = {prediction.mapping: prediction for prediction in found}
+def _predictions_of(mappings: Mappings, predictions: Sequence[AnyPrediction]) -> list[AnyPrediction]:
+    """The predictions of these mappings, in their order. Raises `CommandError` if one makes none."""
+    by_mapping: dict[Any, AnyPrediction] = {prediction.mapping: prediction for prediction in predictions}
     lacking = [mapping.name for mapping in mappings if mapping not in by_mapping]
     if lacking:
-        raise CommandError(f"not all of these schemes are described by {', '.join(map(repr, lacking))}")
+        raise CommandError(f"{', '.join(map(repr, lacking))} do not describe all of these schemes")
     return [by_mapping[mapping] for mapping in mappings]
 
 
-def _told(prediction: MappingPrediction) -> list[str]:
+def _port_lines(prediction: MappingPrediction) -> list[str]:
     plan = prediction.schedule
     busiest = [plan.ports[port] for port in plan.bottleneck]
     limit = f"{'port' if len(busiest) == 1 else 'ports'} {', '.join(busiest) or 'none'}"
@@ -130,7 +133,7 @@ def _told(prediction: MappingPrediction) -> list[str]:
     return lines
 
 
-def _told_of_resources(prediction: ResourcePrediction) -> list[str]:
+def _resource_lines(prediction: ResourcePrediction) -> list[str]:
     limits = prediction.limits
     which = f"{'resource' if len(limits) == 1 else 'resources'} {', '.join(limits) or 'none'}"
     return [f"{_cycles(prediction)}, limited by {which}"]
@@ -154,15 +157,15 @@ def _as_json(
         "instructions": experiment.length,
         "measured": measured,
         "predictions": [
-            {"mapping": each.mapping.name, "error": each.error, **buckets(each.schedule)} for each in by_ports
+            {"mapping": row.mapping.name, "error": row.error, **buckets(row.schedule)} for row in by_ports
         ],
         "resource_predictions": [
             {
-                "resource_mapping": each.mapping.name,
-                "error": each.error,
-                "cycles": each.cycles,
-                "limited_by": each.limits,
+                "resource_mapping": row.mapping.name,
+                "error": row.error,
+                "cycles": row.cycles,
+                "limited_by": row.limits,
             }
-            for each in by_resources
+            for row in by_resources
         ],
     }

@@ -1,1 +1,1 @@
-"""Instruction cards: all forms of a mnemonic on every CPU that something is known of."""
+"""Instruction cards: all forms of a mnemonic, compared on several CPUs."""

@@ -1,4 +1,4 @@
-"""Instruction cards for programs."""
+"""API of instruction cards."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ router = Router()
 
 
 class CpuOut(Schema):
-    """A machine, or an imported mapping: what others say of a processor."""
+    """A machine, or an imported mapping of a processor."""
 
-    key: str = Field(description="By which `cpus` names it.", examples=["m3"])
+    key: str = Field(description="Key for `cpus`.", examples=["m3"])
     name: str = Field(examples=["lab, Zen 4"])
-    core: str = Field(description='Its microarchitecture; "" where that is not known.', examples=["Zen 4"])
+    core: str = Field(description='Its microarchitecture; "" if unknown.', examples=["Zen 4"])
     machine_id: Id | None
     mapping_id: Id | None
     ports: list[str] = Field(examples=[["0", "1", "5", "6"]])
 
 
 class OtherUsageOut(Schema):
-    """Another mapping of the same core with other µops."""
+    """Another mapping of the same core with different µops."""
 
     mapping_id: Id
     mapping: str = Field(examples=["uops.info, Zen 4"])
@@ -40,7 +40,7 @@ class OtherUsageOut(Schema):
 
 
 class OtherNumberOut(Schema):
-    """A document that says another number than was measured."""
+    """A documented number that differs from the measured one."""
 
     source: str = Field(examples=["Agner Fog, Instruction tables"])
     what: str = Field(examples=["latency reg2 → reg1"])
@@ -48,20 +48,20 @@ class OtherNumberOut(Schema):
 
 
 class FormOnCpuOut(Schema):
-    """A form on a CPU; null for what is not known. `slots` where the mapping has a limit of them."""
+    """A form on a CPU; null for unknown facts. `slots` if the mapping limits them."""
 
     cpu: str = Field(description="The key of the CPU.", examples=["m3"])
     uops: list[Uop] | None
     slots: int | None = Field(examples=[1])
     measured: Cycles | None = Field(description="One instance alone.")
-    predicted: Cycles | None = Field(description="The same by the mapping.")
+    predicted: Cycles | None = Field(description="One instance alone, predicted by the mapping.")
     experiment_id: Id | None = Field(description="One instance alone, as an experiment.")
     latency_least: float | None = Field(description="Over all pairs of operands.", examples=[3.0])
     latency_most: float | None = Field(examples=[4.0])
     latency_at_most: float | None = Field(description="The largest bound of a pair.", examples=[None])
     latency_set_id: Id | None
     certainty: Certainty
-    why: str = Field(description="What the word rests on.", examples=["12 witnesses"])
+    why: str = Field(description="The evidence for the certainty.", examples=["12 witnesses"])
     conflicts: Conflicts
     witnesses: int = Field(examples=[12])
     others: list[OtherUsageOut]
@@ -69,7 +69,7 @@ class FormOnCpuOut(Schema):
 
 
 class InstructionFormOut(Schema):
-    """A form of the instruction, a cell per CPU in their order."""
+    """A form of the instruction with a cell per CPU, in their order."""
 
     scheme_id: Id
     scheme: SchemeText
@@ -77,12 +77,12 @@ class InstructionFormOut(Schema):
 
 
 class InstructionCardOut(Schema):
-    """All forms of a mnemonic on some CPUs. `silent`: forms of which nothing is known on these."""
+    """All forms of a mnemonic on some CPUs. `silent`: forms without facts on these."""
 
     isa: str = Field(examples=["x86-64"])
     mnemonic: str = Field(examples=["imul"])
     cpus: list[CpuOut]
-    further: list[CpuOut] = Field(description="CPUs that were not asked for.")
+    further: list[CpuOut] = Field(description="CPUs that were not selected.")
     forms: list[InstructionFormOut] = Field(description="Registers first, then memory, then immediates.")
     silent: list[SchemeText]
     relatives: list[str] = Field(description="With or without the leading v.", examples=[[]])
@@ -90,14 +90,14 @@ class InstructionCardOut(Schema):
 
 @router.get("/isas/{isa_id}/instructions/{mnemonic}", response=InstructionCardOut)
 def get_instruction(request: HttpRequest, isa_id: Id, mnemonic: str, cpus: str = "") -> Any:
-    """Ports, cycles and latency of every form of an instruction, CPUs side by side.
+    """Ports, cycles and latency of every form of an instruction, on several CPUs.
 
-    Other names of assemblers are known: `cmovnz`. `cpus`: keys of up to 8 CPUs, joined by commas; without it
-    the three with most to say.
+    Alternative names of assemblers are accepted: `cmovnz`. `cpus`: keys of up to 8 CPUs, separated by commas;
+    by default the three with most facts.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
-    asked = read(InstructionRequest, {"mnemonic": mnemonic, "isa": isa.name, "cpus": cpus})
+    card_request = read(InstructionRequest, {"mnemonic": mnemonic, "isa": isa.name, "cpus": cpus})
     try:
-        return card_as_json(card_of(asked))
+        return card_as_json(card_of(card_request))
     except UnknownInstructionError as error:
         raise ProblemError(404, error.what, where="mnemonic") from error

@@ -1,4 +1,4 @@
-"""`manage.py instruction`: which ports an instruction uses and how long it takes."""
+"""`manage.py instruction`: ports, cycles and latencies of an instruction's forms."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from inference.web.validation import RequestError, read
 
 
 class Command(DataCommand):
-    """The instruction card in the shell; see the module."""
-
-    help = "Ports, cycles and latency of every form of an instruction on every CPU that is known here."
+    help = "Print ports, cycles and latency of every form of an instruction on every CPU with facts about it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("mnemonic", metavar="MNEMONIC", help="as assemblers call it: imul, cmovnz")
+        parser.add_argument("mnemonic", metavar="MNEMONIC", help="the assembler's name: imul, cmovnz")
         parser.add_argument(
             "--isa", metavar="NAME", default=DEFAULT, help="instruction set (default: %(default)s)"
         )
         parser.add_argument(
             "--on", metavar="NAME", action="append", default=[],
-            help="only this machine or imported port mapping; may be given several times (default: all)",
+            help="only this machine or imported port mapping; repeatable (default: all)",
         )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the forms, each with a line per CPU."""
+        """Prints the forms, each with a line per CPU."""
         card = self._card(options["mnemonic"], options["isa"], options["on"])
         if options["json"]:
             self.stdout.write(json.dumps(card_as_json(card), ensure_ascii=False))
@@ -42,17 +40,17 @@ class Command(DataCommand):
             self.stdout.write(line)
 
     def _card(self, mnemonic: str, isa: str, names: list[str]) -> InstructionCard:
-        asked = {"mnemonic": mnemonic, "isa": isa}
-        card = card_of(read(InstructionRequest, asked))
-        known = {cpu.name: cpu.key for cpu in (*card.cpus, *card.further)}
-        unknown = [name for name in names if name not in known]
+        parameters = {"mnemonic": mnemonic, "isa": isa}
+        card = card_of(read(InstructionRequest, parameters))
+        keys_by_name = {cpu.name: cpu.key for cpu in (*card.cpus, *card.further)}
+        unknown = [name for name in names if name not in keys_by_name]
         if unknown:
-            right = ", ".join(known) or "none, since nothing is known"
-            raise RequestError("--on", f"nothing is known of {card.mnemonic} on {unknown[0]!r}", right)
+            right = ", ".join(keys_by_name) or "none"
+            raise RequestError("--on", f"there are no facts about {card.mnemonic} on {unknown[0]!r}", right)
         if not names and not card.further:
             return card
-        keys = [known[name] for name in names] if names else list(known.values())[:8]
-        return card_of(read(InstructionRequest, {**asked, "cpus": ",".join(keys)}))
+        keys = [keys_by_name[name] for name in names] if names else list(keys_by_name.values())[:8]
+        return card_of(read(InstructionRequest, {**parameters, "cpus": ",".join(keys)}))
 
 
 def _lines(card: InstructionCard) -> Iterator[str]:
@@ -60,15 +58,15 @@ def _lines(card: InstructionCard) -> Iterator[str]:
         yield form.scheme.text
         for cpu, cell in zip(card.cpus, form.cells, strict=True):
             if not cell.is_empty:
-                yield f"  {cpu.name}: {_told(cpu, cell)}"
-                yield from (f"    {other}" for other in _otherwise(cell))
+                yield f"  {cpu.name}: {_cell_text(cpu, cell)}"
+                yield from (f"    {other}" for other in _contradictions(cell))
     if not card.forms:
-        yield f"nothing is known of {card.mnemonic} here: no machine has measured it, no mapping describes it"
+        yield f"there are no facts about {card.mnemonic}: no machine has measured it, no mapping describes it"
     if card.silent:
-        yield f"{len(card.silent)} more form{'' if len(card.silent) == 1 else 's'}: nothing is known of them"
+        yield f"{len(card.silent)} more form{'' if len(card.silent) == 1 else 's'} without facts"
 
 
-def _told(cpu: Cpu, cell: FormOnCpu) -> str:
+def _cell_text(cpu: Cpu, cell: FormOnCpu) -> str:
     parts = []
     if cell.uops is not None and cpu.mapping is not None:
         parts.append(described(cell.uops, cpu.mapping.ports))
@@ -88,9 +86,9 @@ def _told(cpu: Cpu, cell: FormOnCpu) -> str:
     return ", ".join(parts)
 
 
-def _otherwise(cell: FormOnCpu) -> Iterator[str]:
+def _contradictions(cell: FormOnCpu) -> Iterator[str]:
     yield from cell.conflicts
-    for usage in cell.others:
+    for usage in cell.other_usages:
         yield f"{usage.mapping.name} says {described(usage.uops, usage.mapping.ports)}"
     for number in cell.documents:
-        yield f"{number.source} says {number.what} {number.said}"
+        yield f"{number.source} says {number.what} {number.documented}"

@@ -1,4 +1,4 @@
-"""What is known of a form of an instruction on a CPU, how sure it is, and who says otherwise."""
+"""Facts about a form of an instruction on a CPU, their certainty, and contradicting sources."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from statistics import median
 from django.db.models import Count
 
 from inference.core.explain import SchemeFate
+from inference.core.judging.claims import (
+    NO_EVIDENCE,
+    ClaimEvidence,
+    ClaimWording,
+    StrongClaim,
+    strongest_word,
+)
 from inference.core.judging.contradictions import NOT_SETTLED
-from inference.core.judging.held_out_checks import NEAR, SHARE
-from inference.core.judging.words import NO_GROUNDS, AllowedWord, Grounds, StrongWord, strongest_word
+from inference.core.judging.held_out_checks import TOLERANCE, TOLERANCE_SHARE
 from inference.core.mapping import Uops
 from inference.core.metrics import SchemeError
 from inference.core.protocols import Json
-from inference.isa.targets import known_cpi, known_latencies, latency_source
+from inference.isa.targets import documented_cpi, documented_latencies, latency_source
 from inference.models import (
     Characterisation,
     Evaluation,
@@ -27,17 +33,17 @@ from inference.models import (
     PortMapping,
     SchemeLatencies,
 )
-from inference.storage.latencies import compared
+from inference.storage.latencies import compare_documented
 
 BADLY = 20.0
-"""Per cent by which predictions for experiments with a form may be off on average."""
+"""Mean error in per cent of experiments with a form, above which its µops are doubtful."""
 
 
 class Certainty(StrEnum):
-    """How well the µops of a form are established, the best first."""
+    """How well the µops of a form are established, best first."""
 
-    PROVEN = StrongWord.PROVEN.value
-    CHECKED = StrongWord.CHECKED.value
+    PROVEN = StrongClaim.PROVEN.value
+    CHECKED = StrongClaim.CHECKED.value
     UNSETTLED = NOT_SETTLED
     DOUBTFUL = "doubtful"
     CONTRADICTED = "contradicted"
@@ -47,7 +53,7 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True)
 class AloneTime:
-    """One instance as it was measured: the median in cycles, and the experiment."""
+    """The measured time of one instance: the median in cycles, and the experiment."""
 
     cycles: float
     experiment_id: int
@@ -55,9 +61,9 @@ class AloneTime:
 
 @dataclass(frozen=True)
 class FormLatency:
-    """The latencies of a form in one set: least to most, or what no pair exceeds; None where unknown.
+    """The latencies of a form in one set: least to most, or a bound; None if unknown.
 
-    `pairs`: as `inference.core.latency.PairLatency.as_json` has them.
+    `pairs`: in the form of `inference.core.latency.PairLatency.as_json`.
     """
 
     latency_set: LatencySet
@@ -69,7 +75,7 @@ class FormLatency:
 
 @dataclass(frozen=True)
 class OtherUsage:
-    """Another mapping of the same core that gives the form other µops."""
+    """Another mapping of the same core with different µops for the form."""
 
     mapping: PortMapping
     uops: Uops
@@ -77,20 +83,19 @@ class OtherUsage:
 
 @dataclass(frozen=True)
 class OtherNumber:
-    """A document that says another number than was measured: of the cycles alone, or of a latency."""
+    """A documented number that differs from the measured one: cycles alone, or a latency."""
 
     source: str
     what: str
-    said: str
+    documented: str
 
 
 @dataclass(frozen=True)
 class FormOnCpu:
-    """A cell of the card; `uops` is None where the mapping does not describe the form.
+    """A cell of the card; `uops` is None if the mapping does not describe the form.
 
-    `slots` is None where the mapping has no limit of slots. `residual` is over the experiments with the form
-    in `evaluation`. `grounds`: what a word on its µops rests on; `conflicts`: what other results of the
-    machine say instead.
+    `slots` is None if the mapping has no limit of slots. `residual` is over the experiments with the form in
+    `evaluation`. `grounds`: the evidence that decides `word`; `conflicts`: differing results of the machine.
     """
 
     uops: Uops | None
@@ -102,27 +107,27 @@ class FormOnCpu:
     witnesses: int
     residual: SchemeError | None
     evaluation: Evaluation | None
-    others: Sequence[OtherUsage]
+    other_usages: Sequence[OtherUsage]
     documents: Sequence[OtherNumber]
-    grounds: Grounds = NO_GROUNDS
+    grounds: ClaimEvidence = NO_EVIDENCE
     conflicts: Sequence[str] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all is known."""
-        return all(each is None for each in (self.uops, self.alone, self.latency, self.verdict))
+        """Whether there are no facts."""
+        return all(fact is None for fact in (self.uops, self.alone, self.latency, self.verdict))
 
     @property
     def off(self) -> float | None:
-        """Cycles by which one instance takes longer than predicted, where that is too many either way."""
+        """Measured minus predicted cycles of one instance, None if within the tolerance."""
         if self.alone is None or self.predicted is None:
             return None
         difference = self.alone.cycles - self.predicted
-        return difference if abs(difference) > max(NEAR, SHARE * self.alone.cycles) else None
+        return difference if abs(difference) > max(TOLERANCE, TOLERANCE_SHARE * self.alone.cycles) else None
 
     @property
     def certainty(self) -> Certainty:
-        """The word for it; what was measured counts more than what was concluded."""
+        """The certainty; measurements outweigh conclusions."""
         if self.uops is None:
             return Certainty.UNKNOWN if self.verdict is None else Certainty.DOUBTFUL
         if self.off is not None:
@@ -135,50 +140,52 @@ class FormOnCpu:
         return Certainty(self.word.text) if self.word.is_strong else Certainty.UNSETTLED
 
     @property
-    def word(self) -> AllowedWord | None:
-        """The strongest word for its µops; None where nothing was measured that could bear it out."""
+    def word(self) -> ClaimWording | None:
+        """The strongest claim about its µops; None without a measurement that supports one."""
         if self.verdict is not None and self.witnesses:
-            return strongest_word(StrongWord.PROVEN, self.grounds)
+            return strongest_word(StrongClaim.PROVEN, self.grounds)
         if self.residual is not None or self.alone is not None:
-            return strongest_word(StrongWord.CHECKED, self.grounds)
+            return strongest_word(StrongClaim.CHECKED, self.grounds)
         return None
 
     @property
     def why(self) -> str:
-        """What the word rests on."""
-        told = []
+        """The evidence for the certainty."""
+        reasons = []
         if self.off is not None and self.alone is not None and self.predicted is not None:
-            told.append(f"alone {self.alone.cycles:.2f} cycles, predicted {self.predicted:.2f}")
+            reasons.append(f"alone {self.alone.cycles:.2f} cycles, predicted {self.predicted:.2f}")
         if self.verdict is not None and self.verdict.outcome != SchemeFate.CHARACTERISED:
-            told.append(self.verdict.text or self.verdict.outcome)
+            reasons.append(self.verdict.text or self.verdict.outcome)
         if self.certainty is Certainty.UNSETTLED and self.word is not None:
-            told.append("; ".join((self.word.text, *self.word.reasons)))
+            reasons.append("; ".join((self.word.text, *self.word.reasons)))
         if self.witnesses:
-            told.append(f"{self.witnesses} witness{'' if self.witnesses == 1 else 'es'}")
+            reasons.append(f"{self.witnesses} witness{'' if self.witnesses == 1 else 'es'}")
         if self.residual is not None:
-            told.append(f"{self.residual.n:,} experiments, off by {self.residual.absolute:.1f} %")
-        if not told:
-            told.append("measured alone only" if self.alone is not None else "no measurement with it")
-        return "; ".join(told)
+            reasons.append(f"{self.residual.n:,} experiments, off by {self.residual.absolute:.1f} %")
+        if not reasons:
+            reasons.append("only measured alone" if self.alone is not None else "no measurement with it")
+        return "; ".join(reasons)
 
 
 def differ(first: Uops, second: Uops) -> bool:
-    """Whether no renaming of ports makes the µops of two mappings equal: other numbers, or other widths."""
+    """Whether the µops of two mappings differ under all renamings of ports: by numbers or widths."""
     return _widths(first) != _widths(second)
 
 
 def _widths(uops: Uops) -> Counter[int]:
-    found: Counter[int] = Counter()
+    widths: Counter[int] = Counter()
     for mask, count in uops:
-        found[mask.bit_count()] += count
-    return found
+        widths[mask.bit_count()] += count
+    return widths
 
 
 @dataclass(frozen=True)
 class FormEvidence:
-    """By machine and scheme: times alone and latencies; by mapping and scheme: verdicts with their witnesses.
+    """Facts by (machine, scheme): times alone and latencies; by (mapping, scheme): verdicts with numbers of
+    witnesses.
 
-    `by_set`: times alone in the sets without a machine, by set. `sets_of_run`: which of these a run made.
+    `by_set`: times alone by (set, scheme), of sets without a machine. `sets_of_run`: {run: such sets that it
+    made}.
     """
 
     alone: Mapping[tuple[int, int], AloneTime]
@@ -189,36 +196,35 @@ class FormEvidence:
 
     @property
     def machines(self) -> set[int]:
-        """Those on which anything was measured."""
         return {machine for machine, _ in (*self.alone, *self.latencies)}
 
     def forms_on(self, machine: int) -> int:
-        """How many forms were measured on a machine."""
-        return len({scheme for each, scheme in (*self.alone, *self.latencies) if each == machine})
+        """The number of forms measured on a machine."""
+        return len({scheme for pk, scheme in (*self.alone, *self.latencies) if pk == machine})
 
     def alone_for(self, mapping: PortMapping, scheme: int) -> AloneTime | None:
-        """One instance in the sets that a mapping without a machine was learnt from."""
+        """The time of one instance in the training sets of a mapping without a machine."""
         if mapping.run is None:
             return None
         source = mapping.run.config.get("source")
-        learnt = source.get("datasets", ()) if isinstance(source, dict) else ()
-        sets = (*self.sets_of_run.get(mapping.run.pk, ()), *learnt)
-        return next((self.by_set[one, scheme] for one in sets if (one, scheme) in self.by_set), None)
+        datasets = source.get("datasets", ()) if isinstance(source, dict) else ()
+        sets = (*self.sets_of_run.get(mapping.run.pk, ()), *datasets)
+        return next((self.by_set[pk, scheme] for pk in sets if (pk, scheme) in self.by_set), None)
 
 
 def evidence_about(schemes: Sequence[InstructionScheme]) -> FormEvidence:
-    """All of it for some schemes of one instruction set."""
+    """The facts about some schemes of one instruction set."""
     readings: defaultdict[tuple[int | None, int, int], list[tuple[float, int]]] = defaultdict(list)
     sets_of_run: defaultdict[int, list[int]] = defaultdict(list)
-    for machine, one_set, run, scheme, experiment, cycles in _alone_rows(schemes):
-        readings[machine, 0 if machine else one_set, scheme].append((cycles, experiment))
-        if machine is None and run is not None and one_set not in sets_of_run[run]:
-            sets_of_run[run].append(one_set)
+    for machine, set_id, run, scheme, experiment, cycles in _alone_rows(schemes):
+        readings[machine, 0 if machine else set_id, scheme].append((cycles, experiment))
+        if machine is None and run is not None and set_id not in sets_of_run[run]:
+            sets_of_run[run].append(set_id)
     alone, by_set = {}, {}
-    for (machine, one_set, scheme), found in readings.items():
-        time = AloneTime(median(cycles for cycles, _ in found), found[0][1])
+    for (machine, set_id, scheme), times in readings.items():
+        time = AloneTime(median(cycles for cycles, _ in times), times[0][1])
         if machine is None:
-            by_set[one_set, scheme] = time
+            by_set[set_id, scheme] = time
         else:
             alone[machine, scheme] = time
     return FormEvidence(alone, by_set, sets_of_run, _latencies(schemes), _verdicts(schemes))
@@ -235,14 +241,14 @@ def _alone_rows(
         cycles__isnull=False,
     ).order_by("id")
     columns = ("experiment_set__machine", "experiment_set", "experiment_set__run", "experiment__key")
-    for machine, one_set, run, key, experiment, cycles in rows.values_list(
+    for machine, set_id, run, key, experiment, cycles in rows.values_list(
         *columns, "experiment_id", "cycles"
     ):
-        yield machine, one_set, run, keys[key], experiment, cycles
+        yield machine, set_id, run, keys[key], experiment, cycles
 
 
 def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], FormLatency]:
-    """The newest set of each machine that has the scheme."""
+    """The latencies of the newest set of each machine that has the scheme."""
     rows = SchemeLatencies.objects.filter(scheme__in=schemes).select_related("latency_set")
     rows = rows.defer("chains", "latency_set__readings", "latency_set__memory").order_by("latency_set_id")
     return {
@@ -266,18 +272,20 @@ def _verdicts(
 
 
 NEAR_SHARE = 0.05
-"""Of a documented time: a measured one that is as near agrees."""
+"""Share of a documented time by which a measured one may differ."""
 
 
 def documents_of(
     core: str, scheme: int, text: str, alone: AloneTime | None, latency: FormLatency | None
 ) -> tuple[OtherNumber, ...]:
-    """What is documented otherwise for a core, by its name ("" where that is not known)."""
+    """Documented numbers that differ from the measured ones; `core` is the microarchitecture's name, "" if
+    unknown.
+    """
     return (*_documented_cycles(core, text, alone), *_documented_latencies(core, scheme, text, latency))
 
 
 def _documented_cycles(core: str, text: str, alone: AloneTime | None) -> Iterator[OtherNumber]:
-    documented = known_cpi(core).get(text)
+    documented = documented_cpi(core).get(text)
     if documented is not None and alone is not None:
         cycles, source = documented
         if abs(cycles - alone.cycles) > NEAR_SHARE * max(cycles, alone.cycles):
@@ -287,9 +295,9 @@ def _documented_cycles(core: str, text: str, alone: AloneTime | None) -> Iterato
 def _documented_latencies(
     core: str, scheme: int, text: str, latency: FormLatency | None
 ) -> Iterator[OtherNumber]:
-    if latency is None or not known_latencies(core):
+    if latency is None or not documented_latencies(core):
         return
-    for off in compared(core, [(scheme, text, latency.pairs)]).off:
+    for off in compare_documented(core, [(scheme, text, latency.pairs)]).off:
         least, most = off.documented_least, off.documented_most
-        said = f"{least:.4g}" if least == most else f"{least:.4g}–{most:.4g}"
-        yield OtherNumber(latency_source(core), f"latency {off.source} → {off.destination}", said)
+        range_text = f"{least:.4g}" if least == most else f"{least:.4g}–{most:.4g}"
+        yield OtherNumber(latency_source(core), f"latency {off.source} → {off.destination}", range_text)

@@ -1,4 +1,4 @@
-"""The instruction card: which ports an instruction uses and how long it takes, CPUs side by side."""
+"""The page of an instruction card: ports, cycles and latencies of forms on several CPUs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from inference.web.validation import read
 
 
 def instruction(request: HttpRequest, isa: str, mnemonic: str) -> HttpResponse:
-    """All forms of a mnemonic; the address may name the CPUs (`cpus`). Other names lead to the usual one."""
-    asked = read(InstructionRequest, {"mnemonic": mnemonic, "isa": isa, "cpus": request.GET.get("cpus", "")})
+    """The card of a mnemonic; the address may name CPUs (`cpus`). Alternative names redirect."""
+    card_request = read(
+        InstructionRequest, {"mnemonic": mnemonic, "isa": isa, "cpus": request.GET.get("cpus", "")}
+    )
     try:
-        card = card_of(asked)
+        card = card_of(card_request)
     except UnknownInstructionError as error:
         raise Http404(error.what) from error
     if card.mnemonic != mnemonic:
-        return redirect(_address(card.isa.name, card.mnemonic, asked.chosen))
+        return redirect(_address(card.isa.name, card.mnemonic, card_request.chosen))
     keys = [cpu.key for cpu in card.cpus]
 
-    def beside(cpu: Cpu) -> str:
+    def with_cpu(cpu: Cpu) -> str:
         return _address(isa, mnemonic, [*keys, cpu.key])
 
-    def without(cpu: Cpu) -> str:
+    def without_cpu(cpu: Cpu) -> str:
         return _address(isa, mnemonic, [key for key in keys if key != cpu.key])
 
     return render(
@@ -34,11 +36,11 @@ def instruction(request: HttpRequest, isa: str, mnemonic: str) -> HttpResponse:
         "inference/instruction/card.html",
         {
             "card": card,
-            "cpus": [(cpu, without(cpu) if len(keys) > 1 else "") for cpu in card.cpus],
-            "further": [(cpu, beside(cpu)) for cpu in card.further],
+            "cpus": [(cpu, without_cpu(cpu) if len(keys) > 1 else "") for cpu in card.cpus],
+            "further": [(cpu, with_cpu(cpu)) for cpu in card.further],
             "rows": [(form.scheme, list(zip(card.cpus, form.cells, strict=True))) for form in card.forms],
             "relatives": [(name, _address(isa, name)) for name in card.relatives],
-            "elsewhere": [(each, _address(each.name, mnemonic)) for each in card.elsewhere],
+            "elsewhere": [(isa_row, _address(isa_row.name, mnemonic)) for isa_row in card.elsewhere],
             "listing": f"{reverse('isa', args=[card.isa.pk])}?{urlencode({'q': f'mnemonic:{mnemonic}'})}",
             "search": f"{reverse('search')}?{urlencode({'q': mnemonic, 'all': '1'})}",
         },

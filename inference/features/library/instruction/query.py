@@ -1,4 +1,4 @@
-"""The instruction card: forms of a mnemonic by CPU (a bounded number of queries), and as plain values."""
+"""Instruction cards: forms of a mnemonic by CPU, in a bounded number of queries; and as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inference.core.experiment import Experiment
-from inference.core.judging.words import NO_GROUNDS
+from inference.core.judging.claims import NO_EVIDENCE
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
@@ -37,8 +37,8 @@ from inference.storage.mappings import load_parts
 from inference.web.api.shapes import uops_json
 from inference.web.validation import RequestError
 
-SHOWN = 3
-"""CPUs that stand side by side unless somebody chooses others."""
+DEFAULT_CPUS = 3
+"""Number of CPUs on a card by default."""
 
 
 class UnknownInstructionError(RequestError):
@@ -47,10 +47,10 @@ class UnknownInstructionError(RequestError):
 
 @dataclass(frozen=True)
 class Cpu:
-    """A machine with what was found out about it, or an imported mapping: what others say.
+    """A machine with its results, or an imported mapping.
 
-    `key`: by which addresses name it. `forms`: how many forms it says something of. `others`: further
-    mappings of the same core.
+    `key`: its name in addresses. `forms`: number of forms with facts. `others`: further mappings of the same
+    core.
     """
 
     key: str
@@ -59,17 +59,17 @@ class Cpu:
     machine: Machine | None
     mapping: PortMapping | None
     forms: int
-    others: tuple[PortMapping, ...] = ()
+    other_mappings: tuple[PortMapping, ...] = ()
 
     @property
     def imported(self) -> bool:
-        """Whether it is what a file says."""
+        """Whether it is an imported mapping."""
         return self.machine is None
 
 
 @dataclass(frozen=True)
 class InstructionForm:
-    """A form of the instruction, with a cell for every CPU that is shown."""
+    """A form of the instruction, with a cell per CPU of the card."""
 
     scheme: InstructionScheme
     cells: tuple[FormOnCpu, ...]
@@ -77,10 +77,10 @@ class InstructionForm:
 
 @dataclass(frozen=True)
 class InstructionCard:
-    """`cpus` are shown, `further` could be. `silent`: forms of which nothing is known on those shown.
+    """A card. `cpus` are listed, `further` can be added. `silent`: forms without facts on the listed CPUs.
 
-    `relatives`: the same mnemonic with or without its leading `v`. `elsewhere`: other instruction sets that
-    have it.
+    `relatives`: the mnemonic with or without its leading `v`. `elsewhere`: other instruction sets that have
+    it.
     """
 
     isa: ISA
@@ -93,17 +93,19 @@ class InstructionCard:
     elsewhere: tuple[ISA, ...]
 
 
-def mnemonic_meant(isa: ISA, word: str) -> str | None:
-    """The mnemonic of the instruction set that a word is, or another name of: `cmovnz` is `cmovne`."""
+def mnemonic_of(isa: ISA, word: str) -> str | None:
+    """The mnemonic for a word or its alternative name: `cmovnz` is `cmovne`; None if there is none."""
     word = word.strip().lower()
     if isa.schemes.filter(mnemonic=word).exists():
         return word
-    meant = sorted(target_of(isa.name).names.meaning_of(word).mnemonics)
-    return isa.schemes.filter(mnemonic__in=meant).order_by("id").values_list("mnemonic", flat=True).first()
+    mnemonics = sorted(target_of(isa.name).names.meaning_of(word).mnemonics)
+    return (
+        isa.schemes.filter(mnemonic__in=mnemonics).order_by("id").values_list("mnemonic", flat=True).first()
+    )
 
 
 def card_of(request: InstructionRequest) -> InstructionCard:
-    """The card that is asked for. Raises `RequestError` for what is not there."""
+    """The requested card. Raises `RequestError` for an unknown instruction set, mnemonic or CPU."""
     isa = ISA.objects.filter(name=request.isa).first()
     if isa is None:
         right = ", ".join(ISA.objects.values_list("name", flat=True))
@@ -118,16 +120,16 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     texts = [scheme.text for scheme in schemes]
     grounds = grounds_by_mapping(mappings, texts)
     residuals = residuals_of([row.pk for row in mappings], texts)
-    known = _Known(values, evidence, residuals, grounds)
+    facts = _CardFacts(values, evidence, residuals, grounds)
     forms, silent = [], []
     for scheme in schemes:
-        cells = tuple(known.cell(scheme, cpu) for cpu in chosen)
+        cells = tuple(facts.cell(scheme, cpu) for cpu in chosen)
         if all(cell.is_empty for cell in cells):
             silent.append(scheme)
         else:
             forms.append(InstructionForm(scheme, cells))
     bare = mnemonic.removeprefix("v")
-    kin = isa.schemes.filter(mnemonic__in={bare, f"v{bare}"} - {mnemonic}).order_by("mnemonic")
+    relatives = isa.schemes.filter(mnemonic__in={bare, f"v{bare}"} - {mnemonic}).order_by("mnemonic")
     return InstructionCard(
         isa=isa,
         mnemonic=mnemonic,
@@ -135,29 +137,31 @@ def card_of(request: InstructionRequest) -> InstructionCard:
         further=tuple(cpu for cpu in cpus if cpu not in chosen),
         forms=tuple(forms),
         silent=tuple(silent),
-        relatives=tuple(kin.values_list("mnemonic", flat=True).distinct()),
+        relatives=tuple(relatives.values_list("mnemonic", flat=True).distinct()),
         elsewhere=tuple(ISA.objects.exclude(pk=isa.pk).filter(schemes__mnemonic=mnemonic).distinct()),
     )
 
 
 def _forms(isa: ISA, word: str) -> list[InstructionScheme]:
-    """The forms of the instruction that a word means, in their order. Raises `UnknownInstructionError`."""
-    found = list(isa.schemes.filter(mnemonic=word.lower()))
-    if not found:
-        mnemonic = mnemonic_meant(isa, word)
+    """The forms of the instruction named by a word, in order. Raises `UnknownInstructionError`."""
+    schemes = list(isa.schemes.filter(mnemonic=word.lower()))
+    if not schemes:
+        mnemonic = mnemonic_of(isa, word)
         if mnemonic is None:
             raise UnknownInstructionError("mnemonic", f"{isa.name} has no instruction {word!r}")
-        found = list(isa.schemes.filter(mnemonic=mnemonic))
-    return sorted(found, key=form_order)
+        schemes = list(isa.schemes.filter(mnemonic=mnemonic))
+    return sorted(schemes, key=form_order)
 
 
 def instruction_named(text: str) -> tuple[ISA, str] | None:
-    """The instruction set and mnemonic that a single word names; those of this software before others."""
+    """(instruction set, mnemonic) of a single word; instruction sets with a target come first. None if
+    unknown.
+    """
     if len(text.split()) != 1 or len(text) > 60:
         return None
     first = {target.name: place for place, target in enumerate(targets())}
-    for isa in sorted(ISA.objects.all(), key=lambda each: (first.get(each.name, len(first)), each.pk)):
-        mnemonic = mnemonic_meant(isa, text)
+    for isa in sorted(ISA.objects.all(), key=lambda isa: (first.get(isa.name, len(first)), isa.pk)):
+        mnemonic = mnemonic_of(isa, text)
         if mnemonic is not None:
             return isa, mnemonic
     return None
@@ -167,29 +171,31 @@ _IMMEDIATE, _MEMORY = "immediate", "memory"
 
 
 def form_order(scheme: InstructionScheme) -> tuple[object, ...]:
-    """Registers first, then memory, then immediates; widths ascending, the fewest operands first."""
-    shown = [each for each in scheme.operands if not each.get("implicit")]
-    kinds = {each.get("kind") for each in shown}
+    """Sort key: registers first, then memory, then immediates; narrow before wide, few operands before
+    many.
+    """
+    explicit = [operand for operand in scheme.operands if not operand.get("implicit")]
+    kinds = {operand.get("kind") for operand in explicit}
     group = (_IMMEDIATE in kinds, bool(scheme.memory))
-    return group, scheme.memory, scheme.width, len(shown), scheme.text
+    return group, scheme.memory, scheme.width, len(explicit), scheme.text
 
 
 def _values(
     isa: ISA, schemes: Sequence[InstructionScheme], judging: Collection[int]
 ) -> Iterable[tuple[PortMapping, Value]]:
-    """What every mapping says of the forms, with those that only judged one, the rows with their machines."""
+    """(mapping, its µops of the forms), including mappings that only have verdicts on them."""
     parts = dict(load_parts(isa, {scheme.pk: scheme.text for scheme in schemes}))
-    wanted = {row.pk for row in parts} | set(judging)
-    rows = PortMapping.objects.filter(pk__in=wanted, isa=isa).defer("report").order_by("-pk")
+    mapping_ids = {row.pk for row in parts} | set(judging)
+    rows = PortMapping.objects.filter(pk__in=mapping_ids, isa=isa).defer("report").order_by("-pk")
     for row in rows.select_related("machine__isa", "run"):
         yield row, parts.get(row) or Value(ports=tuple(row.ports), usage={})
 
 
 def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence) -> list[Cpu]:
-    """Machines, those that say most first, then imported mappings, the newest first.
+    """Machines, those with most facts first, then imported mappings, newest first.
 
-    Of a machine's mappings the one that describes most forms counts, of as good ones that of a core model,
-    else the newest.
+    A machine is represented by its mapping with most forms; of equal ones by a core model's, else by the
+    newest.
     """
     by_machine: dict[int, list[PortMapping]] = defaultdict(list)
     unbound = []
@@ -198,47 +204,49 @@ def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence)
             unbound.append(row)
         else:
             by_machine[row.machine_id].append(row)
-    found = []
+    cpus = []
     of_cores = set(StoredCoreModel.objects.filter(mapping__in=values).values_list("mapping_id", flat=True))
-    wanted = set(by_machine) | evidence.machines
-    for machine in Machine.objects.filter(pk__in=wanted, isa=isa).select_related("isa"):
+    machine_ids = set(by_machine) | evidence.machines
+    for machine in Machine.objects.filter(pk__in=machine_ids, isa=isa).select_related("isa"):
         rows = by_machine.get(machine.pk, [])
         best = max(rows, key=lambda row: (len(values[row].usage), row.pk in of_cores, row.pk), default=None)
         described = 0 if best is None else len(values[best].usage)
         core = core_of(machine)
         name = "" if core is None else core.name
         forms = max(described, evidence.forms_on(machine.pk))
-        found.append(Cpu(f"m{machine.pk}", machine.name, name, machine, best, forms))
-    found.sort(key=lambda cpu: (cpu.mapping is None, -cpu.forms, cpu.key))
+        cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, best, forms))
+    cpus.sort(key=lambda cpu: (cpu.mapping is None, -cpu.forms, cpu.key))
     for row in unbound:
         core = None if row.machine is None else core_of(row.machine)
         name = "" if core is None else core.name
-        found.append(Cpu(f"p{row.pk}", row.name, name, None, row, len(values[row].usage)))
-    return [_with_others(cpu, found, by_machine) for cpu in found]
+        cpus.append(Cpu(f"p{row.pk}", row.name, name, None, row, len(values[row].usage)))
+    return [_with_other_mappings(cpu, cpus, by_machine) for cpu in cpus]
 
 
-def _with_others(cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequence[PortMapping]]) -> Cpu:
-    """With the mappings of the same machine, and those of the same core."""
+def _with_other_mappings(
+    cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequence[PortMapping]]
+) -> Cpu:
+    """A copy with the mappings of the same machine and of the same core."""
     own = by_machine.get(cpu.machine.pk, ()) if cpu.machine is not None else ()
-    alike = [each.mapping for each in cpus if cpu.core and each.core == cpu.core]
-    others = dict.fromkeys(row for row in (*own, *alike) if row is not None and row != cpu.mapping)
-    return replace(cpu, others=tuple(others))
+    same_core = [other.mapping for other in cpus if cpu.core and other.core == cpu.core]
+    other_rows = dict.fromkeys(row for row in (*own, *same_core) if row is not None and row != cpu.mapping)
+    return replace(cpu, other_mappings=tuple(other_rows))
 
 
 def _chosen(cpus: Sequence[Cpu], keys: Sequence[str]) -> tuple[Cpu, ...]:
     if not keys:
-        return tuple(cpus[:SHOWN])
+        return tuple(cpus[:DEFAULT_CPUS])
     known = {cpu.key: cpu for cpu in cpus}
     for key in keys:
         if key not in known:
-            right = ", ".join(f"{cpu.key} ({cpu.name})" for cpu in cpus) or "none, since nothing is known"
-            raise RequestError("cpus", f"nothing is known of this instruction on {key!r}", right)
+            right = ", ".join(f"{cpu.key} ({cpu.name})" for cpu in cpus) or "none"
+            raise RequestError("cpus", f"there are no facts about this instruction on {key!r}", right)
     return tuple(known[key] for key in keys)
 
 
 @dataclass(frozen=True)
-class _Known:
-    """All that cells are made of."""
+class _CardFacts:
+    """Facts about all forms and mappings, from which cells are made."""
 
     values: Mapping[PortMapping, Value]
     evidence: FormEvidence
@@ -246,7 +254,6 @@ class _Known:
     grounds: Mapping[int, MappingGrounds]
 
     def cell(self, scheme: InstructionScheme, cpu: Cpu) -> FormOnCpu:
-        """A form on a CPU."""
         alone = latency = None
         if cpu.machine is not None:
             alone = self.evidence.alone.get((cpu.machine.pk, scheme.pk))
@@ -257,7 +264,7 @@ class _Known:
         if cpu.mapping is not None:
             verdict, witnesses = self.evidence.verdicts.get((cpu.mapping.pk, scheme.pk), (None, 0))
             residual = self.residuals.get((cpu.mapping.pk, scheme.text))
-        uops, slots, predicted = self._said(cpu.mapping, scheme.text)
+        uops, slots, predicted = self._uops_slots_cycles(cpu.mapping, scheme.text)
         grounds = None if cpu.mapping is None else self.grounds[cpu.mapping.pk]
         return FormOnCpu(
             uops=uops,
@@ -269,33 +276,35 @@ class _Known:
             witnesses=witnesses,
             residual=None if residual is None else residual.error,
             evaluation=None if residual is None else residual.evaluation,
-            others=() if uops is None else tuple(self._others(cpu, scheme.text, uops)),
+            other_usages=() if uops is None else tuple(self._other_usages(cpu, scheme.text, uops)),
             documents=documents_of(cpu.core, scheme.pk, scheme.text, alone, latency),
-            grounds=NO_GROUNDS if grounds is None else grounds.of(scheme.text),
+            grounds=NO_EVIDENCE if grounds is None else grounds.scheme_grounds(scheme.text),
             conflicts=() if grounds is None else grounds.conflict_words(scheme.text),
         )
 
-    def _said(self, mapping: PortMapping | None, text: str) -> tuple[Uops | None, int | None, float | None]:
+    def _uops_slots_cycles(
+        self, mapping: PortMapping | None, text: str
+    ) -> tuple[Uops | None, int | None, float | None]:
         value = None if mapping is None else self.values.get(mapping)
         if value is None or text not in value.usage:
             return None, None, None
         slots = value.slots_of(text) if value.limits else None
         return value.usage[text], slots, inverse_throughput(value, Experiment.of([text]))
 
-    def _others(self, cpu: Cpu, text: str, uops: Uops) -> Iterable[OtherUsage]:
-        for row in cpu.others:
-            said = self.values[row].usage.get(text)
-            if said is not None and differ(said, uops):
-                yield OtherUsage(row, said)
+    def _other_usages(self, cpu: Cpu, text: str, uops: Uops) -> Iterable[OtherUsage]:
+        for row in cpu.other_mappings:
+            other_uops = self.values[row].usage.get(text)
+            if other_uops is not None and differ(other_uops, uops):
+                yield OtherUsage(row, other_uops)
 
 
 def card_as_json(card: InstructionCard) -> Json:
-    """All of it as an object for programs."""
+    """The card in the API's form."""
     return {
         "isa": card.isa.name,
         "mnemonic": card.mnemonic,
-        "cpus": [_cpu(each) for each in card.cpus],
-        "further": [_cpu(each) for each in card.further],
+        "cpus": [_cpu(cpu) for cpu in card.cpus],
+        "further": [_cpu(cpu) for cpu in card.further],
         "forms": [
             {
                 "scheme_id": form.scheme.pk,
@@ -339,14 +348,15 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
         "witnesses": cell.witnesses,
         "others": [
             {
-                "mapping_id": each.mapping.pk,
-                "mapping": each.mapping.name,
-                "uops": uops_json(each.uops, each.mapping.ports),
+                "mapping_id": usage.mapping.pk,
+                "mapping": usage.mapping.name,
+                "uops": uops_json(usage.uops, usage.mapping.ports),
             }
-            for each in cell.others
+            for usage in cell.other_usages
         ],
         "documents": [
-            {"source": each.source, "what": each.what, "said": each.said} for each in cell.documents
+            {"source": number.source, "what": number.what, "said": number.documented}
+            for number in cell.documents
         ],
     }
 

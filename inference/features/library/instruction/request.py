@@ -1,4 +1,4 @@
-"""Which instruction is asked for, and on which CPUs, by page, API and shell alike."""
+"""The request of an instruction card, by page, API and shell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KEY = r"[mp][0-9]{1,18}"
 
 
 class InstructionRequest(BaseModel):
-    """A mnemonic of an instruction set, and the CPUs that stand side by side."""
+    """A mnemonic of an instruction set, and the CPUs of the card."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
@@ -19,12 +19,12 @@ class InstructionRequest(BaseModel):
     cpus: str = Field(
         "",
         pattern=f"^({_KEY}(,{_KEY}){{0,7}})?$",
-        description="Keys of up to 8 CPUs, joined by commas: m and the number of a machine, p and that of an "
-        "imported port mapping. Without it the three with most to say.",
+        description="Keys of up to 8 CPUs, separated by commas: m and the number of a machine, p and that of "
+        "an imported port mapping. By default the three with most facts.",
         examples=[""],
     )
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The keys, each once, in the order in which they were given."""
+        """The distinct keys in order."""
         return tuple(dict.fromkeys(filter(None, self.cpus.split(","))))

@@ -1,4 +1,4 @@
-"""Port mappings: the list and the page of each."""
+"""Port mappings: the list, and the page of each with its tabs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.library.mappings.query import ShownMapping
+    from inference.features.library.mappings.query import MappingSubject
     from inference.web.contributions import Context
 
 
-def _graph(request: HttpRequest, subject: ShownMapping) -> Context:
+def _graph(request: HttpRequest, subject: MappingSubject) -> Context:
     from inference.features.library.mappings.graph import graph_tab  # noqa: PLC0415  pages load it, not every start
 
     return graph_tab(request, subject.row, subject.value)
 
 
-def _schemes(request: HttpRequest, subject: ShownMapping) -> Context:
+def _schemes(request: HttpRequest, subject: MappingSubject) -> Context:
     from inference.features.library.mappings.schemes_tab import schemes_tab  # noqa: PLC0415  pages load it, not every start
 
     return schemes_tab(request, subject.row, subject.value)
@@ -35,6 +35,6 @@ PANELS = (
         scripts=("js/graph.js",),
     ),
     PagePanel(
-        PanelPlace.MAPPING, "schemes", "Schemes", "inference/mappings/schemes.html", _schemes, place=20
+        PanelPlace.MAPPING, "schemes", "Schemes", "inference/mappings/schemes.html", _schemes, order=20
     ),
 )

@@ -1,4 +1,4 @@
-"""Port mappings: the list, the µops of their schemes, what they predict, and files for other tools."""
+"""API of port mappings: the list, µops of schemes, predictions, and files for other tools."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from inference.models import InstructionScheme, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.mappings import load_mapping, load_part
-from inference.web.api.access import reading
+from inference.web.api.access import read_access
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.result_shapes import (
     AnyMappingOut,
     PortPrediction,
@@ -48,20 +48,20 @@ from inference.web.validation import Id
 
 router = Router()
 MOST_EXPERIMENTS = 1000
-MappingSort = Annotated[str, sorts(MAPPING_COLUMNS)]
+MappingSort = Annotated[str, allowed_sorts(MAPPING_COLUMNS)]
 SCHEME_ORDER = {"row": "id", "text": "text"}
 
 
 class MappingOut(AnyMappingOut):
-    """A port mapping, with the scores of the evaluation that says most about it, in cycles."""
+    """A port mapping with the scores of its most informative evaluation, in cycles."""
 
     run_id: Id | None = Field(examples=[12])
     origin: str = Field(description="run, import or example.", examples=["run"])
     source: str = Field(examples=["PMEvo"])
     ports: list[str] = Field(examples=[["0", "1", "2", "3", "4", "5"]])
-    r_max: float | None = Field(description="Instructions per cycle at most.", examples=[6.0])
+    r_max: float | None = Field(description="Maximum instructions per cycle.", examples=[6.0])
     limits: dict[str, float] = Field(
-        description="What is modelled outside the ports: instructions and issue slots per cycle.",
+        description="Limits outside the ports: instructions and issue slots per cycle.",
         examples=[{"instructions": 5.0, "slots": 6.0}],
     )
     mape: float | None = Field(description="Mean absolute percentage error.", examples=[6.3])
@@ -70,11 +70,11 @@ class MappingOut(AnyMappingOut):
 
 
 class MappingInFull(MappingOut):
-    """A mapping with what its algorithm had to say, and the formats of its exports."""
+    """A mapping with its algorithm's report, and the formats of its exports."""
 
     report: dict[str, Any] = Field(examples=[{"seed": 1, "versions": {"numpy": "2.2.0"}}])
     exports: dict[str, str] = Field(
-        description="Format and what it is good for.", examples=[{"json": "port mapping (JSON)"}]
+        description="Format and its purpose.", examples=[{"json": "port mapping (JSON)"}]
     )
 
 
@@ -84,7 +84,7 @@ class UsageOut(Schema):
     scheme_id: Id
     scheme: SchemeText
     uops: list[Uop]
-    slots: int = Field(description="Issue slots that it takes.", examples=[1])
+    slots: int = Field(description="Issue slots of the scheme.", examples=[1])
     hidden: str | None = Field(
         description="µops that no experiment can show.", examples=["1 µop on 4 or more ports"]
     )
@@ -97,7 +97,7 @@ class Experiments(Input):
 
 
 class PredictionOut(PortPrediction):
-    """What the mapping says of one of the experiments, which are answered in their order."""
+    """The mapping's prediction for an experiment; answers are in the order of the experiments."""
 
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
 
@@ -126,19 +126,19 @@ def list_mappings(
     on: int | None = parameter(None, ge=0, le=2**63 - 1, examples=[3]),
     sort: MappingSort = "-created",
 ) -> Any:
-    """All port mappings, those with the text `q` in name or note.
+    """Lists port mappings, optionally with the text `q` in name or note.
 
     `on`: scores on the set with this number.
     """
     rows = port_mappings(q.strip(), on)
-    return listed(rows, MAPPING_COLUMNS, sort, paging, MAPPINGS.values)
+    return list_answer(rows, MAPPING_COLUMNS, sort, paging, MAPPINGS.values)
 
 
 @router.get("/mappings/{mapping_id}", response=MappingInFull)
 def get_mapping(request: HttpRequest, mapping_id: Id) -> Any:
-    """One port mapping. Its µops are a list of their own."""
+    """A port mapping. Its µops are a separate list."""
     row = MAPPINGS.row(mapping_id)
-    exports = {key: each.title for key, each in exports_for(MAPPING_EXPORTS, row.isa.name).items()}
+    exports = {key: export.title for key, export in exports_for(MAPPING_EXPORTS, row.isa.name).items()}
     return {**MAPPINGS.answer(row), "report": allowed_report(row), "exports": exports}
 
 
@@ -150,13 +150,13 @@ def list_usage(
     q: Text = "",
     sort: Literal["row", "-row", "text", "-text"] = "row",
 ) -> Any:
-    """The µops of the schemes that the mapping describes and the search `q` finds."""
+    """The µops of the mapping's schemes that match the search `q`."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
     rows = described_schemes(row, row.usages, q)
-    return listed(rows, SCHEME_ORDER, sort, paging, lambda found: _usages(row, found))
+    return list_answer(rows, SCHEME_ORDER, sort, paging, lambda page: _usages(row, page))
 
 
-@router.post("/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading)
+@router.post("/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=read_access)
 def predict(request: HttpRequest, mapping_id: Id, data: Experiments) -> Any:
     """Predict up to 1,000 experiments: cycles, bottleneck and the load of every port."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
@@ -178,19 +178,19 @@ def _require_described(mapping: MappingValue, value: Experiment, index: int) -> 
         )
 
 
-def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
-    value = load_part(row, {scheme.pk: scheme.text for scheme in found})
-    hidden = {scheme.text: hidden_in(value, scheme.text, hidden_kinds_of(row)) for scheme in found}
-    grounds = grounds_of(row, [scheme.text for scheme in found])
+def _usages(row: PortMapping, schemes: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
+    value = load_part(row, {scheme.pk: scheme.text for scheme in schemes})
+    hidden = {scheme.text: hidden_in(value, scheme.text, hidden_kinds_of(row)) for scheme in schemes}
+    grounds = grounds_of(row, [scheme.text for scheme in schemes])
     return [
         {
             "scheme_id": scheme.pk,
             "scheme": scheme.text,
             "uops": uops_json(value.usage[scheme.text], row.ports),
             "slots": value.slots_of(scheme.text),
-            "hidden": None if (seen := hidden[scheme.text]) is None else str(seen),
+            "hidden": None if (uops := hidden[scheme.text]) is None else str(uops),
             "cycles": inverse_throughput(value, Experiment.of([scheme.text])),
             "conflicts": grounds.conflict_words(scheme.text),
         }
-        for scheme in found
+        for scheme in schemes
     ]

@@ -1,4 +1,4 @@
-"""The tripartite graph of a mapping, alone or with another one in it."""
+"""The tripartite graph of a mapping, alone or compared with another."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.library.mappings.query import comparable, comparison_of, summary
 from inference.figures.colours import LIGHT
 from inference.figures.plotly_json import Json
-from inference.figures.tripartite import FACETS, compared, tripartite, with_conflicts, with_facets
+from inference.figures.tripartite import FACETS, comparison_graph, tripartite, with_conflicts, with_facets
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.judging import grounds_of
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 KINDS = {
     SchemeRelation.DIFFERENT: "different µops",
@@ -33,22 +33,22 @@ ANY = {"extension": "any extension", "category": "any category", "memory": "any 
 
 @dataclass(frozen=True)
 class Facet:
-    """A filter: the name that the address and the model know it by, its label, and its choices.
+    """A filter of the graph: its name in the address and the model, its label, and its choices.
 
-    A choice is (value in the address, label, number of schemes).
+    A choice is (value in the address, label, number of schemes). `anything`: label of the empty choice.
     """
 
     name: str
     label: str
-    anything: str
+    any_label: str
     choices: tuple[tuple[str, str, int], ...]
 
 
 def graph_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
-    """The graph's model with the id of every scheme, so that it can link to the scheme's page.
+    """Context with the graph's model, including scheme ids for links.
 
-    What is pinned, opened, searched and filtered is read from the address by the script, but for `with`: the
-    number of another mapping that is drawn into the graph.
+    The script reads pins, opened groups, search and filters from the address; only `with`, the number of a
+    mapping to compare, is read here.
     """
     other = _other(request, row)
     candidates = list(comparable(row).only("pk", "name"))
@@ -74,11 +74,11 @@ def graph_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[st
 
 
 _ROWS = {"groups": 23, "uops": 27, "ports": 40}
-"""Pixels between the rows of a column, as `graph-layout.js` has them."""
+"""Row heights of columns in pixels, as in `graph-layout.js`."""
 
 
 def _size(model: Json) -> dict[str, int]:
-    """What the whole graph shows, as the script will say it, and how tall it would be without scrolling."""
+    """Numbers of rows per column and of schemes, and the graph's height in pixels without scrolling."""
     columns = {name: len(model[name]) for name in _ROWS}
     height = max(160, *(row * columns[name] for name, row in _ROWS.items()))
     return {**columns, "height": height, "schemes": sum(len(group["schemes"]) for group in model["groups"])}
@@ -87,10 +87,10 @@ def _size(model: Json) -> dict[str, int]:
 def graph_model(
     row: PortMapping, value: Mapping, other: PortMapping | None
 ) -> tuple[Json, tuple[Facet, ...]]:
-    """What the graph is drawn from (see `figures.tripartite`), and what it can be filtered by.
+    """The graph's model (see `figures.tripartite`), and its filters.
 
-    Groups have the `ids` of their schemes as well, and what contradicts these. `there` names the other
-    mapping's ports, "" for one that has no partner.
+    Groups also have the `ids` of their schemes and `conflicts`. `there`: names of the other mapping's ports,
+    "" for ports without a partner.
     """
     if other is None:
         model = tripartite(value)
@@ -99,39 +99,39 @@ def graph_model(
         names = [""] * len(comparison.ports)
         extra = len(row.ports)
         for name, port in zip(other.ports, comparison.agreement.renaming.ports, strict=True):
-            place = port
-            if place is None:
-                place, extra = extra, extra + 1
-            names[place] = name
-        model = {**compared(comparison), "there": names}
+            index = port
+            if index is None:
+                index, extra = extra, extra + 1
+            names[index] = name
+        model = {**comparison_graph(comparison), "there": names}
     texts = {text for group in model["groups"] for text in group["schemes"]}
     mappings = [row] if other is None else [row, other]
     rows = InstructionScheme.objects.filter(isa=row.isa_id, usages__mapping__in=mappings).distinct()
     ids, facts = {}, {}
-    for pk, text, *found in rows.order_by("pk").values_list("pk", "text", *FACETS):
+    for pk, text, *facet_values in rows.order_by("pk").values_list("pk", "text", *FACETS):
         if text in texts:
-            ids[text], facts[text] = pk, tuple(found)
+            ids[text], facts[text] = pk, tuple(facet_values)
     grounds = grounds_of(row)
     words = {scheme: grounds.conflict_words(scheme) for scheme in grounds.conflicts}
     model = with_conflicts(with_facets(model, facts), words)
     for group in model["groups"]:
         group["ids"] = [ids[text] for text in group["schemes"]]
-    return model, tuple(_facet(name, place, facts.values()) for place, name in enumerate(FACETS))
+    return model, tuple(_facet(name, index, facts.values()) for index, name in enumerate(FACETS))
 
 
 def _facet(name: str, place: int, facts: Iterable[tuple[str, ...]]) -> Facet:
-    counted = Counter(found[place] for found in facts)
+    counts = Counter(values[place] for values in facts)
     labels = MEMORY if name == "memory" else {}
-    ordered = sorted(counted, key=lambda value: (value != "", value))
-    choices = tuple((value or "-", labels.get(value) or value or "none", counted[value]) for value in ordered)
+    ordered = sorted(counts, key=lambda value: (value != "", value))
+    choices = tuple((value or "-", labels.get(value) or value or "none", counts[value]) for value in ordered)
     return Facet(name, name.capitalize(), ANY[name], choices)
 
 
 def _other(request: HttpRequest, row: PortMapping) -> PortMapping | None:
-    pk = whole_number(request, "with")
+    pk = number_parameter(request, "with")
     if pk is None:
         return None
     other = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
     if other.isa_id != row.isa_id:
-        raise BadRequest(f"{other.name!r} describes {other.isa.name}, not {row.isa.name}: nothing to compare")
+        raise BadRequest(f"{other.name!r} is of {other.isa.name}: choose a mapping of {row.isa.name}")
     return other

@@ -1,4 +1,4 @@
-"""The list of port mappings, what else is known of one, and two of them beside each other."""
+"""Queries of port mappings: the list, cached facts, and comparisons of two."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping
 from inference.models.row_counts import row_count
-from inference.storage.exported import own_sets
+from inference.storage.export_values import own_sets
 from inference.storage.mappings import load_mapping
 from inference.storage.rows import measurements_of
 from inference.web.paging import having_words
@@ -47,31 +47,31 @@ MAPPING_COLUMNS = {
 }
 
 
-FoundT = TypeVar("FoundT")
+FactT = TypeVar("FactT")
 
 
 @dataclass(frozen=True)
-class ShownMapping:
-    """A mapping and its value, as its page shows it."""
+class MappingSubject:
+    """The subject of the panels of a mapping's page: row, value, and cached facts."""
 
     row: PortMapping
     value: Mapping
-    _known: dict[Callable[[PortMapping], Any], Any] = field(default_factory=dict)
+    _cache: dict[Callable[[PortMapping], Any], Any] = field(default_factory=dict)
 
-    def once(self, find: Callable[[PortMapping], FoundT]) -> FoundT:
-        """What a function finds for the row, looked up once for all panels of a page."""
-        if find not in self._known:
-            self._known[find] = find(self.row)
-        found: FoundT = self._known[find]
-        return found
+    def once(self, compute: Callable[[PortMapping], FactT]) -> FactT:
+        """The function's result for the row, computed once for all panels of a page."""
+        if compute not in self._cache:
+            self._cache[compute] = compute(self.row)
+        fact: FactT = self._cache[compute]
+        return fact
 
 
 def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping]:
-    """All mappings, those with a text in name or note where one is given.
+    """Port mappings, filtered by a text in name or note.
 
-    Each has `scheme_count`, and `evaluation_id`, `mape`, `pearson`, `kendall` and the set `judged_on` of one
-    evaluation in cycles, None where there is none: of that on the set with the id `on`, or, without `on`,
-    of the one on held-out experiments, else of the newest.
+    Each has `scheme_count`, and `evaluation_id`, `mape`, `pearson`, `kendall` and the set `judged_on` of an
+    evaluation in cycles, None without one: on the set with the id `on`, or, without `on`, on held-out
+    experiments, else the newest.
     """
     own = Evaluation.objects.filter(mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
     if on is not None:
@@ -99,21 +99,21 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
 
 
 def hidden_kinds_of(row: PortMapping) -> frozenset[int]:
-    """The port sets of µops that no experiment over all of the mapping's schemes can show."""
+    """The port sets of µops that no experiment over the mapping's schemes can reveal; cached."""
     return _hidden_kinds(row.pk, row.created)
 
 
 @lru_cache(maxsize=64)
 def _hidden_kinds(mapping_id: int, created: datetime) -> frozenset[int]:
-    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    """Cached by id and date: a mapping never changes, but ids may be reused."""
     del created
     return hidden_kinds(load_mapping(PortMapping.objects.get(pk=mapping_id)))
 
 
 def measured_slots_of(row: PortMapping) -> MeasuredSlots | None:
-    """What padded experiments in the sets of its machine, or of its run, tell; None where there are none.
+    """Issue slots from padded experiments in the sets of its machine or run; None without any.
 
-    The median counts where an experiment was measured several times.
+    Repeated measurements of an experiment count by their median.
     """
     padding = padding_of(row.isa.name)
     if padding is None:
@@ -124,59 +124,63 @@ def measured_slots_of(row: PortMapping) -> MeasuredSlots | None:
         state=Measurement.State.SETTLED,
     ).distinct()
     cycles: dict[Experiment, list[float]] = defaultdict(list)
-    for each in measurements_of(padded):
-        if each.value.cycles:
-            cycles[each.value.experiment].append(each.value.cycles)
-    found = read_slots({experiment: median(values) for experiment, values in cycles.items()}, padding)
-    return found if found is not None and found.readings else None
+    for measurement in measurements_of(padded):
+        if measurement.value.cycles:
+            cycles[measurement.value.experiment].append(measurement.value.cycles)
+    slots = read_slots({experiment: median(values) for experiment, values in cycles.items()}, padding)
+    return slots if slots is not None and slots.readings else None
 
 
 def comparable(row: PortMapping) -> QuerySet[PortMapping]:
-    """The other mappings of the same instruction set, newest first."""
+    """Other mappings of the same instruction set, newest first."""
     return PortMapping.objects.filter(isa=row.isa_id).exclude(pk=row.pk).defer("report").order_by("-id")
 
 
 def require_same_isa(row: PortMapping | ResourceMapping, other: PortMapping | ResourceMapping) -> None:
-    """Raise `ExchangeError` for models of different instruction sets."""
+    """Raises `ExchangeError` for mappings of different instruction sets."""
     if row.isa_id != other.isa_id:
         raise ExchangeError(
             f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
-            "mappings of the same instruction set can be compared"
+            "only mappings of the same instruction set can be compared"
         )
 
 
 def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
-    """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
+    """The comparison of both mappings up to renaming ports; cached. Raises `ExchangeError` for different
+    ISAs.
+    """
     require_same_isa(row, other)
     return _compared((row.pk, row.created), (other.pk, other.created))
 
 
 @lru_cache(maxsize=16)
 def _compared(row: tuple[int, datetime], other: tuple[int, datetime]) -> MappingComparison:
-    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    """Cached by id and date: a mapping never changes, but ids may be reused."""
     return compare(*(load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other)))
 
 
 def summary(comparison: MappingComparison) -> str:
-    """The comparison in a sentence or two."""
+    """The comparison as one or more sentences."""
     agreement = comparison.agreement
-    told = [_agreement_in_words(comparison)]
-    for schemes, where in ((agreement.only_first, "first"), (agreement.only_second, "second")):
+    sentences = [_agreement_text(comparison)]
+    for schemes, side in ((agreement.only_first, "first"), (agreement.only_second, "second")):
         if schemes:
-            told.append(f"{_counted(len(schemes), 'scheme')} only in the {where}.")
-    for what in ("instructions", "slots"):
-        rates = (each.get(what) for each in comparison.limits)
+            sentences.append(f"{_count_text(len(schemes), 'scheme')} only in the {side}.")
+    for limit in ("instructions", "slots"):
+        rates = (limits.get(limit) for limits in comparison.limits)
         first, second = ("no limit" if rate is None else f"{rate:.4g}" for rate in rates)
         if first != second:
-            told.append(f"{what.capitalize()} per cycle: {first} in the first, {second} in the second.")
+            sentences.append(f"{limit.capitalize()} per cycle: {first} in the first, {second} in the second.")
     if comparison.other_slots:
-        told.append(f"{_counted(len(comparison.other_slots), 'scheme')} with other numbers of slots.")
+        sentences.append(
+            f"{_count_text(len(comparison.other_slots), 'scheme')} with different numbers of slots."
+        )
     if agreement.differing and not agreement.renaming.exact:
-        told.append("Another renaming of ports might make more schemes equal.")
-    return " ".join(told)
+        sentences.append("Another renaming of ports might make more schemes equal.")
+    return " ".join(sentences)
 
 
-def _agreement_in_words(comparison: MappingComparison) -> str:
+def _agreement_text(comparison: MappingComparison) -> str:
     agreement = comparison.agreement
     common = len(agreement.agreeing) + len(agreement.differing)
     if not common:
@@ -185,11 +189,11 @@ def _agreement_in_words(comparison: MappingComparison) -> str:
     if comparison.are_equal:
         return "Equal up to renaming ports." if renamed else "Equal."
     if not agreement.differing:
-        how = ", up to renaming ports" if renamed else ""
-        return f"All {_counted(common, 'common scheme')} use the same µops{how}."
+        remark = ", up to renaming ports" if renamed else ""
+        return f"All {_count_text(common, 'common scheme')} use the same µops{remark}."
     share = f"({100 * len(agreement.agreeing) / common:.1f} %)"
-    return f"{len(agreement.agreeing):,} of {_counted(common, 'common scheme')} use the same µops {share}."
+    return f"{len(agreement.agreeing):,} of {_count_text(common, 'common scheme')} use the same µops {share}."
 
 
-def _counted(number: int, what: str) -> str:
+def _count_text(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"

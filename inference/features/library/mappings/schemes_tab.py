@@ -1,4 +1,4 @@
-"""The scheme table of a mapping: µops, and how long one instance takes, predicted and measured."""
+"""The scheme table of a mapping: µops, and predicted and measured cycles of one instance."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from inference.features.library.experiments.query import Singleton, measured_sin
 from inference.features.library.mappings.query import measured_slots_of
 from inference.isa.search import SearchError
 from inference.models import Evaluation, InstructionScheme, PortMapping
-from inference.models.scheme_search import FIT, by_fit, search_schemes
+from inference.models.scheme_search import FIT, annotate_fit, search_schemes
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
 from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, Page, page_in_memory
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
-ALONE = 0.10
-"""Of the measured time of one instance: a prediction further off is contradicted by it."""
+ALONE_TOLERANCE = 0.10
+"""Share of the measured time of one instance above which a prediction is contradicted."""
 
-ON_AVERAGE = 20.0
-"""Per cent: a larger mean error over the experiments with a scheme contradicts it, as among the doubts."""
+MEAN_TOLERANCE = 20.0
+"""Mean error in per cent over the experiments with a scheme above which its µops are contradicted."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """`experiments` with the scheme were predicted in the best evaluation, off by `error` per cent on
-    average, None where there were none; `contradicted`: the address of what says so.
+    """A check of a scheme's µops: number of `experiments` in the best evaluation and their mean `error` in
+    per cent, None without any; `contradicted`: address of the contradicting measurements, "" without any.
     """
 
     experiments: int = 0
@@ -46,44 +46,47 @@ class Check:
 
 
 class Checks:
-    """Of all schemes of a mapping, by the evaluation that says most about it (two queries)."""
+    """Checks of a mapping's schemes by its most informative evaluation (two queries)."""
 
     def __init__(self, row: PortMapping) -> None:
         self._row = row
         self.evaluation: Evaluation | None = evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES).first()
-        found = residuals_in(self.evaluation) if self.evaluation is not None else ()
-        self._errors: Mapping[str, SchemeError] = {each.scheme: each for each in found}
+        errors = residuals_in(self.evaluation) if self.evaluation is not None else ()
+        self._errors: Mapping[str, SchemeError] = {error.scheme: error for error in errors}
 
     @property
     def on(self) -> str:
-        """What was evaluated on, "" where nothing was."""
+        """The label of the evaluation's measurements, "" without an evaluation."""
         return "" if self.evaluation is None else source_label(self.evaluation)
 
     def of(
         self, pk: int, text: str, predicted: float, measured: float | None, experiment: int | None
     ) -> Check | None:
-        """What was checked of a scheme, by its time alone (`experiment`) and in mixes; None for nothing."""
-        known = self._errors.get(text)
-        if known is None and measured is None:
+        """The check of a scheme by its time alone (`experiment`) and in mixes; None without measurements."""
+        error = self._errors.get(text)
+        if error is None and measured is None:
             return None
-        against = ""
-        if measured and experiment is not None and abs(predicted - measured) > ALONE * measured:
-            against = f"{reverse('experiment', args=[experiment])}?mapping={self._row.pk}"
-        elif known is not None and known.absolute > ON_AVERAGE and self.evaluation is not None:
-            asked = {"tab": "accuracy", "set": self.evaluation.experiment_set_id or "held-out", "scheme": pk}
-            against = f"{reverse('mapping', args=[self._row.pk])}?{urlencode(asked)}#bin"
-        if known is None:
-            return Check(contradicted=against)
-        return Check(known.n, known.absolute, against)
+        url = ""
+        if measured and experiment is not None and abs(predicted - measured) > ALONE_TOLERANCE * measured:
+            url = f"{reverse('experiment', args=[experiment])}?mapping={self._row.pk}"
+        elif error is not None and error.absolute > MEAN_TOLERANCE and self.evaluation is not None:
+            parameters = {
+                "tab": "accuracy",
+                "set": self.evaluation.experiment_set_id or "held-out",
+                "scheme": pk,
+            }
+            url = f"{reverse('mapping', args=[self._row.pk])}?{urlencode(parameters)}#bin"
+        if error is None:
+            return Check(contradicted=url)
+        return Check(error.n, error.absolute, url)
 
 
 @dataclass(frozen=True)
 class SchemeRow:
-    """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
+    """A row of the table. `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
 
-    `hidden`: what no experiment can show of its µops. `counted`: what padding shows of its slots. `check`:
-    how it fared where somebody looked, None where nobody did. `conflicts`: what other results of the machine
-    say instead.
+    `hidden`: µops that no experiment can reveal. `counted`: its issue slots from padded experiments. `check`:
+    None without measurements. `conflicts`: differing results of the machine.
     """
 
     pk: int
@@ -99,12 +102,12 @@ class SchemeRow:
 
     @property
     def measured(self) -> float | None:
-        """Cycles of one instance, None where that was never measured."""
+        """Cycles of one instance, None if not measured."""
         return None if self.singleton is None else self.singleton.cycles
 
     @property
     def difference(self) -> float | None:
-        """Predicted against measured, in per cent of the measurement."""
+        """The error in per cent of the measurement."""
         return None if self.measured is None else 100 * (self.predicted - self.measured) / self.measured
 
 
@@ -121,9 +124,9 @@ COLUMNS: dict[str, Callable[[SchemeRow], Any]] = {
 
 
 def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> dict[str, Any]:
-    """The table, searched with the syntax of the instruction set's page."""
+    """Context with the table, searched in the syntax of the instruction set's page."""
     q = request.GET.get("q", "").strip()
-    set_id = whole_number(request, "set")
+    set_id = number_parameter(request, "set")
     usual = FIT if q else "text"
     order = Order.read(request.GET.get("sort", ""), {key: key for key in (*COLUMNS, FIT)}, usual)
     context: dict[str, Any] = {
@@ -136,19 +139,19 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
         "checks": (checks := Checks(row)),
     }
     try:
-        rows = [_checked(each, checks) for each in _rows(row, value, q, set_id, measured_slots)]
+        rows = [_with_check(line, checks) for line in _rows(row, value, q, set_id, measured_slots)]
     except SearchError as error:
         return {**context, "error": str(error)}
     if order.column in COLUMNS:
         rows.sort(key=COLUMNS[order.column], reverse=order.descending)
-    return {**context, "page": page_in_memory(rows, whole_number(request, "page", 0) or 0)}
+    return {**context, "page": page_in_memory(rows, number_parameter(request, "page", 0) or 0)}
 
 
 def _rows(
     row: PortMapping, value: MappingValue, q: str, set_id: int | None, measured_slots: MeasuredSlots | None
 ) -> list[SchemeRow]:
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
-    found = by_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
+    matches = annotate_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
     singletons = measured_singletons(row.isa, set_id)
     hidden = hidden_kinds(value)
     counted = {} if measured_slots is None else measured_slots.readings
@@ -165,10 +168,10 @@ def _rows(
             counted=counted.get(text),
             conflicts=grounds.conflict_words(text),
         )
-        for pk, text in found.values_list("pk", "text")
+        for pk, text in matches.values_list("pk", "text")
     ]
 
 
-def _checked(row: SchemeRow, checks: Checks) -> SchemeRow:
+def _with_check(row: SchemeRow, checks: Checks) -> SchemeRow:
     experiment = None if row.singleton is None else row.singleton.experiment_id
     return replace(row, check=checks.of(row.pk, row.text, row.predicted, row.measured, experiment))

@@ -1,4 +1,4 @@
-"""Resource mappings: the list, their loads, what they predict, and files."""
+"""API of resource mappings: list, loads and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inference.models import ResourceMapping
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.mappings import load_resource_mapping
 from inference.web.api.named_rows import NamedRows
-from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, list_answer_in_memory
 from inference.web.api.result_shapes import AnyMappingOut, described_schemes
 from inference.web.api.shapes import Cycles, Name, Text
 from inference.web.validation import Id
@@ -38,7 +38,7 @@ class ResourceMappingOut(AnyMappingOut):
 
 
 class LoadClassOut(Schema):
-    """Schemes that no experiment can tell apart: what one of them takes of each resource, in cycles."""
+    """Schemes with equal loads, which no experiment can distinguish: cycles of each resource per instance."""
 
     schemes: list[str] = Field(examples=[["add GPR[64]:RW, GPR[64]:R"]])
     cycles: Cycles
@@ -49,7 +49,7 @@ RESOURCE_MAPPINGS = NamedRows(
     router, "/resource-mappings", "resource_mapping", resource_mappings, ResourceMappingOut
 )
 RESOURCE_MAPPINGS.add_list(
-    RESOURCE_MAPPING_COLUMNS, "-created", "All resource mappings, those with the text `q` in name or note."
+    RESOURCE_MAPPING_COLUMNS, "-created", "All resource mappings, or those with the text `q` in name or note."
 )
 RESOURCE_MAPPINGS.add_get("One resource mapping.")
 RESOURCE_MAPPINGS.add_changes(
@@ -64,14 +64,16 @@ RESOURCE_MAPPINGS.add_exports(
 
 @router.get("/resource-mappings/{resource_mapping_id}/loads", response=PageOf[LoadClassOut])
 def list_loads(request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging], q: Text = "") -> Any:
-    """Classes of schemes with the same loads, of those that the search `q` finds."""
+    """Classes of schemes with equal loads, restricted to schemes that match the search `q`."""
     row = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=resource_mapping_id)
-    found = described_schemes(row, row.loads, q)
+    schemes = described_schemes(row, row.loads, q)
     value = load_resource_mapping(row)
-    classes = classes_of(value, set(found.values_list("text", flat=True)))
-    return listed_in_memory(classes, paging, lambda page: [_class(each, value) for each in page])
+    classes = classes_of(value, set(schemes.values_list("text", flat=True)))
+    return list_answer_in_memory(
+        classes, paging, lambda page: [_class(load_class, value) for load_class in page]
+    )
 
 
-def _class(each: LoadClass, value: Resources) -> dict[str, Any]:
-    loads = {value.resources[index]: load for index, load in each.loads}
-    return {"schemes": each.schemes, "cycles": each.cycles, "loads": loads}
+def _class(load_class: LoadClass, value: Resources) -> dict[str, Any]:
+    loads = {value.resources[index]: load for index, load in load_class.loads}
+    return {"schemes": load_class.schemes, "cycles": load_class.cycles, "loads": loads}

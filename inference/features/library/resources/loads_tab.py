@@ -18,18 +18,18 @@ from inference.isa.search import SearchError
 from inference.models import InstructionScheme, ResourceMapping
 from inference.models.scheme_search import search_schemes
 from inference.web.paging import Page
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 CLASSES_PER_PAGE = 50
 MOST_COLUMNS = 24
-"""With more resources than these, a row lists what it loads instead of having a column for each."""
+"""Number of resources above which rows list loads instead of having a column per resource."""
 LISTED = 12
 SHADES = 4
 
 
 @dataclass(frozen=True)
 class LoadCell:
-    """The load of a class on one resource; `shade` from 1 (little) to 4 (what limits it), 0 for none."""
+    """The load of a class on one resource; `shade` from 1 (small) to 4 (limiting), 0 for none."""
 
     resource: str
     load: float
@@ -38,7 +38,7 @@ class LoadCell:
 
 @dataclass(frozen=True)
 class LoadClassRow:
-    """A class of schemes with (id, text) of each, and its loads."""
+    """A class of schemes, (id, text) each, with its loads; `further`: number of unlisted loads."""
 
     schemes: Sequence[tuple[int, str]]
     cycles: float
@@ -47,10 +47,10 @@ class LoadClassRow:
 
 
 def loads_tab(request: HttpRequest, row: ResourceMapping, value: Resources) -> dict[str, Any]:
-    """The table, searched with the syntax of the instruction set's page, and by resource."""
+    """Context with the table, searched in the syntax of the instruction set's page, and by resource."""
     q = request.GET.get("q", "").strip()
-    resource = whole_number(request, "resource")
-    number = whole_number(request, "page", 0) or 0
+    resource = number_parameter(request, "resource")
+    number = number_parameter(request, "page", 0) or 0
     wide = len(value.resources) > MOST_COLUMNS
     context: dict[str, Any] = {
         "q": q,
@@ -65,25 +65,27 @@ def loads_tab(request: HttpRequest, row: ResourceMapping, value: Resources) -> d
         ids = {text: pk for pk, text in search_schemes(described, q).values_list("pk", "text")}
     except SearchError as error:
         return {**context, "error": str(error)}
-    found = classes_of(value, ids.keys(), resource)
+    classes = classes_of(value, ids.keys(), resource)
     start = number * CLASSES_PER_PAGE
-    shown = found[start : start + CLASSES_PER_PAGE]
-    rows = [_row(each, value, ids, wide) for each in shown]
-    more = start + CLASSES_PER_PAGE < len(found)
-    page = Page(rows, len(found), str(number + 1) if more else None, str(number - 1) if number else None)
-    return {**context, "page": page, "matching": sum(len(each.schemes) for each in found)}
+    listed = classes[start : start + CLASSES_PER_PAGE]
+    rows = [_row(load_class, value, ids, wide) for load_class in listed]
+    has_more = start + CLASSES_PER_PAGE < len(classes)
+    page = Page(
+        rows, len(classes), str(number + 1) if has_more else None, str(number - 1) if number else None
+    )
+    return {**context, "page": page, "matching": sum(len(load_class.schemes) for load_class in classes)}
 
 
-def _row(each: LoadClass, value: Resources, ids: dict[str, int], wide: bool) -> LoadClassRow:
-    most = each.cycles
-    schemes = [(ids[text], text) for text in each.schemes]
+def _row(load_class: LoadClass, value: Resources, ids: dict[str, int], wide: bool) -> LoadClassRow:
+    cycles = load_class.cycles
+    schemes = [(ids[text], text) for text in load_class.schemes]
     if not wide:
-        loads = dict(each.loads)
-        cells = [_cell(name, loads.get(k, 0.0), most) for k, name in enumerate(value.resources)]
-        return LoadClassRow(schemes, most, cells)
-    ordered = sorted(each.loads, key=lambda pair: -pair[1])
-    cells = [_cell(value.resources[k], load, most) for k, load in ordered[:LISTED]]
-    return LoadClassRow(schemes, most, cells, max(0, len(ordered) - LISTED))
+        loads = dict(load_class.loads)
+        cells = [_cell(name, loads.get(k, 0.0), cycles) for k, name in enumerate(value.resources)]
+        return LoadClassRow(schemes, cycles, cells)
+    ordered = sorted(load_class.loads, key=lambda pair: -pair[1])
+    cells = [_cell(value.resources[k], load, cycles) for k, load in ordered[:LISTED]]
+    return LoadClassRow(schemes, cycles, cells, max(0, len(ordered) - LISTED))
 
 
 def _cell(resource: str, load: float, most: float) -> LoadCell:

@@ -1,4 +1,4 @@
-"""Resource mappings: the list, the page of each with the tab of its address, and conversions to them."""
+"""Pages of resource mappings: the list, each with the tab of its address, and conversions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResources
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.library.resources.query import (
     RESOURCE_MAPPING_COLUMNS,
-    ShownResources,
+    ResourceMappingSubject,
     resource_mappings,
 )
 from inference.formats.problems import ExchangeError
@@ -34,7 +34,7 @@ from inference.web.request_fields import StrictForm, form_page
 
 
 def resource_mappings_page(request: HttpRequest) -> HttpResponse:
-    """All resource mappings, newest first, filtered by name or note."""
+    """Lists resource mappings, newest first, filtered by name or note."""
 
     def context(page: Page[Any]) -> Context:
         newest = Evaluation.objects.select_related("experiment_set").defer("heat_map")
@@ -58,14 +58,14 @@ Context = dict[str, Any]
 
 def resource_mapping(request: HttpRequest, pk: int) -> HttpResponse:
     rows = ResourceMapping.objects.select_related("isa", "machine", "converted_from")
-    found = get_object_or_404(rows, pk=pk)
-    value = _value(found.pk, found.created)
-    subject = ShownResources(found, value)
+    row = get_object_or_404(rows, pk=pk)
+    value = _value(row.pk, row.created)
+    subject = ResourceMappingSubject(row, value)
     context = {
-        "mapping": found,
-        "facts": _facts(found, value),
-        "best": best_score(found),
-        "left_out": found.report.get("left_out", {}).items(),
+        "mapping": row,
+        "facts": _facts(row, value),
+        "best": best_score(row),
+        "left_out": row.report.get("left_out", {}).items(),
         **tabs_of(request, PanelPlace.RESOURCE_MAPPING, subject, "loads"),
     }
     status = 400 if context.get("error") else 200
@@ -74,55 +74,55 @@ def resource_mapping(request: HttpRequest, pk: int) -> HttpResponse:
 
 @lru_cache(maxsize=4)
 def _value(pk: int, _created: datetime) -> Resources:
-    """The loads, remembered between two pages: they never change, and there may be a hundred thousand."""
+    """The loads; cached because they never change, and there may be a hundred thousand."""
     return load_resource_mapping(ResourceMapping.objects.get(pk=pk))
 
 
-def _facts(found: ResourceMapping, value: Resources) -> Context:
-    instructions = found.report.get("instructions")
+def _facts(row: ResourceMapping, value: Resources) -> Context:
+    instructions = row.report.get("instructions")
     return {
         "schemes": len(value.loads),
         "resources": len(value.resources),
         "classes": value.classes,
         "instructions": instructions,
-        "matched": None if instructions is None else instructions - len(found.report["left_out"]),
+        "matched": None if instructions is None else instructions - len(row.report["left_out"]),
     }
 
 
 class ConversionForm(StrictForm):
-    """The name of the new resource mapping, and how large it may become."""
+    """Name and size limit of the new resource mapping."""
 
     name = forms.CharField(
         max_length=NAME_LIMIT,
-        help_text="Commands and other pages find it by this name.",
+        help_text="Commands and other pages refer to it by this name.",
         widget=forms.TextInput,
     )
     max_resources = forms.IntegerField(
-        label="Most resources",
+        label="Maximum resources",
         min_value=1,
         max_value=MAX_RESOURCES,
         initial=Conversion.max_resources,
-        help_text="One for each union of overlapping port sets: their number can double with every port.",
+        help_text="One per union of overlapping port sets: their number can double with every port.",
     )
     note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
 
 
 def mapping_convert(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask for a name, and store the resource mapping that predicts the same as a port mapping."""
+    """The form for a conversion; a POST stores the resource mapping."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
     suggested = free_name(ResourceMapping, f"{row.name} as resources")
     form = ConversionForm(request.POST if request.method == "POST" else None, initial={"name": suggested})
     if form.is_bound and form.is_valid():
         data = form.cleaned_data
         try:
-            made = convert(row, data["name"], Conversion(data["max_resources"]), data["note"])
+            converted = convert(row, data["name"], Conversion(data["max_resources"]), data["note"])
         except (TooManyResourcesError, InvalidInputError) as error:
             form.add_error("max_resources", str(error))
         except ExchangeError as error:
             form.add_error("name", str(error))
         else:
-            messages.success(request, f"“{made.name}” predicts the same as “{row.name}”.")
-            return redirect("resource-mapping", made.pk)
+            messages.success(request, f"“{converted.name}” predicts the same as “{row.name}”.")
+            return redirect("resource-mapping", converted.pk)
     return form_page(request, "inference/resources/convert.html", form, mapping=row)
 
 

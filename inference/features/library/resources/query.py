@@ -1,4 +1,4 @@
-"""What the pages of resource mappings show: the list, and the classes of schemes with equal loads."""
+"""Queries of resource mappings: the list, classes of schemes with equal loads, and predictions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ RESOURCE_MAPPING_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_
 
 
 @dataclass(frozen=True)
-class ShownResources:
-    """A resource mapping and its value, as its page shows it."""
+class ResourceMappingSubject:
+    """The subject of the panels of a resource mapping's page."""
 
     row: ResourceMapping
     value: Resources
 
 
 def resource_mappings(text: str = "") -> QuerySet[ResourceMapping]:
-    """All resource mappings with `scheme_count`, and `evaluation_id` of their newest evaluation in cycles.
+    """Resource mappings with `scheme_count` and `evaluation_id` of their newest evaluation in cycles.
 
-    Those with a text in name or note where one is given.
+    Filtered by a text in name or note.
     """
     own = Evaluation.objects.filter(resource_mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
     rows = ResourceMapping.objects.filter(having_words(text)).defer("report").select_related("isa", "machine")
@@ -42,14 +42,14 @@ def resource_mappings(text: str = "") -> QuerySet[ResourceMapping]:
 
 @dataclass(frozen=True)
 class LoadClass:
-    """Schemes that no experiment can tell apart, and their loads."""
+    """Schemes with equal loads, which no experiment can distinguish."""
 
     schemes: tuple[str, ...]
     loads: Loads
 
     @property
     def cycles(self) -> float:
-        """Inverse throughput of one of them alone."""
+        """The inverse throughput of one of them alone."""
         return max((load for _, load in self.loads), default=0.0)
 
 
@@ -58,16 +58,16 @@ def classes_of(
 ) -> list[LoadClass]:
     """The classes of a resource mapping in the order of their first schemes.
 
-    `schemes` keeps only these, `resource` only classes that put a load on it.
+    `schemes` restricts the schemes, `resource` the classes to those that load it.
     """
     members: dict[Loads, list[str]] = defaultdict(list)
     for scheme, loads in mapping.loads.items():
         if schemes is None or scheme in schemes:
             members[loads].append(scheme)
-    found = [LoadClass(tuple(listed), loads) for loads, listed in members.items()]
+    classes = [LoadClass(tuple(listed), loads) for loads, listed in members.items()]
     if resource is None:
-        return found
-    return [each for each in found if any(index == resource for index, _ in each.loads)]
+        return classes
+    return [load_class for load_class in classes if any(index == resource for index, _ in load_class.loads)]
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class SchemeLoads:
 
     @property
     def cycles(self) -> float:
-        """Inverse throughput of one instance alone."""
+        """The inverse throughput of one instance alone."""
         return max((load for _, load in self.loads), default=0.0)
 
 
 def loads_of(scheme: InstructionScheme) -> list[SchemeLoads]:
-    """What every resource mapping that describes the scheme says of it, newest mapping first (one query)."""
+    """The loads of a scheme in all resource mappings that describe it, newest first (one query)."""
     by_mapping: dict[ResourceMapping, list[tuple[str, float]]] = {}
     rows = scheme.resource_loads.select_related("mapping").defer("mapping__report")
     for row in rows.order_by("-mapping_id", "-load", "resource"):
@@ -96,7 +96,7 @@ def loads_of(scheme: InstructionScheme) -> list[SchemeLoads]:
 
 @dataclass(frozen=True)
 class ResourcePrediction:
-    """What one resource mapping says of an experiment; `measured` and `cycles` are cycles per execution."""
+    """A resource mapping's prediction for an experiment, in cycles per execution."""
 
     mapping: ResourceMapping
     cycles: float
@@ -105,16 +105,16 @@ class ResourcePrediction:
 
     @property
     def error(self) -> float | None:
-        """Prediction against measurement in per cent of the measurement, None without one."""
+        """The error in per cent of the measurement, None without one."""
         return None if self.measured is None else 100 * (self.cycles - self.measured) / self.measured
 
 
 def resource_predictions(
     experiment: Experiment, isa: ISA, measured: float | None = None
 ) -> list[ResourcePrediction]:
-    """Of every resource mapping of the instruction set that describes all schemes, newest first.
+    """Predictions of all resource mappings that describe all schemes, newest first.
 
-    `limits` names the fullest resources; none where nothing is loaded.
+    `limits` names the fullest resources; empty if nothing is loaded.
     """
     texts = dict(isa.schemes.filter(text__in=experiment.schemes).values_list("id", "text"))
     rows = ResourceLoad.objects.filter(scheme__in=texts, mapping__isa=isa).order_by("scheme_id", "resource")
@@ -122,12 +122,12 @@ def resource_predictions(
     for mapping_id, scheme_id, resource, load in rows.values_list(
         "mapping_id", "scheme_id", "resource", "load"
     ):
-        entry = loads[mapping_id].setdefault(texts[scheme_id], [])
+        scheme_loads = loads[mapping_id].setdefault(texts[scheme_id], [])
         if load:
-            entry.append((resource, load))
-    complete = [pk for pk, found in loads.items() if len(found) == len(experiment.terms)]
-    found = ResourceMapping.objects.filter(pk__in=complete).defer("report").order_by("-id")
-    return [_prediction(row, loads[row.pk], experiment, measured) for row in found]
+            scheme_loads.append((resource, load))
+    complete = [pk for pk, by_scheme in loads.items() if len(by_scheme) == len(experiment.terms)]
+    mappings = ResourceMapping.objects.filter(pk__in=complete).defer("report").order_by("-id")
+    return [_prediction(row, loads[row.pk], experiment, measured) for row in mappings]
 
 
 def _prediction(

@@ -1,1 +1,1 @@
-"""Instruction sets and their schemes."""
+"""Instruction sets and their schemes: pages, API and shell."""

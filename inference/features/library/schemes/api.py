@@ -1,4 +1,4 @@
-"""Instruction sets and their schemes."""
+"""API of instruction sets and their schemes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from inference.features.library.resources.query import loads_of
-from inference.features.library.schemes.query import SCHEME_COLUMNS, MappingSaid, instruction_sets, said_of
+from inference.features.library.schemes.query import (
+    SCHEME_COLUMNS,
+    SchemeInMapping,
+    instruction_sets,
+    scheme_in_mappings,
+)
 from inference.models import ISA, InstructionScheme, Measurement
-from inference.models.scheme_search import by_fit, searched_schemes
+from inference.models.scheme_search import annotate_fit, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.storage.rows import measurements_of
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.shapes import (
     Conflicts,
     Cycles,
@@ -36,12 +41,12 @@ from inference.web.api.shapes import (
 from inference.web.validation import Id
 
 router = Router()
-SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
+SchemeSort = Annotated[str, allowed_sorts(SCHEME_COLUMNS)]
 SHORTEST_FIRST = {"length": "experiment__length"}
 
 
 class IsaOut(RowOut):
-    """An instruction set with the numbers of what it has."""
+    """An instruction set with numbers of its rows."""
 
     id: Id
     name: Name = Field(examples=["x86-64"])
@@ -49,7 +54,7 @@ class IsaOut(RowOut):
     source: str = Field(examples=["iced-x86 1.21"])
     schemes: int = Field(validation_alias="scheme_count", examples=[14000])
     default_schemes: int = Field(
-        validation_alias="default_count", description="Those offered for inference.", examples=[1500]
+        validation_alias="default_count", description="Schemes offered for inference.", examples=[1500]
     )
     experiment_sets: int = Field(validation_alias="set_count", examples=[12])
     mappings: int = Field(validation_alias="mapping_count", examples=[5])
@@ -60,19 +65,19 @@ class SchemeOut(Schema):
     id: Id
     text: SchemeText
     mnemonic: str = Field(examples=["add"])
-    extension: str = Field(description="CPU features it needs, joined by +.", examples=["X64"])
+    extension: str = Field(description="Required CPU features, joined by +.", examples=["X64"])
     category: str = Field(examples=["arithmetic"])
     memory: str = Field(description='"", R, W, RW or A (address only).', examples=[""])
     width: int = Field(description="Widest operand in bits.", examples=[64])
-    exclusion: str = Field(description="Why it is not in the default set; empty when it is.", examples=[""])
+    exclusion: str = Field(description="Why it is not in the default set; empty if it is.", examples=[""])
     starter: bool = Field(examples=[True])
 
 
 class UsageIn(Schema):
-    """The µops of a scheme in one port mapping, and how well that stands; null for what nobody knows.
+    """The µops of a scheme in one port mapping, with evidence; null if unknown.
 
-    `outcome` and `witnesses` are those of explainable inference; `error` and `signed_error` the means over
-    the `experiments` with the scheme in the evaluation that has the most of them, in per cent.
+    `outcome` and `witnesses` are those of explainable inference; `error` and `signed_error` are means in per
+    cent over the `experiments` with the scheme in the evaluation that has most of them.
     """
 
     mapping: Ref
@@ -96,7 +101,7 @@ class LoadsIn(Schema):
 
 
 class SchemeInFull(SchemeOut):
-    """A scheme with what mappings say of it."""
+    """A scheme with its µops and loads in all mappings."""
 
     isa: Ref
     operands: list[dict[str, Any]] = Field(
@@ -119,19 +124,19 @@ class MeasuredIn(Schema):
 
 @router.get("/isas", response=list[IsaOut])
 def list_isas(request: HttpRequest) -> Any:
-    """The instruction sets that are loaded."""
+    """List the loaded instruction sets."""
     return instruction_sets()
 
 
 @router.post("/isas", response={201: IsaOut})
 def load_isa(request: HttpRequest, document: File[UploadedFile]) -> Any:
-    """Load an instruction set from a document (docs/formats.md), or update the one of the same name."""
+    """Load an instruction set from a document (docs/formats.md), or update the existing one of its name."""
     if (document.size or 0) > BYTES_AT_ONCE:
-        most = f"up to {BYTES_AT_ONCE >> 20} MiB; larger ones are for the shell: manage.py load-isa FILE"
-        raise ProblemError(413, "The document is too large", where="form document", right=most)
-    made = load_document(document.read())
-    access.note(request, Deed.UPLOADED, made)
-    return Status(201, instruction_sets().get(pk=made.pk))
+        limit = f"up to {BYTES_AT_ONCE >> 20} MiB; load larger ones by manage.py load-isa FILE"
+        raise ProblemError(413, "The document is too large", where="form document", right=limit)
+    isa = load_document(document.read())
+    access.log_action(request, AuditAction.UPLOADED, isa)
+    return Status(201, instruction_sets().get(pk=isa.pk))
 
 
 @router.get("/isas/{isa_id}", response=IsaOut)
@@ -149,46 +154,48 @@ def list_schemes(
     avx512: bool = False,
     sort: SchemeSort = "fit",
 ) -> Any:
-    """The schemes that a search finds, in the syntax of the scheme table: `imul ext:AVX2 memory:none`.
+    """List the schemes that match a search in the syntax of the scheme table: `imul ext:AVX2 memory:none`.
 
-    Names of assemblers, uops.info and LLVM are known: `cmovnz`, `addq`, `ADD_R64_R64`, `ADD64rr`. Sorted by
-    `fit`, what is named comes first, then what has been measured here, then usual sizes of registers. AVX-512
-    is found where the search names it, or with `avx512`.
+    Names of assemblers, uops.info and LLVM are accepted: `cmovnz`, `addq`, `ADD_R64_R64`, `ADD64rr`. Sorted
+    by `fit`, exact names come first, then measured schemes, then common register widths. AVX-512 is included
+    if the search names it, or with `avx512`.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
-    rows = by_fit(searched_schemes(isa.schemes.all(), q, avx512=avx512), q)
-    return listed(rows, SCHEME_COLUMNS, sort, paging, list)
+    rows = annotate_fit(searched_schemes(isa.schemes.all(), q, avx512=avx512), q)
+    return list_answer(rows, SCHEME_COLUMNS, sort, paging, list)
 
 
 @router.get("/schemes/{scheme_id}", response=SchemeInFull)
 def get_scheme(request: HttpRequest, scheme_id: Id) -> Any:
-    """A scheme, and what every mapping that describes or judged it says of it, newest first."""
+    """A scheme with its µops and loads in all mappings that describe it or have a verdict on it, newest
+    first.
+    """
     row = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
     loads = [
-        {"mapping": each.mapping, "cycles": each.cycles, "loads": dict(each.loads)} for each in loads_of(row)
+        {"mapping": line.mapping, "cycles": line.cycles, "loads": dict(line.loads)} for line in loads_of(row)
     ]
-    usages = [_said(each) for each in said_of(row)]
+    usages = [_usage_json(facts) for facts in scheme_in_mappings(row)]
     return fields_of(row, SchemeInFull, usages=usages, resource_loads=loads)
 
 
 @router.get("/schemes/{scheme_id}/measurements", response=PageOf[MeasuredIn])
 def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Query[Paging]) -> Any:
-    """The measurements that contain a scheme, in all sets, the shortest experiments first."""
+    """List the measurements that contain a scheme, in all sets, shortest experiments first."""
     row = get_object_or_404(InstructionScheme, pk=scheme_id)
     rows = Measurement.objects.filter(experiment__terms__scheme=row).select_related(
         "experiment", "experiment_set"
     )
-    return listed(rows, SHORTEST_FIRST, "length", paging, _measured)
+    return list_answer(rows, SHORTEST_FIRST, "length", paging, _measured)
 
 
-def _said(each: MappingSaid) -> dict[str, Any]:
-    residual = each.residual
+def _usage_json(facts: SchemeInMapping) -> dict[str, Any]:
+    residual = facts.residual
     error = None if residual is None else residual.error
     return fields_of(
-        each,
+        facts,
         UsageIn,
-        uops=None if each.uops is None else uops_json(each.uops, each.mapping.ports),
-        outcome=None if each.verdict is None else each.verdict.outcome,
+        uops=None if facts.uops is None else uops_json(facts.uops, facts.mapping.ports),
+        outcome=None if facts.verdict is None else facts.verdict.outcome,
         evaluation_id=None if residual is None else residual.evaluation.pk,
         experiments=0 if error is None else error.n,
         error=None if error is None else error.absolute,
@@ -196,13 +203,13 @@ def _said(each: MappingSaid) -> dict[str, Any]:
     )
 
 
-def _measured(found: Any) -> list[dict[str, Any]]:
+def _measured(rows: Any) -> list[dict[str, Any]]:
     values = {
-        each.id: each.value
-        for each in measurements_of(Measurement.objects.filter(pk__in=[r.pk for r in found]))
+        stored.id: stored.value
+        for stored in measurements_of(Measurement.objects.filter(pk__in=[r.pk for r in rows]))
     }
     return [
         fields_of(row, MeasuredIn, experiment=str(values[row.pk].experiment))
-        for row in found
+        for row in rows
         if row.pk in values
     ]

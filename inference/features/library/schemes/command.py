@@ -1,4 +1,4 @@
-"""`manage.py load-isa`: instruction sets that come with the software, or in a document."""
+"""`manage.py load-isa`: loads supplied instruction sets, or ones from documents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
-    """Instruction sets in the shell; see the module."""
-
     help = (
-        "Load an instruction set, or bring it up to date; does nothing where it is. docs/formats.md has the "
+        "Load or update an instruction set; an up-to-date one stays unchanged. docs/formats.md has the "
         "format of documents."
     )
 
@@ -33,18 +31,18 @@ class Command(DataCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for wanted in options["sets"] or [DEFAULT]:
-            isa, changed = SUPPLIED[wanted]() if wanted in SUPPLIED else (_from_file(wanted), True)
+        for source in options["sets"] or [DEFAULT]:
+            isa, changed = SUPPLIED[source]() if source in SUPPLIED else (_from_file(source), True)
             state = f"{isa.schemes.count()} schemes loaded" if changed else "already up to date"
             self.stdout.write(f"{isa.name}: {state} ({isa.source})")
 
 
-def _from_file(wanted: str) -> ISA:
+def _from_file(path: str) -> ISA:
     try:
-        return load_document(Path(wanted).read_bytes())
+        return load_document(Path(path).read_bytes())
     except OSError as error:
         raise CommandError(
-            f"{wanted!r} is neither {' nor '.join(SUPPLIED)}, nor a file that can be read: {error.strerror}"
+            f"{path!r} is neither {' nor '.join(SUPPLIED)}, nor a readable file: {error.strerror}"
         ) from error
     except ExchangeError as error:
-        raise CommandError(f"{wanted}: {error}") from error
+        raise CommandError(f"{path}: {error}") from error

@@ -1,4 +1,4 @@
-"""Instruction sets with their scheme tables, the page of a scheme, and loading a set from a document."""
+"""Pages of instruction sets: scheme tables, a scheme, and loading a document."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from inference.features.library.resources.query import loads_of
 from inference.features.library.schemes.query import (
     EXPERIMENT_COLUMNS,
     SCHEME_COLUMNS,
-    MappingSaid,
+    SchemeInMapping,
     instruction_sets,
     measured_alone,
     page_of_experiments,
-    said_of,
+    scheme_in_mappings,
     shortest_measured,
     witnesses_of,
 )
@@ -26,31 +26,31 @@ from inference.formats.problems import ExchangeError
 from inference.formats.scheme_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
+from inference.models.scheme_search import AVX512, annotate_fit, search_schemes, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
-from inference.web.contributions import PanelPlace, shown_panels
+from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of
 from inference.web.request_fields import StrictForm, form_page
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 SYNTAX = (
-    ("add", "in the scheme's text, or another name of it"),
-    ("cmovnz", "as assemblers call it; addq and movzbl as in AT&T syntax"),
-    ("ADD_R64_R64", "as uops.info calls it, also ADD (R64, R64)"),
+    ("add", "part of the scheme's text, or an alternative name"),
+    ("cmovnz", "assemblers' name; addq and movzbl are AT&T syntax"),
+    ("ADD_R64_R64", "uops.info's name, also ADD (R64, R64)"),
     ("VADDPDYrr", "LLVM's opcode"),
-    ('"MEM[128]:R"', "a phrase with blanks or signs, as it stands"),
-    ("mnemonic:imul", "exactly this mnemonic"),
-    ("ext:AVX2", "needs this CPU feature"),
-    ("category:shift", "of this kind"),
-    ("memory:none", "none, R, W or RW: how memory is used"),
+    ('"MEM[128]:R"', "an exact phrase"),
+    ("mnemonic:imul", "the exact mnemonic"),
+    ("ext:AVX2", "requires this CPU feature"),
+    ("category:shift", "category"),
+    ("memory:none", "use of memory: none, R, W or RW"),
     ("width:256", "widest operand, in bits"),
     ("is:default", "offered for inference; also is:starter, is:excluded"),
     ("is:measurable", "also those of the groups is:legacy-sse, is:mmx, is:x87, is:avx512"),
-    ("is:breakable", "measurable with other instructions that break their dependencies"),
-    ("-ext:AVX", "a leading minus: not so"),
-    ("vpadd -memory:R width:256", "several terms: all must hold"),
+    ("is:breakable", "measurable together with dependency-breaking instructions"),
+    ("-ext:AVX", "a leading minus negates the term"),
+    ("vpadd -memory:R width:256", "several terms: all must match"),
 )
 
 
@@ -60,32 +60,32 @@ def isas(request: HttpRequest) -> HttpResponse:
 
 def isa(request: HttpRequest, pk: int) -> HttpResponse:
     """The scheme table of an instruction set."""
-    found = get_object_or_404(instruction_sets(), pk=pk)
+    row = get_object_or_404(instruction_sets(), pk=pk)
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "fit")
     avx512 = request.GET.get("avx512") == "on"
-    everything = InstructionScheme.objects.filter(isa=found)
-    switch = everything.filter(AVX512).exists()
+    all_schemes = InstructionScheme.objects.filter(isa=row)
+    has_avx512 = all_schemes.filter(AVX512).exists()
     page: Page[InstructionScheme] | None = None
     error = ""
     hidden = 0
     try:
-        rows = searched_schemes(everything, q, avx512=avx512)
-        if switch and not avx512 and not names_avx512(parse_search(q)):
-            hidden = search_schemes(everything, q).filter(AVX512).count()
-        page = page_of(by_fit(rows, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
+        rows = searched_schemes(all_schemes, q, avx512=avx512)
+        if has_avx512 and not avx512 and not names_avx512(parse_search(q)):
+            hidden = search_schemes(all_schemes, q).filter(AVX512).count()
+        page = page_of(annotate_fit(rows, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
     except SearchError as problem:
         error = str(problem)
     return render(
         request,
         "inference/schemes/isa.html",
         {
-            "isa": found,
+            "isa": row,
             "page": page,
             "q": q,
             "avx512": avx512,
             "hidden": hidden,
-            "switch": switch,
+            "switch": has_avx512,
             "sort": "" if order.column == "fit" else str(order),
             "error": error,
             "syntax": SYNTAX,
@@ -98,76 +98,78 @@ LARGEST = 12  # loads of a resource mapping that are listed
 
 
 def scheme(request: HttpRequest, pk: int) -> HttpResponse:
-    """A scheme; the address has `mapping`, which predicts its experiments, and their `sort` and `page`."""
-    found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
-    said = said_of(found)
-    predicted_by = _predicted_by(request, said)
+    """The page of a scheme; `mapping` in the address predicts its experiments, `sort` and `page` select
+    them.
+    """
+    row = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
+    facts = scheme_in_mappings(row)
+    predicted_by = _predicted_by(request, facts)
     order = Order.read(request.GET.get("sort", ""), EXPERIMENT_COLUMNS, "length")
-    page, experiments = page_of_experiments(found, predicted_by, order, request.GET.get("page", ""))
+    page, experiments = page_of_experiments(row, predicted_by, order, request.GET.get("page", ""))
     return render(
         request,
         "inference/schemes/scheme.html",
         {
-            "scheme": found,
-            "said": [_row(each) for each in said],
-            "describing": [each.mapping for each in said if each.uops is not None],
-            "loads": [(each, each.loads[:LARGEST], len(each.loads[LARGEST:])) for each in loads_of(found)],
-            "alone": measured_alone(found),
-            "witnesses": [(each, ((each.mask, 1),)) for each in witnesses_of(found)],
+            "scheme": row,
+            "facts": [_row(line) for line in facts],
+            "describing": [line.mapping for line in facts if line.uops is not None],
+            "loads": [(line, line.loads[:LARGEST], len(line.loads[LARGEST:])) for line in loads_of(row)],
+            "alone": measured_alone(row),
+            "witnesses": [(witness, ((witness.mask, 1),)) for witness in witnesses_of(row)],
             "predicted_by": predicted_by,
             "sort": str(order),
             "page": page,
             "experiments": experiments,
-            "panels": shown_panels(request, PanelPlace.SCHEME, found),
+            "panels": rendered_panels(request, PanelPlace.SCHEME, row),
         },
     )
 
 
-def _predicted_by(request: HttpRequest, said: list[MappingSaid]) -> PortMapping | None:
+def _predicted_by(request: HttpRequest, facts: list[SchemeInMapping]) -> PortMapping | None:
     """The mapping that the address names, else the newest that describes the scheme."""
-    describing = {each.mapping.pk: each.mapping for each in said if each.uops is not None}
-    wanted = whole_number(request, "mapping")
-    if wanted is None:
+    describing = {line.mapping.pk: line.mapping for line in facts if line.uops is not None}
+    pk = number_parameter(request, "mapping")
+    if pk is None:
         return next(iter(describing.values()), None)
-    return describing.get(wanted) or get_object_or_404(PortMapping.objects.none(), pk=wanted)
+    return describing.get(pk) or get_object_or_404(PortMapping.objects.none(), pk=pk)
 
 
-def _row(said: MappingSaid) -> dict[str, Any]:
-    residual = said.residual
+def _row(facts: SchemeInMapping) -> dict[str, Any]:
+    residual = facts.residual
     if residual is None:
-        return {"said": said}
+        return {"facts": facts}
     url = f"{evaluation_url(residual.evaluation)}&scheme="
-    return {"said": said, "error": residual.error, "on": source_label(residual.evaluation), "url": url}
+    return {"facts": facts, "error": residual.error, "on": source_label(residual.evaluation), "url": url}
 
 
 def scheme_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The measurements that contain the scheme as a file that can be imported."""
-    found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
-    text = write_scheme_csv(found.text, found.isa.name, *shortest_measured(found))
-    return file_answer(text, "text/csv", f"{found.text} experiments", "csv")
+    """The measurements that contain the scheme, as a file that can be imported."""
+    row = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
+    text = write_scheme_csv(row.text, row.isa.name, *shortest_measured(row))
+    return file_answer(text, "text/csv", f"{row.text} experiments", "csv")
 
 
 class DocumentForm(StrictForm):
     document = forms.FileField(
         label="Instruction set (JSON)",
-        help_text="In the format that docs/formats.md describes. A set of the same name is updated: what "
-        "refers to its schemes stays.",
+        help_text="In the format of docs/formats.md. An existing set of the same name is updated; "
+        "references to its schemes stay valid.",
         widget=forms.ClearableFileInput(attrs={"accept": ".json,application/json"}),
     )
 
     def clean_document(self) -> UploadedFile[bytes]:
-        """Refuse what is too large for a page."""
-        given: UploadedFile[bytes] = self.cleaned_data["document"]
-        if given.size is None or given.size > BYTES_AT_ONCE:
+        """Rejects documents that are too large for a page."""
+        upload: UploadedFile[bytes] = self.cleaned_data["document"]
+        if upload.size is None or upload.size > BYTES_AT_ONCE:
             raise forms.ValidationError(
-                f"This page takes documents of up to {BYTES_AT_ONCE >> 20} MiB; larger ones are for the "
-                "shell: manage.py load-isa FILE"
+                f"This page accepts documents of up to {BYTES_AT_ONCE >> 20} MiB; load larger ones by "
+                "manage.py load-isa FILE"
             )
-        return given
+        return upload
 
 
 def isa_load(request: HttpRequest) -> HttpResponse:
-    """Ask for a document; load it and show the set, or say what is wrong with it."""
+    """The form for a document; a POST loads it, or shows the problems."""
     form = DocumentForm(request.POST, request.FILES) if request.method == "POST" else DocumentForm()
     if form.is_bound and form.is_valid():
         try:

@@ -1,4 +1,4 @@
-"""Instruction sets, and all that is known of a scheme: in mappings, alone, and in the experiments with it."""
+"""Queries of instruction sets and schemes: facts from mappings, times alone, and experiments."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ SCHEME_COLUMNS = {
     "memory": "memory",
     "width": "width",
 }
-"""Columns that schemes can be sorted by, for `paging.Order`; `fit` is of rows that `by_fit` has annotated."""
+"""Columns that schemes can be sorted by, for `paging.Order`; `fit` needs rows of `annotate_fit`."""
 
 
 def instruction_sets() -> QuerySet[ISA]:
-    """All instruction sets with the number of their schemes, sets and mappings.
+    """Instruction sets with numbers of rows.
 
-    `scheme_count`, `default_count`, `set_count`, `mapping_count` (of ports), `resource_mapping_count`.
+    `scheme_count`, `default_count`, `set_count`, `mapping_count` (port mappings), `resource_mapping_count`.
     """
     return ISA.objects.annotate(
         scheme_count=row_count(InstructionScheme.objects.all(), "isa"),
@@ -63,7 +63,7 @@ class SchemeUsage:
 
 
 def usages_of(scheme: InstructionScheme) -> list[SchemeUsage]:
-    """What every mapping that describes the scheme says of it, newest mapping first (one query)."""
+    """The µops of a scheme in all mappings that describe it, newest first (one query)."""
     by_mapping: dict[PortMapping, list[tuple[int, int]]] = {}
     rows = scheme.usages.select_related("mapping").defer("mapping__report").order_by("-mapping_id", "mask")
     for usage in rows:
@@ -83,12 +83,12 @@ MOST_EXPORTED = 20_000
 
 
 @dataclass(frozen=True)
-class MappingSaid:
-    """What a port mapping says of the scheme.
+class SchemeInMapping:
+    """A port mapping's µops of a scheme, with evidence.
 
-    `uops` and `cycles` alone are None where it has none for it; `verdict` is what explainable inference
-    concluded, with `witnesses` behind it; `residual` is None where no evaluation tells. `conflicts`: what
-    other results of its machine say instead.
+    `uops` and `cycles` (alone) are None if it does not describe the scheme; `verdict` is explainable
+    inference's, with the number of its `witnesses`; `residual` is None without an evaluation. `conflicts`:
+    differing results of its machine.
     """
 
     mapping: PortMapping
@@ -101,40 +101,44 @@ class MappingSaid:
 
     @property
     def imported(self) -> bool:
-        """Whether the mapping came from a file: what others say of the processor."""
+        """Whether the mapping is imported."""
         return self.mapping.origin == PortMapping.Origin.IMPORT
 
 
-def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
-    """What every mapping says that describes or judged the scheme, newest mapping first (seven queries)."""
-    usages = {each.mapping.pk: each for each in usages_of(scheme)}
+def scheme_in_mappings(scheme: InstructionScheme) -> list[SchemeInMapping]:
+    """Facts from all mappings that describe the scheme or have a verdict on it, newest first (seven
+    queries).
+    """
+    usages = {usage.mapping.pk: usage for usage in usages_of(scheme)}
     judged = (
         scheme.characterisations.select_related("mapping")
         .defer("mapping__report")
         .annotate(number=Count("witnesses"))
     )
-    verdicts = {each.mapping_id: each for each in judged}
-    mappings = {pk: each.mapping for pk, each in usages.items()}
-    mappings |= {pk: each.mapping for pk, each in verdicts.items() if pk not in mappings}
+    verdicts = {verdict.mapping_id: verdict for verdict in judged}
+    mappings = {pk: usage.mapping for pk, usage in usages.items()}
+    mappings |= {pk: verdict.mapping for pk, verdict in verdicts.items() if pk not in mappings}
     residuals = residuals_of(mappings, [scheme.text])
     parts = load_parts(scheme.isa_id, {scheme.pk: scheme.text})
     alone = {row.pk: inverse_throughput(value, Experiment.of([scheme.text])) for row, value in parts}
     conflicts = conflicts_of(list(mappings), [scheme.text])
-    found = []
+    facts = []
     for pk, row in sorted(mappings.items(), reverse=True):
         uops = usages[pk].uops if pk in usages else None
         verdict = verdicts.get(pk)
         number = 0 if verdict is None else verdict.number
         cycles = None if uops is None else alone[pk]
-        others = [each.words for each in conflicts.get((pk, scheme.text), [])]
-        found.append(
-            MappingSaid(row, uops, cycles, verdict, number, residuals.get((pk, scheme.text)), others)
+        conflict_texts = [conflict.words for conflict in conflicts.get((pk, scheme.text), [])]
+        facts.append(
+            SchemeInMapping(
+                row, uops, cycles, verdict, number, residuals.get((pk, scheme.text)), conflict_texts
+            )
         )
-    return found
+    return facts
 
 
 def measured_alone(scheme: InstructionScheme) -> list[Measurement]:
-    """What measuring one instance gave, the newest sets first, with sets and machines (one query)."""
+    """Measurements of one instance, newest sets first, with sets and machines (one query)."""
     rows = Measurement.objects.filter(experiment__isa=scheme.isa_id, experiment__key=f"{scheme.pk}:1")
     rows = rows.select_related("experiment_set__machine").order_by("-experiment_set_id", "repeat")
     return list(rows[:MOST_ALONE])
@@ -156,17 +160,19 @@ def experiments_with(scheme: InstructionScheme) -> QuerySet[Measurement]:
 
 
 def shortest_measured(scheme: InstructionScheme) -> tuple[int, list[tuple[str, Measured]]]:
-    """How many measurements with cycles contain the scheme; of `MOST_EXPORTED` of them, set and value."""
+    """(number of measurements with the scheme that have cycles, (set, value) of the first
+    `MOST_EXPORTED`).
+    """
     rows = Measurement.objects.filter(experiment__terms__scheme=scheme, cycles__isnull=False)
     total = rows.count()
     rows = rows.order_by("experiment__length", "experiment_id", "id")[:MOST_EXPORTED]
     sets = dict(rows.values_list("id", "experiment_set__name"))
-    return total, [(sets.get(each.id, ""), each.value) for each in measurements_of(rows)]
+    return total, [(sets.get(stored.id, ""), stored.value) for stored in measurements_of(rows)]
 
 
 @dataclass(frozen=True)
-class WithScheme:
-    """A measurement with the scheme, its set, and what a mapping predicts in cycles (None: nothing)."""
+class MeasurementWithScheme:
+    """A measurement with the scheme, its set, and a mapping's prediction in cycles (None without one)."""
 
     stored: StoredMeasurement
     row: Measurement
@@ -174,32 +180,32 @@ class WithScheme:
 
     @property
     def difference(self) -> float | None:
-        """Prediction against measurement, in per cent of the measurement."""
+        """The error in per cent of the measurement."""
         cycles = self.stored.value.cycles
         return None if self.predicted is None or not cycles else 100 * (self.predicted - cycles) / cycles
 
 
 def page_of_experiments(
     scheme: InstructionScheme, predicted_by: PortMapping | None, order: Order, cursor: str
-) -> tuple[Page[Measurement], list[WithScheme]]:
-    """A page of the measurements that contain the scheme, beside what a mapping predicts for them."""
+) -> tuple[Page[Measurement], list[MeasurementWithScheme]]:
+    """A page of the measurements that contain the scheme, with a mapping's predictions."""
     page = page_of(experiments_with(scheme), order, EXPERIMENT_COLUMNS, cursor, PAGE)
     rows = {row.pk: row for row in page.rows}
-    values = {each.id: each for each in measurements_of(Measurement.objects.filter(pk__in=list(rows)))}
+    values = {stored.id: stored for stored in measurements_of(Measurement.objects.filter(pk__in=list(rows)))}
     stored = [values[pk] for pk in rows if pk in values]
-    said = {} if predicted_by is None else _predictions(predicted_by, scheme, stored)
-    return page, [WithScheme(each, rows[each.id], said.get(each.id)) for each in stored]
+    predicted = {} if predicted_by is None else _predictions(predicted_by, scheme, stored)
+    return page, [MeasurementWithScheme(value, rows[value.id], predicted.get(value.id)) for value in stored]
 
 
 def _predictions(
     row: PortMapping, scheme: InstructionScheme, stored: Sequence[StoredMeasurement]
 ) -> dict[int, float]:
-    """{measurement: cycles} of those whose schemes the mapping describes; it is loaded as far as needed."""
-    texts = {text for each in stored for text in each.value.experiment.schemes}
+    """{measurement: predicted cycles}, if the mapping describes all schemes; only these are loaded."""
+    texts = {text for measured in stored for text in measured.value.experiment.schemes}
     ids = dict(InstructionScheme.objects.filter(isa=scheme.isa_id, text__in=texts).values_list("pk", "text"))
     value = load_part(row, ids)
     return {
-        each.id: inverse_throughput(value, each.value.experiment)
-        for each in stored
-        if value.usage.keys() >= set(each.value.experiment.schemes)
+        measured.id: inverse_throughput(value, measured.value.experiment)
+        for measured in stored
+        if value.usage.keys() >= set(measured.value.experiment.schemes)
     }

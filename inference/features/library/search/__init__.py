@@ -1,1 +1,1 @@
-"""The search box."""
+"""The search box: page, API and queries."""

@@ -1,4 +1,4 @@
-"""What the search box finds, for programs."""
+"""API of the search box."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.library.search.query import MOST_TEXT, find, pasted
+from inference.features.library.search.query import MOST_TEXT, find, pasted_code
 from inference.isa.targets import DEFAULT
 from inference.web.contributions import SearchHits
 from inference.web.validation import Id
@@ -19,7 +19,7 @@ MOST_HITS = 100
 
 
 class HitOut(Schema):
-    """Something that was found, and the address of its page."""
+    """A match, and the address of its page."""
 
     id: Id
     name: str = Field(examples=["imul GPR[64]:RW, GPR[64]:R"])
@@ -28,7 +28,7 @@ class HitOut(Schema):
 
 
 class GroupOut(Schema):
-    """What there is of a kind, the best first; `total` counts what `limit` left out as well."""
+    """Matches of one kind, best first; `total` includes matches beyond `limit`."""
 
     kind: str = Field(
         description="schemes, mappings, resource-mappings, runs, sets, machines, campaigns or block-sets.",
@@ -40,37 +40,37 @@ class GroupOut(Schema):
 
 
 class SearchOut(Schema):
-    """What was found. `blocks`: the text as basic blocks in hexadecimal digits, where it is assembly."""
+    """The matches. `blocks`: the text as basic blocks in hexadecimal digits, if it is assembly."""
 
     groups: list[GroupOut]
     isa: str = Field(description="Instruction set of the blocks.", examples=[DEFAULT])
     blocks: list[str] = Field(examples=[[]])
 
 
-class Sought(Schema):
+class SearchParameters(Schema):
     q: str = Field(
         min_length=1,
         max_length=MOST_TEXT,
         description="Words of names and notes, a search of the scheme table, or assembly.",
         examples=["imul"],
     )
-    limit: int = Field(8, ge=1, le=MOST_HITS, description="Hits of each kind at most.", examples=[5])
+    limit: int = Field(8, ge=1, le=MOST_HITS, description="Maximum matches per kind.", examples=[5])
 
 
 @router.get("/search", response=SearchOut)
-def search(request: HttpRequest, sought: Query[Sought]) -> Any:
-    """Schemes, mappings, runs, sets, machines and campaigns by a text, as the search box finds them."""
-    code = pasted(sought.q)
+def search(request: HttpRequest, sought: Query[SearchParameters]) -> Any:
+    """Search schemes, mappings, runs, sets, machines and campaigns, as the search box does."""
+    code = pasted_code(sought.q)
     return {
-        "groups": [_group(each) for each in find(sought.q, sought.limit)],
+        "groups": [_group(group) for group in find(sought.q, sought.limit)],
         "isa": DEFAULT,
         "blocks": [] if code is None else [block.hex for block in code.blocks],
     }
 
 
-def _group(found: SearchHits) -> dict[str, Any]:
+def _group(group: SearchHits) -> dict[str, Any]:
     hits = [
         {"id": hit.pk, "name": hit.name, "detail": hit.detail, "page": reverse(hit.route, args=[hit.pk])}
-        for hit in found.hits
+        for hit in group.hits
     ]
-    return {"kind": found.key, "title": found.title, "total": found.total, "hits": hits}
+    return {"kind": group.key, "title": group.title, "total": group.total, "hits": hits}

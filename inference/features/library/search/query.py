@@ -1,7 +1,7 @@
-"""What the search box finds: schemes, mappings, sets, runs, machines, and what other apps add to these.
+"""Queries of the search box: schemes, mappings, sets, runs, machines, and rows of other apps.
 
-Each kind of thing is found in its own way and makes a group, in the order of `kinds`. Other apps register
-theirs when they start (`inference.web.contributions`).
+Each kind of row has a finder and makes a group, in the order of `find`. Other apps register finders at start
+(`inference.web.contributions`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db.models.functions import Length
 from inference.isa.blocks import read_blocks
 from inference.isa.code.block import Block, BlockError
 from inference.isa.search import SearchError
-from inference.isa.targets.recognising import looks_like_aarch64
+from inference.isa.targets.aarch64_recognition import looks_like_aarch64
 from inference.models import (
     ISA,
     BasicBlockSet,
@@ -27,25 +27,25 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
-from inference.models.scheme_search import FIT, by_fit, searched_schemes
+from inference.models.scheme_search import FIT, annotate_fit, searched_schemes
 from inference.web.contributions import FINDERS, Finder, Hit, SearchHits
 from inference.web.paging import having_words
 
 MOST_TEXT = 4000
-"""Characters of a text that is looked for; pasted assembly is the longest."""
+"""Maximum characters of a searched text; pasted assembly is the longest."""
 
 MOST_NAME = 200
-"""Characters of a text that could be in a name or a note."""
+"""Maximum characters of a text that can match a name or note."""
 
 MOST_BLOCKS = 20
 
 
 @dataclass(frozen=True)
-class Pasted:
-    """A text taken for basic blocks: what it has of them, or the complaint why not.
+class PastedCode:
+    """A text parsed as basic blocks, or why that failed.
 
-    `code` is the text with an instruction on each line; `certain`: it has several
-    lines, and can be nothing else. One line of AArch64 has a complaint, too.
+    `code` has one instruction per line; `certain`: it has several lines, so it can only be code. A single
+    line of AArch64 has a `complaint`, too.
     """
 
     code: str
@@ -55,7 +55,7 @@ class Pasted:
 
 
 def find(text: str, most: int) -> list[SearchHits]:
-    """The groups with anything in them; a text of more than `MOST_NAME` characters is no name."""
+    """The groups with matches; empty for a text of more than `MOST_NAME` characters."""
     text = " ".join(text.split())
     if not text or len(text) > MOST_NAME:
         return []
@@ -63,22 +63,22 @@ def find(text: str, most: int) -> list[SearchHits]:
     return [group for finder in finders for group in finder(text, most) if group.hits]
 
 
-def pasted(text: str) -> Pasted | None:
-    """The basic blocks of x86-64 that the text could be, in assembly or in digits; None where it is none.
+def pasted_code(text: str) -> PastedCode | None:
+    """The text parsed as basic blocks of x86-64, in assembly or hexadecimal digits; None if it is no code.
 
-    An instruction per line, or several on one line with semicolons between them.
+    An instruction per line, or several on one line separated by semicolons.
     """
     lines = text.strip().replace("\r\n", "\n")
     code = lines if "\n" in lines else lines.replace(";", "\n")
     certain = "\n" in code.strip()
     try:
-        return Pasted(code, read_blocks(code, MOST_BLOCKS), "", certain)
+        return PastedCode(code, read_blocks(code, MOST_BLOCKS), "", certain)
     except BlockError as error:
-        return Pasted(code, (), str(error), certain) if certain or looks_like_aarch64(code) else None
+        return PastedCode(code, (), str(error), certain) if certain or looks_like_aarch64(code) else None
 
 
 def with_words(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
-    """Rows that have all words of the text in name or note; those of that name come first."""
+    """Rows with all words of the text in name or note; better matches of the name come first."""
     rank = Case(
         When(name__iexact=text, then=Value(0)),
         When(name__istartswith=text, then=Value(1)),
@@ -90,23 +90,23 @@ def with_words(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
 
 
 def group(empty: SearchHits, rows: QuerySet[Any], most: int, hit: Callable[[Any], Hit]) -> SearchHits:
-    """A group with the first rows; they are counted only where there are more (at most two queries)."""
+    """A group with the first rows, counted only if there are more (at most two queries)."""
     first = list(rows[: most + 1])
     total = rows.count() if len(first) > most else len(first)
     return replace(empty, hits=[hit(row) for row in first[:most]], total=total)
 
 
 def schemes(text: str, most: int) -> list[SearchHits]:
-    """A group per instruction set, by the search syntax and in the order of its table."""
-    found = []
+    """A group per instruction set, by the search syntax and ranking of the scheme table."""
+    groups = []
     for isa in ISA.objects.order_by("pk"):
         try:
-            rows = by_fit(searched_schemes(isa.schemes.all(), text), text)
+            rows = annotate_fit(searched_schemes(isa.schemes.all(), text), text)
         except SearchError:
-            rows = by_fit(isa.schemes.filter(*(Q(text__icontains=word) for word in text.split())), "")
+            rows = annotate_fit(isa.schemes.filter(*(Q(text__icontains=word) for word in text.split())), "")
         empty = SearchHits("schemes", f"Schemes of {isa.name}", (), 0, "isa", isa.pk)
-        found.append(group(empty, rows.order_by(FIT, Length("text"), "text"), most, _scheme))
-    return found
+        groups.append(group(empty, rows.order_by(FIT, Length("text"), "text"), most, _scheme))
+    return groups
 
 
 def _scheme(row: InstructionScheme) -> Hit:
@@ -114,7 +114,7 @@ def _scheme(row: InstructionScheme) -> Hit:
 
 
 def named_rows(text: str, most: int) -> list[SearchHits]:
-    """Mappings, runs, sets, machines and block sets by name and note."""
+    """Groups of mappings, runs, sets, machines and block sets, by name and note."""
     return [
         group(
             SearchHits("mappings", "Port mappings", (), 0, "mappings"),

@@ -1,4 +1,4 @@
-"""Experiment sets: shown and merged."""
+"""Experiment sets: pages, API, and merging."""
 
 from inference.runs.kinds import Job, Lane, RunKind
 

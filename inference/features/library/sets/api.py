@@ -1,4 +1,4 @@
-"""Operations on experiment sets and their measurements."""
+"""API of experiment sets and their measurements."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from inference.features.library.sets.query import (
 from inference.models import ExperimentSet
 from inference.storage.exporting import SET_EXPORTS
 from inference.web.api.named_rows import NamedOut, NamedRows
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.result_shapes import MeasurementOut, measurements_json
 from inference.web.api.shapes import Name, Ref, Text, parameter
 from inference.web.validation import Id
 
 router = Router()
-MeasurementSort = Annotated[str, sorts(MEASUREMENT_COLUMNS)]
+MeasurementSort = Annotated[str, allowed_sorts(MEASUREMENT_COLUMNS)]
 State = Literal["", "settled", "unsettled", "contended", "failed"]
 
 
@@ -42,7 +42,7 @@ class SetOut(NamedOut):
 
 
 class SummaryOut(Schema):
-    """A set in numbers; `least` and `most` are cycles."""
+    """Numbers of a set; `least` and `most` are cycles."""
 
     schemes: int = Field(examples=[99])
     lengths: list[int] = Field(examples=[[1, 2]])
@@ -52,18 +52,17 @@ class SummaryOut(Schema):
 
 
 class SetInFull(SetOut):
-    """A set with its numbers and what it was measured with."""
+    """A set with its numbers, and settings of its measurements."""
 
     summary: SummaryOut
     identity: dict[str, Any] = Field(
-        description="What changes the answers: harness, seed.", examples=[{"kind": "agent", "unroll": 100}]
+        description="Settings that change measurements: harness, seed.",
+        examples=[{"kind": "agent", "unroll": 100}],
     )
 
 
 SETS = NamedRows(router, "/sets", "set", experiment_sets, SetOut)
-SETS.add_list(
-    SET_COLUMNS, "-added", "All experiment sets, those with a text in name or note where `q` gives one."
-)
+SETS.add_list(SET_COLUMNS, "-added", "All experiment sets, or those with the text `q` in name or note.")
 SETS.add_changes("Delete a set with its measurements and evaluations, unless an unfinished run needs it.")
 SETS.add_exports(
     SET_EXPORTS, "text/csv", "The whole set as a file: `csv` (docs/formats.md), which imports again."
@@ -87,8 +86,8 @@ def list_measurements(
     state: State = "",
     sort: MeasurementSort = "row",
 ) -> Any:
-    """Measurements of a set: those with a scheme that the search `q` finds, of a length, in a state."""
+    """List measurements of a set, filtered by schemes that match the search `q`, by length, and by state."""
     row = get_object_or_404(ExperimentSet.objects.select_related("isa"), pk=set_id)
-    return listed(
+    return list_answer(
         measurements_in(row, q, length, state), MEASUREMENT_COLUMNS, sort, paging, measurements_json
     )

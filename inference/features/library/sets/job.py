@@ -1,4 +1,4 @@
-"""Runs that make one experiment set of several."""
+"""Runs of kind `merge-sets`: merge several experiment sets into a new one."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from inference.features.library.sets.merging import (
     TOLERANCE,
     Conflicts,
     Merging,
+    merge_summary,
     plan_merging,
     require_mergeable,
-    said_of,
     store_merged,
 )
 from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import OneOf, RunRequest, is_id
-from inference.storage.names import free_name, free_or_refuse
+from inference.runs.request import AllowedTexts, RunRequest, is_id
+from inference.storage.names import check_name_free, free_name
 
 
 class MergedSets(RunRequest):
-    """`sets`: ids, in the order in which they count. `name` and `note` of the new set ("": made of theirs).
+    """Configuration of a merge.
 
-    `conflicts`: what becomes of experiments whose numbers are more than `tolerance` per cent apart, see
+    `sets`: ids, in order of priority. `name` and `note` of the new set; without a name, it is composed of
+    theirs. `conflicts`: what to do with experiments whose times differ by more than `tolerance` per cent, see
     `Conflicts`.
     """
 
@@ -38,32 +39,30 @@ class MergedSets(RunRequest):
     sets: list[int] = []
     name: str = ""
     note: str = ""
-    conflicts: Annotated[str, OneOf(Conflicts)] = Conflicts.FIRST.value
+    conflicts: Annotated[str, AllowedTexts(Conflicts)] = Conflicts.FIRST.value
     tolerance: Annotated[float, Field(ge=0, le=1000)] = TOLERANCE
 
 
 class MergeSetsJob:
-    """Runs of kind `merge-sets`; see `MergedSets`."""
-
     def check(self, config: Json) -> Json:
-        """The complete description; raises `ConfigError` and `ExchangeError`."""
-        asked = MergedSets.read(config)
-        require_mergeable(_sets(asked.sets), asked.tolerance)
-        if asked.name:
-            free_or_refuse(ExperimentSet, asked.name)
-        return asked.as_json()
+        """The completed configuration. Raises `ConfigError` and `ExchangeError`."""
+        request = MergedSets.read(config)
+        require_mergeable(_sets(request.sets), request.tolerance)
+        if request.name:
+            check_name_free(ExperimentSet, request.name)
+        return request.as_json()
 
     def submitted(self, run: Run) -> None:
-        """Nothing refers to such a run until its set is there."""
+        """Does nothing: no row refers to the run before it is done."""
 
     def work(self, task: Task) -> Store:
-        """Decide which measurements the new set gets; they are stored when the run is finished."""
+        """Decides which measurements the new set gets; they are stored when the run finishes."""
         config = task.run.config
-        labels = ["Look at every measurement", "Store the new set"]
+        labels = ["Compare measurements", "Store the new set"]
         task.reporter.emit(PhaseStarted("look", 1, labels))
         merging = plan_merging(_existing(config["sets"]), Conflicts(config["conflicts"]), config["tolerance"])
         task.reporter.pulse()
-        text = said_of(Conflicts(config["conflicts"]), merging)
+        text = merge_summary(Conflicts(config["conflicts"]), merging)
         task.reporter.emit(Log("info", text))
         task.reporter.emit(PhaseStarted("store", 2, labels))
         return partial(_merge, task.run, merging)
@@ -72,8 +71,8 @@ class MergeSetsJob:
 def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Event]]:
     config = run.config
     sets = _existing(config["sets"])
-    name = config["name"] or free_name(ExperimentSet, " and ".join(each.name for each in sets[:3])[:180])
-    made = store_merged(
+    name = config["name"] or free_name(ExperimentSet, " and ".join(row.name for row in sets[:3])[:180])
+    merged = store_merged(
         name,
         sets,
         merging,
@@ -82,18 +81,18 @@ def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Event]]:
         note=config["note"],
         run=run,
     )
-    result: Json = {"experiment_set": made.pk, "name": made.name, "rows": made.measurements.count()}
-    text = f"{result['rows']:,} measurements stored as {made.name}"
+    result: Json = {"experiment_set": merged.pk, "name": merged.name, "rows": merged.measurements.count()}
+    text = f"{result['rows']:,} measurements stored as {merged.name}"
     return result, [Log("info", text), ResultStored(result)]
 
 
 def _sets(ids: Sequence[int]) -> list[ExperimentSet]:
-    """The sets in the order of their ids; raises `ConfigError` for what is no id of one."""
-    found = ExperimentSet.objects.select_related("isa", "machine").in_bulk([pk for pk in ids if is_id(pk)])
+    """The sets in the order of their ids. Raises `ConfigError` for an unknown id."""
+    rows = ExperimentSet.objects.select_related("isa", "machine").in_bulk([pk for pk in ids if is_id(pk)])
     for pk in ids:
-        if pk not in found:
+        if pk not in rows:
             raise ConfigError(f"there is no experiment set with the id {pk}")
-    return [found[pk] for pk in ids]
+    return [rows[pk] for pk in ids]
 
 
 def _existing(ids: Sequence[int]) -> list[ExperimentSet]:

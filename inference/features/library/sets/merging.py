@@ -1,8 +1,7 @@
-"""Several experiment sets become one; what happens where they contradict each other is its owner's choice.
+"""Merging of experiment sets with a selectable rule for contradictions.
 
-An experiment that several sets have is taken from the first of them, unless their numbers are further apart
-than the tolerance: that is a conflict. How conflicts were resolved, and how many there were, stays with the
-new set.
+An experiment of several sets is taken from the first of them, unless their times differ by more than the
+tolerance: that is a conflict. The rule and the number of conflicts are stored with the new set.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from inference.core.protocols import Json
 from inference.core.tables import Bools, Floats, Int64s
 from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Measurement, Run
-from inference.storage.names import free_or_refuse
-from inference.storage.rows import keep_summary
+from inference.storage.names import check_name_free
+from inference.storage.rows import store_summary
 from inference.storage.streaming import CHUNK, copy_as_repeats, copy_measurements, store_medians
 
 SETS = (2, 20)
-"""How many can be merged at once."""
+"""Minimum and maximum number of sets."""
 MOST = 1_000_000
-"""Measurements in all of them: storing them keeps others from writing for some seconds."""
+"""Maximum number of measurements: storing them blocks other writers for some seconds."""
 TOLERANCE = 5.0
-"""Per cent that numbers of one experiment may be apart without being a conflict."""
+"""Per cent by which times of an experiment may differ without being a conflict."""
 
 
 class Conflicts(StrEnum):
-    """What becomes of an experiment for which the sets have different numbers."""
+    """The rule for an experiment whose times differ between sets."""
 
     FIRST = "first"
     NEWEST = "newest"
@@ -47,22 +46,22 @@ class Conflicts(StrEnum):
 
 
 _LABELS = {
-    Conflicts.FIRST: "take the set that is named first",
-    Conflicts.NEWEST: "take the set that was made last",
+    Conflicts.FIRST: "take the first set",
+    Conflicts.NEWEST: "take the newest set",
     Conflicts.MEDIAN: "take the median of the sets",
-    Conflicts.SMALLEST: "take the smallest number",
-    Conflicts.KEEP: "keep all of them, as repetitions",
-    Conflicts.LEAVE_OUT: "leave the experiment out",
+    Conflicts.SMALLEST: "take the smallest time",
+    Conflicts.KEEP: "keep all, as repetitions",
+    Conflicts.LEAVE_OUT: "omit the experiment",
 }
 
 
 @dataclass(frozen=True)
 class Merging:
-    """What goes into the new set: `rows` of measurements as they are, others as `repeats` of their
-    experiments, and `medians` of the sets' numbers by experiment.
+    """The content of the new set: `rows` are copied, `repeats` are added as repetitions of their experiments,
+    `medians` are new measurements.
 
-    `experiments` in all, of them `in_several` sets, of them `conflicting`, of them `left_out`. `medians`:
-    {experiment: (cycles, spread, number of sets)}.
+    Of `experiments`, `in_several` are in several sets; of these, `conflicting` differ; of these, `left_out`
+    are omitted. `medians`: {experiment: (cycles, spread, number of sets)}.
     """
 
     rows: Int64s
@@ -75,72 +74,79 @@ class Merging:
 
 
 def require_mergeable(sets: Sequence[ExperimentSet], tolerance: float) -> None:
-    """Raises `ExchangeError` for too few or too many sets, for one given twice, and for different ISAs."""
+    """Raises `ExchangeError` for too few or too many sets, a repeated set, and different instruction sets."""
     fewest, most = SETS
     if not fewest <= len(sets) <= most:
-        raise ExchangeError(f"{fewest} to {most} sets can be merged, not {len(sets)}")
-    if len({each.pk for each in sets}) < len(sets):
-        raise ExchangeError("every set can be merged once")
-    if len({each.isa_id for each in sets}) > 1:
-        names = ", ".join(f"{each.name!r} ({each.isa.name})" for each in sets)
-        raise ExchangeError(f"sets of one instruction set can be merged, not {names}")
+        raise ExchangeError(f"merge {fewest} to {most} sets, not {len(sets)}")
+    if len({row.pk for row in sets}) < len(sets):
+        raise ExchangeError("a set is listed twice: list each once")
+    if len({row.isa_id for row in sets}) > 1:
+        names = ", ".join(f"{row.name!r} ({row.isa.name})" for row in sets)
+        raise ExchangeError(f"choose sets of one instruction set, not {names}")
     if not 0 <= tolerance <= 1000:
         raise ExchangeError(f"the tolerance must be 0 to 1000 per cent, not {tolerance!r}")
 
 
 def plan_merging(sets: Sequence[ExperimentSet], conflicts: Conflicts, tolerance: float) -> Merging:
-    """Which measurements the new set gets; reads every row's number, changes nothing."""
+    """The content of the new set; reads every measurement, changes nothing."""
     require_mergeable(sets, tolerance)
-    rows = sum(each.measurements.count() for each in sets)
+    rows = sum(row.measurements.count() for row in sets)
     if rows > MOST:
-        raise ExchangeError(f"the sets have {rows:,} measurements; at most {MOST:,} are merged")
-    found = _usable(np.concatenate([_numbers(each, place) for place, each in enumerate(sets)]))
-    experiments, which = np.unique(found["experiment"], return_inverse=True)
-    middle = _medians(found, which, len(experiments), len(sets))
-    several = np.count_nonzero(~np.isnan(middle), axis=1) > 1
-    low, high = np.fmin.reduce(middle, axis=1), np.fmax.reduce(middle, axis=1)
+        raise ExchangeError(f"the sets have {rows:,} measurements; at most {MOST:,} can be merged")
+    usable = _usable(np.concatenate([_read_rows(row, place) for place, row in enumerate(sets)]))
+    experiments, index_of = np.unique(usable["experiment"], return_inverse=True)
+    medians_by_set = _medians(usable, index_of, len(experiments), len(sets))
+    several = np.count_nonzero(~np.isnan(medians_by_set), axis=1) > 1
+    low, high = np.fmin.reduce(medians_by_set, axis=1), np.fmax.reduce(medians_by_set, axis=1)
     conflicting = several & (high > low * (1 + tolerance / 100 + 1e-12))
-    at = np.flatnonzero(conflicting)
+    conflict_indices = np.flatnonzero(conflicting)
     medians = {}
     if conflicts is Conflicts.MEDIAN:
-        pairs = zip(experiments[at].tolist(), middle[at], strict=True)
-        medians = {experiment: _middle_of(numbers) for experiment, numbers in pairs}
-    kept = _kept(found, which, middle, conflicting, conflicts, _by_age(sets))
-    again = conflicting[which] & (conflicts is Conflicts.KEEP)
+        pairs = zip(experiments[conflict_indices].tolist(), medians_by_set[conflict_indices], strict=True)
+        medians = {experiment: _median_spread_count(numbers) for experiment, numbers in pairs}
+    is_copied = _copied_rows(usable, index_of, medians_by_set, conflicting, conflicts, _by_age(sets))
+    is_repeat = conflicting[index_of] & (conflicts is Conflicts.KEEP)
     return Merging(
-        rows=found["row"][kept],
-        repeats=found["row"][again],
+        rows=usable["row"][is_copied],
+        repeats=usable["row"][is_repeat],
         experiments=len(experiments),
         in_several=int(several.sum()),
-        conflicting=len(at),
-        left_out=len(at) if conflicts is Conflicts.LEAVE_OUT else 0,
+        conflicting=len(conflict_indices),
+        left_out=len(conflict_indices) if conflicts is Conflicts.LEAVE_OUT else 0,
         medians=medians,
     )
 
 
-def _kept(
-    found: Any, which: Int64s, middle: Floats, conflicting: Bools, conflicts: Conflicts, by_age: Int64s
+def _copied_rows(
+    usable: Any,
+    index_of: Int64s,
+    medians_by_set: Floats,
+    conflicting: Bools,
+    conflicts: Conflicts,
+    by_age: Int64s,
 ) -> Bools:
-    """Which rows go into the new set as they are: bool[rows]."""
-    first = np.full(len(middle), middle.shape[1])
-    np.minimum.at(first, which, found["place"])
+    """bool[rows]: whether a row is copied to the new set."""
+    first = np.full(len(medians_by_set), medians_by_set.shape[1])
+    np.minimum.at(first, index_of, usable["place"])
     if conflicts is Conflicts.NEWEST:
-        first = np.where(conflicting, by_age[np.argmax(~np.isnan(middle[:, by_age]), axis=1)], first)
+        first = np.where(conflicting, by_age[np.argmax(~np.isnan(medians_by_set[:, by_age]), axis=1)], first)
     elif conflicts is Conflicts.SMALLEST:
-        first = np.where(conflicting, np.argmin(np.where(np.isnan(middle), np.inf, middle), axis=1), first)
+        first = np.where(
+            conflicting, np.argmin(np.where(np.isnan(medians_by_set), np.inf, medians_by_set), axis=1), first
+        )
     elif conflicts is not Conflicts.FIRST:
         first = np.where(conflicting, -1, first)
-    return np.asarray(found["place"] == first[which])
+    return np.asarray(usable["place"] == first[index_of])
 
 
-def _middle_of(numbers: Floats) -> tuple[float, float, int]:
-    """Median, spread and number of the numbers of one experiment, NaN where a set has none."""
-    known = numbers[~np.isnan(numbers)]
-    return float(np.median(known)), float(np.ptp(known)), len(known)
+def _median_spread_count(numbers: Floats) -> tuple[float, float, int]:
+    """(median, spread, count) of the times of one experiment, without the NaN of sets that lack it."""
+    present = numbers[~np.isnan(numbers)]
+    return float(np.median(present)), float(np.ptp(present)), len(present)
 
 
 def _by_age(sets: Sequence[ExperimentSet]) -> Int64s:
-    """The places of the sets, the newest first."""
+    """Indices of the sets, newest first."""
     places = range(len(sets))
     return np.array(
         sorted(places, key=lambda place: (sets[place].created, sets[place].pk), reverse=True), dtype=np.int64
@@ -158,7 +164,7 @@ _ROW = np.dtype(
 )
 
 
-def _numbers(experiment_set: ExperimentSet, place: int) -> Any:
+def _read_rows(experiment_set: ExperimentSet, place: int) -> Any:
     rows = experiment_set.measurements.order_by("id").values_list("experiment_id", "id", "cycles", "state")
     return np.fromiter(
         (
@@ -169,23 +175,23 @@ def _numbers(experiment_set: ExperimentSet, place: int) -> Any:
     )
 
 
-def _usable(found: Any) -> Any:
-    """The settled rows, and of experiments that no set has settled all rows."""
-    settled = np.unique(found["experiment"][found["settled"]])
-    return found[found["settled"] | ~np.isin(found["experiment"], settled)]
+def _usable(numbers: Any) -> Any:
+    """The settled rows, and all rows of experiments that no set has settled."""
+    settled = np.unique(numbers["experiment"][numbers["settled"]])
+    return numbers[numbers["settled"] | ~np.isin(numbers["experiment"], settled)]
 
 
-def _medians(found: Any, which: Int64s, n: int, sets: int) -> Floats:
-    """float64[n, sets]: the median of each set's settled numbers, NaN where it has none."""
-    middle = np.full((n, sets), np.nan)
-    settled = found["settled"]
-    cells = which[settled] * sets + found["place"][settled]
-    cycles = found["cycles"][settled]
+def _medians(usable: Any, index_of: Int64s, n: int, sets: int) -> Floats:
+    """float64[n, sets]: the median of each set's settled times, NaN without any."""
+    medians = np.full((n, sets), np.nan)
+    settled = usable["settled"]
+    cells = index_of[settled] * sets + usable["place"][settled]
+    cycles = usable["cycles"][settled]
     order = np.lexsort((cycles, cells))
     cell, starts, counts = np.unique(cells[order], return_index=True, return_counts=True)
     values = cycles[order]
-    middle.ravel()[cell] = (values[starts + (counts - 1) // 2] + values[starts + counts // 2]) / 2
-    return middle
+    medians.ravel()[cell] = (values[starts + (counts - 1) // 2] + values[starts + counts // 2]) / 2
+    return medians
 
 
 @transaction.atomic
@@ -199,10 +205,10 @@ def store_merged(
     note: str = "",
     run: Run | None = None,
 ) -> ExperimentSet:
-    """The new set, all of it or nothing; raises `NameTakenError`."""
-    free_or_refuse(ExperimentSet, name)
-    machines = {each.machine_id for each in sets}
-    identities = [each.identity for each in sets]
+    """Stores the new set, all or nothing. Raises `NameInUseError`."""
+    check_name_free(ExperimentSet, name)
+    machines = {merged.machine_id for merged in sets}
+    identities = [merged.identity for merged in sets]
     row = ExperimentSet.objects.create(
         name=name,
         note=note,
@@ -210,23 +216,23 @@ def store_merged(
         machine=sets[0].machine if len(machines) == 1 else None,
         run=run,
         origin=ExperimentSet.Origin.MERGED,
-        source=", ".join(each.name for each in sets)[:300],
-        identity=identities[0] if all(each == identities[0] for each in identities) else {},
-        making=making_of(sets, merging, conflicts, tolerance),
+        source=", ".join(merged.name for merged in sets)[:300],
+        identity=identities[0] if all(identity == identities[0] for identity in identities) else {},
+        making=provenance_of(sets, merging, conflicts, tolerance),
     )
     copy_measurements(row, merging.rows.tolist())
     copy_as_repeats(row, merging.repeats.tolist())
     store_medians(row, sorted(merging.medians.items()))
-    keep_summary(row)
+    store_summary(row)
     return row
 
 
-def making_of(
+def provenance_of(
     sets: Sequence[ExperimentSet], merging: Merging, conflicts: Conflicts, tolerance: float
 ) -> Json:
-    """What the new set tells of how it was made."""
+    """How the set was merged, as stored with it."""
     return {
-        "merged": [{"id": each.pk, "name": each.name} for each in sets],
+        "merged": [{"id": row.pk, "name": row.name} for row in sets],
         "conflicts": conflicts.value,
         "tolerance": tolerance,
         "experiments": merging.experiments,
@@ -236,8 +242,8 @@ def making_of(
     }
 
 
-def said_of(conflicts: Conflicts, merging: Merging) -> str:
-    """What a merge found, in a line of the log."""
+def merge_summary(conflicts: Conflicts, merging: Merging) -> str:
+    """A summary of the merge for the log."""
     return (
         f"{merging.experiments:,} experiments, {merging.in_several:,} of them in several sets, "
         f"{merging.conflicting:,} with different numbers: {conflicts.label}"

@@ -1,4 +1,4 @@
-"""Experiment sets: the list, a set with its measurements, its export, name and note; merging several."""
+"""Pages of experiment sets: the list, a set with its measurements, export, name and note; merging."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web.contributions import MenuPlace, entries_of
 from inference.web.file_answers import export_path
 from inference.web.listed_mappings import evaluation_url
-from inference.web.naming import naming_paths, usable_name
+from inference.web.naming import naming_paths, validated_name
 from inference.web.paging import Order, Page, list_page, page_of
 from inference.web.request_fields import RequestField, RequestForm, form_page, note_field
-from inference.web.validation import one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter
 
 COUNTED = 10_000
-"""Measurements that a filter finds that are counted; of more, the page says that there are more."""
+"""Number of filtered measurements up to which they are counted exactly."""
 MEANINGS = (
-    (Measurement.State.SETTLED, "passes agree; mappings are learnt from these and judged by them"),
-    (Measurement.State.UNSETTLED, "passes do not agree; not used"),
-    (Measurement.State.CONTENDED, "the computer was too disturbed; not used"),
-    (Measurement.State.FAILED, "no number; each row says why"),
+    (Measurement.State.SETTLED, "passes agree; used for training and judging mappings"),
+    (Measurement.State.UNSETTLED, "passes disagree; not used"),
+    (Measurement.State.CONTENDED, "the computer was too noisy; not used"),
+    (Measurement.State.FAILED, "no time; each row states the reason"),
 )
 
 
 def sets(request: HttpRequest) -> HttpResponse:
-    """All experiment sets, newest first, filtered by name or note."""
+    """Lists experiment sets, newest first, filtered by name or note."""
     offers = entries_of(MenuPlace.SET)
     return list_page(
         request,
@@ -61,23 +61,23 @@ def sets(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True)
 class MeasurementRow:
-    """A measurement as its table shows it; `answers` are those of the page's tools, None for no answer."""
+    """A row of the table; `answers` are in the order of the page's tools, None for no answer."""
 
     stored: StoredMeasurement
     answers: list[float | None]
 
     @property
     def cycles_per_instruction(self) -> float | None:
-        """Cycles divided by the number of instructions."""
+        """CPI, None without a time."""
         value = self.stored.value
         return None if value.cycles is None else value.cycles / value.experiment.length
 
 
 def _rows(page: Page[Measurement]) -> tuple[list[MeasurementRow], list[str]]:
-    """The page's measurements as values, and the tools that have answers for some of them."""
-    found = measurements_of(Measurement.objects.filter(pk__in=[row.pk for row in page.rows]))
-    values = {stored.id: stored for stored in found}
-    tools = sorted({tool for stored in found for tool in stored.value.annotations})
+    """(rows of the page, tools with an answer in any row)."""
+    measurements = measurements_of(Measurement.objects.filter(pk__in=[row.pk for row in page.rows]))
+    values = {stored.id: stored for stored in measurements}
+    tools = sorted({tool for stored in measurements for tool in stored.value.annotations})
     rows = [
         MeasurementRow(stored, [stored.value.annotations.get(tool) for tool in tools])
         for stored in (values[row.pk] for row in page.rows if row.pk in values)
@@ -86,7 +86,7 @@ def _rows(page: Page[Measurement]) -> tuple[list[MeasurementRow], list[str]]:
 
 
 def harness_of(identity: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a set was measured with, as label and value: everything that could have changed the answers."""
+    """(label, value) of the settings that affect a set's measurements."""
     return [(label.replace("_", " ").capitalize(), text) for label, text in _flat(identity, "")]
 
 
@@ -99,17 +99,17 @@ def _flat(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
-    """A set: its numbers, who predicts it how well, and its measurements."""
-    found = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
+    """A set: its numbers, evaluations, and measurements."""
+    set_row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
     q = request.GET.get("q", "").strip()
-    length = whole_number(request, "length")
-    state = one_of(request, "state", tuple(Measurement.State.values))
+    length = number_parameter(request, "length")
+    state = choice_parameter(request, "state", tuple(Measurement.State.values))
     order = Order.read(request.GET.get("sort", ""), MEASUREMENT_COLUMNS, "row")
     page: Page[Measurement] = Page((), 0)
-    summary = summary_of(found)
+    summary = summary_of(set_row)
     error = ""
     try:
-        chosen = measurements_in(found, q, length, state)
+        chosen = measurements_in(set_row, q, length, state)
         filtered = bool(q or length is not None or state)
         page = page_of(
             chosen,
@@ -117,7 +117,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
             MEASUREMENT_COLUMNS,
             request.GET.get("page", ""),
             total=None if filtered else summary.measurements,
-            most=COUNTED,
+            count_limit=COUNTED,
         )
     except SearchError as problem:
         error = str(problem)
@@ -126,14 +126,14 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
         request,
         "inference/sets/set.html",
         {
-            "set": found,
+            "set": set_row,
             "summary": summary,
             "has_pairs": {1, 2} <= set(summary.lengths),
-            "harness": harness_of(found.identity),
+            "harness": harness_of(set_row.identity),
             "exports": SET_EXPORTS.items(),
-            "resolved": Conflicts(found.making["conflicts"]).label if "conflicts" in found.making else "",
+            "resolved": Conflicts(set_row.making["conflicts"]).label if "conflicts" in set_row.making else "",
             "offers": entries_of(MenuPlace.SET),
-            "evaluations": [(row, evaluation_url(row)) for row in evaluations_on(found)],
+            "evaluations": [(row, evaluation_url(row)) for row in evaluations_on(set_row)],
             "page": page,
             "rows": rows,
             "tools": tools,
@@ -149,11 +149,11 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-_OFFERED = 200  # the newest ones; others are merged by shell and API
+_OFFERED = 200  # newest sets in the form; older ones are merged by shell and API
 
 
 class MergeForm(RequestForm):
-    """Sets, the name of the new one, and how conflicts are resolved."""
+    """The form: sets, name of the new one, and the rule for conflicts."""
 
     request = MergedSets
     sets = forms.MultipleChoiceField(
@@ -162,58 +162,58 @@ class MergeForm(RequestForm):
         widget=forms.CheckboxSelectMultiple,
     )
     leading = forms.ChoiceField(
-        label="The first one",
+        label="First set",
         required=False,
-        help_text="Where several have an experiment and agree, its number is taken.",
+        help_text="Its times are taken for experiments on which several sets agree.",
     )
     name = forms.CharField(
         label="Name of the new set",
         max_length=180,
-        help_text="Commands and other pages find it by this name.",
+        help_text="Commands and other pages refer to it by this name.",
     )
     conflicts = RequestField(
-        {each.value: each.label for each in Conflicts},
-        label="Where they contradict each other",
+        {rule.value: rule.label for rule in Conflicts},
+        label="Conflicts",
         widget=forms.RadioSelect,
-        help_text="The new set keeps this choice, and how often it was needed.",
+        help_text="Stored with the new set, with the number of conflicts.",
         required=True,
     )
     tolerance = RequestField(
-        label="A contradiction is a difference of more than, per cent",
-        help_text="Of the smaller number. Where numbers are closer, the first set counts.",
+        label="Tolerance in per cent",
+        help_text="Of the smaller time: larger differences are conflicts; otherwise the first set counts.",
         required=True,
     )
     note = note_field()
 
     def __init__(self, sets: list[ExperimentSet], data: object = None, initial: object = None) -> None:
         super().__init__(data, initial=initial)  # type: ignore[arg-type]
-        self.rows = {str(each.pk): each for each in sets}
-        choices = [(pk, f"{each.name} ({each.isa.name})") for pk, each in self.rows.items()]
-        self.set_choices(sets=choices, leading=[("", "the newest of those chosen"), *choices])
+        self.rows = {str(row.pk): row for row in sets}
+        choices = [(pk, f"{row.name} ({row.isa.name})") for pk, row in self.rows.items()]
+        self.set_choices(sets=choices, leading=[("", "the newest selected set"), *choices])
 
     def clean_name(self) -> str:
-        return usable_name(ExperimentSet, self.cleaned_data["name"])
+        return validated_name(ExperimentSet, self.cleaned_data["name"])
 
     def clean(self) -> dict[str, object]:
-        """The ids in the order in which the sets count."""
-        found: dict[str, object] = super().clean() or {}
-        chosen, leading = list(found.get("sets") or ()), found.pop("leading", "")  # type: ignore[call-overload]
+        """Cleaned data with ids in order of priority."""
+        data: dict[str, object] = super().clean() or {}
+        chosen, leading = list(data.get("sets") or ()), data.pop("leading", "")  # type: ignore[call-overload]
         if leading and leading not in chosen:
-            self.add_error("leading", "choose one of the sets that are merged")
-        found["sets"] = [int(pk) for pk in sorted(chosen, key=lambda pk: pk != leading)]
-        return found
+            self.add_error("leading", "choose one of the selected sets")
+        data["sets"] = [int(pk) for pk in sorted(chosen, key=lambda pk: pk != leading)]
+        return data
 
 
 def sets_merge(request: HttpRequest) -> HttpResponse:
-    """The form; a POST starts the run that merges."""
-    wanted = [each for each in request.GET.getlist("set") if each.isdecimal()]
-    found = ExperimentSet.objects.select_related("isa").defer("summary", "making", "identity")
-    sets = list(found.order_by("-id")[:_OFFERED])
-    names = {str(each.pk): each.name for each in sets}
+    """The form; a POST starts the run."""
+    selected = [pk for pk in request.GET.getlist("set") if pk.isdecimal()]
+    rows = ExperimentSet.objects.select_related("isa").defer("summary", "making", "identity")
+    sets = list(rows.order_by("-id")[:_OFFERED])
+    names = {str(row.pk): row.name for row in sets}
     initial = {
-        "sets": wanted,
-        "leading": wanted[0] if wanted else "",
-        "name": " and ".join(names[each] for each in wanted if each in names)[:180],
+        "sets": selected,
+        "leading": selected[0] if selected else "",
+        "name": " and ".join(names[pk] for pk in selected if pk in names)[:180],
     }
     form = MergeForm(sets, request.POST if request.method == "POST" else None, initial)
     if form.is_bound and form.is_valid():

@@ -1,4 +1,4 @@
-"""Files from outside: kept, looked at, imported."""
+"""Uploaded files: stored, parsed, previewed and imported."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
@@ -33,7 +33,7 @@ KINDS = (
         "read",
         label="File reading",
         job=_read_job,
-        summary="What an uploaded file would bring",
+        summary="Preview of an uploaded file",
         example={"upload": 5, "unit": "cycles"},
         lane=Lane.SHORT,
     ),

@@ -1,4 +1,4 @@
-"""Files: kept as they come, looked at, and imported by a run of the kind `import`."""
+"""API of uploaded files: store, preview, and import by a run of kind `import`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from inference.features.library.uploads.job import LEAVE_OUT, ReadConfig, preview_as, read_upload
-from inference.features.library.uploads.query import MODELS, as_json, keep_all, waiting_uploads
-from inference.features.library.uploads.recognition import Recognition, parsed_apart, recognised
+from inference.features.library.uploads.query import MODELS, preview_json, store_uploads, waiting_uploads
+from inference.features.library.uploads.recognition import Recognition, parse_isolated, recognise
 from inference.models import ISA
 from inference.storage.names import free_name
 from inference.web.api import access
-from inference.web.api.access import operating
+from inference.web.api.access import operator_access
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed
+from inference.web.api.paging import PageOf, Paging, list_answer
 from inference.web.api.shapes import FileProblemOut, Ref, RowOut, Text, Time, ref
 from inference.web.validation import Id
 
@@ -28,7 +28,7 @@ OLDEST_FIRST = {"row": "id"}
 
 
 class UploadOut(RowOut):
-    """A file that waits for its import."""
+    """A stored file without an import."""
 
     id: Id
     file_name: str = Field(examples=["pairs.csv"])
@@ -38,16 +38,16 @@ class UploadOut(RowOut):
 
 
 class UnknownNameOut(Schema):
-    """A name that no scheme has, the rows that it is in, and the schemes that come nearest."""
+    """An unknown scheme name with its rows and the nearest schemes."""
 
     name: str = Field(examples=["ad GPR[64]:RW, GPR[64]:R"])
-    row: int = Field(description="The first of its rows.", examples=[3])
+    row: int = Field(description="Its first row.", examples=[3])
     rows: int = Field(examples=[2])
     nearest: list[str] = Field(examples=[["add GPR[64]:RW, GPR[64]:R"]])
 
 
 class DoubtfulOut(Schema):
-    """Numbers that are hard to believe: what is odd, in how many rows, and in which, the first 50."""
+    """Implausible numbers: what is odd, in how many rows, and the first 50 rows."""
 
     what: str = Field(examples=["with more than 12 instructions per cycle"])
     count: int = Field(examples=[1])
@@ -55,59 +55,60 @@ class DoubtfulOut(Schema):
 
 
 class PreviewOut(Schema):
-    """What an import would make of a file."""
+    """The preview of an import."""
 
     format: str | None = Field(examples=["experiments (CSV)"])
-    makes: str = Field(description="What it becomes.", examples=["experiment set"])
-    acceptable: bool = Field(description="Whether it can be imported as it is.")
-    name: str = Field(description="The name that is proposed.", examples=["pairs"])
-    isa: Ref | None = Field(description="Its instruction set; null where it would found one.")
+    makes: str = Field(description="The kind of row that it becomes.", examples=["experiment set"])
+    acceptable: bool = Field(description="Whether it can be imported unchanged.")
+    name: str = Field(description="The proposed name.", examples=["pairs"])
+    isa: Ref | None = Field(description="Its instruction set; null if the import would create one.")
     rows: int = Field(description="Measurements or schemes.", examples=[4950])
     problem_count: int = Field(examples=[0])
     problems: list[FileProblemOut]
     broken: int = Field(description="Rows with problems.", examples=[0])
-    can_leave_out: bool = Field(description="Whether it could be imported without them.", examples=[False])
+    can_leave_out: bool = Field(
+        description="Whether it can be imported without these rows.", examples=[False]
+    )
     unknown: list[UnknownNameOut]
     taken: dict[str, str] = Field(
-        description="What unknown names were taken for: the field `taken` of the import that does the same.",
+        description="Substitutes of unknown names: the field `taken` of an equivalent import.",
         examples=[{"ad GPR[64]:RW, GPR[64]:R": "add GPR[64]:RW, GPR[64]:R"}],
     )
     unit: str | None = Field(
-        description="What numbers without a unit were read as; null where it does not matter.",
+        description="The assumed unit of numbers without one; null if irrelevant.",
         examples=["cycles"],
     )
-    unit_doubt: str = Field(description="Why they are probably something else, else empty.", examples=[""])
+    unit_doubt: str = Field(description="Why the unit is doubtful, else empty.", examples=[""])
     doubts: list[DoubtfulOut]
-    left_out: int = Field(description="Entries of a partial file that bring nothing.", examples=[0])
+    left_out: int = Field(description="Number of skipped entries of a partial file.", examples=[0])
     microarchitectures: list[str] = Field(examples=[[]])
 
 
 @router.post("/uploads", response={201: list[UploadOut]})
 def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
-    """Send files (multipart, field `files`).
+    """Upload files (multipart, field `files`).
 
-    Nothing else is stored: look at the preview, then start an import.
-
-    The same file is not kept twice while it waits.
+    They are only stored: check the preview, then start an import. A file that is already waiting is not
+    stored twice.
     """
     if len(files) > MOST_FILES:
         raise ProblemError(
             422, f"{len(files)} files at once", where="form files", right=f"{MOST_FILES} at most"
         )
     account = access.account_of(request)
-    kept = [each.pk for each in keep_all(files, account)]
-    rows = {row.pk: row for row in waiting_uploads().filter(pk__in=kept)}
-    return Status(201, [rows[pk] for pk in kept])
+    pks = [upload.pk for upload in store_uploads(files, account)]
+    rows = {row.pk: row for row in waiting_uploads().filter(pk__in=pks)}
+    return Status(201, [rows[pk] for pk in pks])
 
 
 @router.get("/uploads", response=PageOf[UploadOut])
 def list_uploads(request: HttpRequest, paging: Query[Paging]) -> Any:
-    """Files that wait for a decision, oldest first."""
+    """List files without an import, oldest first."""
     rows = waiting_uploads()
-    return listed(rows, OLDEST_FIRST, "row", paging, list)
+    return list_answer(rows, OLDEST_FIRST, "row", paging, list)
 
 
-@router.get("/uploads/{upload_id}", response=PreviewOut, auth=operating)
+@router.get("/uploads/{upload_id}", response=PreviewOut, auth=operator_access)
 def preview_upload(
     request: HttpRequest,
     upload_id: Id,
@@ -118,24 +119,24 @@ def preview_upload(
     take_nearest: bool = False,
     leave_out: bool = False,
 ) -> Any:
-    """What a file would bring: problems with their places, and the name that is proposed.
+    """Preview an import: problems with their places, and the proposed name.
 
-    `isa` is the name of an instruction set, `new_isa` of one to found; without both it is the likely one.
-    `unit` is that of numbers that name none, `auto` what they seem to be.
+    `isa` is the name of an instruction set, `new_isa` of one to create; by default, the most likely one.
+    `unit` applies to numbers without a unit; `auto` guesses it.
 
-    `take_nearest`: unknown names are taken for the schemes that come nearest; `leave_out`: rows with problems
-    are left out. The import takes the fields `taken`, as answered here, and `"broken": "leave out"`.
+    `take_nearest`: replaces unknown names by the nearest schemes; `leave_out`: skips rows with problems. An
+    import with the same effect has the fields `taken`, as answered here, and `"broken": "leave out"`.
     """
     row = get_object_or_404(waiting_uploads().defer(None), pk=upload_id)
-    recognition = recognised(bytes(row.content))
+    recognition = recognise(bytes(row.content))
     if recognition.run:
         return _archive(recognition)
     if recognition.other:
         raise ProblemError(
             422,
-            f"{row.file_name} is one of {recognition.other}",
+            f"{row.file_name} has the format {recognition.other}",
             where="path upload_id",
-            right="its own page shows it",
+            right="a file of measurements or mappings; see its own page",
         )
     choices = ReadConfig(
         upload=row.pk,
@@ -145,41 +146,41 @@ def preview_upload(
         microarchitecture=microarchitecture or None,
         broken=LEAVE_OUT if leave_out else None,
     )
-    reading = read_upload(row, choices.unit, microarchitecture, parsed_apart)
-    seen = as_json(preview_as(reading, choices, take_nearest=take_nearest))
-    founded = seen["isa"] is None
+    reading = read_upload(row, choices.unit, microarchitecture, parse_isolated)
+    summary = preview_json(preview_as(reading, choices, take_nearest=take_nearest))
+    is_new_isa = summary["isa"] is None
     return {
-        **seen,
-        "name": free_name(MODELS[seen["kind"]], seen["own_name"]),
-        "isa": None if founded else ref(ISA.objects.get(pk=seen["isa"])),
+        **summary,
+        "name": free_name(MODELS[summary["kind"]], summary["own_name"]),
+        "isa": None if is_new_isa else ref(ISA.objects.get(pk=summary["isa"])),
         "doubts": [
             {
                 "what": kind["label"],
                 "count": kind["count"],
                 "rows": [doubt["row"] for doubt in kind["listed"]],
             }
-            for kind in seen["doubts"]
+            for kind in summary["doubts"]
         ],
-        "left_out": len(seen["left_out"]),
+        "left_out": len(summary["left_out"]),
     }
 
 
 @router.delete("/uploads/{upload_id}", response={204: None})
 def discard_upload(request: HttpRequest, upload_id: Id) -> Any:
-    """Forget a file that has not been imported."""
+    """Delete a file that has not been imported."""
     get_object_or_404(waiting_uploads(), pk=upload_id).delete()
     return Status(204, None)
 
 
-def _archive(found: Recognition) -> dict[str, Any]:
-    """Of the zip of a run, whose import reads the rest."""
+def _archive(recognition: Recognition) -> dict[str, Any]:
+    """The preview of a run's zip; the import reads its other parts."""
     return {
         "format": "run (zip)",
         "makes": "run",
         "acceptable": True,
-        "name": found.run,
+        "name": recognition.run,
         "isa": None,
-        "rows": found.rows,
+        "rows": recognition.rows,
         "problem_count": 0,
         "problems": [],
         "broken": 0,

@@ -1,4 +1,4 @@
-"""Files that come in: kept until their owner decides what becomes of them, and what each would bring."""
+"""Uploaded files: stored until their import, and the content of previews."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from django.db.models.functions import Length
 from inference.core.evaluator import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
-from inference.formats.document import PART, ReadExperiments
+from inference.formats.document import PART, FileExperiments
 from inference.formats.file_numbers import FileUnit, doubts_of, unit_in_doubt
-from inference.formats.import_formats import to_be_kept
+from inference.formats.import_formats import file_to_store
 from inference.formats.parsing import NEAREST, Parsed
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run, Upload
 from inference.models.run import UNDECIDED
 from inference.runs.errors import ConfigError, JobError, LimitError
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import read_row
-from inference.storage.importing import MadeRow, Preview
+from inference.storage.importing import ImportedRow, Preview
 from inference.storage.instruction_sets import vocabulary
 from inference.storage.names import NAME_LIMIT
 
 
 def free_upload(pk: object) -> Upload:
-    """The file with this id, without its content. Raises `ConfigError` where it is being imported."""
+    """The file with this id, without its content. Raises `ConfigError` if a run imports it."""
     return _checked(read_row(Upload.objects.select_related("run").defer("content"), "upload", pk, _TITLE))
 
 
 def claim_upload(run: Run) -> None:
-    """From now on the file shows which run imports it; raises `ConfigError` where another one does.
+    """Reserves the file for the run that imports it. Raises `ConfigError` if another run does.
 
-    To be called in the transaction that submits the run.
+    Call it in the transaction that submits the run.
     """
     rows = Upload.objects.select_for_update(of=("self",)).defer("content")
     upload = _checked(read_row(rows, "upload", run.config["upload"], _TITLE))
@@ -50,9 +50,9 @@ def claim_upload(run: Run) -> None:
 
 
 def discard_upload(upload: Upload) -> None:
-    """Delete a file before what it says is stored. Raises `JobError` where another run was faster."""
+    """Deletes a file before its content is stored. Raises `JobError` if another run has imported it."""
     if not Upload.objects.filter(pk=upload.pk).delete()[0]:
-        raise JobError(f"{upload.file_name} has been imported meanwhile, by another run")
+        raise JobError(f"{upload.file_name} has been imported by another run meanwhile")
 
 
 _TITLE = "uploaded file"
@@ -65,20 +65,20 @@ def _checked(upload: Upload) -> Upload:
 
 
 def waiting_uploads() -> QuerySet[Upload]:
-    """Uploads that no import works on, oldest first, with their `size` in bytes and without their content."""
+    """Uploads without an import, oldest first, with their `size` in bytes and without their content."""
     rows = Upload.objects.filter(UNDECIDED).defer("content", "parsed")
     return rows.annotate(size=Length("content")).order_by("id")
 
 
-SIDE_FILE_SIZE = 4 << 20  # bytes; a list with all schemes that an instruction set has is far smaller
+SIDE_FILE_SIZE = 4 << 20  # bytes; a list of all schemes of an instruction set is far smaller
 
 
-NAME_LENGTH = 300  # characters, as the column has it
+NAME_LENGTH = 300  # characters, the length of the column
 
 
 @dataclass(frozen=True)
 class _Received:
-    """A file that was read once, and is not in the database yet."""
+    """A received file that is not in the database yet."""
 
     name: str
     file: IO[bytes]
@@ -86,117 +86,119 @@ class _Received:
     sha256: str
 
 
-def keep_all(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:
-    """Store all of the files, or after an error none; of those that wait already, find the one that waits.
+def store_uploads(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:
+    """Stores all files or, after an error, none; files that are already waiting are not stored twice.
 
-    They are read before anything is locked: a large one takes minutes, and meanwhile nobody else could write.
+    Reads them before it locks anything: a large file takes minutes, during which no other process could
+    write.
 
-    Raises `ExchangeError` for what cannot be read at all, and `LimitError` where the user has no room for it.
+    Raises `ExchangeError` for unreadable files, and `LimitError` if the user's files exceed a limit.
     """
     with ExitStack() as spools:
         received = [_receive(file, spools) for file in files]
         with transaction.atomic():
-            return [_keep(each, user) for each in received]
+            return [_store_upload(upload, user) for upload in received]
 
 
 def _receive(file: UploadedFile[bytes], spools: ExitStack) -> _Received:
     name = file.name or "upload"
-    kept = to_be_kept(cast("IO[bytes]", file), name, settings.UPLOAD_LIMIT_BYTES, spools)
-    size = kept.seek(0, os.SEEK_END)
-    kept.seek(0)
+    stored = file_to_store(cast("IO[bytes]", file), name, settings.UPLOAD_LIMIT_BYTES, spools)
+    size = stored.seek(0, os.SEEK_END)
+    stored.seek(0)
     digest = hashlib.sha256()
-    while chunk := kept.read(1 << 20):
+    while chunk := stored.read(1 << 20):
         digest.update(chunk)
-    return _Received(PurePath(name).name[:NAME_LENGTH], kept, size, digest.hexdigest())
+    return _Received(PurePath(name).name[:NAME_LENGTH], stored, size, digest.hexdigest())
 
 
-def _keep(received: _Received, user: Any) -> Upload:
+def _store_upload(received: _Received, user: Any) -> Upload:
     digest, name = received.sha256, received.name
-    same = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("content").first()
-    if same is not None:
-        return same
-    _room_for(user, received.size)
+    waiting = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("content").first()
+    if waiting is not None:
+        return waiting
+    _require_room(user, received.size)
     received.file.seek(0)
     return Upload.objects.create(file_name=name, content=received.file.read(), sha256=digest, created_by=user)
 
 
-def _room_for(user: Any, size: int) -> None:
-    """Raise `LimitError` where the user's files, with one more of so many bytes, are more than one may have.
+def _require_room(user: Any, size: int) -> None:
+    """Raises `LimitError` if `size` more bytes exceed the user's limits.
 
-    Within the transaction that stores it.
+    Call it in the transaction that stores the file.
     """
     if user is None:
         return
-    # Until the transaction ends, this user's other uploads wait: two cannot both be the last one.
+    # Locks the user's row until the transaction ends, so that concurrent uploads cannot exceed the limit.
     get_user_model().objects.select_for_update().filter(pk=user.pk).first()
     files = Upload.objects.filter(created_by=user)
-    most, most_bytes = settings.UPLOADS_PER_USER, settings.UPLOADED_BYTES_PER_USER
-    if most and files.count() >= most:
-        raise LimitError(f"{most} files of yours wait, and no more can: import or discard some")
-    if most_bytes:
-        together = files.aggregate(bytes=Sum(Length("content")))["bytes"] or 0
-        if together + size > most_bytes:
+    max_files, max_bytes = settings.UPLOADS_PER_USER, settings.UPLOADED_BYTES_PER_USER
+    if max_files and files.count() >= max_files:
+        raise LimitError(f"you have {max_files} waiting files, the maximum: import or discard some")
+    if max_bytes:
+        total_bytes = files.aggregate(bytes=Sum(Length("content")))["bytes"] or 0
+        if total_bytes + size > max_bytes:
             raise LimitError(
-                f"your files that wait would have {(together + size) / 2**20:.1f} MiB together, and "
-                f"{most_bytes >> 20} MiB is the most: import or discard some"
+                f"your waiting files would have {(total_bytes + size) / 2**20:.1f} MiB together, more than "
+                f"the maximum of {max_bytes >> 20} MiB: import or discard some"
             )
 
 
 def receive(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:
-    """Store the files as `keep_all` does, and queue the reading of those that nobody has read.
+    """Stores the files by `keep_all`, and queues previews of those without one.
 
-    Raises what `keep_all` raises; a file that is kept is not lost where there is no room for another run.
+    Raises the errors of `keep_all`; stored files stay even if a preview cannot be queued.
     """
-    kept = keep_all(files, user)
-    for each in kept:
-        if each.reading_id is None:
-            start_reading(each, user)
-    return kept
+    uploads = store_uploads(files, user)
+    for upload in uploads:
+        if upload.reading_id is None:
+            start_reading(upload, user)
+    return uploads
 
 
 def start_reading(upload: Upload, user: Any, **choices: Any) -> Run:
-    """Queue the reading of a file. Raises `RunsError`, and `UnknownNameError` for rows that there are not."""
+    """Queues a preview of a file. Raises `RunsError`, and `UnknownNameError` for unknown rows."""
     name = unused_name(f"Read {upload.file_name}"[: NAME_LIMIT - 10])
     return submit("read", {"upload": upload.pk, **choices}, name, user=user)
 
 
 SAMPLE = 12
-"""Rows of the file that a preview repeats."""
+"""Number of rows of the file in a preview."""
 UNIT_COLUMN = "unit"
-MODELS: dict[str, type[MadeRow]] = {
+MODELS: dict[str, type[ImportedRow]] = {
     "experiment_set": ExperimentSet,
     "mapping": PortMapping,
     "resource_mapping": ResourceMapping,
     "latency_set": LatencySet,
 }
-"""What a file can become, as the result of its import calls it."""
+"""{key in an import's result: model} of what a file can become."""
 
 
-def as_json(seen: Preview, ports: ThroughputModel | None = None) -> Json:
-    """What an uploaded file would bring: kept with the file, shown by its page and told by the API.
+def preview_json(upload: Preview, ports: ThroughputModel | None = None) -> Json:
+    """The content of a preview, as stored with the file and answered by the API.
 
-    `ports`: predicts the cycles that the numbers are held against."""
-    parsed, facts = seen.parsed, seen.parsed.facts
+    `ports`: a mapping to check the numbers against.
+    """
+    parsed, facts = upload.parsed, upload.parsed.facts
     unit = FileUnit(facts.get("unit", FileUnit.CYCLES))
     kinds = doubts_of(parsed.measured, ports)
     return {
         "format": None if parsed.format is None else parsed.format.title,
-        "kind": next(kind for kind, model in MODELS.items() if model is seen.model),
-        "makes": str(seen.model._meta.verbose_name),
-        "acceptable": seen.acceptable and parsed.format is not None,
-        "own_name": seen.own_name,
-        "isa": None if seen.isa is None else seen.isa.pk,
-        "new_isa": seen.new_isa,
+        "kind": next(kind for kind, model in MODELS.items() if model is upload.model),
+        "makes": str(upload.model._meta.verbose_name),
+        "acceptable": upload.acceptable and parsed.format is not None,
+        "own_name": upload.own_name,
+        "isa": None if upload.isa is None else upload.isa.pk,
+        "new_isa": upload.new_isa,
         "rows": len(parsed.measured) or len(parsed.schemes),
         "problem_count": parsed.problem_count,
         "problems": [asdict(problem) for problem in parsed.problems],
         "broken": parsed.broken,
         "left": parsed.left,
-        "leaves_out": seen.leave_out,
+        "leaves_out": upload.leave_out,
         "can_leave_out": parsed.can_leave_out,
         "unknown": [asdict(name) for name in parsed.unknown],
-        "offers": _offers(seen),
-        "taken": dict(seen.taken),
+        "offers": _offers(upload),
+        "taken": dict(upload.substitutes),
         "unit": facts.get("unit"),
         "unit_label": unit.label,
         "unit_asked": "columns" in facts
@@ -205,35 +207,41 @@ def as_json(seen: Preview, ports: ThroughputModel | None = None) -> Json:
         "unit_doubt": unit_in_doubt(parsed.facts),
         "unit_why": facts.get("why", ""),
         "doubts": [asdict(kind) for kind in kinds],
-        "left_out": [list(each) for each in parsed.left_out.items()],
+        "left_out": [list(item) for item in parsed.left_out.items()],
         "microarchitectures": list(facts.get("microarchitectures", ())),
-        "microarchitecture": seen.microarchitecture,
+        "microarchitecture": upload.microarchitecture,
         "parts": PART in facts,
-        "explained": seen.explanation is not None,
+        "explained": upload.explanation is not None,
         "titled": "titles" in facts,
-        "facts": _facts(seen),
+        "facts": _facts(upload),
         "ports": [] if parsed.mapping is None else list(parsed.mapping.ports),
         "sample": _sample(parsed),
     }
 
 
-def _offers(seen: Preview) -> list[Json]:
-    """The names that no scheme has, also those that are taken for one, each with the nearest schemes."""
-    found: list[Json] = [
-        {"name": each.name, "rows": each.rows, "row": each.row, "choices": list(each.nearest), "taken": ""}
-        for each in seen.parsed.unknown
+def _offers(upload: Preview) -> list[Json]:
+    """Unknown names, including replaced ones, each with the nearest schemes."""
+    offers: list[Json] = [
+        {
+            "name": unknown.name,
+            "rows": unknown.rows,
+            "row": unknown.row,
+            "choices": list(unknown.nearest),
+            "taken": "",
+        }
+        for unknown in upload.parsed.unknown
     ]
-    if seen.isa is None:
-        return found
-    names = vocabulary(seen.isa)
-    for name, text in seen.taken.items():
-        near = list(dict.fromkeys((text, *names.nearest(name, NEAREST))))
-        found.append({"name": name, "rows": None, "row": None, "choices": near, "taken": text})
-    return sorted(found, key=lambda offer: str(offer["name"]))
+    if upload.isa is None:
+        return offers
+    names = vocabulary(upload.isa)
+    for name, text in upload.substitutes.items():
+        choices = list(dict.fromkeys((text, *names.nearest(name, NEAREST))))
+        offers.append({"name": name, "rows": None, "row": None, "choices": choices, "taken": text})
+    return sorted(offers, key=lambda offer: str(offer["name"]))
 
 
 def _sample(parsed: Parsed) -> list[Json]:
-    """The first rows as they would be stored."""
+    """The first rows in the form in which they would be stored."""
     if parsed.mapping is not None:
         return [{"scheme": text, "uops": uops} for text, uops in list(parsed.mapping.usage.items())[:SAMPLE]]
     if parsed.resources is not None:
@@ -247,48 +255,48 @@ def _sample(parsed: Parsed) -> list[Json]:
             for text, entry in list(parsed.latencies.items())[:SAMPLE]
         ]
     return [
-        {"terms": each.experiment.terms, "length": each.experiment.length, "cycles": each.cycles}
-        for each in parsed.measured[:SAMPLE]
+        {"terms": row.experiment.terms, "length": row.experiment.length, "cycles": row.cycles}
+        for row in parsed.measured[:SAMPLE]
     ]
 
 
 def _fact(label: str, value: str, *, figure: bool = False) -> Json:
-    """`figure`: the value is set as a number."""
+    """A fact of a preview. `figure`: the value is typeset as a number."""
     return {"label": label, "value": value, "figure": figure}
 
 
-def _facts(seen: Preview) -> list[Json]:
-    parsed = seen.parsed
+def _facts(upload: Preview) -> list[Json]:
+    parsed = upload.parsed
     if parsed.latencies:
-        found = _latency_facts(parsed)
+        facts = _latency_facts(parsed)
     elif parsed.resources is not None:
-        found = _resource_facts(parsed, parsed.resources)
+        facts = _resource_facts(parsed, parsed.resources)
     else:
-        found = _mapping_facts(seen) if parsed.mapping is not None else _experiment_facts(parsed)
+        facts = _mapping_facts(upload) if parsed.mapping is not None else _experiment_facts(parsed)
     if parsed.schemes:
-        found.insert(1 if found else 0, _fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
+        facts.insert(1 if facts else 0, _fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
     if columns := parsed.facts.get("columns"):
-        written = parsed.facts.get("titles", columns)
-        found.append(
-            _fact("Columns", ", ".join(_column(*each) for each in zip(written, columns, strict=True)))
+        titles = parsed.facts.get("titles", columns)
+        facts.append(
+            _fact("Columns", ", ".join(_column(*pair) for pair in zip(titles, columns, strict=True)))
         )
     if tools := parsed.facts.get("tools"):
-        found.append(_fact("Other tools' answers", ", ".join(tools)))
+        facts.append(_fact("Other tools' answers", ", ".join(tools)))
     if architecture := parsed.facts.get("arch") or parsed.facts.get("isa"):
-        found.append(_fact("Named in the file", str(architecture)))
+        facts.append(_fact("Named in the file", str(architecture)))
     if parsed.merged:
-        found.append(_fact("Names that mean the same scheme", f"{len(parsed.merged):,}", figure=True))
-    return found
+        facts.append(_fact("Names that mean the same scheme", f"{len(parsed.merged):,}", figure=True))
+    return facts
 
 
 def _column(title: str, name: str) -> str:
-    """A column by its title, and what it was taken for where that is not the same."""
+    """A column's title, with its recognised meaning if that differs."""
     return name if title.lower() == name.lower() else f"{title} ({name})"
 
 
 def _experiment_facts(parsed: Parsed) -> list[Json]:
     measured = parsed.measured
-    if not isinstance(measured, ReadExperiments) or not len(measured):
+    if not isinstance(measured, FileExperiments) or not len(measured):
         return []
     units = [FileUnit(unit).label for unit in parsed.facts.get("units", ())]
     return [
@@ -299,11 +307,11 @@ def _experiment_facts(parsed: Parsed) -> list[Json]:
     ]
 
 
-def _mapping_facts(seen: Preview) -> list[Json]:
-    mapping = seen.parsed.mapping
+def _mapping_facts(upload: Preview) -> list[Json]:
+    mapping = upload.parsed.mapping
     assert mapping is not None
     limits = " and ".join(f"{rate:g} {what}" for what, rate in mapping.limits.items())
-    outcomes = [] if seen.explanation is None else seen.explanation.outcomes.most_common()
+    outcomes = [] if upload.explanation is None else upload.explanation.outcomes.most_common()
     return [
         _fact("Ports", ", ".join(mapping.ports), figure=True),
         *(_fact(outcome.value.capitalize(), f"{count:,}", figure=True) for outcome, count in outcomes),
@@ -313,24 +321,24 @@ def _mapping_facts(seen: Preview) -> list[Json]:
 
 
 def _resource_facts(parsed: Parsed, resources: Resources) -> list[Json]:
-    found = [
+    facts = [
         _fact("Resources", f"{len(resources.resources):,}", figure=True),
         _fact("Classes of equal loads", f"{resources.classes:,}", figure=True),
     ]
     if total := parsed.facts.get("instructions"):
-        known = f"{total - len(parsed.left_out):,} of {total:,}"
-        found.append(_fact("Instructions with a scheme", known, figure=True))
-    return found
+        matched = f"{total - len(parsed.left_out):,} of {total:,}"
+        facts.append(_fact("Instructions with a scheme", matched, figure=True))
+    return facts
 
 
 def _latency_facts(parsed: Parsed) -> list[Json]:
     pairs = [pair for entry in parsed.latencies.values() for pair in entry.pairs]
-    known = [pair.most for pair in pairs if pair.most is not None]
-    found = [_fact("Pairs of operands", f"{len(pairs):,}", figure=True)]
-    return [*found, _fact("Cycles", _range(known, ".4g"), figure=True)] if known else found
+    bounds = [pair.most for pair in pairs if pair.most is not None]
+    facts = [_fact("Pairs of operands", f"{len(pairs):,}", figure=True)]
+    return [*facts, _fact("Cycles", _range(bounds, ".4g"), figure=True)] if bounds else facts
 
 
 def _range(values: Iterable[float], form: str) -> str:
-    found = list(values)
-    low, high = format(min(found), form), format(max(found), form)
+    numbers = list(values)
+    low, high = format(min(numbers), form), format(max(numbers), form)
     return low if low == high else f"{low}–{high}"

@@ -1,4 +1,4 @@
-"""`manage.py reading-server`: forks the processes that read files for pages and API."""
+"""`manage.py reading-server`: forks processes that parse files for pages and API."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from inference.web.reading_process import serve
 
 
 class Command(BaseCommand):
-    """Serves the web process that has started it, and ends with that one."""
+    """Serves the web process that started it, and ends with that process."""
 
-    help = "Internal: start processes that read files. The web process starts this."
+    help = "Internal: start processes that parse files. Started by the web process."
     requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The inherited descriptor of the socket over which requests come."""
         parser.add_argument("requests", type=int, metavar="DESCRIPTOR")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Until the one who started this is gone."""
         with socket.socket(fileno=options["requests"]) as requests:
             serve(requests)

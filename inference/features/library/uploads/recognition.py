@@ -1,4 +1,4 @@
-"""What an uploaded file is and says, found out in a process of its own while somebody waits."""
+"""Recognises and parses uploaded files in separate processes with a time limit, for pages and API."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from inference.features.running.runs.archive import RunArchives
 from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import ParsedFile, pack, read, unpack
 from inference.formats.other_formats import importer_of_content
-from inference.formats.run_archive_reading import glimpse_of
-from inference.web.reading_process import READING_SECONDS, read_apart
+from inference.formats.run_archive_reading import archive_summary
+from inference.web.reading_process import READING_SECONDS, read_isolated
 
 
 @dataclass(frozen=True)
 class Recognition:
-    """`run` and `rows`: name and number of measurements of a run's archive, "" and 0 for other files.
-
-    `other`: the formats of another app that the file is one of, "" for none.
+    """The kind of a file. `run` and `rows`: name and number of measurements of a run's archive, "" and 0 for
+    other files. `other`: formats of another app, "" for none.
     """
 
     run: str = ""
@@ -25,26 +24,26 @@ class Recognition:
     other: str = ""
 
 
-def recognised(content: bytes) -> Recognition:
-    """What a file is. Raises `ExchangeError` for a damaged archive, and where that takes too long."""
-    return Recognition(**json.loads(read_apart(_recognised, content)))
+def recognise(content: bytes) -> Recognition:
+    """The kind of a file. Raises `ExchangeError` for a damaged archive, and after the time limit."""
+    return Recognition(**json.loads(read_isolated(_recognise, content)))
 
 
-def parsed_apart(content: bytes, file_name: str, unit: FileUnit | None, wanted: str) -> ParsedFile:
-    """As `parsing.read`. Raises `ExchangeError` where that takes too long."""
-    options = {"file_name": file_name, "unit": unit and unit.value, "wanted": wanted}
-    return unpack(read_apart(_parsed, content, seconds=READING_SECONDS, **options))
+def parse_isolated(content: bytes, file_name: str, unit: FileUnit | None, part: str) -> ParsedFile:
+    """Like `import_formats.read`, in a separate process. Raises `ExchangeError` after the time limit."""
+    options = {"file_name": file_name, "unit": unit and unit.value, "part": part}
+    return unpack(read_isolated(_parse, content, seconds=READING_SECONDS, **options))
 
 
-def _recognised(content: bytes) -> bytes:
+def _recognise(content: bytes) -> bytes:
     importer = importer_of_content(content)
     if isinstance(importer, RunArchives):
-        glimpse = glimpse_of(content)
+        glimpse = archive_summary(content)
         recognition = Recognition(run=glimpse.name, rows=glimpse.rows)
     else:
         recognition = Recognition(other=importer.titles if importer else "")
     return json.dumps(asdict(recognition)).encode()
 
 
-def _parsed(content: bytes, file_name: str, unit: str | None, wanted: str) -> bytes:
-    return pack(read(content, file_name, FileUnit(unit) if unit else None, wanted))
+def _parse(content: bytes, file_name: str, unit: str | None, part: str) -> bytes:
+    return pack(read(content, file_name, FileUnit(unit) if unit else None, part))

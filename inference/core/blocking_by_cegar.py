@@ -24,7 +24,7 @@ inconsistently.
 _MERGES_DOMAINS = DropReason(
     "with it, parts of the core share ports that are apart without it, and hardly a scheme is like it"
 )
-MIN_ALIKE = 3
+MIN_SIMILAR = 3
 """Number of schemes that behave alike from which they are believed against a measurement without
 explanation.
 """
@@ -36,16 +36,12 @@ def solve_by_cegar(
     """See `BlockingSolver`.
 
     Schemes with two µops are added when those with one no longer contradict one another: a search with them
-    takes
-    minutes, and several may be needed. Where ports are known, it takes seconds.
+    takes minutes, and several may be needed. Where ports are known, it takes seconds.
 
     A core that wastes a little time leaves measurements unexplained. Where it is more than that, or where
-    only a few
-    schemes behave like one of those that contradict one another, the least trusted scheme is left out. So are
-    rare
-    schemes without which integer, vector and memory ports become disjoint: a delay in the front end can look
-    like a
-    scheme on a few ports.
+    only a few schemes behave like one of those that contradict one another, the least trusted scheme is left
+    out. So are rare schemes without which integer, vector and memory ports become disjoint: a delay in the
+    front end can look like a scheme on a few ports.
     """
     exclusions: dict[str, DropReason] = {}
     deferred = () if question.known else question.improper
@@ -56,10 +52,10 @@ def solve_by_cegar(
             raise InsufficientDataError(f"no ports explain the blocking instructions: {reasons}")
         # Seconds, where the search to its end takes minutes; with schemes of two µops it would not.
         unexplained = () if problem.improper else cegar.contradictions(problem, measurer, reporter, seed)
-        if (culprit := _culprit(unexplained, question)) is None:
+        if (culprit := _least_trusted(unexplained, question)) is None:
             waste = None if problem.improper else question.core  # with it, these searches do not end
             result = cegar.infer(problem, measurer, reporter, seed, waste=waste, asks_scheduler=False)
-            unexplained, culprit = result.unexplained, _culprit(result.unexplained, question)
+            unexplained, culprit = result.unexplained, _least_trusted(result.unexplained, question)
         if culprit is not None:
             conflicts = [conflict for conflict in unexplained if culprit in conflict.experiment.schemes]
             contradicting = tuple(conflict.experiment for conflict in conflicts)
@@ -73,7 +69,7 @@ def solve_by_cegar(
                 smaller, measurer, reporter, seed, waste=question.core, asks_scheduler=False
             )
             is_confirmed = len(smaller_result.apart) > len(result.apart) and not smaller_result.reason
-            if is_confirmed and _culprit(smaller_result.unexplained, question) is None:
+            if is_confirmed and _least_trusted(smaller_result.unexplained, question) is None:
                 result = smaller_result
                 exclusions |= dict.fromkeys(rare, _MERGES_DOMAINS)
         if not deferred:
@@ -127,18 +123,17 @@ def _rare_schemes(result: CegarResult, problem: CegarProblem, question: Blocking
     suspects = [
         scheme
         for scheme, domain in problem.domains.items()
-        if any(domain in pair for pair in sharing) and question.trust.get(scheme, 0) < MIN_ALIKE
+        if any(domain in pair for pair in sharing) and question.trust.get(scheme, 0) < MIN_SIMILAR
     ]
     represented = {domain for scheme, domain in problem.domains.items() if scheme not in suspects}
     return sorted(suspects) if represented == set(domains) else []
 
 
-def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> str | None:
+def _least_trusted(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> str | None:
     """The scheme to leave out, None for none.
 
     Of the schemes in experiments that are unexplained by too much, the one in more than half of them; where
-    there is
-    none, the one that the fewest schemes behave like.
+    there is none, the one that the fewest schemes behave like.
     """
 
     def trust(scheme: str) -> int:
@@ -147,7 +142,7 @@ def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> 
     serious = [
         conflict
         for conflict in unexplained
-        if conflict.is_more_than_waste or min(map(trust, conflict.experiment.schemes)) < MIN_ALIKE
+        if conflict.is_more_than_waste or min(map(trust, conflict.experiment.schemes)) < MIN_SIMILAR
     ]
     counts = Counter(scheme for conflict in serious for scheme in conflict.experiment.schemes)
     suspects = [scheme for scheme, times in counts.items() if 2 * times > len(serious)] or list(counts)

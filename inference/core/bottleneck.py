@@ -55,13 +55,11 @@ class Bottleneck:
     """The result of a search for the bottleneck.
 
     `r_max`: None where the ports may be the only limit. Then `highest`, the greatest number of instructions
-    per
-    cycle that was measured, in `experiment`, is only a lower bound, and no limit beside the ports should be
-    modelled. `trace`: how the rate rose to it. `ports`: the least number of ports that the schemes of
+    per cycle that was measured, in `experiment`, is only a lower bound, and no limit beside the ports should
+    be modelled. `trace`: how the rate rose to it. `ports`: the least number of ports that the schemes of
     `evidence`
     have, which is more than r_max explains. `at_limit`: schemes that reach r_max alone, so that the number of
-    their
-    ports beyond r_max cannot be measured (§6.2.3). `experiments`: number of measured experiments.
+    their ports beyond r_max cannot be measured (§6.2.3). `experiments`: number of measured experiments.
     """
 
     r_max: float | None
@@ -134,10 +132,8 @@ def recorded_bottleneck(measured: Iterable[Measured]) -> float | None:
     """R_max in instructions per cycle, as far as recorded data show it; otherwise None.
 
     Recorded data cannot be extended by grown experiments. But where several schemes alone run at one rate and
-    no
-    recorded experiment is quicker, that rate is the bottleneck: on ports alone, mixes of them with others
-    would be
-    quicker.
+    no recorded experiment is quicker, that rate is the bottleneck: on ports alone, mixes of them with others
+    would be quicker.
     """
     rates = [
         (result.experiment.length / result.cycles, result.experiment)

@@ -39,8 +39,7 @@ def cache_directory() -> Path:
     """Where numba stores the machine code of exactly these sources: one directory for each state of them.
 
     numba's cache compares only the file of a compiled function. After an update it would use loops that
-    inlined
-    functions of other files as these were before.
+    inlined functions of other files as these were before.
     """
     root = os.environ.get(CACHE_VARIABLE)
     digest = hashlib.sha256()

@@ -27,8 +27,7 @@ def compiled_in_place(function: Kernel) -> Kernel:
     """Compile a function that makes no arrays but only uses those that it is passed.
 
     numba then need not count references to them. Counting takes atomic instructions whenever an array is
-    passed on,
-    which together take several times as long as evaluating an experiment.
+    passed on, which together take several times as long as evaluating an experiment.
     """
     return _compiled(function, _nrt=False)
 

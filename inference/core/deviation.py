@@ -32,8 +32,7 @@ class Sampling:
     """Which random experiments are predicted, and in which unit they are compared.
 
     `r_max`: instructions per cycle for both models in place of their own; without it, a model that has none
-    uses the
-    other's.
+    uses the other's.
     """
 
     experiments: int = 5000
@@ -66,12 +65,9 @@ class Deviation:
     """Predictions of two models for the same experiments, in the unit of the sampling.
 
     `points` has the first model as the reference. `scores`: the second against the first; `backwards`: the
-    first
-    against the second, which differs in MAPE alone. `common`: schemes that both describe. `r_max`: the limit
-    used for
-    each. `skipped`: experiments that a model predicts to take no time. `furthest`: by the largest factor;
-    None where
-    the models agree everywhere.
+    first against the second, which differs in MAPE alone. `common`: schemes that both describe. `r_max`: the
+    limit used for each. `skipped`: experiments that a model predicts to take no time. `furthest`: by the
+    largest factor; None where the models agree everywhere.
     """
 
     points: ComparedPoints
@@ -89,8 +85,7 @@ def deviation(
     """Predict random experiments with both models and compare them.
 
     The same seed and the same common schemes, in whatever order, give the same result. Some thousand
-    experiments
-    take a fraction of a second.
+    experiments take a fraction of a second.
 
     Args:
         first: Without its R_max.

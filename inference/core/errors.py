@@ -50,7 +50,7 @@ class InterruptedRunError(CoreError):
 
     def __init__(self, request: str) -> None:
         self.request = request
-        super().__init__(f"stopped: {request} was asked for")
+        super().__init__(f"stopped on request: {request}")
 
 
 def as_written(value: object) -> str:

@@ -47,8 +47,7 @@ class Evaluator:
         r_max: Instructions per cycle that the bottleneck outside the ports lets through, the same for all
             mappings; None for no such bound. `mapping_cycles` takes the mapping's own limits and slots.
         least: float64[n_experiments], cycles that each experiment takes at least under any mapping, such as
-            those
-            of its code in the front end; None for no such bound.
+            those of its code in the front end; None for no such bound.
         compiled: Use the numba kernels; otherwise cycles come from numpy, which is done with a single mapping
             before numba is loaded.
 
@@ -115,8 +114,7 @@ class Evaluator:
         """The mean loss of all predictions: float64[n_mappings].
 
         Each loss is rounded to a multiple of 2⁻³² and capped at `largest_error`. Sums of whole numbers are
-        exact in
-        any order, so neither threads nor rows that mappings share change a bit of the result.
+        exact in any order, so neither threads nor rows that mappings share change a bit of the result.
 
         Args:
             population: Mappings over the schemes of the table.
@@ -302,8 +300,7 @@ class PortMappingModel:
     """A port mapping as a throughput model, with its limits outside the ports.
 
     Few experiments are evaluated by plain numpy, which is done before the compiled kernels would be loaded;
-    the
-    results are equal bit for bit.
+    the results are equal bit for bit.
     """
 
     mapping: PortMapping

@@ -2,8 +2,7 @@
 
 A class is defined where it is emitted; here are the events of runs of every kind. Its fields are what is
 stored: pydantic writes them as JSON and checks them when an archive is imported. `formats.journal_events`
-finds
-the class of a stored name.
+finds the class of a stored name.
 """
 
 from __future__ import annotations
@@ -66,16 +65,12 @@ class Event:
     types.
 
     `kind`: the stored name; "" for events that stay within the process. `replaced`: only the newest of a run
-    is of
-    use, and an archive may have emptied the others. `counted_by`: the field that numbers such events within a
-    run
-    or, with `side_by_side`, for each value of another field. `once`: a run has at most one. A search that
-    resumes
-    from a checkpoint emits events that are numbered, or occur once, a second time; the journal drops the
-    repeats.
+    is of use, and an archive may have emptied the others. `counted_by`: the field that numbers such events
+    within a run or, with `side_by_side`, for each value of another field. `once`: a run has at most one. A
+    search that resumes from a checkpoint emits events that are numbered, or occur once, a second time; the
+    journal drops the repeats.
     `at_once`: written immediately, because it is rare and a long wait may follow. `point`: one of many points
-    of a
-    curve, of which some suffice. `bulky`: emptied in the database as soon as a newer one is stored.
+    of a curve, of which some suffice. `bulky`: emptied in the database as soon as a newer one is stored.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
@@ -114,8 +109,7 @@ class Event:
         Args:
             payload: Plain JSON.
             strict: Whether each value must have the exact type, as in archives. Four times as slow, because
-                only JSON
-                is strict about types and has no tuples.
+                only JSON is strict about types and has no tuples.
 
         Raises:
             ValidationError: For a payload that pages and reports could not show.
@@ -188,7 +182,7 @@ class Progress(Event):
     def line(self) -> str:
         """Done and total, rate, and remaining time."""
         eta = "" if self.eta is None else f", {self.eta:.0f} s to go"
-        pace = rate_in_words(self.rate, self.unit)
+        pace = rate_text(self.rate, self.unit)
         return f"  {self.done} of {self.total}{f', {pace}' if pace else ''}{eta}"
 
 
@@ -210,8 +204,7 @@ class ExperimentsCounted(Event):
     """Numbers of results so far by `MeasurementState`; `asked` is their sum.
 
     `unsettled` and `contended` are None where a checkpoint has lost the states: then `failed` are all results
-    that
-    cannot be used, and the payload has no other state.
+    that cannot be used, and the payload has no other state.
     """
 
     kind = "experiments"
@@ -263,10 +256,10 @@ class ResultStored(Event):
 _PLURAL = re.compile(r"^(\S*(?:[cs]h|[sx]))es\b|^(\S+?)s\b")
 
 
-def rate_in_words(per_second: float, unit: str) -> str:
+def rate_text(per_second: float, unit: str) -> str:
     """`12 items per second`, or `3.5 s per item` for slow ones; "" for no rate. `unit`: a plural.
 
-    >>> rate_in_words(0.5, "searches")
+    >>> rate_text(0.5, "searches")
     '2 s per search'
     """
     if not per_second:

@@ -111,8 +111,7 @@ class Measured:
     """An experiment with its measured inverse throughput.
 
     `cycles`: per execution of the whole experiment (never per instruction), finite and > 0; None exactly
-    where the
-    state is FAILED, and then `note` has the reason. `spread`: max − min over the passes, in cycles.
+    where the state is FAILED, and then `note` has the reason. `spread`: max − min over the passes, in cycles.
     `annotations`:
     {tool: its answer for the same experiment, in cycles}. `counters`: events per execution of the experiment,
     `uops`

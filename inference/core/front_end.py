@@ -54,10 +54,9 @@ class FrontEnd:
     """`numbers` in the order of the pages; the other fields are the series of the plots.
 
     `rates`: {filler: (instructions in a loop, instructions per cycle)}. `loop_lengths`, `straight_lengths`:
-    (mean
-    bytes of an instruction, instructions per cycle). `offsets`: (bytes behind the beginning of a cache line,
-    cycles
-    per iteration). `fusion`: comparisons and branches; `moves`: moves and operations on the copy.
+    (mean bytes of an instruction, instructions per cycle). `offsets`: (bytes behind the beginning of a cache
+    line, cycles per iteration). `fusion`: comparisons and branches; `moves`: moves and operations on the
+    copy.
     """
 
     numbers: tuple[FrontEndNumber, ...]
@@ -69,7 +68,7 @@ class FrontEnd:
     moves: tuple[FusionPair, ...] = ()
 
     @property
-    def unhindered_bytes(self) -> int | None:
+    def full_rate_bytes(self) -> int | None:
         """The fewest bytes per instruction from which on loops of NOPs run as fast as with any usual length.
 
         None where all usual lengths do, and where that was not measured.

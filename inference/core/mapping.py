@@ -5,12 +5,10 @@ are a tuple of (mask, count), sorted by mask. The two-level model is the case of
 
 Some µops are hidden (`HiddenUops`): no experiment can show them, because the limit on slots or instructions
 always takes as long. An experiment takes as long as the µops that only some set of ports can run, evenly
-spread
-over it (Theorem 5.2). Where the slots of each scheme take as long as such a set is busy with it, those of all
-experiments do. A µop that lies in no other set can be removed or moved to more ports without changing any
-throughput. So for `add` on the four ALUs of a core that issues four slots per cycle, "1 µop on 4 or more
-ports"
-is all that can be known.
+spread over it (Theorem 5.2). Where the slots of each scheme take as long as such a set is busy with it, those
+of all experiments do. A µop that lies in no other set can be removed or moved to more ports without changing
+any throughput. So for `add` on the four ALUs of a core that issues four slots per cycle, "1 µop on 4 or more
+ports" is all that can be known.
 """
 
 from __future__ import annotations
@@ -173,8 +171,7 @@ def with_sums(mapping: PortMapping, sums: Mapping[str, Sequence[str]]) -> PortMa
     Args:
         mapping: Stays unchanged.
         sums: {new scheme: its parts}; a scheme without parts takes a slot and no port. Schemes that the
-            mapping
-            describes already are skipped, and those with a part that it does not describe.
+            mapping describes already are skipped, and those with a part that it does not describe.
     """
     new = {
         scheme: parts
@@ -255,8 +252,7 @@ def hidden_kinds(mapping: PortMapping) -> frozenset[int]:
     """The port sets, as masks, of µops that no experiment over the mapping's schemes can show.
 
     Of two limits each is examined by itself. A scheme with more than twelve kinds of µops counts as showing
-    all of
-    them, since the number of unions grows exponentially.
+    all of them, since the number of unions grows exponentially.
     """
     hidden: set[int] = set()
     kinds = {mask for uops in mapping.usage.values() for mask, _ in uops}

@@ -1,15 +1,12 @@
 """How many issue slots schemes take, measured among instructions that need slots and nothing else.
 
 An eliminated move takes a slot and no port; an exchange of registers takes several slots, so that slots run
-out
-before instructions do, on a core that lets through more instructions than slots. With such padding beside a
-scheme, slots take longest: cycles = (slots of the scheme + slots of the padding) / width.
+out before instructions do, on a core that lets through more instructions than slots. With such padding beside
+a scheme, slots take longest: cycles = (slots of the scheme + slots of the padding) / width.
 
 No mix takes less time than its slots do, but many take more: cores issue in groups, and a scheme's ports may
-be
-slower. So every reading is an upper bound, and the lowest counts. Where another padding gives the same
-number,
-and instructions are not what runs out, the number is exact. One slot is the minimum.
+be slower. So every reading is an upper bound, and the lowest counts. Where another padding gives the same
+number, and instructions are not what runs out, the number is exact. One slot is the minimum.
 """
 
 from __future__ import annotations
@@ -121,8 +118,7 @@ def _calibrate(measured: Mapping[Experiment, float], padding: Padding, moves: fl
     """Slots of an exchange, 0 where they cannot be read, and slots per cycle.
 
     Each further move beside an exchange costs a slot, unless instructions are what runs out, or the exchange
-    waits
-    for ports: then the width is no larger than the moves alone show.
+    waits for ports: then the width is no larger than the moves alone show.
     """
     if padding.exchange is None:
         return 0.0, moves

@@ -1,8 +1,7 @@
 """How well predictions agree with measurements: MAPE, Pearson's r, Kendall's τ_b (thesis §3.2.2, §5.2).
 
 MAPE and r depend on the order of the points by rounding alone; τ_b is exact, independent of the order, and
-needs
-no scipy. Also here: errors by length and by scheme (`Residuals`), and the losses of searches (`Loss`).
+needs no scipy. Also here: errors by length and by scheme (`Residuals`), and the losses of searches (`Loss`).
 """
 
 from __future__ import annotations
@@ -100,8 +99,7 @@ def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
     """Compare measurements with predictions in one unit.
 
     τ_b is computed on measurements rounded to two decimals, as in the thesis: noise below that would break
-    ties
-    that the processor does not have.
+    ties that the processor does not have.
 
     Args:
         measured: Finite and > 0.
@@ -147,8 +145,7 @@ def _centred(values: Floats) -> Floats:
     """Deviations from the mean.
 
     A mean is rounded, and can be as far from nearly equal values as these are from each other. The mean of
-    the
-    deviations corrects it.
+    the deviations corrects it.
     """
     deviations = values - values.mean()
     return np.asarray(deviations - deviations.mean())
@@ -178,10 +175,8 @@ def tau_b(x: Floats, y: Floats) -> float | None:
     """Kendall's τ_b of two equally long arrays without NaN; None where either is constant.
 
     Pairs of points are counted in integers, so the result does not depend on the order of the points. Points
-    that
-    occur several times are counted once, with their number: rounded measurements and a mapping's few
-    different
-    answers have many.
+    that occur several times are counted once, with their number: rounded measurements and a mapping's few
+    different answers have many.
     """
     points = np.empty(len(x), dtype=np.complex128)  # which numpy sorts by x and then by y
     points.real = x  # not x + 1j * y: an infinite y would make x NaN
@@ -206,8 +201,7 @@ def inversions(ranks: npt.NDArray[Any], weights: Int64s) -> int:
     """Σ weights[i] · weights[j] over all i < j with ranks[i] > ranks[j]; ranks ≥ 0.
 
     Bit by bit from the highest: the first differing bit decides the order of two ranks. At each bit, elements
-    that
-    agree on the bits above it lie together, in their original order. O(n · bits of the largest rank).
+    that agree on the bits above it lie together, in their original order. O(n · bits of the largest rank).
     """
     if len(ranks) and ranks.max() <= np.iinfo(np.uint16).max:
         ranks = ranks.astype(np.uint16)  # these numpy sorts in linear time
@@ -249,15 +243,12 @@ class Loss(NamedTuple):
     `waste · spread` in place of the spread where e < 0, plus `distance · min(|e|, 1)`.
 
     Ports and slots bound a time from below, and no core beats them beyond the noise, for which `spread`
-    stands.
-    Many cores waste a little, because ports are chosen before they are free. So a prediction that is exact is
-    rewarded, one that is too slow is wrong, one that is too fast may only be incomplete, and the size of a
-    large
-    error hardly matters.
+    stands. Many cores waste a little, because ports are chosen before they are free. So a prediction that is
+    exact is rewarded, one that is too slow is wrong, one that is too fast may only be incomplete, and the
+    size of a large error hardly matters.
 
     `forgiven`: share of the measured time by which a prediction may be too fast at no loss, for cores that
-    may
-    waste as much on any experiment.
+    may waste as much on any experiment.
     """
 
     spread: float

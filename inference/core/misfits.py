@@ -2,16 +2,12 @@
 
 Ports and issue slots bound a time from below, and both bounds only grow with more instructions. An experiment
 that takes longer was delayed by the core, which chose ports before they were free, or shows something that
-the
-mapping lacks. Such waste comes with certain port sets side by side, so experiments are grouped by the µops
-that
-limit them (`excess`), or by the instruction that they have in common. Of a single experiment,
+the mapping lacks. Such waste comes with certain port sets side by side, so experiments are grouped by the
+µops that limit them (`excess`), or by the instruction that they have in common. Of a single experiment,
 `smallest_changes`
 are the smallest changes of the mapping that make it predict the measurement: µops of one kind, or issue
-slots,
-of one scheme; more where the mapping is too fast, fewer where it is too slow. The size of a change is the
-number
-of these µops or slots.
+slots, of one scheme; more where the mapping is too fast, fewer where it is too slow. The size of a change is
+the number of these µops or slots.
 """
 
 from __future__ import annotations
@@ -294,17 +290,17 @@ def _rank(change: Change, usage: Mapping[str, Uops], measured: float) -> tuple[f
 class CommonPart:
     """A scheme, or the mnemonic of `schemes`, that `containing` of `total` experiments contain.
 
-    `here`: the median, over these experiments, of the measured cycles per instance of it.
+    `median_cycles`: the median, over these experiments, of the measured cycles per instance of it.
     """
 
     name: str
     schemes: tuple[str, ...]
     containing: int
     total: int
-    here: float
+    median_cycles: float
 
     @property
-    def all_of_them(self) -> bool:
+    def is_in_all(self) -> bool:
         """Whether every experiment contains it."""
         return self.containing == self.total
 
@@ -313,8 +309,7 @@ def common_part(measured: Sequence[tuple[Experiment, float]]) -> CommonPart | No
     """The part that at least two experiments have in common; None where there is none.
 
     A scheme is preferred to its mnemonic where as many experiments contain it. Of several parts the one with
-    the
-    longest name is chosen: of instructions that occur everywhere, the plain ones say least.
+    the longest name is chosen: of instructions that occur everywhere, the plain ones say least.
 
     Args:
         measured: (experiment, its cycles).
@@ -366,16 +361,15 @@ LABELS = {
 class Doubt:
     """One reason to doubt one scheme.
 
-    `words` is the reason as a text. `here`: its µops in the mapping, None where it has none; `alternatives`:
-    other
-    possible µops, or those of another result, under the ports of `Doubts.ports`. `size` ranks doubts of one
-    kind.
+    `words` is the reason as a text. `uops`: its µops in the mapping, None where it has none; `alternatives`:
+    other possible µops, or those of another result, under the ports of `Doubts.ports`. `size` ranks doubts of
+    one kind.
     """
 
     kind: DoubtKind
     scheme: str
     words: str
-    here: Uops | None = None
+    uops: Uops | None = None
     alternatives: tuple[Uops, ...] = ()
     size: float = 0.0
 

@@ -1,8 +1,7 @@
 """How well the port mapping model describes a processor (thesis §3.2.2): single schemes, mixes, orders.
 
 Measurements are compared with a reference port mapping: schemes alone, some of which continue with random
-mixes
-by length, and the effect of the order of instructions.
+mixes by length, and the effect of the order of instructions.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class AloneVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class AloneCheck:
     """A scheme with its measured and its modelled cycles, None where there are none.
 
     `note`: why the scheme is not compared; for a discrepancy, its direction and size.
@@ -72,14 +71,14 @@ class Alone:
         return [self.scheme, self.measured, self.modelled, self.verdict.value, self.note]
 
     @classmethod
-    def of_row(cls, row: Sequence[Any]) -> Alone:
+    def of_row(cls, row: Sequence[Any]) -> AloneCheck:
         scheme, measured, modelled, verdict, note = row
         return cls(scheme, measured, modelled, AloneVerdict(verdict), note)
 
 
 def judge_alone(
     result: Measured, modelled: float | None, exclusion: str = "", *, referred: bool = True
-) -> Alone:
+) -> AloneCheck:
     """Compare a scheme that was measured alone with the reference.
 
     Args:
@@ -87,14 +86,13 @@ def judge_alone(
         modelled: Cycles that the reference predicts; None where it does not describe the scheme.
         exclusion: Why the scheme is outside the model's scope; "" where it is inside.
         referred: False without a reference: the scheme is compared with 1/n cycles for the nearest whole n,
-            the
-            time of a single µop.
+            the time of a single µop.
     """
     (scheme,) = result.experiment.schemes
     measured = result.cycles
     if measured is not None and not referred:
         modelled = nearest_single_uop(measured)
-    return Alone(scheme, measured, modelled, *_verdict(result, modelled, exclusion))
+    return AloneCheck(scheme, measured, modelled, *_verdict(result, modelled, exclusion))
 
 
 def _verdict(result: Measured, modelled: float | None, exclusion: str) -> tuple[AloneVerdict, str]:
@@ -160,7 +158,7 @@ class AloneSummary:
         return self.short / self.compared if self.compared else None
 
 
-def summary_of(alone: Iterable[Alone]) -> AloneSummary:
+def summary_of(alone: Iterable[AloneCheck]) -> AloneSummary:
     rows = list(alone)
     counts = Counter(row.verdict for row in rows)
     compared = [row.measured for row in rows if row.compared and row.measured is not None]

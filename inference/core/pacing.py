@@ -1,9 +1,8 @@
 """How a search reports progress and distributes work, without either changing its result.
 
 A `PacedReporter` limits the rates of reports, however often it is called. An `Executor` carries out
-independent
-pieces of a computation: in threads here, or on workers of a cluster. A piece and its answer are bytes
-(`checkpoint.encode`), so it does not matter where a piece is computed.
+independent pieces of a computation: in threads here, or on workers of a cluster. A piece and its answer are
+bytes (`checkpoint.encode`), so it does not matter where a piece is computed.
 """
 
 from __future__ import annotations

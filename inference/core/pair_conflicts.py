@@ -27,10 +27,8 @@ class PairConflicts:
     `schemes`: those measured alone, in the order of their texts. `alone` float64[n]: cycles of one instance.
     `pairs`
     int64[p, 2]: indices of two schemes, each pair once, the smaller index first. `shares` float64[p]: how
-    much of the
-    quicker scheme's time is added to the slower one's: 0 where they run side by side, 1 where one waits for
-    the
-    other.
+    much of the quicker scheme's time is added to the slower one's: 0 where they run side by side, 1 where one
+    waits for the other.
     """
 
     schemes: Sequence[str]
@@ -120,8 +118,7 @@ def conflict_matrix(conflicts: PairConflicts, limit: int) -> ConflictMatrix:
     """The matrix of the schemes in most pairs, `limit` at most, clustered by average linkage.
 
     The distance of two schemes is small where they delay each other; that of two that were not measured
-    together,
-    where they delay the same schemes equally.
+    together, where they delay the same schemes equally.
     """
     n_pairs = np.bincount(conflicts.pairs.ravel(), minlength=len(conflicts.schemes))
     chosen = np.argsort(-n_pairs, kind="stable")[: min(limit, np.count_nonzero(n_pairs))]
@@ -170,8 +167,7 @@ def _clusters(distances: Floats) -> list[list[int]]:
     """The rows of each class; adjacent classes are near each other.
 
     The nearest two groups are merged until one is left. By average linkage, distances of merged groups only
-    grow, so
-    the classes are the groups that exist when first two are merged that are too far apart.
+    grow, so the classes are the groups that exist when first two are merged that are too far apart.
     """
     apart = distances.copy()
     np.fill_diagonal(apart, np.inf)

@@ -37,8 +37,7 @@ class ResourceMapping:
     """How many cycles of which abstract resources one instance of each instruction scheme takes up.
 
     A `ThroughputModel`. A limit of the processor beside its ports (R_max of a port mapping) is a resource
-    like any
-    other.
+    like any other.
 
     Args:
         resources: Names, in the order of their indices.
@@ -229,9 +228,8 @@ def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) 
     """The resource mapping with the same inverse throughputs as a port mapping, its limits included.
 
     By Theorem 5.2 the inverse throughput is the largest `mass inside Q / |Q|` over the port sets Q. So a
-    resource
-    for each Q, on which every µop with ports(u) ⊆ Q puts a load of 1 / |Q|, is an equal model. Few are
-    needed:
+    resource for each Q, on which every µop with ports(u) ⊆ Q puts a load of 1 / |Q|, is an equal model. Few
+    are needed:
 
     - only unions of occurring port sets can be the maximiser (§5.1.4);
     - of these only the connected ones: where the port sets inside Q fall into groups without a common port,
@@ -240,8 +238,7 @@ def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) 
     - no resource on which every scheme puts at most the load that it puts on another.
 
     There can still be as many as port sets, 2^ports − 1. Resources are named after their ports, `[0,1,5]`,
-    and after
-    the limits outside them, `R_max` and `slots`.
+    and after the limits outside them, `R_max` and `slots`.
 
     Raises:
         TooManyResourcesError: Where more than `settings.max_resources` are needed.

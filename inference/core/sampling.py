@@ -59,8 +59,7 @@ def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.N
     Args:
         n: Number of items.
         share: ≥ 0 and < 1, the share that is held out, rounded to whole items. With a share above 0 and n ≥ 2
-            at
-            least one item is held out, and never all of them.
+            at least one item is held out, and never all of them.
         seed: Of the permutation.
 
     Raises:
@@ -70,7 +69,7 @@ def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.N
     >>> len(training), len(held_out)
     (8, 2)
     """
-    check_integer("the number of things to split", n, 0, _MAX_ITEMS)
+    check_integer("the number of items to split", n, 0, _MAX_ITEMS)
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise InvalidInputError(f"the share to hold out must be at least 0 and below 1, not {share!r}")
     n_test = min(max(round(n * share), 1), n - 1) if share > 0 and n >= 2 else 0
@@ -98,8 +97,7 @@ def held_out_indices(
     """The indices of the distinct experiments to hold out, ascending.
 
     Repeated measurements of one experiment are held out together, so `share` counts distinct experiments.
-    Single
-    instructions stay in training as far as possible: nothing else shows how long a scheme takes alone.
+    Single instructions stay in training as far as possible: nothing else shows how long a scheme takes alone.
 
     Args:
         is_singleton: bool[n], experiments of a single instruction.

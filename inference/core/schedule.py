@@ -2,10 +2,9 @@
 differ.
 
 The fair one is the bucket picture (thesis Fig. 3.2). Optimal distributions are rarely unique; this one is:
-port
-loads are spread as evenly as the port sets allow (first the bottleneck, then the remaining ports,
-repeatedly),
-and under these loads each kind of µop is spread over its ports as evenly as possible (largest entropy).
+port loads are spread as evenly as the port sets allow (first the bottleneck, then the remaining ports,
+repeatedly), and under these loads each kind of µop is spread over its ports as evenly as possible (largest
+entropy).
 """
 
 from __future__ import annotations
@@ -35,15 +34,11 @@ class Schedule:
     """Where the µops of an experiment run; amounts are cycles of port time per execution.
 
     `cycles`: inverse throughput, all limits included; `port_cycles`: that of the ports alone; `limits`: that
-    of each
-    limit outside them, {"instructions" or "slots": cycles}. `counts` and `slots`: multiplicity of each scheme
-    of the
-    experiment, and the issue slots that it takes altogether. `loads[k]`: work on port k. `shares[(mask, k)]`
-    > 0:
-    work of the µops `mask` on port k. `scheme_shares[scheme][(mask, k)]` > 0: the part of it that comes from
-    one
-    scheme. `bottleneck`: the ports that are busy for all of `port_cycles` in every distribution that takes no
-    longer.
+    of each limit outside them, {"instructions" or "slots": cycles}. `counts` and `slots`: multiplicity of
+    each scheme of the experiment, and the issue slots that it takes altogether. `loads[k]`: work on port k.
+    `shares[(mask, k)]` > 0: work of the µops `mask` on port k. `scheme_shares[scheme][(mask, k)]` > 0: the
+    part of it that comes from one scheme. `bottleneck`: the ports that are busy for all of `port_cycles` in
+    every distribution that takes no longer.
     `intervals[k]`: the least and the greatest load of port k among all distributions within `cycles`.
     """
 
@@ -198,8 +193,7 @@ def _open_places(masks: Collection[int], densest: Densest) -> dict[int, int]:
     """{kind of µop: mask of the ports on which some distribution with the same port loads puts it}.
 
     Work that moves onto port k must push other work off k, from port to port, until it reaches a port that
-    the
-    moved work left. So port k is open to u exactly if u has work on k or on a port that k can push to.
+    the moved work left. So port k is open to u exactly if u has work on k or on a port that k can push to.
     """
     packing = densest.packing
     ports = list(ports_in(densest.ports))
@@ -250,12 +244,9 @@ def load_intervals(work: Mapping[int, int], n_ports: int, time: Fraction) -> tup
     All steps are exact; the bounds are rounded once.
 
     Why one flow per port suffices: let ρ(Q) be the most work that the ports Q could take together, t at each.
-    A
-    maximum flow into Q can be augmented to a flow that places all work (there is one, t being long enough),
-    and
-    augmenting never takes load off a port of Q. So there is an optimal distribution with ρ(Q) on Q, and none
-    with
-    more. For port k that gives, W being all work:
+    A maximum flow into Q can be augmented to a flow that places all work (there is one, t being long enough),
+    and augmenting never takes load off a port of Q. So there is an optimal distribution with ρ(Q) on Q, and
+    none with more. For port k that gives, W being all work:
 
     - greatest load: ρ({k}) = min(t, mass{u : k ∈ ports(u)});
     - least load: W − ρ(P ∖ {k}), what the other ports cannot take. Starting from any optimal distribution, it

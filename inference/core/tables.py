@@ -190,8 +190,7 @@ class Population:
     Row `m * n_schemes + s` holds the µops of scheme s in mapping m: `masks` [entries] (bit k = port k),
     `counts`
     [entries] ≥ 1. A mask may occur twice in a row; its counts add up. Arrays are int64 and int32, or, where
-    many
-    mappings have to fit into memory, of the types that `row_types` chooses. R_max is the evaluator's.
+    many mappings have to fit into memory, of the types that `row_types` chooses. R_max is the evaluator's.
 
     Raises:
         InvalidInputError: For arrays that contradict this.

@@ -120,8 +120,7 @@ class Packing:
     Amounts are whole numbers in a unit that the caller chooses. `on[port][mask]` > 0 is the amount of the
     µops
     `mask` on `port`; `load[port]` is their sum; `full` is the mask of ports without room; `overfull` is the
-    union
-    of the port sets that could not take all their work.
+    union of the port sets that could not take all their work.
     """
 
     def __init__(self, capacity: int, ports: int) -> None:
@@ -194,8 +193,7 @@ class Packing:
         """Put up to `amount` of `mask` on the first port, pushing work along the path; returns how much.
 
         On a shortest path no µop moves twice, so the moves do not conflict. The last move is made first: no
-        port ever
-        exceeds its capacity.
+        port ever exceeds its capacity.
         """
         pushed = [(self._carrier(port, to), port, to) for port, to in pairwise(path)]
         room = self.capacity - self.load[path[-1]]

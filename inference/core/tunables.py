@@ -60,8 +60,7 @@ def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str,
 
     Raises:
         InvalidInputError: Where `options` is no mapping, a name is unknown (the message names the nearest),
-            or a
-            text cannot be read as the type of its field.
+            or a text cannot be read as the type of its field.
     """
     if not isinstance(options, Mapping):
         raise InvalidInputError(f"settings must be an object of names and values, not {as_written(options)}")

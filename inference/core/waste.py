@@ -2,10 +2,9 @@
 
 A scheduler binds µops to ports before it knows which µops follow, so experiments take longer than any mapping
 with the right ports predicts. A search that takes such times literally explains them by µops that do not
-exist.
-Simulating costs hundreds of times what a linear program does, so a search does not simulate: between two
-searches each measurement is divided by its waste under the current mapping, and the next search learns from
-these corrected times.
+exist. Simulating costs hundreds of times what a linear program does, so a search does not simulate: between
+two searches each measurement is divided by its waste under the current mapping, and the next search learns
+from these corrected times.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ class SchedulerFit:
     Args:
         simulated: None where no scheduler explains more than ports and slots do.
         error: Root mean square of the relative errors, with the scheduler or without any, on the experiments
-            that
-            show schedulers.
+            that show schedulers.
     """
 
     simulated: Simulated | None
@@ -72,8 +70,7 @@ class WasteSource(Protocol):
         """The same core; experiments that chains through registers limit are simulated as well.
 
         A simulated scheduler with chains fits several mappings. A search that measures further experiments
-        can
-        distinguish them; one that has to use existing measurements could take a chain for a µop.
+        can distinguish them; one that has to use existing measurements could take a chain for a µop.
         """
         ...
 
@@ -124,8 +121,7 @@ def disjoint_units(port_sets: Sequence[int]) -> Iterator[tuple[int, int]]:
 
     Where schedulers waste, units that bind µops to ports in vain look as if they shared some of these: three
     multiplications and three shifts on six ports take as long as on five. Only with the scheduler's waste can
-    both
-    mappings be compared, so each is a candidate of its own.
+    both mappings be compared, so each is a candidate of its own.
 
     Args:
         port_sets: As masks, each once. Of two units the later one moves, into the first third one.
@@ -133,12 +129,12 @@ def disjoint_units(port_sets: Sequence[int]) -> Iterator[tuple[int, int]]:
     Yields:
         (port set, the one in its place).
     """
-    for unmoved, moved in combinations(port_sets, 2):
-        shared = unmoved & moved
-        if not shared or shared in (unmoved, moved):
+    for fixed, moved in combinations(port_sets, 2):
+        shared = fixed & moved
+        if not shared or shared in (fixed, moved):
             continue
-        around = [wide for wide in port_sets if wide not in (unmoved, moved) and not (unmoved | moved) & ~wide]
-        free = [port for wide in around[:1] for port in ports_in(wide & ~(unmoved | moved))]
+        around = [wide for wide in port_sets if wide not in (fixed, moved) and not (fixed | moved) & ~wide]
+        free = [port for wide in around[:1] for port in ports_in(wide & ~(fixed | moved))]
         if len(free) >= shared.bit_count():
             yield moved, moved & ~shared | sum(1 << port for port in free[: shared.bit_count()])
 

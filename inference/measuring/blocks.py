@@ -45,11 +45,9 @@ class BlockOptions:
 
     Args:
         mode: "unrolled": copies without a loop after registers and memory were initialised, timed as the
-            difference
-            of two lengths; or "loop": copies in a loop that continues with the values it has.
+            difference of two lengths; or "loop": copies in a loop that continues with the values it has.
         copies: Of the block in the longer code; 0 for as many as make about 1600 instructions (100 in a loop)
-            and,
-            unrolled, 512 stores.
+            and, unrolled, 512 stores.
         registers: 64-bit value that general-purpose registers start with.
         memory: 64-bit value that every eight bytes of memory start with.
         pages: Pages of memory that the block may touch, at least one per copy.
@@ -130,8 +128,7 @@ def shared_counters(blocks: Sequence[Block]) -> list[str]:
     """For each block a register that counts its iterations, the same for as many as possible; "" for none.
 
     Blocks with the same frame are measured in one batch; a batch for each register would take longer to hand
-    over than
-    to measure.
+    over than to measure.
     """
     free = [free_registers(block) for block in blocks]
     counters = [""] * len(blocks)

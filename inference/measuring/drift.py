@@ -1,10 +1,8 @@
 """Drift checks: every few minutes some settled results are measured again, to see whether they still hold.
 
 Checks are mixed with a run's own experiments and take a small share of its time. A result that a check
-contradicts
-is measured a second time. Where that agrees with the first number, the check was the outlier; where it does
-not,
-the result is replaced, or counts as unsettled if the two new ones do not agree either.
+contradicts is measured a second time. Where that agrees with the first number, the check was the outlier;
+where it does not, the result is replaced, or counts as unsettled if the two new ones do not agree either.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 The cache measures nothing twice under the same identity. A second opinion is for searches that take each
 measurement literally. In a loop an experiment and its double take the same time per instance, but they are
 different machine code and independent samples. Where the two disagree by more than the noise, the triple
-decides.
-Disturbances make a computer slower, hardly ever faster: of two that agree, the faster one counts. Where an
-experiment's own passes did not agree, the time of its double and its triple counts if these agree.
+decides. Disturbances make a computer slower, hardly ever faster: of two that agree, the faster one counts.
+Where an experiment's own passes did not agree, the time of its double and its triple counts if these agree.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ class CachedMeasurer:
         """One result per experiment, in order; repeats are measured once.
 
         Stored results up to the first gap come at once. For the others the measurer is called once, so that
-        one that works
-        in batches always has the next batch.
+        one that works in batches always has the next batch.
         """
         source = iter(experiments)
         while window := list(itertools.islice(source, LOOKUP_SIZE)):

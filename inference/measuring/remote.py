@@ -64,12 +64,9 @@ class RemoteMeasurer:
     """Assembles experiments, posts them in batches on a board, and yields the results.
 
     An experiment that cannot be assembled or executed on the machine fails with a reason, and is never
-    posted.
-    Contended results are posted again until the computer has been disturbed for `contention_timeout` seconds.
-    Results
-    that came for an earlier attempt of the run are used first. An `OrderedExperiment` is assembled in its
-    order, and
-    is a different item than the same multiset without one.
+    posted. Contended results are posted again until the computer has been disturbed for `contention_timeout`
+    seconds. Results that came for an earlier attempt of the run are used first. An `OrderedExperiment` is
+    assembled in its order, and is a different item than the same multiset without one.
 
     Args:
         board: Posts batches to the machine.
@@ -229,7 +226,7 @@ class RemoteMeasurer:
         prepared = self._posted.pop(number, ())
         answers = [_answer(experiment, by_id.get(item.id)) for experiment, item in prepared]
         again = self._contended(answers)
-        assert self._unclaimed is not None, "nothing is posted before earlier results are known"
+        assert self._unclaimed is not None, "post no items before earlier results are known"
         for answer, (_, item) in zip(answers, prepared, strict=True):
             if work.waits_for(answer.experiment):
                 if answer.experiment in again:

@@ -1,10 +1,8 @@
 """A simulated processor: a port mapping, the bottleneck beside its ports, noise, and occasional outliers.
 
 It can have schemes that do not follow the port mapping model, as observed on Zen+ in thesis §6.3 (`Quirk`),
-to test
-how algorithms treat them; and a scheduler that wastes time (`ScheduledCore`), which executes the actual code
-of a
-harness.
+to test how algorithms treat them; and a scheduler that wastes time (`ScheduledCore`), which executes the
+actual code of a harness.
 """
 
 from __future__ import annotations
@@ -71,8 +69,7 @@ class SimulatedProcessor:
     """Measures like a processor whose port mapping is known.
 
     A result depends on the seed, the repetition and the experiment alone, neither on the order nor on the
-    number of
-    measurements.
+    number of measurements.
 
     Args:
         mapping: The true port mapping.
@@ -87,8 +84,7 @@ class SimulatedProcessor:
         zero_count_cycles: Additional cycles of a shift by `cl` where that is 0, in blocks; experiments have
             none such.
         core: Its scheduler and latencies, with the same mapping. Times are then those of its scheduler with
-            the
-            harness's code, instead of the least that ports and slots allow.
+            the harness's code, instead of the least that ports and slots allow.
 
     Raises:
         InvalidInputError: For parameters out of range.
@@ -251,7 +247,7 @@ class SimulatedProcessor:
         return dict(known)
 
 
-class AsMultisets:
+class UnorderedMeasurer:
     """A measurer that treats an `OrderedExperiment` as the multiset of its instructions."""
 
     def __init__(self, measurer: Measurer) -> None:
@@ -343,8 +339,7 @@ class ScheduledCore:
         body: The loop body of an experiment. Raises `inference.isa.machine_bodies.CannotMeasureError`.
         memory_ports: Bit mask of ports that only load or store.
         optimal_ports: Bit mask of ports over which the scheduler distributes µops optimally, as a Zen 5 does
-            with
-            those of vectors.
+            with those of vectors.
     """
 
     model: CoreModel

@@ -22,11 +22,11 @@ from inference.measuring.simulated import NOTHING, SimulatedProcessor
 
 _NOP = b"\x90"
 _GHZ = 3.0
-_NAP = 0.05  # seconds between two looks at the clock while time passes
+_POLL_SECONDS = 0.05  # seconds between two looks at the clock while time passes
 
 
 @dataclass(frozen=True)
-class StandIn:
+class DummyCode:
     """Code that a simulated agent never executes: it reads an item's terms instead."""
 
     code: bytes = 2 * _NOP
@@ -35,17 +35,16 @@ class StandIn:
     half_copies: int = 1
 
 
-def stand_in(_instructions: Sequence[object]) -> StandIn:
+def dummy_code(_instructions: Sequence[object]) -> DummyCode:
     """The stand-in for the code of any experiment, in whatever order."""
-    return StandIn()
+    return DummyCode()
 
 
 class SimulatedHarness:
     """Answers batches as a processor with this port mapping would (`inference.agent.passes.Harness`).
 
     `pace`: experiments per second, 0 for as many as possible. `contended_share`: probability that a result is
-    contended;
-    the next try may settle. The other options are those of `SimulatedProcessor`.
+    contended; the next try may settle. The other options are those of `SimulatedProcessor`.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class SimulatedHarness:
     async def _wait_until(self, moment: float) -> None:
         await asyncio.sleep(0)
         while (left := moment - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, _NAP))
+            await asyncio.sleep(min(left, _POLL_SECONDS))
 
     def _answers(self, items: Sequence[BatchItem]) -> list[Result]:
         experiments = [Experiment.of(dict(item.terms)) for item in items]

@@ -37,8 +37,7 @@ def sampled_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Laten
     """Random latencies from 1 to 12 cycles; `quick` links, by default x86-64's connectors, take one.
 
     Where values matter, slow ones take up to 30 cycles more than quick ones. With some immediates
-    instructions take
-    longer, too. The same seed gives the same latencies.
+    instructions take longer, too. The same seed gives the same latencies.
     """
     maker = chain_maker(DEFAULT)
     single = frozenset(quick or maker.connectors())
@@ -76,12 +75,11 @@ class SimulatedLatencies:
     """Measures chains by the `latency` of links.
 
     A turn takes the sum of its latencies, or `throughput` cycles per instruction if that is more, or where a
-    link waits
-    for nothing. `noise`: standard deviation of a Gaussian factor around 1 on every pass; with probability
+    link waits for nothing. `noise`: standard deviation of a Gaussian factor around 1 on every pass; with
+    probability
     `outliers` a
     pass takes up to twice as long. A reading is the median of `PASSES` passes, the same for the same chain,
-    seed and
-    repeat. Chains through memory are executed by `memory` where there is one.
+    seed and repeat. Chains through memory are executed by `memory` where there is one.
     """
 
     latency: Latency

@@ -35,7 +35,7 @@ class SimulatedFrontEnd:
         crossing: Additional cycles of a short loop that crosses a cache line.
         wide: Slots of an instruction with a number of four bytes or more.
         fused: Mnemonics of comparisons that are fused with a branch behind them.
-        roomy: Mean bytes that instructions of a loop need, not to take a quarter longer.
+        min_mean_bytes: Mean bytes that instructions of a loop need, not to take a quarter longer.
         portless: Register moves and zeroing idioms; 0 for as many as `slots`.
         kept_flags: Cycles of a shift by 0 whose flags are read.
         moved: Mnemonics of operations on a copy that are fused with the move before them.
@@ -52,7 +52,7 @@ class SimulatedFrontEnd:
     crossing: float = 1.0
     wide: int = 1
     fused: frozenset[str] = frozenset({"cmp", "test"})
-    roomy: int = 0
+    min_mean_bytes: int = 0
     portless: float = 0.0
     kept_flags: float = 0.0
     moved: frozenset[str] = frozenset()
@@ -100,7 +100,7 @@ class SimulatedFrontEnd:
         slots = sum(map(self._slots, reached)) - self._joined(reached) + closing
         if code.copies == 1 and len(reached) > self.capacity:
             return max(straight, branching)
-        crowded = 1.25 if len(code.code) < self.roomy * len(instructions) else 1.0
+        crowded = 1.25 if len(code.code) < self.min_mean_bytes * len(instructions) else 1.0
         cycles = max(slots / self.slots * crowded, branching, closing / self.taken)
         if self.portless:
             cycles = max(cycles, sum(map(_is_portless, reached)) / self.portless)

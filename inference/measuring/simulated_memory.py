@@ -1,10 +1,8 @@
 """A simulated core that executes the actual code of a measurement, with a memory unit of known properties.
 
 Instructions are dispatched in order, several per cycle; each result except a loaded one is available a cycle
-after
-its sources, and stores reach the cache in order after all instructions before them have ended. A load that
-reads a
-stored value gets it by one of the ways of `MemoryUnit`.
+after its sources, and stores reach the cache in order after all instructions before them have ended. A load
+that reads a stored value gets it by one of the ways of `MemoryUnit`.
 """
 
 from __future__ import annotations
@@ -45,8 +43,7 @@ class MemoryUnit:
         widest_forwarding: The same of 512 bits.
         failing: From when a store is in the cache to a load that reads more than it wrote.
         renames: A load by the same registers, unwritten in between, and the same displacement gets a stored
-            value of
-            32 or 64 bits at once.
+            value of 32 or 64 bits at once.
         other_stores: Largest number of stores in between, where it is renamed.
         learned: Largest number of loads of the same widths in a code that are not renamed and still served at
             once.

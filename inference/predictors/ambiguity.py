@@ -3,8 +3,7 @@
 Patterns are ambiguous for which Python's `re` can take far longer than in proportion to their text.
 
 `re` tries one reading of a text after another, and holds the interpreter meanwhile. Weber and Seidl ("On the
-degree
-of ambiguity of finite automata", 1991) characterise when the number of readings grows:
+degree of ambiguity of finite automata", 1991) characterise when the number of readings grows:
 
 - exponentially, where a loop reads one text in two ways,
 - as a power of the length, where one text leads from a loop back to it, on to a second loop, and from that
@@ -32,7 +31,7 @@ from inference.predictors.protocol import Answer, Failure, PredictorError
 MAX_STEPS = 1_000_000
 
 Places = tuple[int, ...]
-Rooms = Sequence[frozenset[int]]
+Regions = Sequence[frozenset[int]]
 
 
 class Growth(StrEnum):
@@ -109,17 +108,17 @@ class _Loops:
         return next(filter(None, map(self._read_twice, self._failing)), "")
 
     def _read_twice(self, loop: frozenset[int]) -> str:
-        begins = {place: self._partings(place, loop) for place in loop - self._automaton.atomic}
+        begins = {place: self._divergences(place, loop) for place in loop - self._automaton.atomic}
         together = {pair: mask for pairs in begins.values() for pair, mask in pairs.items()}
-        rooms = (loop, loop)
+        regions = (loop, loop)
         if not any(p == q for p, q in together) and not self._path(
-            together, rooms, lambda at: at[0] == at[1]
+            together, regions, lambda at: at[0] == at[1]
         ):
             return ""
-        texts = (self._path(pairs, rooms, (place, place).__eq__) for place, pairs in begins.items())
+        texts = (self._path(pairs, regions, (place, place).__eq__) for place, pairs in begins.items())
         return next(filter(None, texts), "")
 
-    def _partings(self, place: int, loop: frozenset[int]) -> dict[Places, int]:
+    def _divergences(self, place: int, loop: frozenset[int]) -> dict[Places, int]:
         """{pair of places that one character reaches in two ways: mask of these characters}."""
         automaton = self._automaton
         after = [p for p in automaton.after[place] if p in loop]
@@ -141,8 +140,8 @@ class _Loops:
                                 return text
         return ""
 
-    def _path(self, begins: dict[Places, int], rooms: Rooms, is_goal: Callable[[Places], bool]) -> str:
-        """A text that leads from several places at once to a goal, each within its room; empty for none.
+    def _path(self, begins: dict[Places, int], regions: Regions, is_goal: Callable[[Places], bool]) -> str:
+        """A text that leads from several places at once to a goal, each within its region; empty for none.
 
         `begins`: the characters by which they are reached, 0 for none.
         """
@@ -152,7 +151,7 @@ class _Loops:
             if mask and is_goal(places):
                 return self._automaton.text_of([mask])
         for places in waiting:
-            for after, mask in self._steps(places, rooms):
+            for after, mask in self._steps(places, regions):
                 if is_goal(after):
                     return self._automaton.text_of([*_masks_to(places, origins), mask])
                 if after not in origins:
@@ -162,14 +161,14 @@ class _Loops:
                 raise re.error("it is too complicated to be checked for ambiguity")
         return ""
 
-    def _steps(self, places: Places, rooms: Rooms) -> Iterator[tuple[Places, int]]:
+    def _steps(self, places: Places, regions: Regions) -> Iterator[tuple[Places, int]]:
         """The places that one character reaches from several places at once, and the mask of these
         characters.
         """
         automaton = self._automaton
         ways: list[tuple[Places, int]] = [((), automaton.all_characters)]
-        for place, room in zip(places, rooms, strict=True):
-            after = [p for p in automaton.after[place] if p in room]
+        for place, region in zip(places, regions, strict=True):
+            after = [p for p in automaton.after[place] if p in region]
             ways = [((*way, p), mask & automaton.masks[p]) for way, mask in ways for p in after]
             ways = [(way, mask) for way, mask in ways if mask]
         yield from ways
@@ -194,8 +193,7 @@ class CyclesPattern:
     """Where a number of cycles stands in an output, and its factor.
 
     `number` has one group. `unknown`: a pattern of what a program prints, to either stream, about an
-    instruction that
-    it does not know; empty where it prints nothing.
+    instruction that it does not know; empty where it prints nothing.
 
     Raises:
         InvalidInputError: For a pattern without exactly one group, or one that could search without end.

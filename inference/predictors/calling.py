@@ -1,8 +1,8 @@
 """Programs that predict blocks: called per block or per batch, or kept running, several at a time.
 
 `CalledTool` calls its program once per block. Batches are for tools that take many blocks at a time, and may
-fail
-as a whole; `Workers` answer one line for each line. At the end are the forms in which programs take a block.
+fail as a whole; `Workers` answer one line for each line. At the end are the forms in which programs take a
+block.
 """
 
 from __future__ import annotations
@@ -218,11 +218,11 @@ def in_batches(
     items: Sequence[Item], ask: Ask[Item, Reply], max_items: int, pool: ThreadPoolExecutor
 ) -> list[Reply]:
     """Ask for all items, in batches of at most `max_items` that keep the threads of the pool busy."""
-    batches = list(pool.map(lambda batch: ask_until_answered(batch, ask), _batches(items, max_items)))
+    batches = list(pool.map(lambda batch: retry_until_answered(batch, ask), _batches(items, max_items)))
     return [answer for batch in batches for answer in batch]
 
 
-def ask_until_answered(items: Sequence[Item], ask: Ask[Item, Reply]) -> list[Reply]:
+def retry_until_answered(items: Sequence[Item], ask: Ask[Item, Reply]) -> list[Reply]:
     """Ask again for items without an answer: all of them where there was progress, else in halves.
 
     So an item that makes a tool crash or hang costs a few more calls, and the others get their answers.
@@ -297,7 +297,7 @@ class Workers:
             self._pool.map(lambda line: line if isinstance(line, Answer) else self._answer(line, read), lines)
         )
 
-    def greeted(self, line: bytes) -> bytes:
+    def greeting(self, line: bytes) -> bytes:
         """The reply of one worker to a line. Raises `WorkerError`, `CannotStartError`."""
         worker = self._idle.get()
         try:

@@ -53,18 +53,18 @@ class CommandSettings(CallSettings):
         None,
         chooses=COMMAND,
     )
-    title: str = setting("", "what it is called in lists; empty: the program's name", None)
-    form: str = choice(INTEL, FORMS, "how it takes a block: assembly, digits, machine code, or ELF", None)
-    around: str = choice(NOTHING, AROUND, "what is put around the block: a loop, or IACA's markers", None)
+    title: str = setting("", "name in lists; empty: the program's name", None)
+    form: str = choice(INTEL, FORMS, "format of a block: assembly, digits, machine code, or ELF", None)
+    around: str = choice(NOTHING, AROUND, "code around the block: a loop, or IACA's markers", None)
     protocol: str = choice(
         ONCE,
         (ONCE, LINES),
-        "once: a call per block; lines: kept running, it answers a line for each line",
+        "once: a call per block; lines: one process that answers each line with a line",
         None,
     )
     pattern: str = setting(r"(\d+(?:\.\d+)?)", "regular expression whose group is the number", None)
     scale: float = setting(1.0, "factor from that number to cycles per execution of the block", None)
-    unknown: str = setting("", "regular expression for its saying that it does not know an instruction", None)
+    unknown: str = setting("", "regular expression for output that reports an unknown instruction", None)
     version: str = setting(
         "", "any word that changes when the tool does; its file's content counts as well", None
     )

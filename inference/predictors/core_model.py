@@ -2,8 +2,7 @@
 
 Its assumptions: all memory is in the first cache, accesses whose addresses may differ are apart, branches are
 predicted, and a straight block is code that runs once, as the harness executes it, or in `mode=loop` copies
-in a
-loop.
+in a loop.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from inference.predictors.calling import NOTHING, digest_of
 from inference.predictors.llvm import mca, releases
 from inference.predictors.llvm.mca_settings import McaSettings
 from inference.predictors.osaca import predictor as osaca
-from inference.predictors.permission import HOW_TO_ALLOW, are_commands_allowed, choosing, is_offered
+from inference.predictors.permission import HOW_TO_ALLOW, are_commands_allowed, launch_options, is_offered
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.tool_paths import ToolProgram
 from inference.predictors.uica import facile, installation
@@ -66,11 +66,10 @@ class PredictorKind:
         takes_jumps: A loop's code includes the jump that closes it; other kinds get the body alone.
         processors: Values of the option `arch` that the installed tool knows, () where it does not say.
         is_uncontained: The operator has to allow it (`permission`), since it is any program of this computer,
-            or
-            executes blocks with rights that no other program has.
+            or executes blocks with rights that no other program has.
         modes: {mode of `inference.measuring.blocks`: options that select it for a block without a jump}. A
-            single mode
-            is that of all its answers; none means that the answer is the same in both, or that its mode is
+            single mode is that of all its answers; none means that the answer is the same in both, or that
+            its mode is
                 unknown.
         isas: The instruction sets whose blocks it predicts.
     """
@@ -101,9 +100,9 @@ class PredictorKind:
         """The options that exist on this site."""
         return [option for option in fields(self.settings) if is_offered(option)]
 
-    def choosing(self, options: Mapping[str, Any]) -> list[str]:
+    def launch_options(self, options: Mapping[str, Any]) -> list[str]:
         """The options that choose a part of the program that is started; see `permission`."""
-        return choosing(self.settings, options)
+        return launch_options(self.settings, options)
 
     def predictor(self, options: Mapping[str, Any]) -> Predictor:
         """The predictor of these options, or of texts for them. Raises `PredictorError`."""
@@ -139,7 +138,7 @@ class PredictorKind:
         if self.obstacle:
             raise PredictorError(self.obstacle)
         allowed = {option.name for option in self.options}
-        if refused := [name for name in self.choosing(options) if name not in allowed]:
+        if refused := [name for name in self.launch_options(options) if name not in allowed]:
             raise PredictorError(f"{refused[0]} is not an option on this site: {HOW_TO_ALLOW}")
         try:
             return self.settings(**values_of(self.settings, options, self.name))

@@ -1,8 +1,8 @@
 """A port mapping, or a resource mapping, as a predictor of blocks.
 
 Its assumptions: dependencies are ignored, all memory is in the first cache, the block runs in a steady state,
-and
-the front end has the limits of the mapping, or those that the user sets. A loop has its branch in addition.
+and the front end has the limits of the mapping, or those that the user sets. A loop has its branch in
+addition.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ class MappedBlocks:
     """A predictor over a model of experiments: a block is the multiset of its schemes.
 
     A block with an instruction that the mapping does not describe is unsupported. `content` identifies
-    everything that
-    affects the answers; `fused`: see `loop_branch`.
+    everything that affects the answers; `fused`: see `loop_branch`.
     """
 
     def __init__(
@@ -167,8 +166,7 @@ def loop_branch(block: Block, described: Collection[str], fused: Collection[str]
         block: A block.
         described: The schemes of the mapping.
         fused: Pairs that the core fuses, as `FrontEndLimits.fused`; None where not measured: then comparison
-            and jump
-            count separately.
+            and jump count separately.
     """
     if block.closing is None:
         return None

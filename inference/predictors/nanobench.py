@@ -1,10 +1,8 @@
 """nanoBench: measures on this computer with performance counters; the least of several runs counts.
 
 It needs the rights to use the counters, so of all programs only this one runs with those of this user, or
-with what
-its prefix gives it. Nothing else may run beside it: all processes of this user take turns, and each measures
-one
-block at a time.
+with what its prefix gives it. Nothing else may run beside it: all processes of this user take turns, and each
+measures one block at a time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Several predictors side by side, with cached answers, on the computers of a cluster.
 
 A `Panel` has several predictors answer for the same blocks. `CachedPredictor` has a cache in memory and a
-store
-behind it. `DistributedPredictor` sends blocks out in pieces; answers come back in order. They do not depend
-on the
+store behind it. `DistributedPredictor` sends blocks out in pieces; answers come back in order. They do not
+depend on the
 worker: one whose program differs in what makes its identity declines, and the local program is used.
 """
 
@@ -32,8 +31,7 @@ _MAX_PIECES = 32
 """Pieces of one question: enough that quick workers do more of them than slow ones."""
 _MIN_PIECE_BLOCKS = 8
 """Blocks of a piece: sending one takes as long as a tool needs for a few. Fewer are not sent at all, because
-a user may
-wait for them, and noticing that a cluster is unreachable takes seconds.
+a user may wait for them, and noticing that a cluster is unreachable takes seconds.
 """
 _MAX_TOOLS = 16
 """Predictors that a worker keeps open."""
@@ -124,8 +122,7 @@ class CachedPredictor:
     """Asks `predictor` for blocks that are neither in memory nor in `store`. Threads may share it.
 
     `max_answers`: in memory. `question_of`: the part of a block that the predictor is asked about, such as a
-    loop's body
-    alone.
+    loop's body alone.
     """
 
     def __init__(
@@ -193,7 +190,7 @@ class CachedPredictor:
 
 
 class LocalPredictorExecutor:
-    """An executor for `ask_piece` in which this computer's own predictor answers."""
+    """An executor for `predict_piece` in which this computer's own predictor answers."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
@@ -245,14 +242,14 @@ class DistributedPredictor:
             return self._predictor.predict(blocks)
         size = max(_MIN_PIECE_BLOCKS, -(-len(blocks) // _MAX_PIECES))
         pieces = [_question(blocks[k : k + size]) for k in range(0, len(blocks), size)]
-        replies = self._executor.carry_out(ask_piece, self._common, pieces, self._pace)
+        replies = self._executor.carry_out(predict_piece, self._common, pieces, self._pace)
         return [answer for piece in replies for answer in _answers(piece)]
 
     def close(self) -> None:
         self._close()
 
 
-def ask_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
+def predict_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """The answers to a piece, on a worker. Raises `PredictorError` where its program is a different one."""
     context.pulse()
     return _encoded(_tool(common, context.threads).predict(_blocks(piece)))

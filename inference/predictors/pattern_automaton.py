@@ -1,8 +1,8 @@
 """The automaton of a regular expression (Glushkov's): a state for each place of a character in it.
 
 Every way from one place to the next is an edge of its own, so two edges between the same places are two
-readings.
-Anchors and lookarounds of one character determine the edges. Approximations: numbers of repetitions above
+readings. Anchors and lookarounds of one character determine the edges. Approximations: numbers of repetitions
+above
 `MAX_COPIES`, references to groups (empty), the content of an atomic group (one place that reads any of its
 characters) and lookbehind of more than one character (always true).
 """
@@ -73,10 +73,8 @@ class Automaton:
     """Places are numbers, 0 the beginning of the text.
 
     `masks`: the characters that each place reads, as bits (`text_of` spells them). `edges`: the number of
-    ways from a
-    place to another. `after`: the places behind one. `atomic`: those that `re` does not return to. `safe`:
-    those from
-    which the pattern may end, whatever follows.
+    ways from a place to another. `after`: the places behind one. `atomic`: those that `re` does not return
+    to. `safe`: those from which the pattern may end, whatever follows.
     """
 
     def __init__(self, pattern: Any, flags: int, use: PatternUse) -> None:
@@ -123,7 +121,7 @@ class Automaton:
             low, high, body = value
             part = self._repeated(lambda: self._built(body, flags), low, high)
         elif op in _ATOMIC:
-            part = self._without_way_back(op, value, flags)
+            part = self._without_backtracking(op, value, flags)
         elif op is _constants.AT:
             part = _Part(empty=((_anchor(value, flags),),))
         elif op in (_constants.ASSERT, _constants.ASSERT_NOT):
@@ -181,7 +179,7 @@ class Automaton:
                 tail = _either([self._joined(build(), tail), _NOTHING])
         return reduce(self._joined, [*copies, tail])
 
-    def _without_way_back(self, op: Any, value: Any, flags: int) -> _Part:
+    def _without_backtracking(self, op: Any, value: Any, flags: int) -> _Part:
         """An atomic group: one place that reads what any of its characters does, repeatedly."""
         body = value if op is _constants.ATOMIC_GROUP else value[2]
         begin, edges = len(self.masks), self.edges.copy()

@@ -7,8 +7,7 @@
 | `COMMAND` | any program of this computer | the same, where the operator allows it |
 
 People are administrators who have recently confirmed their identity, in a browser. Neither a token nor a file
-is
-sufficient.
+is sufficient.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 ARGUMENTS, PROGRAM, FILE, COMMAND = "arguments", "program", "file", "command"
 
 VARIABLE = "PMWEB_ALLOW_COMMANDS"
-HOW_TO_ALLOW = f"whoever operates this site can allow it, by {VARIABLE}=1 in its environment"
+HOW_TO_ALLOW = f"the operator of this site can allow it by setting {VARIABLE}=1 in its environment"
 WHO_CHOOSES = (
     "chooses what runs on this computer: an administrator can add such a predictor on the page Predictors "
     "after confirming who they are, or whoever has a shell here by a command"
@@ -51,7 +50,7 @@ def is_offered(option: Field[Any]) -> bool:
     return are_commands_allowed() or option.metadata.get("chooses") != COMMAND
 
 
-def choosing(settings: type[Any], options: object) -> list[str]:
+def launch_options(settings: type[Any], options: object) -> list[str]:
     """The options whose values choose a part of the program that is started."""
     if not isinstance(options, Mapping):
         return []  # as an old row or a request may have them: no settings are made of these

@@ -36,8 +36,7 @@ class Answer:
     """Inverse throughput in cycles per execution of the block in a steady state, or why there is none.
 
     Exactly one of `cycles` (finite, ≥ 0) and `failure` is set. `detail`: one line for the reader, such as the
-    tool's
-    complaint; "" for none.
+    tool's complaint; "" for none.
 
     Raises:
         ValueError: For values that contradict this.
@@ -65,8 +64,7 @@ class Predictor(Protocol):
     """Predicts how many cycles a basic block takes per execution: a tool, a mapping, a machine.
 
     A basic block is its machine code: one or more instructions without control flow. All blocks of one
-    predictor are of
-    one instruction set, for which it was opened.
+    predictor are of one instruction set, for which it was opened.
     """
 
     @property

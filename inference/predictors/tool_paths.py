@@ -1,8 +1,7 @@
 """Where the programs and files of a tool may lie: where the site finds it, or where the operator allows.
 
 A path that a user chooses is compared with these without its links. The path that was found is then run, so
-that a
-link that is replaced afterwards has no effect.
+that a link that is replaced afterwards has no effect.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def check_program(option: str, chosen: str, candidates: Iterable[str], install: 
     if not os.path.exists(chosen):  # noqa: PTH110  no error for what may not be looked at
         raise PredictorError(f"{option} {chosen} is not there: {install}")
     real = os.path.realpath(chosen)
-    for path in (chosen, *candidates) if is_operators(chosen) else candidates:
+    for path in (chosen, *candidates) if is_operator_owned(chosen) else candidates:
         if os.path.realpath(path) == real:
             return path
     places = ", ".join(dict.fromkeys(candidates)) or "nothing"
@@ -75,14 +74,14 @@ def check_file(option: str, chosen: str, program: str, install: str) -> None:
     """Raise `PredictorError` unless a file belongs to the installation of a program or is the operator's."""
     file = Path(os.path.realpath(chosen))
     installation = [Path(os.path.realpath(place)) for place in program_paths(program)]
-    if not is_operators(chosen) and not any(file.is_relative_to(place) for place in installation):
+    if not is_operator_owned(chosen) and not any(file.is_relative_to(place) for place in installation):
         raise PredictorError(
             f"{option} {chosen} lies neither in the installation of {program} nor in a directory of "
             f"{READ_VARIABLE}: {install}"
         )
 
 
-def is_operators(path: str) -> bool:
+def is_operator_owned(path: str) -> bool:
     """Whether a path lies in a directory that the operator opens to tools; its last link counts as there."""
     place = Path(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))  # noqa: PTH112, PTH120
     return any(place.is_relative_to(os.path.realpath(directory)) for directory in operator_read_directories())

@@ -10,7 +10,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
 from inference.core.model_check import (
     MIX_LENGTHS,
-    Alone,
+    AloneCheck,
     AloneVerdict,
     MixTally,
     OrderTally,
@@ -75,19 +75,19 @@ def test_without_a_reference_a_scheme_is_held_against_a_single_uop():
 
 def test_the_share_is_of_those_that_are_compared():
     rows = [
-        Alone("a", 1.0, 1.0, AloneVerdict.WITHIN),
-        Alone("b", 3.0, 3.0, AloneVerdict.WITHIN),
-        Alone("c", 4.0, 4.0, AloneVerdict.WITHIN),
-        Alone("d", 9.0, 1.0, AloneVerdict.DISCREPANCY),
-        Alone("e", 0.2, 0.0, AloneVerdict.NO_PORTS),
-        Alone("f", None, 1.0, AloneVerdict.NOT_MEASURED),
+        AloneCheck("a", 1.0, 1.0, AloneVerdict.WITHIN),
+        AloneCheck("b", 3.0, 3.0, AloneVerdict.WITHIN),
+        AloneCheck("c", 4.0, 4.0, AloneVerdict.WITHIN),
+        AloneCheck("d", 9.0, 1.0, AloneVerdict.DISCREPANCY),
+        AloneCheck("e", 0.2, 0.0, AloneVerdict.NO_PORTS),
+        AloneCheck("f", None, 1.0, AloneVerdict.NOT_MEASURED),
     ]
     found = summary_of(rows)
     assert (found.requested, found.compared, found.within, found.short) == (6, 4, 3, 2)
     assert (found.share, found.short_share) == (0.75, 0.5)
     assert found.verdicts[AloneVerdict.NO_PORTS] == 1
     assert summary_of([]).share is None
-    assert [Alone.of_row(row.as_row()) for row in rows] == rows
+    assert [AloneCheck.of_row(row.as_row()) for row in rows] == rows
 
 
 def test_mixes_are_scored_per_instruction():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.pmevo.population import chosen, chosen_among, count_limits, joined, random_population
+from inference.core.pmevo.population import concatenate, count_limits, random_population, select, select_among
 from inference.core.populations import rows_of
 from inference.core.tables import ExperimentTable, Population, row_types
 from inference.core.throughput import inverse_throughput
@@ -78,14 +78,14 @@ def test_populations_are_as_narrow_as_their_ports_and_counts_allow() -> None:
 def test_narrow_numbers_change_no_bit(threads: int, n: int) -> None:
     few = narrow(n)
     # Mothers of few different mappings: many mappings have rows in common, as later in an evolution.
-    alike = chosen(narrow(9), np.random.default_rng(1).integers(0, 9, n))
+    alike = select(narrow(9), np.random.default_rng(1).integers(0, 9, n))
     evaluator, measured = Evaluator(table(), PORTS, r_max=3.0), np.array([0.4, 1.5, 2.5, 7.0, 9.0, 20.0])
-    for population in (few, alike, joined([alike, few])):
+    for population in (few, alike, concatenate([alike, few])):
         errors = evaluator.mean_relative_error(population, measured, threads)
         assert errors.tolist() == evaluator.mean_relative_error(wide(population), measured).tolist()
         assert population.volumes().tolist() == wide(population).volumes().tolist()
         each = [
-            evaluator.mean_relative_error(chosen(population, np.array([m])), measured)[0]
+            evaluator.mean_relative_error(select(population, np.array([m])), measured)[0]
             for m in range(population.n_mappings)
         ]
         assert errors.tolist() == each
@@ -106,11 +106,11 @@ def test_volumes_and_masses_do_not_depend_on_how_much_is_looked_at_at_once(
 def test_mappings_are_chosen_out_of_several_populations() -> None:
     parts = [narrow(4), wide(narrow(3, start=50)), narrow(2, start=90)]
     picks = np.array([8, 0, 4, 4, 6, 3])
-    picked = chosen_among(parts, picks)
-    assert same(picked, chosen(joined(parts), picks))
+    picked = select_among(parts, picks)
+    assert same(picked, select(concatenate(parts), picks))
     for k, pick in enumerate(picks.tolist()):
-        assert [picked.row(k, s) for s in range(3)] == [joined(parts).row(pick, s) for s in range(3)]
-    assert chosen(narrow(4), picks[1:2]).masks.dtype == np.int16
+        assert [picked.row(k, s) for s in range(3)] == [concatenate(parts).row(pick, s) for s in range(3)]
+    assert select(narrow(4), picks[1:2]).masks.dtype == np.int16
 
 
 def test_rows_in_the_middle_of_a_population_are_those_of_its_mappings() -> None:

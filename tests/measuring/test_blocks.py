@@ -13,8 +13,8 @@ from inference.measuring.blocks import (
     LOOP,
     BlockMeasurer,
     BlockOptions,
-    obstacle,
     item_for,
+    obstacle,
     shared_counters,
 )
 from tests.measuring.boards import MemoryBoard
@@ -201,7 +201,7 @@ def test_what_came_for_an_earlier_attempt_is_not_measured_again():
 def test_contended_results_are_asked_again_until_the_patience_is_over():
     assert dict(measurer(MemoryBoard(Answering(3))).measure([block_of_hex("90")]))[0].state == "settled"
     moments = iter(range(0, 10_000, 1000))
-    impatient = measurer(MemoryBoard(Answering(3)), patience=1500.0, clock=lambda: next(moments))
+    impatient = measurer(MemoryBoard(Answering(3)), contention_timeout=1500.0, clock=lambda: next(moments))
     assert dict(impatient.measure([block_of_hex("90")]))[0].state == "contended"
 
 

@@ -7,7 +7,7 @@ from iced_x86 import Decoder, FlowControl, Mnemonic
 
 from inference.isa.blocks import block_of_text, general_registers, iteration_of
 from inference.isa.code.block import LINE
-from inference.measuring.blocks import LOOP, BlockOptions, obstacle, item_for
+from inference.measuring.blocks import LOOP, BlockOptions, item_for, obstacle
 
 CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
 

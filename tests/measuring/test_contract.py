@@ -15,7 +15,7 @@ from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import SimulatedProcessor
-from inference.measuring.simulated_agent import SimulatedHarness, stand_in
+from inference.measuring.simulated_agent import SimulatedHarness, dummy_code
 from tests.measuring.boards import MemoryBoard
 
 MAPPING = PortMapping(
@@ -64,7 +64,7 @@ def remote(seed: int = 7) -> RemoteMeasurer:
         MAPPING, noise=0.05, outlier_share=0.3, outlier_factor=3.0, seed=seed, contended_share=0.3
     )
     identity = {"kind": "machine", "machine": f"simulated {seed}"}
-    return RemoteMeasurer(MemoryBoard(harness), identity, None, Settings(), True, assemble=stand_in)
+    return RemoteMeasurer(MemoryBoard(harness), identity, None, Settings(), True, assemble=dummy_code)
 
 
 MAKERS = {

@@ -21,7 +21,7 @@ from inference.measuring.remote import (
     RemoteMeasurer,
     item_id,
 )
-from inference.measuring.simulated_agent import SimulatedHarness, StandIn, stand_in
+from inference.measuring.simulated_agent import SimulatedHarness, DummyCode, dummy_code
 from tests.measuring.boards import MemoryBoard
 
 MAPPING = PortMapping(("0", "1"), {"a": ((3, 1),), "b": ((1, 1),)})
@@ -58,7 +58,7 @@ class Harness:
         pass
 
 
-def measurer(board: MemoryBoard, assemble: Assemble = stand_in, **options: object) -> RemoteMeasurer:
+def measurer(board: MemoryBoard, assemble: Assemble = dummy_code, **options: object) -> RemoteMeasurer:
     identity = {"kind": "machine", "machine": "box"}
     return RemoteMeasurer(board, identity, None, Settings(), True, assemble=assemble, **options)  # type: ignore[arg-type]
 
@@ -165,9 +165,9 @@ def test_orders_of_one_multiset_are_items_of_their_own_assembled_in_their_order(
     board = simulated()
     seen: list[tuple[str, ...]] = []
 
-    def assemble_in_order(order: Sequence[str]) -> StandIn:
+    def assemble_in_order(order: Sequence[str]) -> DummyCode:
         seen.append(tuple(order))
-        return stand_in(order)
+        return dummy_code(order)
 
     orders = [OrderedExperiment.in_order(order) for order in ("ab", "ba")]
     asked = [orders[0], orders[0].multiset, orders[1], orders[0]]

@@ -8,13 +8,13 @@ import pytest
 from inference.agent.protocol import Batch, BatchItem, Frame, Settings
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
-from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts, stand_in
+from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts, dummy_code
 
 MAPPING = PortMapping(("0", "1"), {"a": ((3, 1),), "b": ((1, 1),)})
 
 
 def batch(n: int = 4) -> Batch:
-    code = stand_in([])
+    code = dummy_code([])
     items = tuple(
         BatchItem(str(k), code.code, code.copies, code.half_bytes, code.half_copies, k, (("b", k),))
         for k in range(1, n + 1)

@@ -242,7 +242,7 @@ def test_a_command_that_names_a_private_file_is_no_predictor(word, protocol, tmp
     ],
 )
 def test_flags_that_only_say_what_is_simulated_choose_nothing(flags: str, are_harmless: bool):
-    assert KINDS["llvm-mca"].choosing({"flags": flags}) == ([] if are_harmless else ["flags"])
+    assert KINDS["llvm-mca"].launch_options({"flags": flags}) == ([] if are_harmless else ["flags"])
 
 
 def callers(word: str) -> set[str]:

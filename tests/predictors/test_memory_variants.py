@@ -37,10 +37,11 @@ def block(*lines: str) -> Block:
 
 def test_the_blocks_of_the_published_table_come_out():
     found = variants(block("add qword ptr [rcx+16], rbx", "add qword ptr [rcx+16], rbx").code)
+    first = "{disp32} add qword ptr [rcx+0x10], rbx"
     assert {kind: texts(code) for kind, code in found.code.items()} == {
-        AddressRelation.SAME: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rcx+0x10], rbx",
-        AddressRelation.OFFSET: "{disp32} add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x90], rbx",
-        AddressRelation.BASE: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rdx+0x10], rbx",
+        AddressRelation.SAME: f"{first}; {first}",
+        AddressRelation.OFFSET: f"{first}; add qword ptr [rcx+0x90], rbx",
+        AddressRelation.BASE: f"{first}; {{disp32}} add qword ptr [rdx+0x10], rbx",
     }
     assert not found.twice
 

@@ -66,7 +66,7 @@ def test_memory_is_bounded_and_the_oldest_give_way():
     predictor = CachedPredictor(inner, max_answers=10)
     for number in range(40):
         predictor.predict([bytes([number])])
-    assert len(predictor._front) <= 10
+    assert len(predictor._memory) <= 10
     inner.asked.clear()
     predictor.predict([bytes([39]), bytes([0])])
     assert inner.asked == [bytes([0])]

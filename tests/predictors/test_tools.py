@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from inference.isa.x86.blocks.surrounding import BEGIN_MARKER, END_MARKER
+from inference.isa.x86.blocks.wrapping import BEGIN_MARKER, END_MARKER
 from inference.predictors import command, cqa, difftune, iaca, ithemal, nanobench
 from inference.predictors.kinds import KINDS
 from inference.predictors.osaca.predictor import Osaca, OsacaSettings, python_of

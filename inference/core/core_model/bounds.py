@@ -38,15 +38,14 @@ from inference.core.throughput import port_bound, work_of
 from inference.isa.dependences import InstructionAccesses, reads_of_preserved_flags
 from inference.isa.machine_bodies import LoopSize
 
-UNMEASURED_LOOP_SIZE = "no loop of this size was measured: fetching may hold it up"
+UNMEASURED_LOOP_SIZE = "no loop of this size was measured: fetching may limit it"
 _SIMULATION_MARGIN = 1.01
 """Multiple of the largest other bound up to which a simulated loop takes equally long."""
 _UOP_PARTS = 1000
 """Parts of a µop in which fractions are counted."""
 _FULL_RATE = 0.94
 """Share of the instructions per cycle that a core can execute, from which decoding does not limit it: NOPs
-are timed
-a few per cent slower than they are.
+are timed a few per cent slower than they are.
 """
 
 
@@ -81,10 +80,10 @@ def predict_core(
         }
         unknown = sorted(without_ports - model.alone.keys())
         if by_time := sorted(without_ports & model.alone.keys()):
-            lacking.append(f"no ports of {'; '.join(by_time)}: what it takes alone counts")
+            lacking.append(f"no ports of {'; '.join(by_time)}: its measured time counts")
         bounds += _mapping_bounds(block, shape, model, model.mapping, stores)
     if not model.latencies:
-        lacking.append("no latencies: each takes a cycle")
+        lacking.append("no latencies: 1 cycle is assumed")
     front_end = [] if model.front_end is None else [_front_end_bound(block, shape, model, model.front_end)]
     other_bounds = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
     registers, all_chains = _chains(block, model, other_bounds, shape.copies)
@@ -150,7 +149,7 @@ def _supply_bound(
     limiting = [(amount / rate, why) for amount, rate, why in reasons if rate]
     if shape.copied and (by_size := _cycles_by_size(model.loop_code, _loop_size(block, shape))) is not None:
         limiting.append(by_size)
-    cycles, why = max(limiting, default=(0.0, "nothing is known of it"))
+    cycles, why = max(limiting, default=(0.0, "not measured"))
     return CoreBound(BoundKind.FRONT_END, cycles, why)
 
 
@@ -158,8 +157,7 @@ def _portless(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> tuple[float, float | None, str]:
     """Moves and idioms that need no port: of these alone, `FrontEndLimits.slots` are handed over per cycle,
-    while some
-    cores hand over more slots of other instructions (Zen 5: 7.1 and 8).
+    while some cores hand over more slots of other instructions (Zen 5: 7.1 and 8).
     """
     count = sum(is_portless(instruction, model) for instruction in block) - fused_moves(shape, limits)
     return count, limits.slots, f"{count} moves and idioms without a port"
@@ -190,8 +188,7 @@ def _cycles_by_size(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
 
 def _may_stall(code: LoopCode, body: LoopSize, cycles: float) -> bool:
     """Whether a loop of a size that was not measured may take longer than the `cycles` per copy of other
-    bounds: loops
-    with instructions of the same average length were delayed, by more.
+    bounds: loops with instructions of the same average length were delayed, by more.
     """
     if not code or (body.instructions, body.size) in code:
         return False
@@ -219,7 +216,7 @@ def _chain_bound(kind: BoundKind, bound: DependenceBound) -> CoreBound:
     why = (
         f"a chain of {steps} step{'s' if steps > 1 else ''}"
         if steps
-        else "nothing waits for the iteration before"
+        else "no dependency on the previous iteration"
     )
     return CoreBound(kind, bound.cycles, why, bound.chain)
 
@@ -307,8 +304,7 @@ def _scheduler_bounds(
     """The cycles that the scheduler needs, where its ports limit the block.
 
     A policy is inferred from code that its ports limit. Where a chain limits it, simulated schedulers are
-    slower than
-    real ones: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
+    slower than real ones: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
     """
     shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
     if model.mapping is None or shared_slots:  # how instructions share slots is not simulated
@@ -341,5 +337,5 @@ def _scheduler_bounds(
     cycles = simulate(program, scheduler.policy).cycles
     if largest < cycles < _SIMULATION_MARGIN * largest:  # within what the end of a simulation changes
         cycles = largest
-    why = f"ports allow {ports:.2f}, the scheduler makes it {cycles:.2f}"
+    why = f"ports allow {ports:.2f}, the scheduler needs {cycles:.2f}"
     return [CoreBound(BoundKind.SCHEDULER, cycles, why)]

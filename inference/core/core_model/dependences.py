@@ -2,14 +2,10 @@
 
 A node is a value that an instruction writes: (instruction, destination operand). An edge leads to it from the
 value of each of its sources, with the latency between these two operands; from the previous iteration where
-the
-source was written there. A stored value reaches a load of the same place after the forwarding latency. Where
-the
-latency of a pair of operands is unknown, it is one cycle, and that of a load the core's load latency.
-Neighbours
-of some kinds take longer together (`BypassTimes`). A destination that an instruction only writes is a source
-as
-well where the core waits for it: a false dependency.
+the source was written there. A stored value reaches a load of the same place after the forwarding latency.
+Where the latency of a pair of operands is unknown, it is one cycle, and that of a load the core's load
+latency. Neighbours of some kinds take longer together (`BypassTimes`). A destination that an instruction only
+writes is a source as well where the core waits for it: a false dependency.
 
 Along a cycle of dependences that spans n iterations and takes c cycles, an iteration takes c / n. Howard's
 algorithm finds the largest ratio (Cochet-Terrasson et al. 1998; Dasdan 2004 compares algorithms).
@@ -31,7 +27,7 @@ ASSUMED_BASIS = "assumed"
 """Basis of the cycles of a pair of operands whose latency is unknown."""
 FALSE_DEPENDENCY_BASIS = "a false dependency"
 """Basis of the cycles from a destination's old value, which the instruction does not read."""
-BYPASS_BASIS = "with half of what both take longer beside each other"
+BYPASS_BASIS = "with half of the extra time of both next to each other"
 """Basis of the cycles between neighbours of kinds that delay each other."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
@@ -271,8 +267,7 @@ def critical_cycle(nodes: int, edges: Sequence[Edge]) -> CriticalCycle:
 
 def _howard(component: set[int], edges: Sequence[Edge]) -> CriticalCycle:
     """The critical cycle of a strongly connected component: the choice of an edge per node is improved until
-    no edge is
-    better.
+    no edge is better.
     """
     leaving: dict[int, list[Edge]] = {node: [] for node in component}
     for edge in edges:
@@ -297,8 +292,7 @@ def _best_of_policy(policy: dict[int, Edge], before: CriticalCycle) -> CriticalC
     """The largest ratio of the cycles that a choice of one edge per node has.
 
     The previous cycle stays if it still exists and no ratio exceeds it by more than rounding: otherwise
-    choices could
-    alternate forever between cycles that take equally long.
+    choices could alternate forever between cycles that take equally long.
     """
     is_still_there = all(policy[edge.source] is edge for edge in before.edges)
     best = before if is_still_there else CriticalCycle(float("-inf"))

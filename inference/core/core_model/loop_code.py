@@ -1,19 +1,14 @@
 """Cycles that code takes because of its size alone, read from measurements of experiments.
 
 **Loops** (`measured_loop_code`). How many instructions a core fetches together depends on their position in
-the
-lines of its caches, by rules that differ from core to core and that few vendors document. The bodies of
+the lines of its caches, by rules that differ from core to core and that few vendors document. The bodies of
 experiments are loops, of many sizes. Each iteration is fetched anew behind a taken branch, so a loop that
-fetching
-delays takes whole cycles, whatever its instructions are. On a Zen 5, loops of 102 instructions in 374 bytes
-take
-18 cycles or more, those in 408 bytes 15, where ports and slots allow 13.
+fetching delays takes whole cycles, whatever its instructions are. On a Zen 5, loops of 102 instructions in
+374 bytes take 18 cycles or more, those in 408 bytes 15, where ports and slots allow 13.
 
 **Straight code** (`code_bounds`). The number of instructions per line of decoded code depends on their
-lengths.
-Such a bound shows where many experiments with code of one length have the same rate, which no experiment of
-that
-length exceeds while those of other lengths do.
+lengths. Such a bound shows where many experiments with code of one length have the same rate, which no
+experiment of that length exceeds while those of other lengths do.
 """
 
 from __future__ import annotations
@@ -45,8 +40,7 @@ _QUICK_RATIO = 1.25
 """Multiple of the cycles per instruction at the best rate, up to which a scheme runs at that rate."""
 _MIN_LOOPS = 3
 """Smallest number of unexplained experiments that agree. Of 211 blocks on a recorded Zen 5 that such sizes
-decide, 3
-are quicker by more than 3 %; of 15 more that two experiments would decide, 5 are.
+decide, 3 are quicker by more than 3 %; of 15 more that two experiments would decide, 5 are.
 """
 _MIN_KINDS = 2
 """Smallest number of kinds by the µops of their schemes: one kind could be waste of the scheduler."""
@@ -114,8 +108,7 @@ def allowed_cycles(
     ports.
 
     A scheme without µops that alone is nearly as quick as possible needs slots only. The function returns
-    None where
-    another scheme has no µops.
+    None where another scheme has no µops.
     """
     alone: dict[str, float] = {}
     for experiment, cycles in measured.items():
@@ -172,8 +165,7 @@ def code_bounds(
     Args:
         measured: {experiment: cycles}.
         code_bytes: {experiment: mean bytes per instruction of its loop body}; it may contain further
-            experiments
-            whose bounds are needed.
+            experiments whose bounds are needed.
     """
     schemes = {scheme for experiment in measured for scheme in experiment.schemes}
     classes: defaultdict[int, list[tuple[float, Experiment]]] = defaultdict(list)

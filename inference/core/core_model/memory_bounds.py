@@ -1,27 +1,19 @@
 """The throughput of the loads and stores of a block beyond what ports show, without dependencies.
 
 **Loads.** A core whose first-level cache has banks and that could read three words per cycle reads one of
-them
-only twice, and so the same word of several lines, since a bank contains it for every line.
+them only twice, and so the same word of several lines, since a bank contains it for every line.
 
 **Pushes and pops** whose stack pointer moves on from iteration to iteration reach lines that no address of
-their
-page led to before. Where blocks are measured, all pages are one memory, and a core that searches a line by
-its
-virtual address does not find it at first: a Zen 4 takes 0.33 cycles for a pop of a repeated line, and 0.67 to
-0.75 for one that moves on, whatever the distance; a load of any line beside it 0.42 instead of 0.33.
+their page led to before. Where blocks are measured, all pages are one memory, and a core that searches a line
+by its virtual address does not find it at first: a Zen 4 takes 0.33 cycles for a pop of a repeated line, and
+0.67 to 0.75 for one that moves on, whatever the distance; a load of any line beside it 0.42 instead of 0.33.
 
 **Stores.** Many cores write one cache line per cycle, or one half of a line, and of consecutive stores to one
-of
-these two. Measured experiments store to another line each time, so a port mapping implies that every store
-takes a
-cycle of its own. In a block, stores that share a cycle with the store before do not need that port, but,
-where
-loads can use it too, one of the loads' ports: they still compute an address. Other cores write any of the
-lines
-that they wrote last at their full rate, and wait for every other line: the time of a store after so many
-lines was
-measured.
+of these two. Measured experiments store to another line each time, so a port mapping implies that every store
+takes a cycle of its own. In a block, stores that share a cycle with the store before do not need that port,
+but, where loads can use it too, one of the loads' ports: they still compute an address. Other cores write any
+of the lines that they wrote last at their full rate, and wait for every other line: the time of a store after
+so many lines was measured.
 """
 
 from __future__ import annotations
@@ -56,7 +48,7 @@ _MEASURED_LINES = 2
 """Number of alternating lines that other measurements cover."""
 _MIN_SLOWER_RATIO = 1.15
 """Multiple of the cycles of a store to one of two lines, from which on more lines are slower."""
-_Spot = tuple[Hashable, int, int]
+_StoreAddress = tuple[Hashable, int, int]
 """A key that is equal for places near each other, the offset in bytes, and the step per iteration."""
 
 
@@ -102,7 +94,7 @@ def stack_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
     loads = sum(access.memory is not None for instruction in block for access in instruction.reads)
     extra = (loads - pops) * times.load_beside_pop
     bounds = [
-        _memory_bound(count * cycles + more, f"{count} × {name}, the stack pointer goes on")
+        _memory_bound(count * cycles + more, f"{count} × {name}, the stack pointer moves")
         for count, cycles, more, name in ((pops, times.pop, extra, "pop"), (pushes, times.push, 0.0, "push"))
         if count and cycles
     ]
@@ -120,12 +112,10 @@ def _blocked_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> 
     """Loads that a store keeps waiting until the cache has the stored value.
 
     A load that reads more than the store before it wrote, or has another address for it, waits until the
-    cache has
-    the value. A store reaches the cache after all instructions before it have ended, in program order. So of
-    a store
-    and its load, and another store behind that load, and its load, each pair waits by itself; two pairs that
-    overlap
-    wait together, and of a pair that spans several iterations each iteration has a part.
+    cache has the value. A store reaches the cache after all instructions before it have ended, in program
+    order. So of a store and its load, and another store behind that load, and its load, each pair waits by
+    itself; two pairs that overlap wait together, and of a pair that spans several iterations each iteration
+    has a part.
     """
     spans: list[tuple[int, int]] = []
     vector = False
@@ -142,7 +132,7 @@ def _blocked_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> 
         per_iteration = 1 / -(-shortest // len(block))
     else:
         per_iteration = max(_in_sequence(spans, at, len(block)) for _, at in spans)
-    return _memory_bound(cycles * per_iteration, "a load wants more than a store before it wrote")
+    return _memory_bound(cycles * per_iteration, "a load reads more than the store before it wrote")
 
 
 def _in_sequence(spans: Sequence[tuple[int, int]], begin: int, length: int) -> int:
@@ -159,20 +149,18 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
     """The bound of the stores of a block; None without any, or where the core's times are not known.
 
     Where an address is not known, its base counts as aligned, and as still in the same line where the block
-    has
-    changed it since: most pointers move by less than a line. Where it is known and moves, the lines are those
-    of
-    several iterations. Room left in one line costs nothing, since the next line has more stores.
+    has changed it since: most pointers move by less than a line. Where it is known and moves, the lines are
+    those of several iterations. Room left in one line costs nothing, since the next line has more stores.
     """
     same_line, other_line = times.to_one_line, times.to_another_line
     places = [place for instruction in block for place in _places(instruction)]
     if not places or not same_line or not other_line:
         return None
-    spots = [_spot(place) for place in places]
+    addresses = [_store_address(place) for place in places]
     curves = [times.stores.get(place.bits) or times.stores.get(_USUAL_BITS) for place in places]
-    in_runs, runs = _cycles_of_runs(spots, times, same_line, other_line)
+    in_runs, runs = _cycles_of_runs(addresses, times, same_line, other_line)
     by_width = sum(same_line if curve is None else curve.alone for curve in curves)
-    lines, far = _far_stores(spots, curves, other_line)
+    lines, far = _far_stores(addresses, curves, other_line)
     stores = f"{len(places)} store{'s' if len(places) > 1 else ''}"
     if far > max(in_runs, by_width):
         return _memory_bound(far, f"{len(places)} stores over {lines} cache lines in turn")
@@ -184,17 +172,16 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
 
 
 def _far_stores(
-    spots: Sequence[_Spot], curves: Sequence[StoreCurve | None], other_line: float
+    addresses: Sequence[_StoreAddress], curves: Sequence[StoreCurve | None], other_line: float
 ) -> tuple[int, float]:
     """Stores to lines that were not written just before: the largest number of lines between, and the cycles
-    per
-    iteration that they take one after another, as far as these exceed those of two lines.
+    per iteration that they take one after another, as far as these exceed those of two lines.
     """
-    iterations = _ITERATIONS if any(step for _, _, step in spots) else 2  # the first one only begins
+    iterations = _ITERATIONS if any(step for _, _, step in addresses) else 2  # the first one only begins
     written: list[tuple[Hashable, int]] = []
     most_lines, cycles = 0, 0.0
     for k in range(iterations):
-        for (where, at, step), curve in zip(spots, curves, strict=True):
+        for (where, at, step), curve in zip(addresses, curves, strict=True):
             line = where, (at + k * step) // _LINE
             lines = len(written) - written.index(line) if line in written else len(written) + 1
             if line in written:
@@ -207,21 +194,21 @@ def _far_stores(
 
 
 def _cycles_of_runs(
-    spots: Sequence[_Spot], times: MemoryTimes, same_line: float, other_line: float
+    addresses: Sequence[_StoreAddress], times: MemoryTimes, same_line: float, other_line: float
 ) -> tuple[float, float]:
     """Cycles of stores by runs to the same line, or half of one, and the number of runs per iteration."""
-    moves = any(step for _, _, step in spots)
+    moves = any(step for _, _, step in addresses)
     iterations = _ITERATIONS if moves else 1
     size = _HALF if _takes_halves(times) else _LINE
-    lines = [(where, (at + k * step) // size) for k in range(iterations) for where, at, step in spots]
+    lines = [(where, (at + k * step) // size) for k in range(iterations) for where, at, step in addresses]
     runs = [len(list(run)) for _, run in groupby(lines)]
     if lines[0] == lines[-1]:  # it goes on in the next iteration
         if len(runs) == 1:
-            return len(spots) * same_line, 1
+            return len(addresses) * same_line, 1
         runs[0] += runs.pop()
     if moves or _merges(times):
         changes = len(runs) / iterations
-        return max(len(spots) * same_line, changes * other_line), changes
+        return max(len(addresses) * same_line, changes * other_line), changes
     together = max(other_line / same_line, 1.0)
     return other_line * sum(math.ceil(run / together - _STORE_TOLERANCE) for run in runs), len(runs)
 
@@ -244,8 +231,7 @@ def without_shared_stores(
     """{port mask: µops} of a block, without those of stores that share a cycle with the one before.
 
     `cycles`: of its stores. The port of stores is the one that every storing scheme needs; without such a
-    port,
-    nothing changes. Where it is one of those of loads, these µops may go to any of them.
+    port, nothing changes. Where it is one of those of loads, these µops may go to any of them.
     """
     storing = [instruction.scheme or "" for instruction in block if _places(instruction)]
     usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
@@ -273,7 +259,7 @@ def _places(instruction: InstructionAccesses) -> list[MemoryPlace]:
     return [access.memory for access in instruction.writes if access.memory is not None]
 
 
-def _spot(place: MemoryPlace) -> _Spot:
+def _store_address(place: MemoryPlace) -> _StoreAddress:
     if place.address is None or place.step is None:
         return (*place.neighbourhood, 0)
     return place.address, place.page * PAGE_BYTES + place.offset, place.step

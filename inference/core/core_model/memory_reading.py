@@ -103,9 +103,9 @@ def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingCo
         return None
     stores = by_condition[MemoryCondition.OTHER_STORES]
     behind = [row["number"] for row in stores if _is_renamed(row)]
-    forwarded = _forwarded(rewritten, _late(learned[0]))
-    updates = [row["cycles"] for row in _late(by_condition[MemoryCondition.REWRITTEN_UPDATE])]
-    if in_loops := _late(learned[1]):  # of some of which a core has learned a part
+    forwarded = _forwarded(rewritten, _not_renamed(learned[0]))
+    updates = [row["cycles"] for row in _not_renamed(by_condition[MemoryCondition.REWRITTEN_UPDATE])]
+    if in_loops := _not_renamed(learned[1]):  # of some of which a core has learned a part
         updates.append(median(row["cycles"] for row in in_loops))
     update = min(updates, default=forwarded.get(_PLAIN_CASE))
     overtaken = min((row["cycles"] for row in by_condition[MemoryCondition.OVERTAKEN]), default=None)
@@ -115,8 +115,8 @@ def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingCo
         rewritten=all(_is_renamed(row) for row in rewritten if _case(row) in renamed),
         other_base=any(_is_renamed(row) for row in plain if row["address"] == _OTHER_BASE),
         stores_between=max(behind, default=0) if stores and stores[-1]["number"] not in behind else None,
-        forgotten_pairs=_forgotten(learned[0]),
-        forgotten_updates=_forgotten(learned[1]),
+        forgotten_pairs=_unlearned_count(learned[0]),
+        forgotten_updates=_unlearned_count(learned[1]),
         forwarded=forwarded,
         update=update,
         learned_update=min((row["cycles"] for row in learned[1] if _is_renamed(row)), default=None),
@@ -128,7 +128,7 @@ def _is_renamed(row: Json) -> bool:
     return bool(row["how"] == Forwarding.RENAMED)
 
 
-def _forgotten(in_loops: Sequence[Json]) -> int | None:
+def _unlearned_count(in_loops: Sequence[Json]) -> int | None:
     """The smallest number of loads that the core was found not to have learned; see `RenamingConditions`."""
     learned = max((row["number"] for row in in_loops if _is_renamed(row)), default=0)
     if not learned:
@@ -136,7 +136,7 @@ def _forgotten(in_loops: Sequence[Json]) -> int | None:
     return min((row["number"] for row in in_loops if row["number"] > learned), default=None)
 
 
-def _late(rows: Sequence[Json]) -> list[Json]:
+def _not_renamed(rows: Sequence[Json]) -> list[Json]:
     return [row for row in rows if not _is_renamed(row)]
 
 
@@ -144,10 +144,9 @@ def _forwarded(rewritten: Sequence[Json], in_loops: Sequence[Json]) -> dict[Forw
     """Cycles of values that are not renamed, each in the best case.
 
     `in_loops`: pairs that the core had not learned. Their usual case may be better than those of chains: 6.7
-    cycles
-    on a Zen 4, which takes 7.0 to 7.2 in chains.
+    cycles on a Zen 4, which takes 7.0 to 7.2 in chains.
     """
-    late = _late(rewritten)
+    late = _not_renamed(rewritten)
     quick = _quick_of([row for row in late if _is_forwarded(row)])
     if quick is not None and in_loops:
         quick = min(quick, median(row["cycles"] for row in in_loops))
@@ -192,8 +191,7 @@ def _without_delay(row: Json, quick: float | None) -> float:
 
 def _quick_forwarding(cases: Iterable[Json]) -> float | None:
     """Cycles of forwarding between general-purpose registers in the best case: whole cycles, from the
-    quickest quarter of
-    the readings.
+    quickest quarter of the readings.
     """
     return _quick_of([row for row in cases if row["address"] == _SAME_BASE and _is_forwarded(row)])
 

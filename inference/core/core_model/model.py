@@ -33,10 +33,8 @@ class FrontEndLimits:
     `nops`: in a loop. `by_length`: (mean bytes of an instruction, instructions per cycle) of straight code,
     by length.
     `fused`: pairs of an instruction and a conditional jump, or of a register move and an operation on the
-    copy, that
-    are one µop (`cmp reg, imm + je`, `mov reg, reg + add reg, reg`). `kept_flags`: cycles of a shift by 0
-    whose flags
-    are read, for which some cores wait before they continue.
+    copy, that are one µop (`cmp reg, imm + je`, `mov reg, reg + add reg, reg`). `kept_flags`: cycles of a
+    shift by 0 whose flags are read, for which some cores wait before they continue.
     """
 
     slots: float | None = None
@@ -80,10 +78,8 @@ class RenamingConditions:
     otherwise.
 
     A core renames by the text of addresses: a load gets the value of a store by the same registers and the
-    same
-    displacement. In addition, it may learn which load reads what which store wrote, for a number of loads of
-    the code
-    that it executes repeatedly.
+    same displacement. In addition, it may learn which load reads what which store wrote, for a number of
+    loads of the code that it executes repeatedly.
 
     Args:
         by_text: It does; else it only learns.
@@ -92,8 +88,7 @@ class RenamingConditions:
         stores_between: Largest number of other stores in between; None where as many as were measured do no
             harm.
         forgotten_pairs: Number of loads of other instructions' stores from which on the core was found not to
-            have
-            learned them; None where it had learned as many as were measured, 1 where it learns nothing.
+            have learned them; None where it had learned as many as were measured, 1 where it learns nothing.
         forgotten_updates: The same of instructions that update one place.
         forwarded: Cycles to the load where it is not renamed.
         update: Cycles of an instruction that updates what it stored itself, where that is not renamed.
@@ -264,9 +259,9 @@ class BypassTimes:
     """Latencies that depend on neighbours.
 
     `kinds`: {scheme: {(source, destination): number of a kind}}. `excess`: cycles that two neighbours of
-    these kinds
-    take together, in both directions, beyond their latencies. A neighbour counts half of it: over a cycle of
-    dependences that is exact where an excess is a sum of what the producer and what the consumer adds.
+    these kinds take together, in both directions, beyond their latencies. A neighbour counts half of it: over
+    a cycle of dependences that is exact where an excess is a sum of what the producer and what the consumer
+    adds.
     """
 
     kinds: Mapping[str, Mapping[tuple[str, str], int]] = field(default_factory=dict)
@@ -318,8 +313,7 @@ class CoreModel:
         bypasses: Latencies that depend on neighbours.
         unqueued: Latencies of pairs that are smaller while nothing else is queued.
         false_dependences: {scheme: {destination: cycles}} from the old value of a destination, which the
-            scheme waits
-            for and does not read.
+            scheme waits for and does not read.
         loop_code: Cycles of loops by their size alone.
     """
 

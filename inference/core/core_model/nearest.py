@@ -2,10 +2,8 @@
 
 The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
 `cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register in place of memory,
-with a
-load or a store beside it; the form with a register in place of an immediate. Of several the closest in width
-is
-taken. A different operation is never used.
+with a load or a store beside it; the form with a register in place of an immediate. Of several the closest in
+width is taken. A different operation is never used.
 """
 
 from __future__ import annotations
@@ -88,8 +86,7 @@ class NearestSchemes:
     needed.
 
     Ports come from the nearest scheme with ports; latencies, and the idioms that were measured with them,
-    from the
-    nearest one with latencies.
+    from the nearest one with latencies.
     """
 
     def __init__(self, model: CoreModel, describe: Describe) -> None:
@@ -304,13 +301,13 @@ def _uops(scheme: Scheme, match: _Match, model: CoreModel, mapping: PortMapping)
     for operand in _visible_operands(scheme):
         if operand.kind == "memory" and "R" in operand.access:
             loads = _VECTOR_LOADS.get(operand.width, _LOADS)
-            added.append(_first(loads, mapping) or _first(_LOADS, mapping))
+            added.append(_first_known_uops(loads, mapping) or _first_known_uops(_LOADS, mapping))
         if operand.kind == "memory" and "W" in operand.access:
-            added.append(_first(_STORES, mapping))
+            added.append(_first_known_uops(_STORES, mapping))
     return uops_of(uop for uops in (own, *added) for uop in uops)
 
 
-def _first(texts: Sequence[str], mapping: PortMapping) -> Uops:
+def _first_known_uops(texts: Sequence[str], mapping: PortMapping) -> Uops:
     return next((mapping.usage[text] for text in texts if text in mapping.usage), ())
 
 

@@ -20,8 +20,7 @@ class UnitKind:
     """A kind of instructions. `schemes`: number of described ones; `ports`: those that run most of them.
 
     `cycles`: the inverse throughput of its quickest scheme alone. `latencies`: cycles of the quickest and the
-    slowest
-    scheme in a chain; None where none is known.
+    slowest scheme in a chain; None where none is known.
     """
 
     name: str
@@ -77,8 +76,7 @@ def core_overview(
         kinds: {scheme: kind}.
         order: Kinds in the order of the result.
         all_uops: Kinds of which all µops count. Otherwise a scheme with several kinds of µops counts for the
-            ports of
-            those with the fewest: other µops are of the kind that any instruction may need.
+            ports of those with the fewest: other µops are of the kind that any instruction may need.
     """
     mapping = model.mapping
     if mapping is None:

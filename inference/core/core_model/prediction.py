@@ -96,9 +96,8 @@ class Assumptions:
     """Assumptions of a prediction.
 
     `without`: bounds that are left out. `alike`: all registers start with equal values, so that different
-    ones lead
-    to one place, as where machines measure blocks. `nearest`: undescribed schemes are replaced by the nearest
-    ones.
+    ones lead to one place, as where machines measure blocks. `nearest`: undescribed schemes are replaced by
+    the nearest ones.
     `in_loop`: code without a jump is copied into a loop.
     """
 
@@ -118,8 +117,7 @@ class CodeShape:
     only the pair that counts the iterations. `copies`: consecutive copies of straight code in the executed
     loop.
     `moves`: as `pairs`, of register moves and operations on the copy right behind them. `limiting`: the share
-    of the
-    largest other bound from which on ports limit the code, so that its scheduler is simulated.
+    of the largest other bound from which on ports limit the code, so that its scheduler is simulated.
     """
 
     size: int
@@ -152,8 +150,7 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
 
 def own_jumps(shape: CodeShape, model: CoreModel) -> int:
     """Instructions of a loop beyond those of its body: its own jump, unless it is fused with the instruction
-    before; 0
-    where it is not known which pairs are fused.
+    before; 0 where it is not known which pairs are fused.
     """
     fused = None if model.front_end is None else model.front_end.fused
     if not shape.loop or fused is None:

@@ -1,10 +1,8 @@
 """How long experiments take on a core whose ports are being searched for, from its other known properties.
 
 Latencies, front end and the code of loop bodies bound an experiment on any ports. A scheduler gives the time
-on
-the current ports: it is inferred under one mapping, and has its buses on the ports that the same operations
-have
-under others.
+on the current ports: it is inferred under one mapping, and has its buses on the ports that the same
+operations have under others.
 """
 
 from __future__ import annotations
@@ -45,8 +43,7 @@ _MAX_BODIES = 80
 _COPIES = CodeShape(0, loop=False, copied=True)
 _CHAINED_COPIES = replace(_COPIES, limiting=0.5)
 """Experiments wait in a dozen chains at once, which a scheduler delays where a chain takes longer than ports:
-of 30
-recorded ones on a Zen 5, chains alone explain all but 9.5 %, simulated all but 3.4 % of the time.
+of 30 recorded ones on a Zen 5, chains alone explain all but 9.5 %, simulated all but 3.4 % of the time.
 """
 
 
@@ -141,8 +138,7 @@ class ScheduledTimes:
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> SchedulerFit:
         """See `WasteSource`. The error is that of an inferred scheduler, also where one is known: under other
-        ports, another
-        one is inferred.
+        ports, another one is inferred.
         """
         kinds = self._kinds(mapping)
         planned = ((row.experiment, row.group) for row in usable_experiments(measured, kinds)[:_MAX_BODIES])

@@ -1,17 +1,13 @@
 """Experiments and blocks that distinguish schedulers.
 
 A scheduler shows where µops could have been distributed better than they were: among operations whose ports
-are
-some of those of the most flexible ones, whose results return after different times, and that read what they
-write
-or do not. Experiments have such operations of one µop, alone and combined; operations are characterised by
-their
-µops, latencies and operands alone.
+are some of those of the most flexible ones, whose results return after different times, and that read what
+they write or do not. Experiments have such operations of one µop, alone and combined; operations are
+characterised by their µops, latencies and operands alone.
 
 Dependent blocks show whether a policy holds where instructions wait for each other. They are made at random
-from
-the operations of the experiments, and used where the ports of these limit them: elsewhere a scheduler is not
-simulated. They are more similar to compiled code than the experiments are.
+from the operations of the experiments, and used where the ports of these limit them: elsewhere a scheduler is
+not simulated. They are more similar to compiled code than the experiments are.
 """
 
 from __future__ import annotations
@@ -48,8 +44,7 @@ _INTEGER_TOLERANCE = 0.15
 
 MAX_BLOCKS = 96
 """Half of them choose: with 24, policies of six random cores overstated up to 17 % of other blocks, with 48
-up to 6,
-and with 100 no less.
+up to 6, and with 100 no less.
 """
 _MAX_DRAWS = 20 * MAX_BLOCKS
 _MIN_INSTRUCTIONS, _MAX_INSTRUCTIONS = 2, 8
@@ -89,8 +84,7 @@ def operation_kinds(model: CoreModel, schemes: Iterable[Scheme]) -> dict[str, Op
     """{scheme: its kind} of operations of one µop whose ports are some of those of the most flexible ones.
 
     Schemes are left out that need memory, wait for a fixed register or flags, or whose latency is unknown or
-    not
-    whole. Empty without ports.
+    not whole. Empty without ports.
     """
     mapping = model.mapping
     if mapping is None:
@@ -105,8 +99,7 @@ def operation_kinds(model: CoreModel, schemes: Iterable[Scheme]) -> dict[str, Op
 
 def scheduler_experiments(kinds: Mapping[str, OperationKind]) -> list[GroupedExperiment]:
     """At most `MAX_EXPERIMENTS` experiments, the most informative groups first: kinds alone, in pairs, as
-    many of each as
-    they have ports, in threes, two beside one.
+    many of each as they have ports, in threes, two beside one.
     """
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
     for text, kind in sorted(kinds.items(), key=lambda entry: (len(entry[0]), entry[0])):

@@ -158,9 +158,7 @@ def infer_core_scheduler(
     """
     width = dispatch_width(model)
     if width is None:
-        return CoreSchedulerFinding(
-            None, "the slots that the core dispatches per cycle are not known: measure its front end"
-        )
+        return CoreSchedulerFinding(None, "the dispatch width is unknown: measure the front end")
     if len(bodies) < MIN_EXPERIMENTS:
         reason = (
             f"{len(bodies)} experiments of operations with one µop were measured; it takes "
@@ -253,7 +251,7 @@ def _finding(
 
 def _reason(search: SchedulerFinding) -> str:
     if search.closest is None:
-        return "the time was over before the first policy was simulated"
+        return "the time limit was reached before the first policy was simulated"
     errors = (
         f"without one, experiments are {search.without:.1%} off; with the best of {search.tried}, "
         f"{search.closest.judged:.1%}"

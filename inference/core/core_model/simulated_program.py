@@ -2,10 +2,8 @@
 
 An instruction issues when the last of its sources is available. A result is available the *least* of its
 latencies later; a source with a longer latency to it has to be available correspondingly earlier. So the
-address
-of a load is waited for early and the other sources late, as on a core. Values that are available at once,
-such as
-those of eliminated moves, stores and renamed memory, pass on the dependencies of their sources.
+address of a load is waited for early and the other sources late, as on a core. Values that are available at
+once, such as those of eliminated moves, stores and renamed memory, pass on the dependencies of their sources.
 """
 
 from __future__ import annotations
@@ -54,11 +52,9 @@ def program_of(
         model: Its mapping has the µops of an instruction, its latencies the availability of results.
         width: Slots that the core dispatches per cycle.
         memory_ports: Bit mask of ports that only load or store. No result waits for µops there: latencies
-            from an
-            address include the load.
+            from an address include the load.
         simulated_ports: Bit mask of ports; µops that could use others are left out, and only delay
-            instructions that
-            wait for them. None for all.
+            instructions that wait for them. None for all.
         jumps: Instructions behind the block that take a slot and no port, such as the loop's jump.
         copies: Consecutive copies of the block in the executed loop.
         edges_of: The dependences that are waited for.
@@ -93,8 +89,7 @@ def program_of(
 
 def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
     """Dispatch slots of an instruction. Those of a mapping count only where it has no more per cycle than the
-    core
-    dispatches: else they are not slots.
+    core dispatches: else they are not slots.
     """
     issued = mapping.issue_width
     return mapping.slots_of(scheme) if issued is not None and round(issued) <= width else 1
@@ -128,9 +123,8 @@ class _Waits:
     """The results that each instruction of a block waits for, by instructions instead of µops.
 
     A node is a value that an instruction writes, as in `DependenceGraph`. A value that is available as soon
-    as one of
-    its sources, such as that of an eliminated move, a store, or a load of renamed memory, is replaced by its
-    sources.
+    as one of its sources, such as that of an eliminated move, a store, or a load of renamed memory, is
+    replaced by its sources.
     """
 
     def __init__(

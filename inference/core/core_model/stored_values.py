@@ -85,8 +85,7 @@ class StoredValues:
     """Latencies of loads that read what the block stored.
 
     `copies`: consecutive copies of the block in the executed loop. A core without known `RenamingConditions`
-    has the
-    latencies that were measured by one register, whatever the addresses.
+    has the latencies that were measured by one register, whatever the addresses.
     """
 
     def __init__(self, block: Sequence[InstructionAccesses], times: MemoryTimes, copies: int = 1) -> None:
@@ -96,7 +95,7 @@ class StoredValues:
 
     def loaded(self, place: int, read: MemoryPlace, last: LastWrite, *, vector: bool) -> float:
         """Cycles from the stored value to the value that the instruction at `place` loads."""
-        assert last.memory is not None, "asked of what was stored"
+        assert last.memory is not None, "expects a stored value"
         conditions = self._times.renaming
         at_once = self._times.between(last.memory, read, vector=vector)
         if conditions is None or not covers(last.memory, read):
@@ -133,7 +132,7 @@ class StoredValues:
 
     def _meets(self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions) -> bool:
         """Whether the conditions hold under which the core renames in any code."""
-        assert last.memory is not None, "asked of what was stored"
+        assert last.memory is not None, "expects a stored value"
         if not conditions.by_text:
             return False
         between = self._between(place, last)
@@ -168,7 +167,7 @@ class StoredValues:
         renamed by text.
         """
         conditions = self._times.renaming
-        assert conditions is not None, "asked where a core renames"
+        assert conditions is not None, "expects a core that renames memory"
         pairs = updates = 0
         for place, instruction in enumerate(self._block):
             for read in instruction.reads:

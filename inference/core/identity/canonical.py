@@ -3,11 +3,9 @@
 Ports are distinguished by colours. Refinement splits ports of one colour by the µops that can use them and by
 the colours of the other ports of those µops, until nothing splits any more. Where several ports of one colour
 remain, each of them is singled out in turn and the smallest of the resulting forms wins; of ports that a
-symmetry
-of the mapping exchanges, one suffices. Symmetries are recognised directly (two ports that can be swapped) or
-when
-two branches end in the same form, as in McKay's graph canonisation. In the two-level model refinement alone
-leaves only ports with equal columns, which can be swapped.
+symmetry of the mapping exchanges, one suffices. Symmetries are recognised directly (two ports that can be
+swapped) or when two branches end in the same form, as in McKay's graph canonisation. In the two-level model
+refinement alone leaves only ports with equal columns, which can be swapped.
 
 Also here: parts of mappings, and mappings with renumbered ports.
 """
@@ -56,12 +54,9 @@ def canonical(mapping: PortMapping) -> PortMapping:
     """The mapping with ports "0", "1", … in one fixed order, its schemes sorted, its limits unchanged.
 
     Two mappings have equal canonical forms exactly when a renaming of ports makes them equal: same schemes
-    with the
-    same µops and slots, same number of ports (unused ones included), same limits. Time is polynomial where
-    ports of
-    one colour are symmetric, as they are in port mappings of processors; µops that form a highly regular
-    graph
-    without symmetries could take longer, and the result stays exact.
+    with the same µops and slots, same number of ports (unused ones included), same limits. Time is polynomial
+    where ports of one colour are symmetric, as they are in port mappings of processors; µops that form a
+    highly regular graph without symmetries could take longer, and the result stays exact.
     """
     order = canonical_order(mapping)
     usage = {scheme: renumbered(mapping.usage[scheme], order) for scheme in sorted(mapping.usage)}

@@ -1,10 +1,8 @@
 """Two port mappings side by side: their µops of every scheme, their agreement, an experiment that decides.
 
 A µop is hidden in a scheme where its presence changes no prediction of the judged experiments by more than
-the
-noise: one that can use as many ports as the core issues slots, or the address of a store whose data takes
-longer.
-Two mappings agree on a scheme up to hidden µops if what each has in addition to the other is hidden.
+the noise: one that can use as many ports as the core issues slots, or the address of a store whose data takes
+longer. Two mappings agree on a scheme up to hidden µops if what each has in addition to the other is hidden.
 """
 
 from __future__ import annotations
@@ -88,14 +86,11 @@ class MappingComparison:
     """Two mappings up to a renaming of the second one's ports.
 
     `ports`: the first mapping's port names, then those of the second that have no partner. `schemes`: all
-    that either
-    describes, sorted. `limits` outside the ports of each. `other_slots`: the schemes that both describe with
-    different
-    numbers of issue slots, where one of the mappings has an issue width. `distinction`: a smallest experiment
-    whose
-    predictions differ by more than 2 · `noise` cycles per instruction; `noise` is 0 where only exact
-    measurements
-    could show it; None where no such experiment was found.
+    that either describes, sorted. `limits` outside the ports of each. `other_slots`: the schemes that both
+    describe with different numbers of issue slots, where one of the mappings has an issue width.
+    `distinction`: a smallest experiment whose predictions differ by more than 2 · `noise` cycles per
+    instruction; `noise` is 0 where only exact measurements could show it; None where no such experiment was
+    found.
     """
 
     ports: tuple[str, ...]
@@ -225,8 +220,7 @@ def deciding_experiment(
         b: Second mapping; the smaller R_max of the two holds for both.
         scheme: Part of every experiment that can decide, since others take equally long in both.
         agreeing: Schemes that have equal µops in both under one renaming of the ports. Only a few of them are
-            used:
-            those of few µops on ports that the scheme may use, since these can fill its ports (§6.2.2).
+            used: those of few µops on ports that the scheme may use, since these can fill its ports (§6.2.2).
         noise: See `distinguishing_experiment`.
 
     Returns:

@@ -1,30 +1,25 @@
 """Experiments that distinguish two port mappings (thesis §4.2.2 and §4.3).
 
 Three-level mappings are searched (`searching`); for two-level ones experiments are constructed. In a
-two-level
-mapping M, f(S) = |⋃_{i∈S} M[i]| is the number of ports that the schemes S have together, and
+two-level mapping M, f(S) = |⋃_{i∈S} M[i]| is the number of ports that the schemes S have together, and
 
     tp⁻¹(e) = max over S of e(S) / f(S)                         (thesis §5.1.4)
 
 where e(S) is the number of instances of S in e. Let t₁ < t₂ for an experiment e, and S be the maximiser of
-t₂.
-The instances of other schemes contribute nothing to t₂ and may slow t₁, so a smallest experiment has none of
-them, and t₂ = |e| / f₂(S): its port set Q = ⋃ M₂[i] is full. For a given Q the experiment may use all schemes
-whose ports lie in Q, and is a solution exactly when
+t₂. The instances of other schemes contribute nothing to t₂ and may slow t₁, so a smallest experiment has none
+of them, and t₂ = |e| / f₂(S): its port set Q = ⋃ M₂[i] is full. For a given Q the experiment may use all
+schemes whose ports lie in Q, and is a solution exactly when
 
     t₁(e) < |e| · κ      with κ = 1/|Q| - margin, and κ > 1/R_max.
 
 Solutions are the integer vectors inside the polymatroid that f₁, restricted to those schemes, spans when
-scaled
-by |e| · κ. There are some exactly when f₁ · κ > 1 (else even all ports together are too slow): then every
-base of
-f₁ itself is one, with f₁ instructions that take a single cycle. So examining all Q decides whether any
-experiment
-distinguishes the mappings, and the smallest one has no more instructions than there are ports.
+scaled by |e| · κ. There are some exactly when f₁ · κ > 1 (else even all ports together are too slow): then
+every base of f₁ itself is one, with f₁ instructions that take a single cycle. So examining all Q decides
+whether any experiment distinguishes the mappings, and the smallest one has no more instructions than there
+are ports.
 
 Smaller ones than a base are constructed instance by instance: an instance is added if the remaining ones
-could
-still be spread, in fractions, over the ports of the remaining schemes. Backtracking only has to handle
+could still be spread, in fractions, over the ports of the remaining schemes. Backtracking only has to handle
 rounding.
 """
 
@@ -72,20 +67,15 @@ def distinguishing_experiment(
     distinguish.
 
     The predictions, within each mapping's limits, differ by more than 2 · noise · |e| cycles: no measurement
-    with an
-    error below `noise` cycles per instruction agrees with both (§4.3). Of the smallest experiments, the first
-    when
-    their instructions are listed in ascending order is returned, e.g. `a; a` before `a; b` before `b; b`. All
-    comparisons are exact; `noise` and `r_max` count as the decimal numbers that they are written as (0.02 is
-    1/50).
+    with an error below `noise` cycles per instruction agrees with both (§4.3). Of the smallest experiments,
+    the first when their instructions are listed in ascending order is returned, e.g. `a; a` before `a; b`
+    before `b; b`. All comparisons are exact; `noise` and `r_max` count as the decimal numbers that they are
+    written as (0.02 is 1/50).
 
     In the two-level model the experiment is constructed, and has at most as many instructions as there are
-    ports;
-    time grows with the number of different unions of as many port sets as the experiment has instructions. In
-    the
-    three-level model it is searched for among the multisets of schemes that the mappings treat differently; a
-    few
-    milliseconds per ten thousand of these.
+    ports; time grows with the number of different unions of as many port sets as the experiment has
+    instructions. In the three-level model it is searched for among the multisets of schemes that the mappings
+    treat differently; a few milliseconds per ten thousand of these.
 
     Args:
         a: First mapping.

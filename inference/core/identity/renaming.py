@@ -1,15 +1,12 @@
 """The renaming of ports that makes one mapping most similar to another: many schemes with equal µops, fast.
 
 A set of schemes is an integer with one bit per scheme. A scheme's µops are equal under a matching of ports
-only
-if the scheme uses every port equally in both mappings: with equally many µops of each width. For schemes with
-one
-kind of µop that is sufficient; for the others the µops themselves are compared at the end.
+only if the scheme uses every port equally in both mappings: with equally many µops of each width. For schemes
+with one kind of µop that is sufficient; for the others the µops themselves are compared at the end.
 
 The matching with the largest sum of gains is computed by the Hungarian algorithm with shortest augmenting
-paths:
-n³ steps, exact, and deterministic. For the few dozen ports of a processor it takes less time than loading a
-library for it.
+paths: n³ steps, exact, and deterministic. For the few dozen ports of a processor it takes less time than
+loading a library for it.
 """
 
 from __future__ import annotations
@@ -42,8 +39,7 @@ class Renaming:
     """The port names of a mapping `a` for the ports of a mapping `b`.
 
     `ports[k]` is the index in `a` of the port with index k in `b`, None where `a` has fewer ports. `names`:
-    of a's
-    ports. `exact`: no other renaming gives more schemes equal µops.
+    of a's ports. `exact`: no other renaming gives more schemes equal µops.
     """
 
     ports: tuple[int | None, ...]
@@ -74,14 +70,12 @@ def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:
     """The renaming of b's ports under which most of the schemes that both describe have equal µops.
 
     When some renaming makes all of these schemes equal, such a one is returned, with `exact`. Otherwise the
-    ports are
-    matched by the work that both mappings put on them, improved by swaps and then by branch and bound;
+    ports are matched by the work that both mappings put on them, improved by swaps and then by branch and
+    bound;
     `exact` tells
     whether that proved that no renaming has more equal schemes (it gives up after `MAX_PROOF_STEPS` steps).
-    Among
-    renamings with equally many, one with much work on equal ports is preferred, which no single swap can
-    improve.
-    Deterministic.
+    Among renamings with equally many, one with much work on equal ports is preferred, which no single swap
+    can improve. Deterministic.
     """
     common = sorted(a.usage.keys() & b.usage.keys())
     n = max(len(a.ports), len(b.ports))
@@ -115,8 +109,7 @@ class Matching:
     """Two mappings of the same schemes and with equally many ports.
 
     A matching lists, for each port of `second`, the port of `first` that it is. `same_names[k]`: mask of
-    first's
-    ports that have the name of second's port k.
+    first's ports that have the name of second's port k.
     """
 
     def __init__(

@@ -73,8 +73,7 @@ class DistinguishingQuestion:
         """One class for all schemes with the same µops and slots; they come in ascending order.
 
         The first smallest experiment needs no other scheme of a class: replacing each by the first one
-        changes neither
-        prediction and makes the list of its instructions no larger.
+        changes neither prediction and makes the list of its instructions no larger.
         """
         classes: dict[object, SchemeClass] = {}
         for group in schemes:
@@ -150,7 +149,7 @@ def _search(
             return next(itertools.islice(answers, position, None))
         if length < max_length:
             for table in tables:
-                table.lengthen(tails)
+                table.add_instruction(tails)
     return None
 
 
@@ -191,7 +190,7 @@ class _Table:
         self._groups = [
             (unit // width, widths.index(width), widths.count(width)) for width in sorted(set(widths))
         ]
-        self._per_class = _confined([group.uops[mapping] for group in question.classes], family)
+        self._per_class = _uops_within([group.uops[mapping] for group in question.classes], family)
         if question.per_slot[mapping]:
             self._groups.append((int(unit * question.per_slot[mapping]), len(family), 1))
             slots = np.array([[group.slots[mapping] for group in question.classes]], dtype=np.int32)
@@ -209,13 +208,13 @@ class _Table:
             np.maximum(slowest, most * weight, out=slowest)
         return slowest
 
-    def lengthen(self, tails: list[int]) -> None:
+    def add_instruction(self, tails: list[int]) -> None:
         """Extend the table to experiments of one more instruction."""
         blocks = [self._shorter[:, tail:] + self._per_class[:, k, None] for k, tail in enumerate(tails)]
         self._shorter = np.concatenate(blocks, axis=1)
 
 
-def _confined(classes: Sequence[Uops], family: Sequence[int]) -> Ints:
+def _uops_within(classes: Sequence[Uops], family: Sequence[int]) -> Ints:
     """The µops of each class inside each port set: int32[port sets, classes]."""
     kinds = sorted({mask for uops in classes for mask, _ in uops})
     row = {mask: k for k, mask in enumerate(kinds)}

@@ -29,10 +29,8 @@ class RepeatSpread:
     """Two readings of the same items; `n` of them have both.
 
     `set_aside`: items whose readings differ by far more than those of the others, such as 0.98 and 18.31
-    cycles,
-    because one of the two was disturbed. `mape`, in per cent of the first reading, and `median` are of the
-    others;
-    None where there are none.
+    cycles, because one of the two was disturbed. `mape`, in per cent of the first reading, and `median` are
+    of the others; None where there are none.
     """
 
     n: int
@@ -122,10 +120,8 @@ class AccuracyFigures:
     """The figures that decide the grade of a predictor.
 
     `errors`: of the compared items; `coverage`: share of all items with a prediction. `repeats`: errors of
-    measuring
-    once more, with `repeated_kendall`; None where nothing was measured twice. `tool`: the best published one
-    on the
-    same items; None where none was asked.
+    measuring once more, with `repeated_kendall`; None where nothing was measured twice. `tool`: the best
+    published one on the same items; None where none was asked.
     """
 
     errors: Agreement
@@ -143,7 +139,7 @@ class AccuracyJudgement:
     reasons: tuple[str, ...]
 
     @property
-    def in_words(self) -> str:
+    def text(self) -> str:
         """`good: off by 1.2 % …`."""
         return f"{self.grade}: {'; '.join(self.reasons)}"
 
@@ -190,22 +186,22 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
         )
         if grade is not Grade.GOOD:
             repeating = "" if repeated is None else f", repeating gives {best:.2f}"
-            yield grade, f"it ranks them badly: τ {scores.kendall:.2f}{repeating}"
-    yield from _beside_tool(figures.tool, floor, noun)
+            yield grade, f"it ranks them poorly: τ {scores.kendall:.2f}{repeating}"
+    yield from _tool_comparison(figures.tool, floor, noun)
 
 
 def _repeat_text(repeats: RepeatSpread | None) -> str:
     if repeats is None or repeats.mape is None:
-        return "how far a repeated measurement is off is not known"
+        return "the error of a repeated measurement is unknown"
     aside = (
         f" without {repeats.set_aside:,} of {repeats.n:,} that were disturbed" if repeats.set_aside else ""
     )
     return f"measuring once more is off by {repeats.mape:.1f} %{aside}"
 
 
-def _beside_tool(tool: ToolErrors | None, floor: float, noun: str) -> Iterator[tuple[Grade, str]]:
+def _tool_comparison(tool: ToolErrors | None, floor: float, noun: str) -> Iterator[tuple[Grade, str]]:
     if tool is None:
-        yield Grade.GOOD, "no published tool was asked"
+        yield Grade.GOOD, "no published tool is compared"
         return
     is_better = tool.mape + floor < tool.own
     text = f"on the {tool.n:,} {noun} that {tool.name} predicts, it is off by {tool.mape:.1f} %, this by"
@@ -217,8 +213,7 @@ class SheetFloor:
     """The accuracy that repeated measurements reach: no source can be expected to do better.
 
     `spread`: their errors; `kendall`: their τ; None where nothing was repeated. `items` bool[n]: those to
-    judge by,
-    without disturbed ones.
+    judge by, without disturbed ones.
     """
 
     items: Bools

@@ -25,8 +25,7 @@ class Agreement:
     """The agreement of a source with the reference; a number is None where it is undefined, as on no items.
 
     `median` of the absolute errors, and `signed` of those with their sign (above 0 where too much is
-    predicted), in
-    per cent of the reference. Shares of the items that are `near` the reference, and more than
+    predicted), in per cent of the reference. Shares of the items that are `near` the reference, and more than
     `ABOVE_TOLERANCE`
     above it. `weighted`: the MAPE in which each item counts by its weight.
     """
@@ -104,8 +103,7 @@ class SchemeBias:
     `scheme`: its number in the table. `factor` > 1: predicted too slow; None where all predictions are 0
     cycles.
     `free`: number of experiments that are predicted to take 0 cycles. `alone`: the factor of the experiments
-    without
-    any other scheme, None without such.
+    without any other scheme, None without such.
     """
 
     scheme: int

@@ -1,11 +1,10 @@
 """Which word may describe a result: the only place that decides, and the only one with such words.
 
 A search can conclude no more than it has measured: a mapping that no measurement of the search contradicts
-may be
-wrong about all others. So a strong word needs evidence that the search itself cannot give: the model predicts
-experiments that were held out, the newest check of the model on the same machine does not refute every port
-mapping, no other result of the machine contradicts it, and errors on held-out experiments are no larger than
-those of repeated measurements.
+may be wrong about all others. So a strong word needs evidence that the search itself cannot give: the model
+predicts experiments that were held out, the newest check of the model on the same machine does not refute
+every port mapping, no other result of the machine contradicts it, and errors on held-out experiments are no
+larger than those of repeated measurements.
 """
 
 from __future__ import annotations
@@ -36,14 +35,13 @@ _OUTCOMES = {
 
 
 @dataclass(frozen=True)
-class Grounds:
+class ClaimEvidence:
     """The evidence for a word beside the search itself.
 
     `held_out`: errors on experiments that were held out; None where none were. `results`: compared results of
-    the
-    same machine, this one included; `contradicted_by` names those that contradict it. `unexplained`:
-    experiments that
-    the search itself left unexplained. `objections`: of the newest check of the model on the machine.
+    the same machine, this one included; `contradicted_by` names those that contradict it. `unexplained`:
+    experiments that the search itself left unexplained. `objections`: of the newest check of the model on the
+    machine.
     """
 
     held_out: HeldOutCheck | None = None
@@ -53,12 +51,12 @@ class Grounds:
     objections: tuple[str, ...] = ()
 
 
-NO_GROUNDS = Grounds()
+NO_EVIDENCE = ClaimEvidence()
 """Nothing was held out, and nothing else is known of the machine."""
 
 
 @dataclass(frozen=True)
-class AllowedWord:
+class ClaimWording:
     """The word for a result. `is_strong`: whether it is the claim's own, which pages may show in green.
 
     `reasons`: its evidence, or what the strong word lacks.
@@ -72,39 +70,39 @@ class AllowedWord:
         return {"text": self.text, "is_strong": self.is_strong, "reasons": list(self.reasons)}
 
     @property
-    def in_words(self) -> str:
+    def explanation(self) -> str:
         """The word with its reasons, in one sentence."""
         return f"{self.text[:1].upper()}{self.text[1:]}: {'; '.join(self.reasons)}."
 
 
-def strongest_word(claim: StrongClaim, grounds: Grounds) -> AllowedWord:
+def strongest_word(claim: StrongClaim, evidence: ClaimEvidence) -> ClaimWording:
     """The strongest word that is allowed where a search concludes `claim`."""
-    objections = tuple(_objections(grounds))
+    objections = tuple(_objections(evidence))
     if not objections:
-        return AllowedWord(claim.value, True, (_OUTCOMES[claim], *_support(grounds)))
-    return AllowedWord(best_of(grounds), False, objections)
+        return ClaimWording(claim.value, True, (_OUTCOMES[claim], *_support(evidence)))
+    return ClaimWording(best_of(evidence), False, objections)
 
 
-def best_of(grounds: Grounds) -> str:
+def best_of(evidence: ClaimEvidence) -> str:
     """`best of 3, 12 experiments unexplained`: the description where no strong word is allowed."""
-    off = grounds.unexplained + (0 if grounds.held_out is None else grounds.held_out.off)
+    off = evidence.unexplained + (0 if evidence.held_out is None else evidence.held_out.off)
     unexplained = f"{off:,} experiment{'' if off == 1 else 's'} unexplained"
-    if grounds.held_out is None or not grounds.held_out.n:
+    if evidence.held_out is None or not evidence.held_out.n:
         unexplained += ", none held out"
-    return f"best of {grounds.results:,}, {unexplained}"
+    return f"best of {evidence.results:,}, {unexplained}"
 
 
-def _objections(grounds: Grounds) -> Iterator[str]:
-    held_out = grounds.held_out
+def _objections(evidence: ClaimEvidence) -> Iterator[str]:
+    held_out = evidence.held_out
     if held_out is None or not held_out.n:
         yield "no experiment was held out that could contradict it"
     elif held_out.off:
         yield f"{held_out.off:,} of {held_out.n:,} held-out experiments are off by more than its tolerance"
-    if grounds.unexplained:
-        yield f"its search left {grounds.unexplained:,} unexplained"
-    yield from grounds.objections
-    if grounds.contradicted_by:
-        yield f"contradicted by {', '.join(grounds.contradicted_by)}"
+    if evidence.unexplained:
+        yield f"its search left {evidence.unexplained:,} unexplained"
+    yield from evidence.objections
+    if evidence.contradicted_by:
+        yield f"contradicted by {', '.join(evidence.contradicted_by)}"
     if held_out is not None and held_out.error is not None and held_out.error > held_out.allowed:
         yield (
             f"held-out experiments are off by {held_out.error:.1f} %, "
@@ -112,8 +110,8 @@ def _objections(grounds: Grounds) -> Iterator[str]:
         )
 
 
-def _support(grounds: Grounds) -> Iterator[str]:
-    if grounds.held_out is not None and grounds.held_out.error is not None:
-        yield f"{grounds.held_out.n:,} held-out experiments are off by {grounds.held_out.error:.1f} %"
-    if grounds.results > 1:
-        yield f"none of {grounds.results - 1:,} other results of the machine contradicts it"
+def _support(evidence: ClaimEvidence) -> Iterator[str]:
+    if evidence.held_out is not None and evidence.held_out.error is not None:
+        yield f"{evidence.held_out.n:,} held-out experiments are off by {evidence.held_out.error:.1f} %"
+    if evidence.results > 1:
+        yield f"none of {evidence.results - 1:,} other results of the machine contradicts it"

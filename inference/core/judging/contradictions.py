@@ -16,8 +16,7 @@ class UopsConflict:
     """A scheme whose µops differ between two results.
 
     `here` and `there` are texts, under the ports of each side's own mapping; `there` is as detailed as the
-    difference
-    requires.
+    difference requires.
     """
 
     scheme: str

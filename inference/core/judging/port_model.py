@@ -19,12 +19,9 @@ class PortModelCheck:
     """A check of the model on a core, called `name`.
 
     Of `mixes` that settled, `beyond` took over 10 % longer than their instructions in turn, or over 10 % less
-    than
-    one of their schemes alone. Of `orders` experiments that were measured in several orders, the slowest and
-    the
-    fastest differ by `apart` cycles per instruction on average. `reference`: the row of the mapping that was
-    compared,
-    whose error on the mixes is `reference_error` per cent; None without one.
+    than one of their schemes alone. Of `orders` experiments that were measured in several orders, the slowest
+    and the fastest differ by `apart` cycles per instruction on average. `reference`: the row of the mapping
+    that was compared, whose error on the mixes is `reference_error` per cent; None without one.
     """
 
     name: str

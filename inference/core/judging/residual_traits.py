@@ -1,12 +1,10 @@
 """What blocks with large errors have in common: traits whose blocks have significantly larger errors.
 
 A trait belongs to some blocks: a scheme in them, an access to memory, a range of lengths. Whether its blocks
-have
-larger errors than all others is tested by ranks (Mann and Whitney 1947), so no block counts more for an
-extreme
-error. With many tests some would be significant by chance; those reported are significant after Holm's
-correction
-(1979) for all of them. Traits that occur together are significant together: one may stand for another.
+have larger errors than all others is tested by ranks (Mann and Whitney 1947), so no block counts more for an
+extreme error. With many tests some would be significant by chance; those reported are significant after
+Holm's correction (1979) for all of them. Traits that occur together are significant together: one may stand
+for another.
 """
 
 from __future__ import annotations
@@ -29,8 +27,7 @@ MAX_P = 0.01
 """Probability that any trait at all is reported by chance."""
 MIN_FARTHER_SHARE = 0.6
 """Smallest effect: the share of pairs, of a block with and one without the trait, in which the former has the
-larger
-error. In a large set even tiny differences are significant.
+larger error. In a large set even tiny differences are significant.
 """
 
 
@@ -47,10 +44,9 @@ class TraitExcess:
     """A trait of `n` blocks with larger errors than the others.
 
     Medians, in per cent, of the absolute errors `inside` and `outside`, and of the errors with their sign
-    (`signed`,
-    above 0 where too much is predicted). `farther`: share of all pairs of a block with and one without the
-    trait in
-    which the former has the larger error. `p`: probability of that by chance, after the correction.
+    (`signed`, above 0 where too much is predicted). `farther`: share of all pairs of a block with and one
+    without the trait in which the former has the larger error. `p`: probability of that by chance, after the
+    correction.
     """
 
     kind: str

@@ -22,8 +22,7 @@ class PartScore:
     `covered`: mixes that it describes; `error`: its mean absolute error on these in per cent, None without
     any.
     `loss`: the mean error over all mixes, as a share, with 1 for a mix that it does not describe or whose
-    error is
-    larger than that.
+    error is larger than that.
     """
 
     name: str
@@ -62,10 +61,8 @@ def select_part(measured: Floats, predicted: Mapping[str, Floats]) -> Selection:
     """Select a part, of parts in the order in which they were made.
 
     A later part replaces the one before only if its error over all mixes is smaller, those that it does not
-    describe
-    included, and no larger on the mixes that both describe: a stage never makes a model worse. Without mixes
-    the
-    first part stays.
+    describe included, and no larger on the mixes that both describe: a stage never makes a model worse.
+    Without mixes the first part stays.
 
     Args:
         measured: float64[n] > 0, cycles of held-out mixes that no part has learnt from.
@@ -102,8 +99,7 @@ def merge(ports: PortMapping, base: PortMapping, further: Sequence[PortMapping])
     """`base`, extended by the µops of the `further` mappings for schemes that it does not describe.
 
     Under the port names of the mapping `ports`, one of them, so that references to its ports stay valid. None
-    where
-    two of them have no scheme in common, since nothing then relates their ports.
+    where two of them have no scheme in common, since nothing then relates their ports.
     """
     result = _with_port_names(ports, base)
     for other in further:

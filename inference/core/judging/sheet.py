@@ -1,8 +1,7 @@
 """Items, the answers of several sources for each of them, and which of the items are compared.
 
 Items are measured experiments or basic blocks; a source is anything that has a number of cycles for an item:
-a
-mapping, a tool, a measurement. The other modules of this package compute comparisons as functions of
+a mapping, a tool, a measurement. The other modules of this package compute comparisons as functions of
 `ComparedPoints`.
 """
 
@@ -48,12 +47,9 @@ class Items:
     """The rows of a comparison.
 
     `ids` int64[n]: rows of settled measurements, or of blocks. `lengths` int64[n]: numbers of instructions, 0
-    where
-    unknown. `weights` float64[n] ≥ 0: weight of a block; None without weights. `bounds`: the largest bound of
-    each by
-    a core model. `experiments` int64[n]: rows of the measured experiments. `read_table` reads the table of
-    the items'
-    schemes, which some selections and views need.
+    where unknown. `weights` float64[n] ≥ 0: weight of a block; None without weights. `bounds`: the largest
+    bound of each by a core model. `experiments` int64[n]: rows of the measured experiments. `read_table`
+    reads the table of the items' schemes, which some selections and views need.
     """
 
     kind: ItemKind
@@ -149,12 +145,11 @@ class ItemSelection:
     """Which items are compared.
 
     `shortest` and `longest`: numbers of instructions, inclusive. `schemes`: numbers of the table's schemes,
-    None for
-    any; an item contains one of them or, with `only`, no other. `common`: items that every source answered.
+    None for any; an item contains one of them or, with `only`, no other. `common`: items that every source
+    answered.
     `bound`:
     items with this largest bound. `apart`: items on which a source differs from the reference by at least
-    this share
-    of it.
+    this share of it.
     """
 
     shortest: int | None = None
@@ -245,8 +240,7 @@ def compared(
     `among`.
 
     Left out are items without a reference above 0; where the unit is instructions per cycle, predictions of 0
-    cycles;
-    and, where the unit needs the length, items of unknown length.
+    cycles; and, where the unit needs the length, items of unknown length.
     """
     if among is None:
         at = np.flatnonzero((reference > 0) & np.isfinite(predicted))

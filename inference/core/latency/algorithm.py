@@ -1,10 +1,8 @@
 """Infers latencies: connectors first, then every pair of operands by chains that these close.
 
 The chains of all pairs are measured in one go, the connectors' first; then once or twice more those that no
-other
-chain of their pair confirms. Of idioms only the chains that can rule them out are measured at once. The
-latencies
-are then computed from the readings.
+other chain of their pair confirms. Of idioms only the chains that can rule them out are measured at once. The
+latencies are then computed from the readings.
 """
 
 from __future__ import annotations
@@ -42,8 +40,7 @@ class LatencyProblem:
     """What is measured: `pairs` of operands by `connectors`, `idioms`, and latencies of `memory`.
 
     `additions`: ordinary instructions without dependencies, with which idioms are compared. `mixer`: makes
-    the chains
-    that show bypasses, None for none.
+    the chains that show bypasses, None for none.
     """
 
     pairs: Sequence[PairChains]
@@ -164,8 +161,7 @@ def _unsettled_chains(
     problem: LatencyProblem, readings: _Readings, connectors: Mapping[ChainLink, float]
 ) -> list[DependencyChain]:
     """The chains that neither another one of their pair nor a second reading confirms, and those of possible
-    idioms;
-    each code once.
+    idioms; each code once.
     """
     open_idioms = _possible_idioms(problem, readings, connectors)
     chains = [

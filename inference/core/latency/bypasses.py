@@ -42,8 +42,8 @@ class Bypasses:
     """The bypasses of a core.
 
     `kinds`: {link: number of its kind}. `excess`: of two kinds in turn, in cycles, symmetric. `alone`: the
-    latency of
-    links among instructions without dependencies, where it is less. `readings`: of representatives.
+    latency of links among instructions without dependencies, where it is less. `readings`: of
+    representatives.
     """
 
     kinds: Mapping[ChainLink, int]
@@ -72,8 +72,7 @@ class BypassChains:
     """The chains that show bypasses.
 
     `signatures` of all links that have one. `mixed`: {numbers of two classes: their chain}; `spaced`: {number
-    of a
-    class: its chains}.
+    of a class: its chains}.
     """
 
     signatures: Mapping[ChainLink, Signature]
@@ -213,7 +212,7 @@ def _kinds(classes: int, excess: Mapping[tuple[int, int], float]) -> list[list[i
     """Classes with equal excess beside all classes that both were measured with."""
     kinds: list[list[int]] = []
     for number in range(classes):
-        kind = next((kind for kind in kinds if _is_alike(number, kind[0], classes, excess)), None)
+        kind = next((kind for kind in kinds if _are_similar(number, kind[0], classes, excess)), None)
         if kind is None:
             kinds.append([number])
         else:
@@ -221,7 +220,7 @@ def _kinds(classes: int, excess: Mapping[tuple[int, int], float]) -> list[list[i
     return kinds
 
 
-def _is_alike(a: int, b: int, classes: int, excess: Mapping[tuple[int, int], float]) -> bool:
+def _are_similar(a: int, b: int, classes: int, excess: Mapping[tuple[int, int], float]) -> bool:
     common = [k for k in range(classes) if (a, k) in excess and (b, k) in excess]
     return bool(common) and all(abs(excess[a, k] - excess[b, k]) < _MIN_EXCESS for k in common)
 

@@ -42,8 +42,7 @@ class Idiom:
     """An idiom of a scheme with these operands, and the two readings that show it.
 
     `latency` in cycles, None where it waits for nothing. `needs_port`: False where it is quicker than the
-    ports of
-    ordinary instructions allow, None where that does not show.
+    ports of ordinary instructions allow, None where that does not show.
     """
 
     scheme: str

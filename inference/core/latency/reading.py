@@ -69,8 +69,7 @@ class PairLatency:
     `at_most`: a bound where only sums are known: the shortest chain, less the least latency of its
     connectors.
     `throughput_limited`: chains that throughput limits were skipped, or are the only ones. `why`: what
-    prevents an
-    isolated value or a measurement.
+    prevents an isolated value or a measurement.
     """
 
     link: ChainLink
@@ -135,8 +134,8 @@ def unconfirmed(
     """The readings of a pair whose latency no other reading with the same values confirms.
 
     Such a chain is limited by throughput, its way back has a bypass of its own, or another process disturbed
-    the core.
-    Of chains that only give sums, those whose cycles are not a whole number. `connectors`: their latencies.
+    the core. Of chains that only give sums, those whose cycles are not a whole number. `connectors`: their
+    latencies.
     """
     if not pair.isolated:
         settled = ((reading, reading.cycles) for reading in readings if reading.cycles is not None)
@@ -165,7 +164,7 @@ def read_pair(
     ]
     if pair.is_by_immediate:
         return _by_immediate(pair.link, rows, readings)
-    return _joined(pair.link, rows, readings)
+    return _combined(pair.link, rows, readings)
 
 
 def _by_immediate(
@@ -174,12 +173,12 @@ def _by_immediate(
     """The latency with the usual immediate alone, unless other measured ones differ from it."""
     usual = rows[0][1]
     measured = [(kind, pair) for kind, pair in rows if any(row.cycles is not None for row in pair.readings)]
-    if all(_is_alike(usual, pair) for _, pair in measured):
+    if all(_are_similar(usual, pair) for _, pair in measured):
         return replace(usual, readings=tuple(readings))
-    return replace(_joined(link, measured, readings), best=usual.best)
+    return replace(_combined(link, measured, readings), best=usual.best)
 
 
-def _is_alike(usual: PairLatency, other: PairLatency) -> bool:
+def _are_similar(usual: PairLatency, other: PairLatency) -> bool:
     """Whether the latency with another immediate equals the usual one."""
     if usual.breaks != other.breaks or usual.is_isolated != other.is_isolated:
         return False
@@ -188,7 +187,7 @@ def _is_alike(usual: PairLatency, other: PairLatency) -> bool:
     return usual.at_most is None or other.at_most is None or abs(usual.at_most - other.at_most) < _SAME_WITHIN
 
 
-def _joined(
+def _combined(
     link: ChainLink, rows: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
 ) -> PairLatency:
     """The least and the most over all classes of values."""
@@ -280,11 +279,9 @@ def _consistent_latencies(candidates: Sequence[_Candidate]) -> tuple[list[float]
     """The latencies by way back, the most exact first, and whether throughput limits chains.
 
     A chain that throughput limits takes no longer with more connectors, so it leaves less for the link. Of
-    each way
-    back the chains count that confirm one another, or that the link with itself confirms, else the longest;
-    the link
-    with itself counts unless all others agree on less. Equal values are one latency, of which each chain is a
-    reading.
+    each way back the chains count that confirm one another, or that the link with itself confirms, else the
+    longest; the link with itself counts unless all others agree on less. Equal values are one latency, of
+    which each chain is a reading.
     """
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda candidate: len(candidate.chain.links)):

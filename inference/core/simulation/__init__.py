@@ -8,6 +8,5 @@
 | `inferring` | which policy explains measured loop bodies, also where instructions wait for each other |
 
 Nothing here depends on an instruction set or a core model: `inference.core.core_model.simulated_program`
-makes a
-loop body of a block.
+makes a loop body of a block.
 """

@@ -1,18 +1,14 @@
 """Infers a core's scheduler policy: the one with which simulated experiments take as long as measured ones.
 
 Policies are searched by improving one parameter after the other from several starts, on half of the
-experiments
-of every group; the other half judges. A policy that does not explain the other half better than ports and
-slots
-alone is rejected: the core's scheduler is then unknown, and predictions are made without it.
+experiments of every group; the other half judges. A policy that does not explain the other half better than
+ports and slots alone is rejected: the core's scheduler is then unknown, and predictions are made without it.
 
 Experiments consist of independent instructions, which keep every queue full. Several policies take equally
-long
-on these, but differ on code whose instructions wait for each other: there simulated policies lose cycles that
-cores do not lose. On a Zen 4, the policy that explains mixes best (1.9 % off instead of 2.7 %) makes 34 % of
-such
-blocks more than 3 % slower than they are. A bound that is too low hides a bottleneck; one that is too high
-invents it. So such code takes part in the choice, and a policy that overstates it is rejected, too.
+long on these, but differ on code whose instructions wait for each other: there simulated policies lose cycles
+that cores do not lose. On a Zen 4, the policy that explains mixes best (1.9 % off instead of 2.7 %) makes 34
+% of such blocks more than 3 % slower than they are. A bound that is too low hides a bottleneck; one that is
+too high invents it. So such code takes part in the choice, and a policy that overstates it is rejected, too.
 """
 
 from __future__ import annotations
@@ -31,8 +27,7 @@ from inference.core.tables import Floats
 
 MIN_GAIN = 0.2
 """Share of the error of ports and slots that a policy must explain, on experiments that did not choose it,
-and on
-dependent code.
+and on dependent code.
 """
 MIN_REDUCTION = 0.005
 """Smallest reduction of that error: repeated measurements differ by less."""
@@ -47,10 +42,8 @@ MAX_OVERSTATED_SHARE = 0.1
 
 Of seven simulated cores with random policies, searches on half of the mixes and 48 blocks found policies that
 overstate 0.5 to 5.5 % of 200 other blocks, since queue lengths are never known exactly, and once 24 %: that
-core's
-queue length was not among those tried. By chance, 48 blocks can have twice as many. Policies chosen by mixes
-alone
-overstate up to 35 %.
+core's queue length was not among those tried. By chance, 48 blocks can have twice as many. Policies chosen by
+mixes alone overstate up to 35 %.
 """
 _MAX_SWEEPS = 4
 
@@ -134,8 +127,7 @@ def infer_scheduler(
         shared_buses: Buses that may be shared, from the ports of kinds of µops.
         progress: Called after each simulated policy with their number and the least error so far.
         dependent_code: Loops whose instructions wait for each other. Half of them take part in the choice; a
-            policy
-            that does not hold on the other half is rejected.
+            policy that does not hold on the other half is rejected.
         likely: Policies of which the best is the first start, such as those inferred under other ports.
 
     Raises:

@@ -1,8 +1,7 @@
 """The scheduler, cycle by cycle, compiled. Importing this module loads numba.
 
 A cycle has two steps: ports issue µops that wait at them, then µops are dispatched to the queues. Times are
-whole
-cycles. Only ties between ports are random; they depend on the seed.
+whole cycles. Only ties between ports are random; they depend on the seed.
 """
 
 from __future__ import annotations
@@ -68,10 +67,8 @@ class _State(NamedTuple):
     `queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the last
     cycles.
     `free_at`: when each port can issue again. `returns`: whether a result bus is busy, by cycle. `requested`:
-    when
-    each µop last requested its port. `turn`: of ports, then of each shared bus. `last_return`: the latest
-    busy cycle
-    of each shared bus.
+    when each µop last requested its port. `turn`: of ports, then of each shared bus. `last_return`: the
+    latest busy cycle of each shared bus.
     """
 
     queues: Int64s

@@ -37,8 +37,7 @@ class SimulatedUop:
 
     Args:
         ports: Bit mask of ports that can execute it; 0 for a µop that needs none, such as that of a NOP: it
-            takes
-            its slots and is complete when it is dispatched.
+            takes its slots and is complete when it is dispatched.
         instruction: Index of its instruction in the body.
         slots: Dispatch slots that it takes, 0 where another µop of the instruction has them.
         latency: Cycles from its issue to the return of its result, 1 to `MAX_LATENCY`.
@@ -106,10 +105,8 @@ class SharedResultBus:
     """A result bus that several ports share with others.
 
     Results of more than one cycle of µops on `ports` (bit mask), at most one per cycle, return on the result
-    bus of
-    one of the ports `buses`, which take turns. They do not conflict with results of the same ports that
-    return in the
-    same cycle.
+    bus of one of the ports `buses`, which take turns. They do not conflict with results of the same ports
+    that return in the same cycle.
     """
 
     ports: int
@@ -126,16 +123,13 @@ class SchedulerPolicy:
             dispatched earlier in the same cycle.
         load_step: Queue lengths are compared in steps of so many µops. Ties are broken at random.
         queue: Largest number of µops that wait at one port. Dispatch stops at a µop whose port has no room,
-            even if
-            another port has.
+            even if another port has.
         queued: Largest number of waiting µops in all.
         window: Largest distance from the oldest µop that has not issued to the newest dispatched one.
         writeback_conflicts: A result bus returns one result per cycle. The port of a µop whose result would
-            come
-            second issues nothing in that cycle.
+            come second issues nothing in that cycle.
         speculative_select: A µop requests its port one cycle after its one-cycle producer has requested its
-            own.
-            Where that was not granted, the slot is lost.
+            own. Where that was not granted, the slot is lost.
         shared_buses: Ports that return results on buses of others.
 
     Raises:

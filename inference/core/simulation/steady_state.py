@@ -34,8 +34,7 @@ class Simulation:
         dispatched: int64[iterations, µops], the cycle in which each µop was dispatched.
         port: int64[iterations, µops], the port that executed each, -1 for those without.
         issued: int64[iterations, µops], the cycle in which each was issued; of a µop without ports, that of
-            its
-            dispatch.
+            its dispatch.
     """
 
     cycles: float

@@ -1,12 +1,9 @@
 """llvm-mca as a predictor: many blocks per process, several processes side by side (thesis §8.2.1).
 
 A block is a code region of the input and, for a rate, once more with its instructions repeated, so that one
-process
-simulates two lengths. Releases before 19 skip a line that they cannot parse, and stop at an instruction that
-their
-model lacks; later ones are told to skip both. In either case the number of simulated instructions shows it: a
-block
-of which anything was skipped is unsupported, never a number.
+process simulates two lengths. Releases before 19 skip a line that they cannot parse, and stop at an
+instruction that their model lacks; later ones are told to skip both. In either case the number of simulated
+instructions shows it: a block of which anything was skipped is unsupported, never a number.
 """
 
 from __future__ import annotations
@@ -44,8 +41,7 @@ class LlvmMca:
 
     Raises:
         PredictorError: Where the release is not installed or does not know the processor; whether it accepts
-            the
-            flags shows at the first question.
+            the flags shows at the first question.
     """
 
     def __init__(

@@ -1,10 +1,8 @@
 """LLVM's scheduling model of instructions, by `llvm-mca -json`: looked up, not simulated.
 
 The simulation of `mca` predicts blocks with their dependencies. This is the model behind it: how many µops
-LLVM
-gives an instruction, which resources they use for how long, and how often the instruction could be executed
-if
-nothing else mattered.
+LLVM gives an instruction, which resources they use for how long, and how often the instruction could be
+executed if nothing else mattered.
 """
 
 from __future__ import annotations
@@ -36,10 +34,8 @@ class ModelAnswer:
     """The model's figures for a block.
 
     `cycles`: inverse throughput by resources and dispatch alone. `uops` of one execution. `pressure`:
-    (resource, its
-    cycles per execution), of used resources. `text`: the instructions in AT&T syntax. `failure`: why there is
-    no answer;
-    all other fields are empty then.
+    (resource, its cycles per execution), of used resources. `text`: the instructions in AT&T syntax.
+    `failure`: why there is no answer; all other fields are empty then.
     """
 
     cycles: float = 0.0

@@ -1,8 +1,7 @@
 """Blocks as the assembly text of one release: its own disassembler, many blocks in one call.
 
 Each block is decoded by itself and followed by a prefetch that carries its number, so bytes that a release
-cannot
-decode never shift the text of the blocks behind them.
+cannot decode never shift the text of the blocks behind them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """OSACA: the larger of the busiest port's cycles and the longest loop-carried dependency (thesis §8.2.1).
 
 OSACA is published under the AGPL and stays a program of its own: `worker.py` is run by OSACA's Python, and
-both
-sides exchange lines of JSON. It analyses AT&T syntax; Intel syntax gives other results.
+both sides exchange lines of JSON. It analyses AT&T syntax; Intel syntax gives other results.
 """
 
 from __future__ import annotations
@@ -102,8 +101,7 @@ class Osaca:
 
     Raises:
         PredictorError: Where OSACA is not found or has no model of the processor; whether it works shows at
-            the first
-            question.
+            the first question.
     """
 
     def __init__(self, settings: OsacaSettings) -> None:
@@ -179,7 +177,7 @@ class Osaca:
                 detail = f"its data for {self._settings.arch} lacks: {'; '.join(unknown)}"
                 return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
             if answer["late"]:
-                return Answer(failure=Failure.TIMEOUT, detail="the search for dependencies was broken off")
+                return Answer(failure=Failure.TIMEOUT, detail="its dependency search was stopped")
             return Answer(cycles=float(max(answer["pressure"], answer["carried"])))
         except (ValueError, KeyError, TypeError, AttributeError):
             return Answer(failure=Failure.NO_NUMBER, detail=f"answered {line[:80]!r}")
@@ -190,7 +188,7 @@ class Osaca:
             if self._checked:
                 return
             try:
-                greeting = json.loads(self._workers.greeted(_GREETING))
+                greeting = json.loads(self._workers.greeting(_GREETING))
             except (WorkerError, ValueError) as error:
                 raise PredictorError(
                     f"OSACA does not work with {self._python} for {self._settings.arch}: {error}; {INSTALL}"

@@ -65,8 +65,7 @@ class WarmAnalyser:
 
     Raises:
         PredictorError: Where it is not installed or has no data of the processor; whether it works shows at
-            the first
-            question.
+            the first question.
     """
 
     def __init__(self, tool: str, title: str, settings: AnalyserSettings, init: str = "") -> None:
@@ -150,7 +149,7 @@ class WarmAnalyser:
         if "error" in answer:
             return Answer(failure=Failure.CRASH, detail=str(answer["error"])[:300])
         if undecoded := answer.get("undecoded"):
-            detail = f"its decoder knows nothing that begins with {undecoded[:30]}"
+            detail = f"its decoder knows no instruction that begins with {undecoded[:30]}"
             return Answer(failure=Failure.UNSUPPORTED, detail=detail)
         if unknown := answer["unknown"]:
             detail = f"its data for {self._settings.arch} lacks: {'; '.join(unknown)}"
@@ -163,7 +162,7 @@ class WarmAnalyser:
             if self._checked:
                 return
             try:
-                known = json.loads(self._workers.greeted(_GREETING))["architectures"]
+                known = json.loads(self._workers.greeting(_GREETING))["architectures"]
             except (WorkerError, ValueError, KeyError, TypeError) as error:
                 raise PredictorError(
                     f"{self._title} does not work with {self._python}: {error}; {INSTALL}"

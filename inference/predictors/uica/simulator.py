@@ -1,8 +1,7 @@
 """uiCA, the uops.info Code Analyzer: simulates recent Intel processors from measured data (thesis §8.2.1).
 
 It is published under the AGPL and stays a program of its own: `worker.py` is run by its Python, and both
-sides
-exchange lines of digits and JSON.
+sides exchange lines of digits and JSON.
 """
 
 from __future__ import annotations

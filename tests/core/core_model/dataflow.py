@@ -55,7 +55,7 @@ class DataflowCore:
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         for chain in chains:
             dice = random.Random(zlib.crc32(chain.code, repeat) ^ self.seed)
-            cycles = self.per_turn(accesses_of(block_of_bytes(chain.code), alike=True))
+            cycles = self.per_turn(accesses_of(block_of_bytes(chain.code), equal_start=True))
             yield ChainReading(chain, cycles * dice.gauss(1, self.noise))
 
     def per_turn(self, code: Sequence[InstructionAccesses]) -> float:

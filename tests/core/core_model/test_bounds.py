@@ -103,9 +103,9 @@ def test_dependencies(code: str, cycles: float) -> None:
 def test_registers_that_start_alike_lead_to_one_place() -> None:
     one = block("mov qword ptr [rsi], rax\nmov rax, qword ptr [rdi]")
     shape = CodeShape(len(one.code), loop=False)
-    assert predict_core(accesses_of(one, alike=True), shape, CORE).cycles == pytest.approx(4)
+    assert predict_core(accesses_of(one, equal_start=True), shape, CORE).cycles == pytest.approx(4)
     other = block("mov qword ptr [rsi], rax\nmov rax, qword ptr [rdi]\nadd rdi, 8")
-    assert predict_core(accesses_of(other, alike=True), shape, CORE).cycles < 4  # rdi goes its own way
+    assert predict_core(accesses_of(other, equal_start=True), shape, CORE).cycles < 4  # rdi goes its own way
 
 
 def test_the_chain_names_its_steps() -> None:
@@ -223,7 +223,7 @@ def test_a_store_that_shares_a_cycle_still_computes_its_address() -> None:
 def test_stores_that_move_on_are_followed_through_their_lines(code: str, cycles: float) -> None:
     one = block(code)
     core = replace(CORE, memory=MemoryTimes(to_one_line=0.5, to_another_line=1.0))
-    found = predict_core(accesses_of(one, alike=True), CodeShape(len(one.code), loop=False), core)
+    found = predict_core(accesses_of(one, equal_start=True), CodeShape(len(one.code), loop=False), core)
     wanted = {each.kind: each.cycles for each in found.bounds}[BoundKind.MEMORY]
     assert wanted == pytest.approx(cycles, abs=0.07)
 
@@ -322,7 +322,9 @@ def test_where_all_starts_alike_accesses_meet_by_what_their_addresses_are(code: 
         to_another_line=1.0,
     )
     core = replace(CORE, memory=times)
-    bounds = predict_core(accesses_of(one, alike=True), CodeShape(len(one.code), loop=False), core).bounds
+    bounds = predict_core(
+        accesses_of(one, equal_start=True), CodeShape(len(one.code), loop=False), core
+    ).bounds
     wanted = {each.kind: each.cycles for each in bounds}
     assert wanted[BoundKind.MEMORY] == pytest.approx(cycles)
 
@@ -345,7 +347,7 @@ def test_a_load_that_a_store_serves_waits_for_no_address_where_that_is_foreseen(
     one = block(code)
     times = MemoryTimes({(64, 64, 0, False): 4.0}, to_one_line=1.0, to_another_line=1.0, foreseen=foreseen)
     core = replace(CORE, memory=times)
-    found = predict_core(accesses_of(one, alike=True), CodeShape(len(one.code), loop=False), core)
+    found = predict_core(accesses_of(one, equal_start=True), CodeShape(len(one.code), loop=False), core)
     kinds = (BoundKind.DEPENDENCES, BoundKind.MEMORY)
     assert max(each.cycles for each in found.bounds if each.kind in kinds) == pytest.approx(cycles)
 

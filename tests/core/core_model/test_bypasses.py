@@ -17,7 +17,7 @@ from inference.isa.x86.chains import (
     idioms_of,
     links_of,
     pair_chains,
-    plain_additions,
+    reference_additions,
 )
 from inference.isa.x86.chains.mixing import MixedChains
 from inference.storage.latencies import latencies_of_schemes
@@ -76,7 +76,7 @@ def inferred(core: WaitingTime, noise: float = 0.0, seed: int = 1) -> LatencyRes
     pairs = [pair_chains(link) for text in SCHEMES for link in links_of(text)]
     idioms = [idiom for text in SCHEMES for idiom in idioms_of(text)]
     ways = [*map(pair_chains, connectors())]
-    problem = LatencyProblem(pairs, ways, idioms, plain_additions(), mixer=MixedChains())
+    problem = LatencyProblem(pairs, ways, idioms, reference_additions(), mixer=MixedChains())
     return infer_latencies(problem, DataflowCore(core, WIDTH, noise, seed))
 
 

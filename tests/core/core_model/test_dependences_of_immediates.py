@@ -14,7 +14,7 @@ from inference.isa.blocks import accesses_of, read_blocks
 from inference.isa.chains import QUICK, SLOW, ChainLink
 from inference.isa.x86 import schemes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
-from inference.isa.x86.operand_places import MEMORY, destinations, sources
+from inference.isa.x86.link_ends import MEMORY, destinations, sources
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated_chains import SimulatedLatencies
 from inference.storage.latencies import latencies_of_schemes

@@ -40,7 +40,7 @@ def by_bounds(block: Block) -> float:
 
 def by_policy(block: Block) -> float:
     """`CORE`, which wastes everywhere."""
-    return max(CORE.cycles_of(accesses_of(block, alike=True)), by_bounds(block))
+    return max(CORE.cycles_of(accesses_of(block, equal_start=True)), by_bounds(block))
 
 
 def repeated(cycles: Callable[[Block], float]) -> list[MeasuredBlock]:

@@ -96,7 +96,7 @@ def flags_of_zero_shifts(wait: OperandWait) -> float | None:
 
 def by_dependences(block: Block, in_loop: bool) -> float:
     del in_loop
-    return DataflowCore(flags_of_zero_shifts).per_turn(accesses_of(block, alike=True))
+    return DataflowCore(flags_of_zero_shifts).per_turn(accesses_of(block, equal_start=True))
 
 
 @cache

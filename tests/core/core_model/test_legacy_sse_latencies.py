@@ -73,7 +73,7 @@ def drawn_blocks(texts: Sequence[str]) -> Iterator[Block]:
 
 def assumed(block: Block, model: CoreModel) -> list[ChainStep]:
     """The dependences of a block whose cycles nothing was measured of."""
-    graph = DependenceGraph(accesses_of(block, alike=True), model)
+    graph = DependenceGraph(accesses_of(block, equal_start=True), model)
     steps = (graph._step(edge) for edge in graph.edges)
     return [step for step in steps if step.basis == ASSUMED_BASIS]
 

@@ -109,7 +109,7 @@ HELD = replace(
 
 @pytest.mark.parametrize("shape", [SHAPE, shape_of(BLOCK)])
 def test_only_loops_of_just_that_size_take_so_long(shape: CodeShape) -> None:
-    found = predict_core(accesses_of(BLOCK, alike=True), shape, HELD)
+    found = predict_core(accesses_of(BLOCK, equal_start=True), shape, HELD)
     front_end = next(bound for bound in found.bounds if bound.kind is BoundKind.FRONT_END)
     assert (front_end.cycles == 300.0 / SHAPE.copies) is shape.copied
     assert (front_end.why == "loops of 100 instructions in 300 bytes take 300 cycles") is shape.copied
@@ -118,14 +118,14 @@ def test_only_loops_of_just_that_size_take_so_long(shape: CodeShape) -> None:
 
 @pytest.mark.parametrize(("size", "unknown"), [(7, True), (9, False), (5, False)])
 def test_of_sizes_that_were_not_measured_it_is_said_where_it_may_matter(size: int, unknown: bool) -> None:
-    found = predict_core(accesses_of(BLOCK, alike=True), replace(SHAPE, size=size), HELD)
+    found = predict_core(accesses_of(BLOCK, equal_start=True), replace(SHAPE, size=size), HELD)
     assert (UNMEASURED_LOOP_SIZE in found.lacking) is unknown
 
 
 @pytest.mark.parametrize(("fused", "slots"), [(None, 1), (frozenset(), 2), (frozenset({"dec reg + je"}), 1)])
 def test_what_closes_a_loop_of_copies_takes_slots(fused: frozenset[str] | None, slots: int) -> None:
     core = replace(CORE, mapping=None, front_end=FrontEndLimits(slots=0.5, fused=fused))
-    found = predict_core(accesses_of(BLOCK, alike=True), SHAPE, core)
+    found = predict_core(accesses_of(BLOCK, equal_start=True), SHAPE, core)
     assert found.cycles == pytest.approx(2 * (2 + slots / SHAPE.copies))
 
 

@@ -42,7 +42,7 @@ def recorded() -> Iterator[tuple[Block, float, float]]:
 
 
 def loads_again(block: Block) -> bool:
-    accesses = accesses_of(block, alike=True)
+    accesses = accesses_of(block, equal_start=True)
     return any(
         read.memory is not None and last_write(accesses, place, read) is not None
         for place, one in enumerate(accesses)

@@ -60,7 +60,7 @@ def test_a_wasteful_scheduler_takes_longer_than_its_ports_and_says_so() -> None:
     (first, *others) = predicted(MIX, WITH).bounds
     assert first.kind is BoundKind.SCHEDULER
     assert 1.1 < first.cycles / 4.0 < 1.7  # 12 multiplications on 3 ports
-    assert first.why == f"ports allow 4.00, the scheduler makes it {first.cycles:.2f}"
+    assert first.why == f"ports allow 4.00, the scheduler needs {first.cycles:.2f}"
     assert tuple(others) == predicted(MIX, WITHOUT).bounds
 
 

@@ -48,12 +48,12 @@ def test_a_loop_that_nothing_slows_down_is_at_least_as_long() -> None:
     assert number.value == 12_000
 
 
-@pytest.mark.parametrize(("roomy", "least"), [(0, None), (2, None), (4, 4), (5, 5), (9, None)])
+@pytest.mark.parametrize(("min_mean_bytes", "least"), [(0, None), (2, None), (4, 4), (5, 5), (9, None)])
 def test_short_instructions_are_said_to_be_slow_in_loops_where_they_are(
-    roomy: int, least: int | None
+    min_mean_bytes: int, least: int | None
 ) -> None:
-    front_end = found(SimulatedFrontEnd(roomy=roomy, noise=0.002))
-    assert front_end.unhindered_bytes == least
+    front_end = found(SimulatedFrontEnd(min_mean_bytes=min_mean_bytes, noise=0.002))
+    assert front_end.full_rate_bytes == least
 
 
 def test_each_number_names_the_codes_that_it_follows_from() -> None:

@@ -79,7 +79,7 @@ def test_what_a_published_tool_does_better_is_doubtful() -> None:
     beaten = ToolErrors("llvm-mca 19", 78, 2.0, 4.0)
     found = accuracy_judgement(AccuracyFigures(errors(4.0), 1.0, STEADY, tool=beaten))
     assert found.grade is Grade.DOUBTFUL
-    assert "llvm-mca 19 predicts, it is off by 2.0 %, this by 4.0 %" in found.in_words
+    assert "llvm-mca 19 predicts, it is off by 2.0 %, this by 4.0 %" in found.text
     as_good = ToolErrors("llvm-mca 19", 78, 3.5, 4.0)  # nearer by less than repeating gives
     assert accuracy_judgement(AccuracyFigures(errors(4.0), 1.0, STEADY, tool=as_good)).grade is Grade.GOOD
 
@@ -90,9 +90,9 @@ def test_what_a_published_tool_does_better_is_doubtful() -> None:
         (AccuracyFigures(errors(1.0), 0.6, STEADY), Grade.USABLE, "60 % of the blocks are predicted"),
         (AccuracyFigures(errors(1.0), 0.1, STEADY), Grade.DOUBTFUL, "10 % of the blocks"),
         (AccuracyFigures(errors(1.0, n=5), 1.0, STEADY), Grade.DOUBTFUL, "too few blocks"),
-        (AccuracyFigures(errors(1.0, kendall=0.1), 1.0, STEADY, 0.9), Grade.WRONG, "ranks them badly"),
+        (AccuracyFigures(errors(1.0, kendall=0.1), 1.0, STEADY, 0.9), Grade.WRONG, "ranks them poorly"),
         (AccuracyFigures(Agreement(Scores(0, None, None, None)), 0.0, STEADY), Grade.WRONG, "predicts none"),
-        (AccuracyFigures(errors(1.0), 1.0, None), Grade.GOOD, "is not known"),
+        (AccuracyFigures(errors(1.0), 1.0, None), Grade.GOOD, "is unknown"),
     ],
 )
 def test_coverage_ranking_and_number_count_as_well(
@@ -100,12 +100,12 @@ def test_coverage_ranking_and_number_count_as_well(
 ) -> None:
     found = accuracy_judgement(figures, "blocks")
     assert found.grade is grade
-    assert words in found.in_words
+    assert words in found.text
 
 
 def test_a_ranking_without_readings_names_no_repetition() -> None:
     found = accuracy_judgement(AccuracyFigures(errors(1.0, kendall=0.1), 1.0))
-    assert "it ranks them badly: τ 0.10" in found.reasons
+    assert "it ranks them poorly: τ 0.10" in found.reasons
 
 
 def test_a_ranking_is_as_good_as_repeating_allows() -> None:

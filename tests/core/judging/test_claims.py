@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.judging.claims import NO_GROUNDS, Grounds, StrongClaim, strongest_word
+from inference.core.judging.claims import NO_EVIDENCE, ClaimEvidence, StrongClaim, strongest_word
 from inference.core.judging.contradictions import conflict_text, uops_conflicts
 from inference.core.judging.held_out_checks import HeldOutCheck, HeldOutChecks, held_out_checks
 from inference.core.judging.port_model import PortModelCheck
@@ -17,20 +17,20 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Scores
 from inference.core.model_check import MixSummary, OrderSummary
 
-SOUND = Grounds(HeldOutCheck(200, 0, 0.8, 1.1), results=3)
+SOUND = ClaimEvidence(HeldOutCheck(200, 0, 0.8, 1.1), results=3)
 
 
 @pytest.mark.parametrize("claim", list(StrongClaim))
 def test_a_strong_word_needs_all_three_grounds(claim: StrongClaim) -> None:
     word = strongest_word(claim, SOUND)
     assert (word.text, word.is_strong) == (claim.value, True)
-    assert "200 held-out experiments are off by 0.8 %" in word.in_words
+    assert "200 held-out experiments are off by 0.8 %" in word.explanation
 
 
 @pytest.mark.parametrize(
     ("grounds", "text", "reason"),
     [
-        (NO_GROUNDS, "best of 1, 0 experiments unexplained, none held out", "no experiment was held out"),
+        (NO_EVIDENCE, "best of 1, 0 experiments unexplained, none held out", "no experiment was held out"),
         (
             replace(SOUND, held_out=HeldOutCheck(200, 12, 0.8, 1.1)),
             "best of 3, 12 experiments unexplained",
@@ -53,12 +53,12 @@ def test_a_strong_word_needs_all_three_grounds(claim: StrongClaim) -> None:
         ),
     ],
 )
-def test_without_one_of_them_it_is_the_best_of_so_many(grounds: Grounds, text: str, reason: str) -> None:
+def test_without_one_of_them_it_is_the_best_of_so_many(grounds: ClaimEvidence, text: str, reason: str) -> None:
     for claim in StrongClaim:
         word = strongest_word(claim, grounds)
         assert (word.text, word.is_strong) == (text, False)
         assert reason in word.reasons[0]
-        assert claim.value not in word.in_words
+        assert claim.value not in word.explanation
 
 
 def test_held_out_experiments_are_counted_for_all_and_for_each_scheme() -> None:

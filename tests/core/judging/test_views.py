@@ -207,4 +207,4 @@ def test_a_verdict_leaves_disturbed_readings_out_and_looks_at_the_best_tool() ->
     assert "on the 39 blocks that a tool predicts, it is off by 2.0 %, this by 20.0 %" in found.reasons
     alone = verdict(sheet, 2, floor_of(sheet, None), {"a tool": 2})
     assert alone.grade is Grade.GOOD
-    assert "no published tool was asked" in alone.reasons
+    assert "no published tool is compared" in alone.reasons

@@ -18,7 +18,7 @@ from inference.core.latency import (
 from inference.core.latency.algorithm import _Readings
 from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import OLD_VALUE, SAME_REGISTER, ChainLink
-from inference.isa.x86.chains import connectors, idioms_of, links_of, pair_chains, plain_additions
+from inference.isa.x86.chains import connectors, idioms_of, links_of, pair_chains, reference_additions
 from inference.measuring.simulated_chains import Latency, SimulatedLatencies
 
 SUB, SBB = "sub GPR[64]:RW, GPR[64]:R", "sbb GPR[64]:RW, GPR[64]:R"
@@ -42,7 +42,9 @@ def core(said: Mapping[tuple[str, str], float | None] = MappingProxyType({})) ->
 def inferred(latency: Latency, **quirks: float) -> LatencyResult:
     pairs = [pair_chains(link) for text in SCHEMES for link in links_of(text)]
     idioms = [asked for text in SCHEMES for asked in idioms_of(text)]
-    problem = LatencyProblem(pairs, [pair_chains(link) for link in connectors()], idioms, plain_additions())
+    problem = LatencyProblem(
+        pairs, [pair_chains(link) for link in connectors()], idioms, reference_additions()
+    )
     return infer_latencies(problem, SimulatedLatencies(latency, **quirks))  # type: ignore[arg-type]
 
 
@@ -100,7 +102,7 @@ def test_a_zero_idiom_is_quicker_than_ports_allow() -> None:
 
     pairs = [pair_chains(link) for link in links_of(SUB)]
     ways = [pair_chains(link) for link in connectors()]
-    problem = LatencyProblem(pairs, ways, idioms_of(SUB), plain_additions())
+    problem = LatencyProblem(pairs, ways, idioms_of(SUB), reference_additions())
     latency = core({(SUB, SAME_REGISTER): None})
     (idiom,) = infer_latencies(problem, WithoutPort(latency)).idioms
     assert (idiom.kind, idiom.needs_port) == (IdiomKind.ZEROING, False)
@@ -118,7 +120,7 @@ def test_what_two_readings_rule_out_is_measured_no_further() -> None:
 
 
 def test_what_was_only_asked_about_is_not_measured() -> None:
-    chain = plain_additions()
+    chain = reference_additions()
     readings = _Readings()
     assert not readings.is_sure((chain.code, chain.loop))
     assert readings.of([chain]) == []
@@ -171,5 +173,5 @@ def test_what_throughput_alone_explains_is_no_false_dependency() -> None:
                 closed = len(chain.links) > 1
                 yield ChainReading(chain, None if closed else 5.0 * chain.instances)
 
-    problem = LatencyProblem([], [], idioms_of(POPCNT), plain_additions())
+    problem = LatencyProblem([], [], idioms_of(POPCNT), reference_additions())
     assert infer_latencies(problem, Slow(core())).idioms == ()

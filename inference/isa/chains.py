@@ -13,6 +13,10 @@ from enum import StrEnum
 from typing import Protocol
 
 
+class NoChainError(Exception):
+    """No chain can be made of a link; the message says why."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class ChainLink:
     """The way through one instruction of a chain, from a source operand of its scheme to a destination

@@ -97,7 +97,7 @@ SCRATCH_FILES = 10_000
 
 _NO_SET_ID, _NO_DEVICES, _BIND, _RECURSIVELY, _FROM_OUTSIDE = 0x2, 0x4, 0x1000, 0x4000, 0x80000
 _READ_ONLY = 0x1
-_HERE, _ALL_BELOW = -100, 0x8000  # AT_FDCWD, AT_RECURSIVE
+_CURRENT_DIRECTORY, _ALL_BELOW = -100, 0x8000  # AT_FDCWD, AT_RECURSIVE
 
 
 def make_files_read_only(scratch: str, scratch_bytes: int, writes: Iterable[str]) -> None:
@@ -135,7 +135,7 @@ def _mount(source: str, place: str, kind: str, flags: int, options: str = "") ->
 
 def _set_flags(place: str, scope: int, *, added: int = 0, removed: int = 0) -> None:
     attributes = struct.pack("QQQQ", added, removed, 0, 0)
-    _call("mount_setattr", _HERE, os.fsencode(place), scope, attributes, len(attributes))
+    _call("mount_setattr", _CURRENT_DIRECTORY, os.fsencode(place), scope, attributes, len(attributes))
 
 
 def _call(name: str, *arguments: object) -> None:

@@ -178,8 +178,8 @@ def _execute_program(
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for usual in (signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE):
-            signal.signal(usual, signal.SIG_DFL)
+        for handled in (signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE):
+            signal.signal(handled, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for name, value in request["limits"].items():
             _limit(_LIMITS[name], value)

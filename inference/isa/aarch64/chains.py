@@ -25,8 +25,8 @@ from inference.isa.aarch64.link_ends import (
     FLAGS,
     INDEX,
     MEMORY,
+    AArch64LinkEnd,
     EndValues,
-    LinkEnd,
     bank_in_words,
     is_source,
     is_target,
@@ -34,7 +34,14 @@ from inference.isa.aarch64.link_ends import (
     values_of,
     with_value,
 )
-from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, MemoryChain, PairChains
+from inference.isa.chains import (
+    ChainLink,
+    DependencyChain,
+    IdiomChains,
+    MemoryChain,
+    NoChainError,
+    PairChains,
+)
 from inference.isa.document import OperandForm
 from inference.isa.scheme import ONLY_IN_CHAINS
 
@@ -69,10 +76,6 @@ _MOVES = {
     ("general", 64): ("", "x", "GPR[64]"),
     **{("vector", 8 << k): ("", letter, f"FPR[{8 << k}]") for k, letter in enumerate("bhsdq")},
 }
-
-
-class NoChainError(Exception):
-    """No chain can be made of a pair; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +236,7 @@ class _Linker:
 
     # Registers, by (position of the operand, name of the part of an address or "").
 
-    def _form(self, spot: LinkEnd) -> OperandForm:
+    def _form(self, spot: AArch64LinkEnd) -> OperandForm:
         return instruction_set().forms[spot.operand.name]
 
     def _registers(self, *, shared: bool) -> dict[str, int]:
@@ -341,7 +344,7 @@ class _Linker:
         register = self._source if stores else self._target
         return self._move("ldr" if stores else "str", register.bank, registers[register.name], register)
 
-    def _move(self, mnemonic: str, bank: str, number: int, register: LinkEnd) -> _Steps:
+    def _move(self, mnemonic: str, bank: str, number: int, register: AArch64LinkEnd) -> _Steps:
         memory = next(spot for spot in self._spots if spot.bank == MEMORY)
         parts = [spot for spot in self._spots if spot.position is not None and not spot.is_in_address]
         parts = [spot for spot in parts if spot.bank in {"general", "vector"}]

@@ -15,7 +15,7 @@ _FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEnd:
+class AArch64LinkEnd:
     """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
 
     name: str
@@ -29,38 +29,38 @@ class LinkEnd:
         return self.name.endswith((ADDRESS, INDEX))
 
 
-def link_ends(scheme: Scheme) -> Iterator[LinkEnd]:
+def link_ends(scheme: Scheme) -> Iterator[AArch64LinkEnd]:
     """All operands in order, those of memory in their parts, the flags last."""
     forms = instruction_set().forms
     for number, operand in enumerate(scheme.operands):
         if operand.implicit:
             if operand.name == BASE:
-                yield LinkEnd(BASE, "general", operand)
+                yield AArch64LinkEnd(BASE, "general", operand)
             continue
         form, name = forms[operand.name], str(number + 1)
         if operand.kind == "memory":
             fields = set(_FIELD.findall(form.assembly))
             if fields & {"base", "memory"}:
-                yield LinkEnd(f"{name} {ADDRESS}", "general", operand, number)
+                yield AArch64LinkEnd(f"{name} {ADDRESS}", "general", operand, number)
             if fields & {"index", "index32"}:
-                yield LinkEnd(f"{name} {INDEX}", "general", operand, number)
-            yield LinkEnd(f"{name} {DATA}", MEMORY, operand, number)
+                yield AArch64LinkEnd(f"{name} {INDEX}", "general", operand, number)
+            yield AArch64LinkEnd(f"{name} {DATA}", MEMORY, operand, number)
         elif form.bank:
-            yield LinkEnd(name, form.bank, operand, number)
+            yield AArch64LinkEnd(name, form.bank, operand, number)
     flags = [operand for operand in scheme.operands if operand.kind == "flags"]
-    yield from (LinkEnd(FLAGS, FLAGS, operand) for operand in flags[:1])
+    yield from (AArch64LinkEnd(FLAGS, FLAGS, operand) for operand in flags[:1])
 
 
-def is_source(spot: LinkEnd) -> bool:
+def is_source(spot: AArch64LinkEnd) -> bool:
     """Whether a latency can begin here; the base that a pre- or post-indexed access moves is the address."""
     return spot.is_in_address or ("R" in spot.operand.access and spot.name != BASE)
 
 
-def is_target(spot: LinkEnd) -> bool:
+def is_target(spot: AArch64LinkEnd) -> bool:
     return not spot.is_in_address and "W" in spot.operand.access
 
 
-def bank_in_words(spot: LinkEnd) -> str:
+def bank_in_words(spot: AArch64LinkEnd) -> str:
     """The class of the operand."""
     if spot.is_in_address:
         return "an address"

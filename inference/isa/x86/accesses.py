@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from inference.isa.code.block import Block, BlockInstruction
 from inference.isa.x86.block_inputs import reads_of
-from inference.isa.x86.bodies import body_accesses, loop_body, loop_size
+from inference.isa.x86.bodies import loop_body, loop_size
 from inference.isa.x86.dependences import accesses_of, name_of_location
 from inference.isa.x86.fusion import moves_of, pairs_of
 from inference.isa.x86.register_choices import RCX
@@ -15,7 +15,6 @@ from inference.isa.x86.steps import step_of
 
 __all__ = [
     "accesses_of",
-    "body_accesses",
     "loop_body",
     "loop_size",
     "moves_of",

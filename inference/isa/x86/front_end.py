@@ -208,11 +208,10 @@ def fetched_instructions(code: bytes) -> list[FetchedInstruction]:
     return [_fetched_instruction(instruction) for instruction in Decoder(64, code)]
 
 
-def _fetched_instruction(decoded: Instruction) -> FetchedInstruction:
-    mnemonic = MNEMONICS[decoded.mnemonic]
-    places = range(decoded.op_count)
-    is_register = [decoded.op_kind(at) == OpKind.REGISTER for at in places]
-    registers = tuple(decoded.op_register(at) if is_register[at] else None for at in places)
-    behind_opcode = decoded.len - 4 if mnemonic in {"mov", "cmp"} else 0
-    number_bytes = max(decoded.memory_displ_size, behind_opcode)
-    return FetchedInstruction(mnemonic, step_of(decoded, b"").flow, number_bytes, registers)
+def _fetched_instruction(insn: Instruction) -> FetchedInstruction:
+    mnemonic = MNEMONICS[insn.mnemonic]
+    places = range(insn.op_count)
+    registers = tuple(insn.op_register(at) if insn.op_kind(at) == OpKind.REGISTER else None for at in places)
+    behind_opcode = insn.len - 4 if mnemonic in {"mov", "cmp"} else 0
+    number_bytes = max(insn.memory_displ_size, behind_opcode)
+    return FetchedInstruction(mnemonic, step_of(insn, b"").flow, number_bytes, registers)

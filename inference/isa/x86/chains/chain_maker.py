@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from iced_x86 import Code, Encoder, Instruction
 
-from inference.isa.chains import ChainLink, DependencyChain, PairChains
+from inference.isa.chains import ChainLink, DependencyChain, NoChainError, PairChains
 from inference.isa.scheme import TOP_OF_STACK, Scheme
 from inference.isa.x86.assembling import pattern, set_register
 from inference.isa.x86.chains.connectors import assemble, register_of
@@ -20,7 +20,7 @@ from inference.isa.x86.chains.initialization import (
     overwrite_register,
     store_value,
 )
-from inference.isa.x86.chains.return_paths import Families, NoChainError, ReturnPath, ReturnPaths
+from inference.isa.x86.chains.return_paths import Families, ReturnPath, ReturnPaths
 from inference.isa.x86.chains.values import OperandValues
 from inference.isa.x86.demands import INDEX_VECTOR, Demands, demands, obstacle
 from inference.isa.x86.forms import Form

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from iced_x86 import Code
 
-from inference.isa.chains import OLD_VALUE, SAME_REGISTER, ChainLink, DependencyChain, IdiomChains, PairChains
+from inference.isa.chains import (
+    OLD_VALUE,
+    SAME_REGISTER,
+    ChainLink,
+    DependencyChain,
+    IdiomChains,
+    NoChainError,
+    PairChains,
+)
 from inference.isa.scheme import Scheme
 from inference.isa.x86.chains.chain_maker import (
     BASE,
@@ -21,7 +29,7 @@ from inference.isa.x86.chains.chain_maker import (
 )
 from inference.isa.x86.chains.connectors import assemble
 from inference.isa.x86.chains.initialization import CONSTANT_MASK
-from inference.isa.x86.chains.return_paths import REPEATED, Families, NoChainError, ReturnPaths
+from inference.isa.x86.chains.return_paths import REPEATED, Families, ReturnPaths
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, ZMM
 from inference.isa.x86.link_ends import MASK, LinkEnd, destinations, is_partial, sources

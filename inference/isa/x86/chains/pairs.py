@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inference.isa.chains import ChainLink, PairChains
+from inference.isa.chains import ChainLink, NoChainError, PairChains
 from inference.isa.x86.assembling import pattern
 from inference.isa.x86.chains.chain_maker import ANY_VALUES, VECTOR_SHIFT, VECTOR_SHIFT_BITS, ChainMaker
-from inference.isa.x86.chains.return_paths import NoChainError
 from inference.isa.x86.chains.values import values_by_immediate, values_of
 from inference.isa.x86.forms import Form
 from inference.isa.x86.link_ends import MEMORY, destinations, sources

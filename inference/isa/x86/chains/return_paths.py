@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from iced_x86 import Code, Instruction, MemoryOperand
 
-from inference.isa.chains import ChainLink
+from inference.isa.chains import ChainLink, NoChainError
 from inference.isa.x86.chains.connectors import (
     AND_SAME,
     EXTEND,
@@ -59,10 +59,6 @@ _MOVES_IN = {
 }
 """By bank: the move from a general-purpose register; `_MOVES_OUT`: to one."""
 _HOLES = {hole.width: hole for hole in (XMM, YMM, ZMM)}
-
-
-class NoChainError(Exception):
-    """No chain can be made of this pair; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +238,13 @@ class ReturnPaths:
         if self.source.bank == MASK:
             return [*instructions, self._mask_value(source)], (*links, MASK_OR)
         if self.source.bank == "general":
-            restoring, more_links = self._general_value(source)
+            restoring, added = self._general_value(source)
         elif self.legacy:
-            restoring, more_links = self._legacy_value(source)
+            restoring, added = self._legacy_value(source)
         else:
             pair, hole = VECTORS[self.source.width][0], _HOLES[self.source.width]
-            restoring = self._vector_value(pair, hole, source, source)
-            more_links = pair.and_link, pair.or_link
-        return [*instructions, *restoring], (*links, *more_links)
+            restoring, added = self._vector_value(pair, hole, source, source), (pair.and_link, pair.or_link)
+        return [*instructions, *restoring], (*links, *added)
 
     def _through_address(self, of: int, times: int) -> Steps:
         pair = [assemble(Code.XOR_RM64_R64, (GPR64, self.families.source), (GPR64, of))] * 2
@@ -276,12 +271,11 @@ class ReturnPaths:
         if self.families.value is None:
             return [move], (link,)
         if self.legacy:
-            restoring, more_links = self._legacy_value(vector)
+            restoring, added = self._legacy_value(vector)
         else:
             pair = VECTORS[hole.width][0]
-            restoring = self._vector_value(pair, hole, vector, vector)
-            more_links = pair.and_link, pair.or_link
-        return [*restoring, move], (*more_links, link)
+            restoring, added = self._vector_value(pair, hole, vector, vector), (pair.and_link, pair.or_link)
+        return [*restoring, move], (*added, link)
 
     def _to_general(self) -> Steps:
         target, families = self.target, self.families
@@ -324,11 +318,11 @@ class ReturnPaths:
             return [move], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)
         if source.width > GPR64.width:
             raise NoChainError("what it loads is wider than a general-purpose register")
-        restoring, more_links = ([], ()) if families.value is None else self._general_value(SCRATCH)
+        restoring, added = ([], ()) if families.value is None else self._general_value(SCRATCH)
         store = Instruction.create_mem_reg(
             Code.MOV_RM64_R64, MemoryOperand(register_of(GPR64, families.base)), register_of(GPR64, SCRATCH)
         )
-        return [*restoring, store], (*more_links, ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"))
+        return [*restoring, store], (*added, ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"))
 
 
 def _masks_anded(to: int, of: int) -> Instruction:

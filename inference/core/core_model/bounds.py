@@ -80,10 +80,10 @@ def predict_core(
         }
         unknown = sorted(without_ports - model.alone.keys())
         if by_time := sorted(without_ports & model.alone.keys()):
-            lacking.append(f"no ports of {'; '.join(by_time)}: its measured time counts")
+            lacking.append(f"no ports inferred for {' and '.join(by_time)}; using the time alone")
         bounds += _mapping_bounds(block, shape, model, model.mapping, stores)
     if not model.latencies:
-        lacking.append("no latencies: 1 cycle is assumed")
+        lacking.append("no latencies measured; assuming 1 cycle")
     front_end = [] if model.front_end is None else [_front_end_bound(block, shape, model, model.front_end)]
     other_bounds = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
     registers, all_chains = _chains(block, model, other_bounds, shape.copies)

@@ -1,4 +1,4 @@
-"""Settings of llvm-mca."""
+"""Settings of llvm-mca: its program, the simulated processor, and how cycles are counted."""
 
 from __future__ import annotations
 

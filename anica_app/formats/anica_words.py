@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from anica_app.core.domain.features import SIZE, operand_types
+from inference.isa.name_parsing import read
 from inference.isa.names import SchemeNames
-from inference.isa.reading import read
 from inference.isa.targets import DEFAULT, target_of
 
 Words = Mapping[str, tuple[str, ...]]

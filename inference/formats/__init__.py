@@ -1,4 +1,5 @@
-"""From the bytes of files to values and back, a module per format, without a database.
+"""Readers and writers of file formats, a module per format: bytes to values and back, without a database.
 
-`formats` lists what can be imported, `parsing` reads it; `inference.storage` looks up and stores.
+`import_formats` lists the formats that can be imported, `parsing` reads a file and resolves its scheme names;
+`inference.storage` stores what they return.
 """

@@ -1,4 +1,4 @@
-"""How accurate the columns of a basic-block set were, as a file that later columns are held against.
+"""Accuracy baselines: JSON with the accuracy of a block set's columns, which later columns are compared with.
 
 See docs/formats.md, "Accuracy baseline".
 """
@@ -19,7 +19,7 @@ from inference.isa.targets import DEFAULT
 FORMAT: Final = "pmweb-accuracy-baseline"
 LIMIT_BYTES = 1 << 20
 MOST_VALUES = 20_000
-"""Of a file; one with a hundred columns has some 20 KB."""
+"""JSON values in a file. A hundred columns take some 20 KB, far below both limits."""
 
 _Text = Annotated[str, Field(min_length=1, max_length=200)]
 _Count = Annotated[int, Field(ge=0, le=10**9)]
@@ -31,18 +31,18 @@ class _Part(BaseModel):
 
 
 class BaselineColumn(_Part):
-    """One column beside the reference."""
+    """Accuracy of one column, compared with the reference column."""
 
-    name: _Text = Field(description="Of the column.", examples=["llvm-mca 22 · znver2"])
-    answered: _Count = Field(description="Blocks for which it has a number, compared or not.", examples=[457])
+    name: _Text = Field(description="Name of the column.", examples=["llvm-mca 22 · znver2"])
+    answered: _Count = Field(description="Blocks with a number, compared or not.", examples=[457])
     mape: Annotated[float, Field(ge=0)] | None = Field(
-        description="In per cent of the reference; null where no block is compared.", examples=[23.6]
+        description="Mean absolute percentage error; null where no block is compared.", examples=[23.6]
     )
     kendall: _Share | None = Field(description="Kendall's τ; null where undefined.", examples=[0.76])
 
 
 class AccuracyBaseline(_Part):
-    """The columns of a set beside its reference, and a digest by which another set is told."""
+    """The columns of a set compared with its reference, and a digest that identifies the set's blocks."""
 
     format: Literal["pmweb-accuracy-baseline"] = Field(default=FORMAT, examples=[FORMAT])
     version: Literal[1] = Field(default=1, examples=[1])
@@ -51,8 +51,10 @@ class AccuracyBaseline(_Part):
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = Field(
         description="SHA-256 of the machine code of all blocks, in any order.", examples=["0" * 64]
     )
-    reference: _Text = Field(description="The column that judges.", examples=["machine lab · unrolled"])
-    numbers: _Count = Field(description="Blocks for which it has a number above 0.", examples=[498])
+    reference: _Text = Field(
+        description="Column that others are compared with.", examples=["machine lab · unrolled"]
+    )
+    numbers: _Count = Field(description="Blocks with a number above 0.", examples=[498])
     columns: list[BaselineColumn] = Field(
         examples=[[{"name": "llvm-mca 22 · znver2", "answered": 457, "mape": 23.6, "kendall": 0.76}]]
     )
@@ -71,7 +73,15 @@ def write_baseline(baseline: AccuracyBaseline) -> str:
 
 
 def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
-    """What a file says; `name` is the file's. Raises `ExchangeError` with the place of what is wrong."""
+    """Read a baseline.
+
+    Args:
+        content: JSON in UTF-8, at most `LIMIT_BYTES`.
+        name: File name, for messages.
+
+    Raises:
+        ExchangeError: The content is no baseline; the message names the field.
+    """
     if len(content) > LIMIT_BYTES:
         raise ExchangeError(f"{name} has more than {LIMIT_BYTES:,} bytes: a baseline is much smaller")
     try:
@@ -85,8 +95,15 @@ def _is_any_key(_key: str) -> bool:
 
 
 def digest_of_blocks(codes: Iterable[bytes], isa: str) -> str:
-    """The same of the same blocks of an instruction set in any order; files that name no set have that of
-    `DEFAULT`."""
+    """SHA-256 (hexadecimal) over a set's machine code, independent of the order of its blocks.
+
+    Args:
+        codes: Machine code of each block.
+        isa: Instruction set. `DEFAULT` does not enter the digest: it is what files mean that name none.
+
+    >>> digest_of_blocks([b"a", b"b"], "x86-64") == digest_of_blocks([b"b", b"a"], "x86-64")
+    True
+    """
     digests = sorted(hashlib.sha256(code).digest() for code in codes)
     isa_prefix = b"" if isa == DEFAULT else isa.encode()
     return hashlib.sha256(b"".join([isa_prefix, *digests])).hexdigest()

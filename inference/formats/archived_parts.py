@@ -1,7 +1,8 @@
-"""JSON from elsewhere, as every database here can store it: values, texts, and the shapes of its parts.
+"""Untrusted JSON: parsing with limits, checking values and texts, validating against pydantic shapes.
 
-Values have no NaN, NUL, halves of characters or endless nesting; names are lines, other texts paragraphs. How
-a flaw is put in words, and what of journals and descriptions several archives hold, is here as well.
+Accepted values can be stored by SQLite and PostgreSQL: no NaN or infinity, no NUL, no lone surrogates, at
+most `DEEPEST` levels. Names are single lines, other texts may have several. Parts that several kinds of
+archives share (heat maps, scores) are declared here as well.
 """
 
 from __future__ import annotations
@@ -26,23 +27,25 @@ NAMING = frozenset(
         *("scheme", "blocker", "port", "ports", "members", "computer", "file_name", "path"),
     }
 )
-"""Keys of a document below which texts are names; the keys themselves are names everywhere."""
+"""Keys whose texts are names, at any depth below them. Keys themselves are always names."""
 
 IsName = Callable[[str], bool]
 
 
 def is_naming(key: str) -> bool:
-    """Whether the texts below a key are names."""
     return key in NAMING
 
 
 def check_texts(value: Any, place: str, is_name: IsName = is_naming) -> None:
-    """Raise `ValueError` with the place of the first text that is not as it should be.
+    """Check that names are single lines and other texts are printable paragraphs.
 
     Args:
-        value: of JSON, of bounded depth.
-        place: what messages call it.
-        is_name: whether the texts below a key are names.
+        value: JSON of bounded depth (`check_value`).
+        place: What messages call the value.
+        is_name: Whether texts below a key are names.
+
+    Raises:
+        ValueError: The first text that breaks the rule, with its place.
     """
     _check(value, place, is_name, line=False)
 
@@ -69,7 +72,7 @@ def _check_text(text: str, place: str, check: Callable[[str], str]) -> None:
 
 
 def clean_texts(value: Any, is_name: IsName = is_naming) -> Any:
-    """A value of JSON in which every text passes `check_texts`."""
+    """A copy of a JSON value whose texts pass `check_texts`: forbidden characters are replaced or removed."""
     return _clean(value, is_name, line=False)
 
 
@@ -89,17 +92,23 @@ def _clean_text(text: str, *, line: bool) -> str:
 
 
 DEEPEST = 100
-"""Values in values."""
+"""Levels of nesting that are accepted."""
 
 
 class StrictJsonError(ValueError):
-    """What is wrong, and at which place in the document."""
+    """JSON that is malformed or cannot be stored; the message has the place in the document."""
 
 
 def load(content: bytes | str, place: str, max_values: int) -> Any:
-    """The value; `place` is what messages call the whole, `most` how many values and keys it may have.
+    """Parse JSON with limits.
 
-    Raises `StrictJsonError`.
+    Args:
+        content: JSON; bytes in UTF-8, with or without a byte-order mark.
+        place: What messages call the document.
+        max_values: Values and keys that it may have: each takes about 100 bytes of memory, however short.
+
+    Raises:
+        StrictJsonError: Malformed JSON, repeated keys, too many values, or values that no database can store.
     """
     try:
         value = read_json(content.decode("utf-8-sig") if isinstance(content, bytes) else content, max_values)
@@ -120,9 +129,16 @@ def _is_encodable(text: str) -> bool:
 
 
 def check_value(value: Any, place: str, depth: int = 0, *, finite: bool = True) -> None:
-    """Raise `StrictJsonError` with the first place of what a database cannot hold.
+    """Check that a database can store a value.
 
-    `finite`: numbers without end are refused.
+    Args:
+        value: Any JSON value.
+        place: What messages call it.
+        depth: Levels around it; above `DEEPEST` it is refused.
+        finite: Refuse infinite numbers.
+
+    Raises:
+        StrictJsonError: The first value that cannot be stored, with its place.
     """
     if depth > DEEPEST:
         raise StrictJsonError(f"{place[:80]} is nested in more than {DEEPEST} levels")
@@ -144,17 +160,17 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 class ArchivedPart(BaseModel):
-    """Part of an event or a report: exact types, and more than is listed here."""
+    """Part of an event or a report. Types are exact; keys that are not declared are kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
 ABSENT: Any = Field(None)
-"""The default of a part that may be missing, and is not null where it is there."""
+"""Default of an optional part that must not be null where it is present."""
 
 
 class HeatMapPart(ArchivedPart):
-    """The numbers of a heat map: a row of `bins` counts for each of them."""
+    """A heat map: `bins` rows of `bins` counts."""
 
     bins: int = Field(ge=1, le=1000)
     limit: float = Field(gt=0, le=1e15)
@@ -170,8 +186,6 @@ class HeatMapPart(ArchivedPart):
 
 
 class ScoresPart(ArchivedPart):
-    """How well predictions agree with measurements."""
-
     n: Count
     mape: Amount | None
     pearson: Signed | None
@@ -191,7 +205,7 @@ StoredScores = Annotated[Scores, stored_as(ScoresPart, Scores.as_json, _scores)]
 
 
 def first_flaw(error: ValidationError, place: str) -> str:
-    """Where in what is told at `place` it is wrong, and why, in a line."""
+    """The first error as one line, with its path below `place`, and how many more there are."""
     first = error.errors(include_url=False)[0]
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
     where = where.replace(".", ", ", 1) if where.startswith(".") else where
@@ -202,17 +216,17 @@ def first_flaw(error: ValidationError, place: str) -> str:
 def read_document(
     shape: type[Document], content: bytes | str, place: str, max_values: int, is_name: IsName = is_naming
 ) -> Document:
-    """A file of JSON as what it shall be.
+    """Parse and validate a JSON file.
 
     Args:
-        shape: of all of it.
-        content: of the file.
-        place: what messages call it.
-        most: values in it.
-        is_name: whether texts under a key are names.
+        shape: Model of the whole document.
+        content: The file.
+        place: What messages call the document.
+        max_values: Values and keys that it may have.
+        is_name: Whether texts below a key are names.
 
     Raises:
-        ExchangeError: the place of what is wrong, and why.
+        ExchangeError: The content is no JSON object of this shape; the message has the place.
     """
     try:
         value = load(content, place, max_values)
@@ -229,17 +243,17 @@ def read_document(
 def read_shape(
     shape: Any, document: Any, place: str, *, context: Any = None, strict: bool | None = None
 ) -> Any:
-    """A value of JSON as what it shall be.
+    """Validate a JSON value.
 
     Args:
-        shape: a class, or another type that pydantic knows.
-        document: of JSON.
-        place: what messages call the whole.
-        context: for validators.
-        strict: whether what is no number there is none, whatever it looks like; None: as the class says.
+        shape: A class, or any other type that pydantic validates.
+        document: The value.
+        place: What messages call it.
+        context: Passed to validators.
+        strict: Refuse values of other types, such as "1" for a number; None leaves it to the class.
 
     Raises:
-        ExchangeError: the place of what is wrong, and why.
+        ExchangeError: The value has another shape; the message has the place.
     """
     try:
         return adapter(shape).validate_json(json.dumps(document), context=context, strict=strict)

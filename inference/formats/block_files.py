@@ -1,6 +1,6 @@
-"""Files with machine code: blocks, programs, or what a tool printed of one; which it is, and the loops in it.
+"""Files with machine code: detects block sets, programs, listings and profiles, and finds their loops.
 
-Loops have weights: samples of a profiler, or how often they ran. Which ones are chosen is a `LoopFilter`.
+A loop's weight is the number of a profiler's samples in it, or how often it ran. `LoopFilter` selects loops.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_l
 from inference.isa.code.binaries.program import CompiledProgram, Function, read_program
 from inference.isa.targets import DEFAULT
 
-_PROGRESS_INTERVAL = 5000  # functions between two words
+_PROGRESS_INTERVAL = 5000  # functions between two reports
 
 OnProgress = Callable[[int, int], None]
-"""Hears how much of how much is done; may raise in order to stop."""
+"""Called with (done, total); raises in order to stop the search."""
 
 
 class Weighing(StrEnum):
-    """What the weight of a loop is."""
+    """What the weight of a loop counts."""
 
     SAMPLES = "samples"
-    """Samples in it: the time that was spent there."""
+    """Samples in the loop: the time spent there."""
     ITERATIONS = "iterations"
-    """Jumps back to its begin in the processor's branch records: how often it ran."""
+    """Jumps to its beginning in the processor's branch records (LBR): how often it ran."""
 
 
 @dataclass(frozen=True)
 class LoopFilter:
-    """Which loops. `functions`: a name or a pattern like `mat*`, "" for all.
+    """Selects loops.
 
-    Of samples, `program`: how perf calls the file, "" to find out; `least`: per cent of all samples that a
-    loop has at least. `keys`: just these loops, by `WeightedLoop.key`; () for all.
+    `functions`: a name or a pattern like `mat*`, "" for all. `program`: what perf calls the file, "" to
+    detect it. `least`: per cent of all samples that a loop has at least. `keys`: only these loops, by
+    `WeightedLoop.key`; () for all.
     """
 
     functions: str = ""
@@ -58,7 +59,7 @@ class LoopFilter:
 
 @dataclass(frozen=True, slots=True)
 class WeightedLoop:
-    """A loop with its weight, and of samples the share of all, in per cent."""
+    """A loop with its weight. `percent`: its share of all samples, None without samples."""
 
     key: str
     function: str
@@ -70,18 +71,16 @@ class WeightedLoop:
     percent: float | None
 
     def origin(self, file_name: str) -> str:
-        """Where it is from: `a.out, dot, 0x11c8`."""
+        """File, function and address: `a.out, dot, 0x11c8`."""
         place = "" if self.address is None else f", {self.address:#x}"
         return f"{PurePath(file_name).name[:80]}, {self.function}{place}"[:ORIGIN_LIMIT]
 
 
-def chosen_loops(
-    loops: Iterable[WeightedLoop], loop_filter: LoopFilter
-) -> tuple[tuple[WeightedLoop, ...], int]:
-    """Those with a wanted key, if any is named, and enough of the samples; and how many have less."""
-    keys = set(loop_filter.keys)
+def chosen_loops(loops: Iterable[WeightedLoop], criteria: LoopFilter) -> tuple[tuple[WeightedLoop, ...], int]:
+    """(loops with one of the filter's keys and enough samples, how many have too few samples)."""
+    keys = set(criteria.keys)
     named = [loop for loop in loops if not keys or loop.key in keys]
-    chosen = tuple(loop for loop in named if (loop.percent or 0.0) >= loop_filter.least)
+    chosen = tuple(loop for loop in named if (loop.percent or 0.0) >= criteria.least)
     return chosen, len(named) - len(chosen)
 
 
@@ -89,9 +88,9 @@ def chosen_loops(
 class ProgramLoops:
     """The loops, the heaviest first where there are samples, else in the order of the file.
 
-    `below`: how many have a smaller share than was wanted. `total`, `inside`, `lost`, `elsewhere`: samples of
-    the recording, in these loops, without a place in the file (with reasons), in other files (with names).
-    `notes`: what of a listing is in no loop and no straight piece.
+    `below`: loops with a smaller share than `LoopFilter.least`. `total`: samples of the recording; of them,
+    `inside`: in these loops; `lost`: not placed in the file, by reason; `elsewhere`: in other files, by name.
+    `notes`: lines of a listing that are in no block.
     """
 
     kind: str
@@ -108,7 +107,7 @@ class ProgramLoops:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """What a search has to tell, a line each."""
+        """The result as lines of text."""
         functions = count_of(self.functions, "function")
         lines = [f"{count_of(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
         if self.total is not None:
@@ -130,87 +129,80 @@ class ProgramLoops:
 def find_loops(
     content: bytes,
     file_name: str,
-    loop_filter: LoopFilter,
+    criteria: LoopFilter,
     samples: tuple[bytes, str] | None = None,
-    on_progress: OnProgress = lambda done, of: None,
+    report: OnProgress = lambda done, of: None,
 ) -> ProgramLoops:
-    """`samples`: content and name of a text of perf's. Raises `ExchangeError`."""
+    """Find the loops of an ELF file.
+
+    Args:
+        content: The file.
+        file_name: For messages.
+        loop_filter: Which loops to return.
+        samples: (content, name) of what `perf script` or `perf annotate` printed; None: every loop weighs 1.
+        on_progress: Called with (done, total).
+
+    Raises:
+        ExchangeError: The file cannot be read, has no such function, or the samples belong to another file.
+    """
     try:
         program = read_program(content)
         if samples is None:
-            return _all_loops(program, file_name, loop_filter, on_progress)
-        on_progress(0, 1)
-        text = read_samples(*samples, lambda: on_progress(0, 1))
-        placed_samples = place_samples(text, program, file_name, loop_filter.program)
-        return _sampled_loops(program, file_name, placed_samples, loop_filter, on_progress)
+            return _all_loops(program, file_name, criteria, report)
+        report(0, 1)
+        text = read_samples(*samples, lambda: report(0, 1))
+        placed_samples = place_samples(text, program, file_name, criteria.program)
+        return _sampled_loops(program, file_name, placed_samples, criteria, report)
     except BinaryFileError as error:
         raise ExchangeError(f"{file_name}: {error}") from error
 
 
 def _all_loops(
-    program: CompiledProgram, file_name: str, loop_filter: LoopFilter, on_progress: OnProgress
+    program: CompiledProgram, file_name: str, criteria: LoopFilter, report: OnProgress
 ) -> ProgramLoops:
     search = Search()
-    loops = loops_in(
-        program,
-        _functions(program, file_name, loop_filter.functions, on_progress),
-        search,
-        block_reader(DEFAULT),
-        on_progress,
-    )
-    keys = set(loop_filter.keys)
-    weighted = tuple(_weighted_loop(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
+    functions = _functions(program, file_name, criteria.functions, report)
+    loops = loops_in(program, functions, search, block_reader(DEFAULT), report)
+    keys = set(criteria.keys)
+    weighted = tuple(_weigh(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
     kind = f"{program.kind} (ELF)"
     return ProgramLoops(kind, search.functions, search.code, _bounded(weighted, file_name), search.too_long)
 
 
-def _functions(
-    program: CompiledProgram, file_name: str, pattern: str, on_progress: OnProgress
-) -> list[Function]:
+def _functions(program: CompiledProgram, file_name: str, pattern: str, report: OnProgress) -> list[Function]:
     functions = []
-    for number, function in enumerate(program.functions(pattern)):
-        functions.append(function)
+    for number, entry in enumerate(program.functions(pattern)):
+        functions.append(entry)
         if number % _PROGRESS_INTERVAL == 0:
-            on_progress(0, 1)
+            report(0, 1)
     if not functions:
-        examples = ", ".join(
-            function.name for function, _ in zip(program.functions(), range(5), strict=False)
-        )
+        examples = ", ".join(entry.name for entry, _ in zip(program.functions(), range(5), strict=False))
         raise ExchangeError(f"{file_name} has no function {pattern!r}; it has, for example, {examples}")
     return functions
 
 
 def _sampled_loops(
-    program: CompiledProgram,
-    file_name: str,
-    samples: PlacedSamples,
-    loop_filter: LoopFilter,
-    on_progress: OnProgress,
+    program: CompiledProgram, file_name: str, samples: PlacedSamples, criteria: LoopFilter, report: OnProgress
 ) -> ProgramLoops:
-    iterations = loop_filter.weighing is Weighing.ITERATIONS
+    iterations = criteria.weighing is Weighing.ITERATIONS
     if iterations and not samples.jumps:
         raise ExchangeError(
             "the samples have no branch records: record with `perf record -b` and print with `-F +brstack`"
         )
     places = sorted({*samples.counts, *(begin for begin, _ in samples.jumps)})
-    functions = [
-        function
-        for function in _functions(program, file_name, loop_filter.functions, on_progress)
-        if _has_any(function, places)
-    ]
+    functions = _functions(program, file_name, criteria.functions, report)
+    functions = [function for function in functions if _has_any(function, places)]
     search = Search()
-    loops = list(loops_in(program, functions, search, block_reader(DEFAULT), on_progress))
+    loops = list(loops_in(program, functions, search, block_reader(DEFAULT), report))
     total = samples.total
-    percents = {
-        loop.key: 100 * number / (total or 1) for loop, number in weighted_loops(loops, samples.counts)
-    }
+    shares = {loop.key: 100 * number / (total or 1) for loop, number in weighted_loops(loops, samples.counts)}
     if iterations:
         pairs = [(loop, float(samples.jumps[loop.closing_address, loop.start])) for loop in loops]
         pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: -pair[1])
     else:
         pairs = weighted_loops(loops, samples.counts)
-    weighted = (_weighted_loop(loop, round(number, 4), percents.get(loop.key, 0.0)) for loop, number in pairs)
-    chosen, below = chosen_loops(weighted, loop_filter)
+    weighted = (_weigh(loop, round(number, 4), shares.get(loop.key, 0.0)) for loop, number in pairs)
+    chosen, below = chosen_loops(weighted, criteria)
     return ProgramLoops(
         f"{program.kind} (ELF)",
         search.functions,
@@ -220,7 +212,7 @@ def _sampled_loops(
         below,
         samples.event,
         round(total, 4),
-        round(sum(function.percent or 0.0 for function in chosen) * total / 100, 4),
+        round(sum(entry.percent or 0.0 for entry in chosen) * total / 100, 4),
         tuple(samples.lost.most_common()),
         tuple(samples.elsewhere.most_common(5)),
     )
@@ -231,7 +223,7 @@ def _has_any(function: Function, places: Sequence[int]) -> bool:
     return at < len(places) and places[at] < function.address + function.size
 
 
-def _weighted_loop(loop: Loop, weight: float, percent: float | None) -> WeightedLoop:
+def _weigh(loop: Loop, weight: float, percent: float | None) -> WeightedLoop:
     return WeightedLoop(
         loop.key,
         loop.function.name,
@@ -262,32 +254,35 @@ _LISTING_HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly o
 
 
 def is_listing(beginning: str) -> bool:
-    """Whether a text that begins so is a listing of a profiler or a disassembler."""
+    """Whether a text that begins with `beginning` is a listing of a profiler or a disassembler."""
     return bool(_LISTING_HEAD.search(beginning[:4000])) or is_annotate(beginning)
 
 
 def find_listed_loops(
-    content: bytes, file_name: str, loop_filter: LoopFilter, on_progress: Callable[[int, int], None]
+    content: bytes, file_name: str, criteria: LoopFilter, report: Callable[[int, int], None]
 ) -> ProgramLoops:
-    """Weighed by their samples where the listing has some, else by 1 each. Raises `ExchangeError`."""
+    """The loops of a listing; each weighs its samples, or 1 where the listing has none.
+
+    Raises `ExchangeError`.
+    """
     text = content.decode("utf-8-sig", "replace")
-    on_progress(0, 1)
+    report(0, 1)
     try:
         reading = read(text, ROW_LIMIT)
     except BlockError as error:
         raise ExchangeError(f"{file_name}: {error}") from error
-    on_progress(1, 1)
+    report(1, 1)
     has_counts = any(piece.count is not None for piece in reading.pieces)
     total = sum(piece.count or 0.0 for piece in reading.pieces)
     loops = [
         _loop(piece, number, total if has_counts else None)
         for number, piece in enumerate(reading.pieces)
         if piece.block.kind == "loop"
-        and (not loop_filter.functions or fnmatchcase(piece.name, loop_filter.functions))
+        and (not criteria.functions or fnmatchcase(piece.name, criteria.functions))
     ]
     if has_counts:
         loops = sorted((loop for loop in loops if loop.weight), key=lambda loop: -loop.weight)
-    chosen, below = chosen_loops(loops, loop_filter)
+    chosen, below = chosen_loops(loops, criteria)
     return ProgramLoops(
         TITLE,
         len({piece.name for piece in reading.pieces}),
@@ -322,7 +317,7 @@ def _loop(piece: Piece, number: int, total: float | None) -> WeightedLoop:
 
 
 class BlockFileSort(StrEnum):
-    """What a file brings that becomes a basic-block set, by its format."""
+    """Formats of files from which a basic-block set is made."""
 
     BLOCKS = block_sets.TITLE
     PROGRAM = "compiled program"
@@ -331,7 +326,7 @@ class BlockFileSort(StrEnum):
 
 
 def block_file_of(content: bytes) -> BlockFileSort | None:
-    """What a file is whose content is this or begins so; None for anything else."""
+    """The format of a file, given its content or the first `BEGINNING` bytes; None for any other format."""
     beginning = content[:BEGINNING]
     if is_binary(beginning):
         return BlockFileSort.PROGRAM

@@ -1,18 +1,10 @@
-"""Basic-block sets as files: what is in one, a chunk of rows at a time, and the CSV of a set.
+"""Basic-block sets as files: a summary of a file, its rows in chunks, and the CSV of a stored set.
 
-A file is read once for looking and once for storing, so that its length does not show in the memory taken.
-Rows that are broken are left out where the user wants that, and are reported.
-
-A column with a title holds cycles, or weights where the title is that: what its numbers look like is told,
-and changes nothing. Of one without, that is what they are taken for.
-
-BHive's throughput files hold cycles of a hundred executions, its source files the share of a block in what
-was executed; neither says so. No processor takes dozens of cycles for every single instruction, nor executes
-dozens in one: that tells them apart. The user has the last word.
-
-Two bounds are known: a processor starts so many instructions per cycle and no more (where the user says how
-many), and a port mapping gives the cycles that a block's µops need (where one is given). An answer below
-stays in the set; it is pointed at, since the usual cause is a wrong unit or a broken measurement.
+A file is read once for the preview and once for storing, so that memory does not grow with its length. Titled
+columns hold cycles, or weights where the title is `weight`; an untitled column is taken for what its numbers
+look like: BHive's throughput files hold cycles of a hundred executions, its source files shares, and neither
+says so. The user can override both. Answers below a bound (issue width, port mapping) are stored and
+reported.
 """
 
 from __future__ import annotations
@@ -23,15 +15,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from inference.core.protocols import Json
-from inference.formats.blocks_csv import (
-    ORIGIN,
-    WEIGHT,
-    BlockFile,
-    BlockRow,
-    BrokenRowPolicy,
-    Scale,
-    answer_of,
-)
+from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, BrokenRows, Scale, answer_of
 from inference.formats.problems import ExchangeError, Problems
 from inference.formats.provenance import head_of
 from inference.formats.quoting import cell, rows_text
@@ -39,7 +23,7 @@ from inference.isa.blocks import BlockName
 from inference.predictors.protocol import Answer, Predictor
 
 SAMPLE_ROWS = 5000
-"""Rows at the beginning of a file from which the meaning of its numbers is concluded."""
+"""Rows at the beginning of a file from which the unit of its numbers is concluded."""
 SLOWEST_OF_FAST = 6.0
 """Cycles per instruction that at least one in ten blocks stays below, unless all numbers are ×100.
 
@@ -54,12 +38,12 @@ _FASTEST_SHARE = 0.1
 def scales_of(
     names: Sequence[str], rows: Sequence[BlockRow], *, titled: bool
 ) -> tuple[tuple[Scale, Scale], ...]:
-    """What each column is taken for, and what it looks like."""
+    """Per column, (the scale that is assumed, the scale that its numbers look like)."""
     return tuple(_scale(name, position, rows, titled) for position, name in enumerate(names))
 
 
 def first_rows(file: BlockFile) -> list[BlockRow]:
-    """As many rows as are needed to conclude."""
+    """The rows from which units are concluded: the first `SAMPLE_ROWS`."""
     return list(islice(file.rows(), SAMPLE_ROWS))
 
 
@@ -86,12 +70,12 @@ def _apparent_scale(position: int, rows: Sequence[BlockRow], titled: bool) -> Sc
 TOLERANCE = 0.1
 """Answers may be below a bound by this share: tools count a loop's first iterations, machines are noisy."""
 LISTED = 50
-"""Doubts listed in full; more are counted."""
+"""Doubts listed in full; others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerBelowBound:
-    """An answer below a bound: where, what it says, and the cycles that the block takes at least."""
+    """An answer below a bound. `line` from 1; `least`: cycles that the block takes at least."""
 
     line: int
     column: str
@@ -101,13 +85,13 @@ class AnswerBelowBound:
 
 @dataclass
 class Bounds:
-    """What is known of a processor. `issue_width`: most instructions per cycle; `ports`: a port mapping."""
+    """Lower bounds of a processor. `issue_width`: most instructions per cycle; `ports`: a port mapping."""
 
     issue_width: float | None = None
     ports: Predictor | None = None
 
     def least_cycles(self, rows: Sequence[BlockRow]) -> list[float]:
-        """The least number of cycles for each of the blocks; 0 where nothing is known of it."""
+        """Lower bound in cycles for each block; 0 where there is none."""
         width = self.issue_width
         bounds = [row.instructions / width if width else 0.0 for row in rows]
         if self.ports is None:
@@ -118,7 +102,7 @@ class Bounds:
 
 @dataclass
 class AnswersBelowBounds:
-    """Collects them: the first `LISTED`, and the number of all per column."""
+    """Collects answers below bounds: the first `LISTED` of them, and their number per column."""
 
     bounds: Bounds = field(default_factory=Bounds)
     listed: list[AnswerBelowBound] = field(default_factory=list)
@@ -127,7 +111,7 @@ class AnswersBelowBounds:
     def compare(
         self, rows: Sequence[BlockRow], answers: Iterable[tuple[str, Sequence[float | None]]]
     ) -> None:
-        """Compare the answers of some rows, {column: cycles or None per row}, with the bounds."""
+        """Compare answers, (column, cycles or None per row), with the bounds."""
         least = self.bounds.least_cycles(rows)
         for name, cycles in answers:
             for row, value, bound in zip(rows, cycles, least, strict=True):
@@ -144,30 +128,26 @@ TITLE = "basic blocks (CSV)"
 FAILED = "-1.0"
 
 OnProgress = Callable[[int], None]
-"""Hears how many rows have been read, after every chunk; may raise in order to stop."""
+"""Called after each chunk with the number of rows read; raises in order to stop."""
 
 
 @dataclass(frozen=True)
 class BlockSetOptions:
-    """How a file shall be read.
+    """How to read a file. `scales`: one per column; None, or () for all, takes it from title or numbers."""
 
-    `scales`: what each column is; None for one, or () for all, is what its title says, else what its numbers
-    look like.
-    """
-
-    broken: BrokenRowPolicy = BrokenRowPolicy.STOP
+    broken: BrokenRows = BrokenRows.STOP
     scales: tuple[Scale | None, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
 
 
 @dataclass
 class ColumnFacts:
-    """What a column holds: how many answers and failures, and the range of its numbers as they are stored."""
+    """Number of answers and failures of a column, and the range of its numbers, converted to `scale`."""
 
     name: str
     scale: Scale
     looks: Scale
-    """What the numbers seem to be, which the user may know better."""
+    """What the numbers look like."""
     answers: int = 0
     failures: int = 0
     least: float | None = None
@@ -179,7 +159,6 @@ class ColumnFacts:
         return facts
 
     def count(self, values: Sequence[Answer | None]) -> None:
-        """Take in some rows of the column."""
         cycles = [value.cycles for value in values if value is not None and value.cycles is not None]
         self.answers += len(cycles)
         self.failures += sum(1 for value in values if value is not None and value.failure is not None)
@@ -190,9 +169,8 @@ class ColumnFacts:
 
 @dataclass
 class BlockSetSummary:
-    """What is in a file.
-
-    `rows` can be stored; of them, `duplicates` repeat the blocks of earlier ones. `empty` have no block.
+    """What a file contains. `rows` can be stored, of which `duplicates` repeat an earlier block; `left_out`
+    have problems, `empty` have no block.
     """
 
     file_name: str
@@ -200,7 +178,7 @@ class BlockSetSummary:
     isa: str
     problems: Problems
     doubts: AnswersBelowBounds
-    broken: BrokenRowPolicy
+    broken: BrokenRows
     rows: int = 0
     left_out: int = 0
     empty: int = 0
@@ -211,15 +189,15 @@ class BlockSetSummary:
 
     @property
     def acceptable(self) -> bool:
-        """Whether there is something to store, and nothing forbids it."""
-        return self.rows > 0 and (self.broken is BrokenRowPolicy.SKIP or not self.problems)
+        """Whether the file can be imported: it has rows, and no problems unless broken rows are skipped."""
+        return self.rows > 0 and (self.broken is BrokenRows.SKIP or not self.problems)
 
     def lines(self) -> list[str]:
-        """What is wrong with the file, one line per problem."""
+        """The listed problems, one line each."""
         return [problem.line(self.file_name) for problem in self.problems.listed]
 
     def as_json(self) -> Json:
-        """What a page and the API tell of the file before it is stored."""
+        """The preview of the file, for pages and the API."""
         return {
             "rows": self.rows,
             **self._counts(),
@@ -233,7 +211,7 @@ class BlockSetSummary:
         }
 
     def report(self) -> Json:
-        """What a stored set keeps of this."""
+        """The part that is kept with the stored set."""
         return {
             **self._counts(),
             "duplicate_lines": self.duplicate_lines,
@@ -254,7 +232,7 @@ class BlockSetSummary:
 
 @dataclass(frozen=True)
 class BlockChunk:
-    """Some rows of a file, in its order."""
+    """Consecutive rows of a file."""
 
     rows: Sequence[BlockRow]
     answers: Sequence[tuple[Answer | None, ...]]
@@ -263,20 +241,33 @@ class BlockChunk:
 
 
 def summarise(
-    file: BinaryIO, file_name: str, options: BlockSetOptions, on_progress: OnProgress | None = None
+    file: BinaryIO, file_name: str, options: BlockSetOptions, report: OnProgress | None = None
 ) -> BlockSetSummary:
-    """Read a file to its end, or to its first broken row; stores nothing, never raises for what it says."""
+    """Read a file to its end, or to its first broken row where `options.broken` is STOP.
+
+    Args:
+        file: CSV, at its beginning.
+        file_name: For messages.
+        options: How to read it.
+        on_progress: Called with the number of rows read.
+
+    Returns:
+        Its columns, counts, problems and first rows. Problems of the file are listed, not raised.
+
+    Raises:
+        ExchangeError: `options.scales` does not fit the file's columns.
+    """
     summary, chunks = read_chunks(file, file_name, options)
     for _ in chunks:
-        if on_progress is not None:
-            on_progress(summary.rows + summary.left_out)
+        if report is not None:
+            report(summary.rows + summary.left_out)
     return summary
 
 
 def read_chunks(
     file: BinaryIO, file_name: str, options: BlockSetOptions
 ) -> tuple[BlockSetSummary, Iterator[BlockChunk]]:
-    """What will be known at the end, and the chunks to be gone through till then."""
+    """(summary, chunks); the summary is complete once all chunks are consumed. Raises like `summarise`."""
     blocks = BlockFile(file, options.broken)
     first = first_rows(blocks)
     names = () if blocks.columns is None else blocks.columns.names
@@ -299,7 +290,7 @@ def read_chunks(
 
 
 def _chunks(blocks: BlockFile, first: Sequence[BlockRow], summary: BlockSetSummary) -> Iterator[BlockChunk]:
-    """The file's rows; `found` knows all of it when they are through."""
+    """The file's rows; updates the summary."""
     hashes: set[int] = set()
     buffered = iter(first)
     remaining = blocks.rows()
@@ -350,7 +341,7 @@ def _count_rows(chunk: BlockChunk, summary: BlockSetSummary, hashes: set[int]) -
 
 @dataclass(frozen=True, slots=True)
 class BlockLine:
-    """A block to be written, with the cycles that tools say: {place of the column: None where it failed}."""
+    """A block to be written. `answers`: {index of the column: cycles, None for a failure}."""
 
     code: bytes
     weight: float | None
@@ -366,9 +357,14 @@ def write_block_set_csv(
     weights: bool,
     origins: bool,
 ) -> Iterator[str]:
-    """A set as CSV text, a piece per part: `bb`, `weight` and `origin` where blocks have one, then tools.
+    """A set as CSV text: comments, the title row `bb[,weight][,origin],TOOL …`, and a row per block.
 
-    Ahead of the table come, as comments, those `facts` of where it is from that are known.
+    Args:
+        facts: {label: text} for the comments above the table; empty texts are omitted.
+        columns: Names of the tools.
+        parts: Blocks in chunks; each yields a piece of text, so that a large set is never in memory at once.
+        weights: Whether to write the column `weight`.
+        origins: Whether to write the column `origin`.
     """
     yield head_of(**{label: text for label, text in facts.items() if text})
     extra = [*([WEIGHT] if weights else []), *([ORIGIN] if origins else [])]

@@ -1,15 +1,15 @@
 """Basic-block sets as CSV, read row by row: see docs/formats.md.
 
     bb,llvm-mca 13,osaca        a title row: machine code in hexadecimal digits or assembly, a column per tool
-    4801d8,1.03,-1.0            cycles per execution; -1: the tool failed; empty: nobody asked it
+    4801d8,1.03,-1.0            cycles per execution; -1: the tool failed; empty: no answer
 
     4801d8,126.00               BHive's way: no title row, machine code, and one number or none
 
-Tabs or semicolons may part the cells as well. Lines ahead of the table that begin with # are skipped: our own
-files say there where they come from. One of these is read: `# instruction set: x86-64`, which is also what a
-file means that does not have it. Rows without a block are passed over and counted.
+Cells may be separated by tabs or semicolons as well. Lines above the table that begin with # are skipped,
+except for `# instruction set: NAME`; without it, blocks are x86-64. Rows without a block are skipped and
+counted.
 
-What the one number means is found out by `block_scales`. Rows are read as they are asked for: a file of any
+`block_sets` concludes what the one number of an untitled column means. Rows are read lazily: a file of any
 length takes the memory of one row.
 """
 
@@ -31,7 +31,7 @@ from inference.formats.quoting import plain_text
 from inference.isa.blocks import TITLES, BlockError, block_of_text, isa_of_fields, mnemonics_of
 from inference.isa.code.source import without_colours
 from inference.isa.targets import DEFAULT, names_with_blocks
-from inference.isa.targets.recognising import NOT_SUPPORTED, looks_like_aarch64
+from inference.isa.targets.aarch64_recognition import NOT_SUPPORTED, looks_like_aarch64
 from inference.predictors.protocol import Answer, Failure
 
 SEPARATORS = (",", "\t", ";")
@@ -42,9 +42,11 @@ _DIGIT_SEPARATORS = re.compile(r"[\s_]|0x|\\x")
 
 
 def separator_of(line: str) -> str:
-    """What parts the cells of a table whose first line this is: the one that leaves a title or machine code.
+    """The first of `SEPARATORS` behind a title or machine code: assembly contains commas and semicolons
+    itself.
 
-    In assembly there are commas, and semicolons between instructions.
+    >>> separator_of("4801d8;1.5"), separator_of("bb,llvm-mca"), separator_of("add rax, rbx; nop")
+    (';', ',', ',')
     """
     for separator in SEPARATORS:
         first, delimiter, _ = line.partition(separator)
@@ -54,13 +56,17 @@ def separator_of(line: str) -> str:
 
 
 def is_first_cell(text: str) -> bool:
-    """Whether the first cell of a table with blocks can be this: a title, machine code or nothing."""
+    """Whether a text can be the first cell of a table of blocks: a title, machine code, or empty."""
     cell = text.strip().strip('"').strip().lower()
     return not cell or cell in TITLES or bool(code_of(cell))
 
 
 def code_of(cell: str) -> bytes:
-    """Machine code in hexadecimal digits, `4801d8`, `48 01 d8`, `0x4801d8`; nothing of other text."""
+    """Machine code from hexadecimal digits, b"" for any other text.
+
+    >>> code_of("48 01 d8") == code_of("0x4801d8") == bytes.fromhex("4801d8")
+    True
+    """
     try:
         code = bytes.fromhex(cell)  # nearly all are written like this: quicker than the pattern
     except ValueError:
@@ -75,7 +81,7 @@ def _is_bytes(digits: str) -> bool:
 
 
 def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:
-    """(code, the assembly that was there in place of it). Raises `BlockError`."""
+    """(machine code, the assembly in the cell or "" for hexadecimal digits). Raises `BlockError`."""
     code = code_of(cell)
     if code:
         return code, ""
@@ -91,13 +97,13 @@ def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:
 
 ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
 WEIGHT = "weight"
-UNTITLED_COLUMN = "cycles"
-"""What the one column of a file without a title row is called, unless it holds weights."""
+UNTITLED = "cycles"
+"""Name of the column of a file without a title row, unless it holds weights."""
 HIGHEST = 1e9  # cycles
 NAME_LENGTH = 200
 HEADER_HINT = "the title row is bb,NAME,NAME …, a column per tool"
 ORIGIN = "origin"
-"""Title of the column that says where a block was found."""
+"""Title of the column with the place that a block is from: a program, function and address."""
 
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")
 _ISA = re.compile(r"# ?instruction set: (\S.*)")
@@ -105,24 +111,24 @@ _UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 _FAILED = Answer(failure=Failure.NO_NUMBER)
 
 
-class BrokenRowPolicy(StrEnum):
-    """What to do at a row that cannot be read."""
+class BrokenRows(StrEnum):
+    """What happens at a row that cannot be read."""
 
     STOP = "stop"
     """The file is refused; problems are listed up to the first row that is broken."""
     SKIP = "skip"
-    """It is left out and reported; the others come in."""
+    """The row is left out and reported; the others are read."""
 
 
 class Scale(StrEnum):
-    """What the numbers of a column are."""
+    """Unit of a column's numbers."""
 
     CYCLES = "cycles"
     """Cycles per execution of the block."""
     HUNDREDTHS = "hundredths"
     """Cycles of a hundred executions, as in BHive's files."""
     WEIGHT = "weight"
-    """No answer at all: how often the block ran."""
+    """How often the block ran; no answer of a tool."""
 
 
 SCALE_LABELS = {
@@ -134,10 +140,10 @@ SCALE_LABELS = {
 
 @dataclass(frozen=True)
 class BlockColumns:
-    """The columns of numbers, in their order; `titled`: whether the first row says so.
+    """The columns with numbers, in their order. `titled`: whether there is a title row.
 
-    `places`: which cell of a row each is, `origin` that which says where the block was found, if any is;
-    `cells`: how many a row has.
+    `places`: index of each column's cell in a row; `origin`: index of the cell with the origin, if any;
+    `cells`: number of cells in a row.
     """
 
     names: tuple[str, ...]
@@ -151,8 +157,7 @@ class BlockColumns:
 class BlockRow:
     """One row: its line (from 1), the block, the text if the file had assembly, and the numbers as written.
 
-    `mnemonics`: one per instruction. `numbers` has one entry per column: the number, -1 for a failure, None
-    where the cell is empty. `origin`: where it was found, "" where the file does not say.
+    `numbers`: one per column, -1 for a failure, None for an empty cell. `origin`: "" where the file has none.
     """
 
     line: int
@@ -171,25 +176,25 @@ class BlockRow:
 class BlockFile:
     """A CSV file with basic blocks, read once from its beginning.
 
-    `problems` gains what is wrong with rows; where `broken` is STOP, no row follows the first such one.
-    `columns` is None for a file whose title row, or instruction set, cannot be used.
+    Problems of rows are added to `problems`; where `broken` is STOP, reading ends at the first. `columns` is
+    None where the title row or the instruction set cannot be used.
     """
 
     file: BinaryIO
-    broken: BrokenRowPolicy = BrokenRowPolicy.SKIP
+    broken: BrokenRows = BrokenRows.SKIP
     problems: Problems = field(default_factory=Problems)
     columns: BlockColumns | None = None
     isa: str = ""
     """The instruction set of all blocks."""
     read: int = 0
-    """Rows met so far, broken ones among them, the title row not."""
+    """Rows read so far, broken ones included, without the title row."""
     left_out: int = 0
     """Rows with problems."""
     empty: int = 0
     """Rows without a block."""
 
     def __post_init__(self) -> None:
-        # What is no UTF-8 shows up in its cell, so that the row can be told.
+        # Bytes that are no UTF-8 survive in their cell, so that the problem can name the row.
         text = io.TextIOWrapper(self.file, encoding="utf-8-sig", errors="surrogateescape", newline="")
         self._head, first_line, lines, isa = _skip_head(text)
         self.isa = isa_of_fields({"isa": isa})
@@ -202,9 +207,7 @@ class BlockFile:
             self.columns = self._titles(*first)
         else:
             cells = len(first[1])
-            self.columns = BlockColumns(
-                (UNTITLED_COLUMN,) * (cells - 1), False, tuple(range(1, cells)), cells
-            )
+            self.columns = BlockColumns((UNTITLED,) * (cells - 1), False, tuple(range(1, cells)), cells)
             self._waiting = first
             if cells > 2:
                 self.problems.add(f"{cells} columns and no title row", HEADER_HINT, row=first[0], column="bb")
@@ -215,10 +218,10 @@ class BlockFile:
             self.columns = None
 
     def rows(self) -> Iterator[BlockRow]:
-        """The readable rows, in their order; `ROW_LIMIT` at most."""
+        """The readable rows, in their order; at most `ROW_LIMIT`."""
         if self.columns is None:
             return
-        while not (self.problems and self.broken is BrokenRowPolicy.STOP):
+        while not (self.problems and self.broken is BrokenRows.STOP):
             record, self._waiting = self._waiting or self._next(), None
             if record is None:
                 return
@@ -252,7 +255,7 @@ class BlockFile:
                 self.problems.add(f"the CSV cannot be read here: {error}", right, row=line)
                 self.read += 1
                 self.left_out += 1
-                if self.broken is BrokenRowPolicy.STOP:
+                if self.broken is BrokenRows.STOP:
                     return None
                 continue
             if any(cell.strip() for cell in cells):
@@ -280,7 +283,7 @@ class BlockFile:
         assert self.columns is not None
         columns = self.columns
         if len(cells) != columns.cells:
-            fault = f"{len(cells)} fields where {columns.cells} are expected"
+            fault = f"expected {columns.cells} fields, found {len(cells)}"
             self.problems.add(fault, "put assembly with commas in double quotes", row=line)
             return None
         block = self._block(line, cells[0])
@@ -292,7 +295,7 @@ class BlockFile:
     def _origin(self, line: int, cell: str) -> str:
         text = plain_text(cell.strip())
         if len(text) > ORIGIN_LIMIT or not text.isprintable():
-            fault = f"{excerpt(text)} says of no block where it was found"
+            fault = f"{excerpt(text)} cannot be an origin"
             right = f"printable text of {ORIGIN_LIMIT} characters at most is expected"
             self.problems.add(fault, right, row=line, column=ORIGIN)
         return text
@@ -327,7 +330,7 @@ class BlockFile:
 
 
 def answer_of(number: float | None, scale: Scale) -> Answer | None:
-    """What a cell says: cycles per execution, a failure, or None for nothing."""
+    """The answer in a cell: cycles per execution, a failure for a negative number, None for an empty cell."""
     if number is None:
         return None
     if number < 0:
@@ -336,7 +339,7 @@ def answer_of(number: float | None, scale: Scale) -> Answer | None:
 
 
 def is_block_csv(beginning: bytes) -> bool:
-    """Whether a file that begins so is of this format, be it a faulty one."""
+    """Whether a file that begins with these bytes is of this format, even if it has problems."""
     text = beginning[:8192].decode("utf-8-sig", errors="replace").lstrip()
     if not text or text[0] in "{[<":
         return False
@@ -352,9 +355,10 @@ def is_block_csv(beginning: bytes) -> bool:
 
 
 def _skip_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str], str]:
-    """How many lines of comments and blanks come first, the line behind them, and all from that on.
+    """(number of comment and blank lines, the first line of the table, all lines from there on, instruction
+    set).
 
-    Last comes the instruction set that these comments name, "" for none.
+    The instruction set is the one that the comments name, "" for none.
     """
     remaining = iter(lines)
     head, isa = 0, ""
@@ -377,7 +381,7 @@ def _numbers(cells: Sequence[str]) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it is a number of digits and a point, as nearly all cells are: cheaper than the pattern."""
+    """Whether a cell consists of digits and a point, as nearly all do: cheaper than the pattern."""
     digits = text.replace(".", "", 1)
     return digits.isascii() and digits.isdigit()
 

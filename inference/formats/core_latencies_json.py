@@ -1,4 +1,4 @@
-"""The latencies of a core, memory's among them, and what they depend on, as parts of core models in JSON."""
+"""Parts of core models in JSON: operand latencies, what they depend on, and times of memory."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _Excess = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class DocumentPart(BaseModel):
-    """A part of a document, without any key that is not declared."""
+    """A part of a document. Keys that are not declared are errors."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
 class LatencyPart(DocumentPart):
-    """From a source operand to a destination; `cycles` is null where the destination does not wait.
+    """Latency from a source operand to a destination; null where the destination does not wait for it.
 
-    `basis`: what the number rests on, "" where it was measured by itself.
+    `basis`: what the number was derived from, "" where the pair was measured in isolation.
     """
 
     source: _Text
@@ -37,7 +37,7 @@ class LatencyPart(DocumentPart):
 
 
 class LatencyOfImmediatePart(DocumentPart):
-    """The same of an instruction with this immediate, where others take another time."""
+    """Latency with one value of the immediate, where it depends on the immediate."""
 
     immediate: Annotated[int, Field(ge=0, le=255)]
     source: _Text
@@ -46,7 +46,7 @@ class LatencyOfImmediatePart(DocumentPart):
 
 
 class KindPart(DocumentPart):
-    """The kind of a pair of operands, beside others."""
+    """Bypass kind of a pair of operands: index of a row in `BypassesPart.excess`."""
 
     source: _Text
     destination: _Text
@@ -68,7 +68,6 @@ class BypassesPart(DocumentPart):
         return self
 
     def bypass_times(self) -> BypassTimes:
-        """As core models have it."""
         kinds = {
             scheme: {(pair.source, pair.destination): pair.kind for pair in pairs}
             for scheme, pairs in self.kinds.items()
@@ -79,7 +78,7 @@ class BypassesPart(DocumentPart):
 def latencies_and_bases(
     schemes: Mapping[str, Sequence[LatencyPart]],
 ) -> tuple[dict[str, OperandLatencies], dict[str, LatencyBases]]:
-    """As core models have them."""
+    """({scheme: latencies}, {scheme: bases of the pairs that have one})."""
     latencies: dict[str, OperandLatencies] = {}
     bases: dict[str, LatencyBases] = {}
     for scheme, pairs in schemes.items():
@@ -92,7 +91,6 @@ def latencies_and_bases(
 def latencies_by_immediate(
     schemes: Mapping[str, Sequence[LatencyOfImmediatePart]],
 ) -> dict[str, dict[int, OperandLatencies]]:
-    """As core models have them."""
     by_scheme: dict[str, dict[int, OperandLatencies]] = {}
     for scheme, pairs in schemes.items():
         latencies: dict[int, dict[tuple[str, str], float | None]] = defaultdict(dict)
@@ -115,7 +113,7 @@ def latencies_json(model: CoreModel) -> Json:
 
 
 def conditions_json(model: CoreModel) -> Json:
-    """What latencies depend on; without parts that say nothing, so that older files stay as they were."""
+    """What latencies depend on. Empty parts are omitted, so that files of older models do not change."""
     by_immediate: Json = {
         scheme: [
             {"immediate": immediate, **pair}
@@ -155,7 +153,7 @@ _LinesAndCycles = Annotated[list[Amount], Field(min_length=2, max_length=2)]
 
 
 class ForwardingPart(DocumentPart):
-    """From a stored value to the loaded one: bits of both, and how many bytes behind."""
+    """Store-to-load forwarding: bits of the store and the load, and the load's offset in bytes."""
 
     stored: int
     loaded: int
@@ -183,7 +181,7 @@ class RenamingPart(DocumentPart):
 
 
 class StoreCurvePart(DocumentPart):
-    """See `StoreCurve`: of stores of so many bits, pairs of lines in turn and cycles per store."""
+    """Stores of `bits` bits: (cache lines in turn, cycles per store) pairs; see `StoreCurve`."""
 
     bits: Annotated[int, Field(ge=8, le=4096)]
     in_turn: Annotated[list[_LinesAndCycles], Field(min_length=1)]
@@ -227,7 +225,7 @@ def _forwarding(parts: Sequence[ForwardingPart]) -> dict[ForwardingCase, float]:
 
 
 _SEPARATE_FIELDS = ("forwarded", "other_page", "pop", "push", "load_beside_pop", "renaming", "stores")
-"""What has a shape of its own, or is left out where it was not measured."""
+"""Fields with a shape of their own, and fields that are omitted where they were not measured."""
 
 
 def memory_json(memory: MemoryTimes) -> Json:
@@ -240,7 +238,7 @@ def memory_json(memory: MemoryTimes) -> Json:
 
 
 def _stack_json(memory: MemoryTimes) -> Json:
-    """Nothing where it was not measured: files of such models stay as they were."""
+    """Times of push and pop, omitted where not measured: files of such models do not change."""
     times = {"pop": memory.pop, "push": memory.push, "load_beside_pop": memory.load_beside_pop or None}
     return {name: cycles for name, cycles in times.items() if cycles is not None}
 
@@ -253,13 +251,10 @@ def _forwarded_json(forwarded: Mapping[ForwardingCase, float]) -> list[Json]:
 
 
 def renaming_and_stores_json(memory: MemoryTimes) -> Json:
-    """Nothing where it was not measured: files of such models stay as they were."""
+    """Omitted where not measured: files of such models do not change."""
     parts: Json = {} if memory.other_page is None else {"other_page": memory.other_page}
     if memory.renaming is not None:
-        parts["renaming"] = {
-            **vars(memory.renaming),
-            "forwarded": _forwarded_json(memory.renaming.forwarded),
-        }
+        parts["renaming"] = {**vars(memory.renaming), "forwarded": _forwarded_json(memory.renaming.forwarded)}
     if memory.stores:
         parts["stores"] = [
             {"bits": bits, "in_turn": [list(point) for point in curve.in_turn]}

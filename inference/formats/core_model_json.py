@@ -1,4 +1,4 @@
-"""The product's own JSON for core models, in and out; see docs/formats.md."""
+"""The product's own JSON for core models, reading and writing; see docs/formats.md."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from inference.formats.scheduler_json import SchedulerPart, scheduler_json
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
 MOST_VALUES = 2_000_000
-"""Values and keys of a document."""
+"""Values and keys that a document may have."""
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Text = Annotated[str, Field(max_length=200)]
 PORT_NAME_LIMIT = 24
-"""Letters of what the vendor calls a port: more have no room in a picture."""
+"""Letters of a vendor's name of a port; longer names do not fit into the core diagram."""
 PortNames = dict[_Text, Annotated[str, Field(min_length=1, max_length=PORT_NAME_LIMIT)]]
 
 
 class UopsPart(DocumentPart):
-    """So many µops that run on any of these ports."""
+    """`count` µops, each of which can use any of the ports."""
 
     ports: list[_Text]
     count: Annotated[int, Field(ge=1, le=10_000)]
@@ -56,7 +56,7 @@ class LimitsPart(DocumentPart):
 
 
 class PortMappingPart(DocumentPart):
-    """Ports and slots: a port mapping."""
+    """A port mapping with issue slots."""
 
     ports: list[_Text]
     limits: LimitsPart = LimitsPart()
@@ -90,7 +90,7 @@ class FrontEndPart(DocumentPart):
 
 
 class LoopCodePart(DocumentPart):
-    """Cycles of loop bodies of so many instructions and bytes, see `CoreModel.loop_code`."""
+    """Cycles per iteration of loop bodies of one size; see `CoreModel.loop_code`."""
 
     instructions: _Count
     bytes: _Count
@@ -98,7 +98,7 @@ class LoopCodePart(DocumentPart):
 
 
 class CoreModelDocument(BaseModel):
-    """A core model as a file. `port_names`: what the vendor calls ports of the mapping."""
+    """A core model's document. `port_names`: {port of the mapping: the vendor's name}."""
 
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
     format: Literal["pmweb-core-model"]
@@ -122,7 +122,7 @@ class CoreModelDocument(BaseModel):
     loop_code: list[LoopCodePart] = []
 
     def model(self) -> CoreModel:
-        """The value. Raises `CoreError` for what no port mapping can be, and for names of no port."""
+        """The core model. Raises `CoreError` for an impossible mapping and for names of unknown ports."""
         ports = () if self.mapping is None else self.mapping.ports
         check_port_names(self.port_names, ports)
         latencies, bases = latencies_and_bases(self.latencies)
@@ -147,19 +147,17 @@ class CoreModelDocument(BaseModel):
 
 
 def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
-    """Raise `InvalidInputError` where a name is given to no port of these, or to two."""
+    """Raise `InvalidInputError` for a name of an unknown port, and for two ports with the same name."""
     if unknown := sorted(names.keys() - set(ports)):
         expected = f"the ports are {', '.join(ports)}" if ports else "the model has no ports"
         raise InvalidInputError(f"there is no port {', '.join(unknown)}: {expected}")
     counts = Counter(names.values())
     if duplicates := sorted(name for name, times in counts.items() if times > 1):
-        raise InvalidInputError(
-            f"two ports cannot both be called {duplicates[0]}: each has a name of its own"
-        )
+        raise InvalidInputError(f"two ports cannot both be called {duplicates[0]}: choose distinct names")
 
 
 def read_core_model(content: bytes | str) -> CoreModelDocument:
-    """Read a file. Raises `ExchangeError` with the place of what is wrong."""
+    """Read a core model. Raises `ExchangeError` with the path of the first error."""
     try:
         document = read_document(
             CoreModelDocument, content, "document", MOST_VALUES, lambda key: key != "note"
@@ -189,7 +187,15 @@ def _port_mapping(part: PortMappingPart) -> PortMapping:
 def core_model_json(
     model: CoreModel, *, name: str, isa: str, note: str = "", port_names: Mapping[str, str] | None = None
 ) -> Json:
-    """A value as a document that `read_core_model` reads back unchanged."""
+    """A core model as a document; `read_core_model` reads it back unchanged.
+
+    Args:
+        model: The core model.
+        name: Its name.
+        isa: Its instruction set.
+        note: Any text.
+        port_names: {port of the mapping: the vendor's name}; omitted where empty.
+    """
     return {
         "format": FORMAT_NAME,
         "version": VERSION,
@@ -215,7 +221,7 @@ def core_model_json(
 
 
 def _loop_code(model: CoreModel) -> Json:
-    """Nothing where none was found, likewise."""
+    """Omitted where none was found: files of such models do not change."""
     rows = [
         {"instructions": instructions, "bytes": size, "cycles": cycles}
         for (instructions, size), cycles in sorted(model.loop_code.items())
@@ -224,7 +230,7 @@ def _loop_code(model: CoreModel) -> Json:
 
 
 def _scheduler(model: CoreModel) -> Json:
-    """Nothing where none is known: files of such models stay as they were."""
+    """Omitted where none is known: files of such models do not change."""
     if model.scheduler is None or model.mapping is None:
         return {}
     return {"scheduler": scheduler_json(model.scheduler, model.mapping.ports)}
@@ -232,14 +238,14 @@ def _scheduler(model: CoreModel) -> Json:
 
 def _front_end(limits: FrontEndLimits) -> Json:
     fields = dict(vars(limits))
-    if limits.kept_flags is None:  # files of such models stay as they were
+    if limits.kept_flags is None:  # files of such models do not change
         del fields["kept_flags"]
     fused = None if limits.fused is None else sorted(limits.fused)
     return {**fields, "fused": fused, "by_length": [list(point) for point in limits.by_length]}
 
 
 def core_model_text(document: Json) -> str:
-    """The document with a line per scheme: good to read and to compare."""
+    """The document as text with a line per scheme, so that `diff` compares models scheme by scheme."""
     long = {"mapping": "usage", "latencies": ""}
     lines = []
     for key, value in document.items():

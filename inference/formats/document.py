@@ -1,6 +1,7 @@
-"""What a file says, before its scheme names are looked up in an instruction set.
+"""The content of an imported file before its scheme names are resolved: the common result of all readers.
 
-`ReadExperiments` are its experiments after that.
+`FileExperiments` are its experiments once they are. Checks of single values that readers share are here as
+well.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ NOTE_LENGTH = 500
 EXPERIMENT_LENGTH = 10_000  # instructions in one experiment; a loop body is far shorter
 ENTRY_LIMIT = 200_000  # experiments or schemes in one file; more should be several files
 PART = "part"
-"""The fact that says which part was read of a file that has several."""
+"""Key of the facts: which part of a file with several parts was read."""
 NO_NUMBERS: Mapping[str, float] = {}
-"""What most experiments of a large file have: one for all of them."""
-CYCLES_RANGE = (1e-6, 1e9)  # outside of this, no loop body was measured
+"""Shared by all experiments without numbers: in a large file these are most."""
+CYCLES_RANGE = (1e-6, 1e9)  # per execution; outside of it, a number is no measurement of a loop body
 
 
 def _no_numbers() -> Mapping[str, float]:
@@ -61,10 +62,10 @@ class UsageEntry:
 
 @dataclass(frozen=True, slots=True)
 class VerdictEntry:
-    """What explainable inference said of one scheme, as written.
+    """The verdict of explainable inference on one scheme, as written.
 
-    `uops` is None for one that it could not characterise. `cycles` alone, `counted` µops, None where the file
-    has no such numbers.
+    `uops`: None where it could not characterise the scheme. `cycles`: of one instance alone; `counted`: µops
+    by a performance counter; None where the file lacks them.
     """
 
     row: int
@@ -79,7 +80,7 @@ class VerdictEntry:
 class LoadEntry:
     """The loads of one scheme as written; indices refer to the document's resources.
 
-    `called` is the instruction that the loads are from, where that is not the scheme's own name.
+    `called`: the file's name of the instruction, where it is not the scheme's.
     """
 
     row: int
@@ -91,9 +92,10 @@ class LoadEntry:
 
 @dataclass(frozen=True, slots=True)
 class PairEntry:
-    """A latency in cycles, as written: from an operand to another, named as `ChainLink` does.
+    """Latency in cycles between two operands, as written; operands are named as in `ChainLink`.
 
-    `least` and `most`, or `at_most` where only a bound is known, and `why`. `breaks`: it waits for nothing.
+    Either `least` and `most`, or an upper bound `at_most` with its reason `why`. `breaks`: the destination
+    does not wait for the source.
     """
 
     source: str
@@ -105,7 +107,7 @@ class PairEntry:
     breaks: bool = False
 
     def as_json(self) -> Json:
-        """As `PairLatency.as_json` has it, without chains."""
+        """The JSON of `PairLatency.as_json`, without chains."""
         return {
             "source": self.source,
             "destination": self.destination,
@@ -132,16 +134,19 @@ class LatencyEntry:
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a file. `facts` is what a preview shows about it: units, tools, names it mentions.
+    """The content of a file, scheme names as written.
 
-    `refused` are the scheme names of entries that something else is wrong with, as (name, row, column): so
-    that one look at a file finds all that is wrong with it. `broken` is the number of experiments that are
-    not there because of problems of their own, `row_problems` how many problems these have. Of a `partial`
-    document, loads, usages, latencies and verdicts without a scheme are left out, and experiments too; of all
-    others, an unknown name is a problem. `dropped` are entries of it that bring nothing whatever the
-    instruction set, {name: why}. `features` by scheme name describe the schemes of an instruction set that
-    the file founds.
-    Where there are `verdicts`, `usages` are those of the schemes that they characterise.
+    Attributes:
+        refused: (scheme name, row, column) of entries with other problems, so that one preview reports
+        unknown
+            names in them as well.
+        broken: Experiments that are missing because of problems of their own.
+        row_problems: Number of these problems.
+        partial: Entries whose scheme is unknown are left out; otherwise an unknown name is a problem.
+        dropped: {entry: reason} of entries that cannot be used with any instruction set.
+        facts: For the preview: units, tools, microarchitectures, proposed name.
+        features: {scheme name: features}, for a new instruction set made from the file.
+        verdicts: Where present, `usages` are those of the schemes that they characterise.
     """
 
     experiments: tuple[ExperimentEntry, ...] = ()
@@ -162,7 +167,7 @@ class Document:
     features: Mapping[str, Features] = field(default_factory=dict)
 
     def mentions(self) -> Iterable[tuple[str, int, str]]:
-        """(scheme name, row, column) wherever an unknown one is a problem."""
+        """(scheme name, row, column) of every place where an unknown name is a problem."""
         if not self.partial:
             for experiment in self.experiments:
                 for name, _ in experiment.terms:
@@ -176,7 +181,7 @@ class Document:
 
 
 def experiment_of_entry(entry: ExperimentEntry, texts: Mapping[str, str]) -> Experiment:
-    """The multiset of an entry; names of one scheme add up. `texts`: {name in the file: scheme}."""
+    """The experiment of an entry; counts of names for the same scheme add up. `texts`: {name: scheme}."""
     counts: dict[str, int] = {}
     for name, count in entry.terms:
         text = texts[name]
@@ -185,7 +190,7 @@ def experiment_of_entry(entry: ExperimentEntry, texts: Mapping[str, str]) -> Exp
 
 
 class FileExperiments(Sequence[Measured]):
-    """Measurements as a file has them: a value takes several times the memory of the entry it is from."""
+    """Measurements of a file, made on access: a `Measured` takes several times the memory of its entry."""
 
     def __init__(self, entries: Sequence[ExperimentEntry], texts: Mapping[str, str]) -> None:
         self._entries = entries
@@ -198,7 +203,6 @@ class FileExperiments(Sequence[Measured]):
     def __getitem__(self, index: slice) -> Sequence[Measured]: ...
 
     def __getitem__(self, index: int | slice) -> Measured | Sequence[Measured]:
-        """One measurement, or some of them."""
         if isinstance(index, slice):
             return [self._value(entry) for entry in self._entries[index]]
         return self._value(self._entries[index])
@@ -215,12 +219,12 @@ class FileExperiments(Sequence[Measured]):
 
     @cached_property
     def rows(self) -> list[int]:
-        """Where each stands in the file."""
+        """Row of each measurement in the file, from 1."""
         return [entry.row for entry in self._entries]
 
     @property
     def written_terms(self) -> Iterator[tuple[tuple[str, int], ...]]:
-        """The terms of each, as the file writes them, in one order."""
+        """Each experiment's terms as written, sorted: equal for equal experiments."""
         return (tuple(sorted(entry.terms)) for entry in self._entries)
 
     @cached_property
@@ -251,14 +255,14 @@ def partial_document(
     experiments: Iterable[ExperimentEntry] = (),
     latencies: Iterable[LatencyEntry] = (),
 ) -> Document:
-    """What a file brings of the instructions that are known; that it brings nothing is a problem.
+    """A document of instructions of which some have no scheme; notes a problem where none can be used.
 
     Args:
-        problems: of the file.
-        facts: of its document; they may count the instructions themselves.
-        dropped: {instruction: why it brings nothing}.
-        experiments: in cycles.
-        latencies: of schemes.
+        problems: Problems of the file.
+        facts: Facts of the document; `instructions` in them overrides the count.
+        dropped: {instruction: why it cannot be used}.
+        experiments: In cycles.
+        latencies: Per scheme.
     """
     measured, timed = tuple(experiments), tuple(latencies)
     total = len(measured) + len(timed) + len(dropped)
@@ -269,7 +273,7 @@ def partial_document(
 
 
 def note_nothing_imported(dropped: Mapping[str, str], problems: Problems) -> None:
-    """Note that a file brings nothing, whatever the instruction set, with what most of it lacks."""
+    """Note as a problem that no instruction of a file can be imported, with the most frequent reason."""
     why = Counter(dropped.values()).most_common(1)
     most_frequent = f": of most, {why[0][0]}" if why else ""
     problems.add(
@@ -279,7 +283,7 @@ def note_nothing_imported(dropped: Mapping[str, str], problems: Problems) -> Non
 
 
 def check_name(name: object, place: FilePlace) -> str | None:
-    """A scheme's (or tool's) name without outer blanks, or None after noting what is wrong with it."""
+    """A scheme's or tool's name without outer blanks; None after noting a problem."""
     if not isinstance(name, str):
         place.add(f"a name cannot be {excerpt(name)}", "a text is expected")
         return None
@@ -297,7 +301,7 @@ def check_name(name: object, place: FilePlace) -> str | None:
 
 
 def check_cycles(value: float, place: FilePlace) -> float | None:
-    """The number of cycles, or None after noting why it cannot be one."""
+    """The number if it is within `CYCLES_RANGE`; None after noting a problem."""
     low, high = CYCLES_RANGE
     if math.isfinite(value) and low <= value <= high:
         return value
@@ -307,7 +311,7 @@ def check_cycles(value: float, place: FilePlace) -> float | None:
 
 
 def check_length(length: int, place: FilePlace) -> bool:
-    """Whether an experiment of so many instructions is possible; notes the problem where it is not."""
+    """Whether an experiment may have this many instructions; notes a problem where not."""
     if 1 <= length <= EXPERIMENT_LENGTH:
         return True
     fault = "is empty" if length < 1 else "is too long"
@@ -316,7 +320,7 @@ def check_length(length: int, place: FilePlace) -> bool:
 
 
 def check_note(note: str, place: FilePlace) -> str | None:
-    """A note that the database can hold, or None after noting the problem."""
+    """The note if it fits the database column; None after noting a problem."""
     if len(note) > NOTE_LENGTH:
         place.add(f"the note has {len(note)} characters", f"a note has at most {NOTE_LENGTH}")
     elif not all(char.isprintable() or char in "\t\n\r" for char in note):

@@ -1,19 +1,27 @@
-"""An experiment as a snippet for llvm-exegesis: its loop body, with registers and memory set up alike.
+"""Writes snippets and benchmarks for llvm-exegesis; see docs/formats.md.
 
-`llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE` measures it where LLVM
-is 17 or newer: older releases know no memory annotations. See docs/formats.md.
+Snippets are the loop bodies of experiments and blocks, with the same registers and memory. `llvm-exegesis
+-mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE` measures them where LLVM is 17 or
+newer; older releases lack the memory annotations.
+
+Benchmarks (YAML) are core models in the fields that every release from 13 on reads. A file has one mode,
+since `llvm-exegesis -mode=analysis` compares all its documents without regard to counters. LLVM has one
+latency per result and takes the scheduling class from a benchmark's first instruction: a benchmark has one
+instruction, with the largest of its latencies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
+from inference.formats.exports import ExportedCore, ExportedScheme
+from inference.formats.llvm_td import plainest_by_opcode
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import CITATION, PRODUCT
-from inference.formats.quoting import assembly_comment
+from inference.formats.quoting import assembly_comment, comment, yaml_line
 from inference.isa.bodies import body_maker
 from inference.isa.facets import SnippetRegisters, UsedRegister
 from inference.isa.llvm_schemes import llvm_side
@@ -22,18 +30,24 @@ from inference.isa.start_values import StartValues
 from inference.isa.targets import DEFAULT, X86, target_of
 
 MEMORY_ADDRESS = 1 << 20
-"""Where the snippet's memory is mapped: low, so that it does not meet the program or its stack."""
+"""Where the snippet's memory is mapped: low, below the program and its stack."""
 
 _COMMENT = "# LLVM-EXEGESIS-"
 _PATTERN_BITS = 64
 _LOW_BITS = 0xFF
-"""Of what addresses memory, the bits that are as they were: a count may be read of them, too."""
+"""Bits of address registers that keep their start value: they may serve as a count as well."""
 
 
 def write_exegesis(isa: str, experiment: Experiment, remarks: Sequence[str] = ()) -> str:
-    """The snippet. `measured`: lines that tell what is known of the experiment.
+    """The snippet of an experiment, as text.
 
-    Raises `ExchangeError` where there is no code for it, with the reason.
+    Args:
+        isa: x86-64; other instruction sets are refused.
+        experiment: What is measured.
+        remarks: Lines for the comment at the top, such as known measurements.
+
+    Raises:
+        ExchangeError: No code can be made for the experiment; the message has the reason.
     """
     registers = _registers(isa)
     try:
@@ -49,19 +63,26 @@ def write_exegesis(isa: str, experiment: Experiment, remarks: Sequence[str] = ()
         f"# cite: {CITATION}",
         f"# {body.copies} copies of the experiment: divide the result per snippet by {body.copies}",
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up_lines(registers, body.code, frame, addresses),
+        *_set_up(registers, body.code, frame, addresses),
         *llvm_side(isa).gnu_lines(body.code),
     ]
     return "\n".join(lines) + "\n"
 
 
 def write_block_exegesis(
-    code: bytes, schemes: Sequence[str], remarks: Sequence[str], start: StartValues
+    code: bytes, schemes: Sequence[str], notes: Sequence[str], start: StartValues
 ) -> str:
-    """The snippet of a block of x86-64 with the registers that it ran with; bases lead to its memory.
+    """The snippet of a basic block of x86-64, as text; base registers point into the snippet's memory.
 
-    `schemes`: of its instructions, as far as they have one. `told`: lines about it. `start`: what registers
-    and memory start with. Of a base or an index the lowest bits are kept, which counts and alignment rest on.
+    Args:
+        code: Machine code.
+        schemes: Schemes of its instructions, as far as known.
+        remarks: Lines for the comment at the top.
+        start: Initial values of registers and memory. Bases and indices keep their lowest eight bits, which
+            counts and alignment depend on.
+
+    Raises:
+        ExchangeError: The block cannot be written as a snippet.
     """
     registers = _registers(DEFAULT)
     frame = replace(
@@ -73,21 +94,21 @@ def write_block_exegesis(
     )
     lines = [
         f"# made by: {PRODUCT}",
-        *map(assembly_comment, remarks),
+        *map(assembly_comment, notes),
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up_lines(registers, code, _with_small_indices(registers, code, frame), registers.bases(code)),
+        *_set_up(registers, code, _with_small_indices(registers, code, frame), registers.bases(code)),
         *llvm_side(DEFAULT).gnu_lines(code),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _with_small_indices(registers: SnippetRegisters, code: bytes, frame: Frame) -> Frame:
-    """Indices that lead out of the snippet's memory nowhere."""
+    """Cut index registers to their lowest bits, so that no access leaves the snippet's memory."""
     small = {name: frame.registers[name] & _LOW_BITS for name in registers.indices(code)}
     return replace(frame, registers={**frame.registers, **small})
 
 
-def _set_up_lines(
+def _set_up(
     registers: SnippetRegisters, code: bytes, frame: Frame, addresses: frozenset[str]
 ) -> Iterator[str]:
     used = registers.used_registers(code, wide=bool(frame.mask_bits))
@@ -116,8 +137,105 @@ def _vector(register: UsedRegister, frame: Frame) -> str:
 
 
 def _registers(isa: str) -> SnippetRegisters:
-    """Raises `ExchangeError` where there are no snippets of an instruction set."""
+    """Raises `ExchangeError` for instruction sets without snippets."""
     registers = target_of(isa).snippets
     if registers is None:
         raise ExchangeError(f"snippets for llvm-exegesis can be written for {X86} alone, not for {isa}")
     return registers
+
+
+LATENCY, THROUGHPUT, UOPS = "latency", "inverse_throughput", "uops"
+MODES = (LATENCY, THROUGHPUT, UOPS)
+_KEYS = {LATENCY: "latency", THROUGHPUT: "inverse_throughput", UOPS: "NumMicroOps"}
+_TRIPLE, _ANY_CPU = "x86_64-unknown-linux-gnu", "x86-64"
+_REPETITIONS = 10_000
+
+
+@dataclass(frozen=True)
+class LlvmInstances:
+    """{scheme: an instance as llvm-exegesis writes it, `ADD64rr RBX RBX RBP`}, and the tool that named it."""
+
+    by_text: Mapping[str, str]
+    tool_version: str
+
+
+def write_exegesis_yaml(core: ExportedCore, instances: LlvmInstances, mode: str) -> str:
+    """The benchmarks of one mode, as YAML.
+
+    Args:
+        core: A core model of x86-64.
+        instances: LLVM's names of its schemes.
+        mode: One of `MODES`; opcodes without a number in this mode are omitted.
+
+    Raises:
+        ExchangeError: The core is of another instruction set.
+    """
+    if target_of(core.mapping.isa).snippets is None:
+        raise ExchangeError(f"benchmarks of llvm-exegesis are written for x86-64, not for {core.mapping.isa}")
+    return "".join([*_head(core, instances, mode), *_documents(core, instances, mode)])
+
+
+def _head(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
+    yield core.mapping.provenance.commented("#")
+    remark = (
+        f"{mode} of one instruction each, as {instances.tool_version} calls them; others may do otherwise"
+    )
+    yield comment("#", remark)
+    yield (
+        "# use: llvm-exegesis -mode=analysis -analysis-clustering=naive -benchmarks-file=FILE "
+        "-analysis-inconsistencies-output-file=FILE.html\n"
+    )
+
+
+def _documents(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
+    opcodes = {text: line.partition(" ")[0] for text, line in instances.by_text.items()}
+    value_of = _VALUES[mode]
+    cpu = core.mapping.tools.llvm or _ANY_CPU
+    for scheme in plainest_by_opcode(core.mapping, opcodes).values():
+        value = value_of(core, scheme)
+        if value is not None:
+            yield _document(core, scheme, instances.by_text[scheme.text], cpu, mode, value)
+
+
+def _document(
+    core: ExportedCore, scheme: ExportedScheme, instance: str, cpu: str, mode: str, value: float
+) -> str:
+    number = f"{value:.4g}"
+    return f"""---
+mode: {mode}
+key:
+  instructions:
+    - {yaml_line(instance)}
+  config: ''
+  register_initial_values: []
+cpu_name: {yaml_line(cpu)}
+llvm_triple: {_TRIPLE}
+num_repetitions: {_REPETITIONS}
+measurements:
+  - {{ key: {_KEYS[mode]}, value: {number}, per_snippet_value: {number} }}
+error: ''
+info: {yaml_line(core.line(scheme))}
+...
+"""
+
+
+def _throughput(core: ExportedCore, scheme: ExportedScheme) -> float | None:
+    """Cycles measured alone, else predicted by the mapping; None for instructions that take no time."""
+    measured = scheme.evidence.measured
+    return (scheme.predicted if measured is None else measured) or None
+
+
+def _latency(core: ExportedCore, scheme: ExportedScheme) -> float | None:
+    return core.largest_latency(scheme.text)
+
+
+def _uops(core: ExportedCore, scheme: ExportedScheme) -> float | None:
+    """Issue slots where known: what LLVM's µop counters count."""
+    return float(scheme.slots if core.mapping.value.issue_width is not None else scheme.count)
+
+
+_VALUES: Mapping[str, Callable[[ExportedCore, ExportedScheme], float | None]] = {
+    LATENCY: _latency,
+    THROUGHPUT: _throughput,
+    UOPS: _uops,
+}

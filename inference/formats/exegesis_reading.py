@@ -1,12 +1,7 @@
-"""Benchmarks of llvm-exegesis (YAML): core models written as such, and experiments or latencies read of them.
+"""Reads benchmarks of llvm-exegesis (YAML) as experiments or latencies; see docs/formats.md.
 
-One document per snippet; see docs/formats.md. Written are the fields that every release from 13 on takes:
-newer ones have other names for some, and read these. One file has one mode, since `llvm-exegesis
--mode=analysis` compares whatever it finds, without any counter. LLVM knows one latency per result, and takes
-the scheduling class from the first instruction, so there is one, with the largest of its latencies.
-
-Read are `key`, `measurements` and `error`, the same in all releases from 8 on; other fields around the
-numbers differ. What LLVM calls an instruction `inference.isa` knows by llvm-mc.
+A benchmark is one YAML document. Used are `key`, `measurements` and `error`, which are the same in all
+releases from 8 on. `inference.isa` maps LLVM's names of instructions to schemes by llvm-mc.
 """
 
 from __future__ import annotations
@@ -14,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +23,8 @@ from inference.formats.document import (
     PairEntry,
     partial_document,
 )
-from inference.formats.exports import ExportedCore, ExportedScheme
-from inference.formats.llvm_td import plainest_by_opcode
-from inference.formats.problems import ExchangeError, Problems, excerpt
-from inference.formats.quoting import comment, yaml_line
+from inference.formats.exegesis import LATENCY, MODES, THROUGHPUT, UOPS
+from inference.formats.problems import Problems, excerpt
 from inference.formats.source import Signature, Source
 from inference.formats.yaml_documents import (
     FaultyFieldError,
@@ -46,96 +39,6 @@ from inference.formats.yaml_documents import (
     stated_pairs,
 )
 from inference.isa.llvm_schemes import LlvmScheme
-from inference.isa.targets import target_of
-
-LATENCY, THROUGHPUT, UOPS = "latency", "inverse_throughput", "uops"
-MODES = (LATENCY, THROUGHPUT, UOPS)
-_KEYS = {LATENCY: "latency", THROUGHPUT: "inverse_throughput", UOPS: "NumMicroOps"}
-_TRIPLE, _ANY_CPU = "x86_64-unknown-linux-gnu", "x86-64"
-_REPETITIONS = 10_000
-
-
-@dataclass(frozen=True)
-class LlvmInstances:
-    """An instance of each scheme as llvm-exegesis writes it: `ADD64rr RBX RBX RBP`, and who named it."""
-
-    by_text: Mapping[str, str]
-    tool: str
-
-
-def write_exegesis_yaml(core: ExportedCore, instances: LlvmInstances, mode: str) -> str:
-    """The documents of one mode, one for each instruction of LLVM of which that is known.
-
-    Raises `ExchangeError` for other instruction sets than x86-64.
-    """
-    if target_of(core.mapping.isa).snippets is None:
-        raise ExchangeError(f"benchmarks of llvm-exegesis are written for x86-64, not for {core.mapping.isa}")
-    return "".join([*_head(core, instances, mode), *_documents(core, instances, mode)])
-
-
-def _head(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
-    yield core.mapping.provenance.commented("#")
-    remark = f"{mode} of one instruction each, as {instances.tool} calls them; others may do otherwise"
-    yield comment("#", remark)
-    yield (
-        "# use: llvm-exegesis -mode=analysis -analysis-clustering=naive -benchmarks-file=FILE "
-        "-analysis-inconsistencies-output-file=FILE.html\n"
-    )
-
-
-def _documents(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
-    opcodes = {text: line.partition(" ")[0] for text, line in instances.by_text.items()}
-    value_of = _VALUES[mode]
-    cpu = core.mapping.tools.llvm or _ANY_CPU
-    for scheme in plainest_by_opcode(core.mapping, opcodes).values():
-        value = value_of(core, scheme)
-        if value is not None:
-            yield _document(core, scheme, instances.by_text[scheme.text], cpu, mode, value)
-
-
-def _document(
-    core: ExportedCore, scheme: ExportedScheme, instance: str, cpu: str, mode: str, value: float
-) -> str:
-    number = f"{value:.4g}"
-    return f"""---
-mode: {mode}
-key:
-  instructions:
-    - {yaml_line(instance)}
-  config: ''
-  register_initial_values: []
-cpu_name: {yaml_line(cpu)}
-llvm_triple: {_TRIPLE}
-num_repetitions: {_REPETITIONS}
-measurements:
-  - {{ key: {_KEYS[mode]}, value: {number}, per_snippet_value: {number} }}
-error: ''
-info: {yaml_line(core.line(scheme))}
-...
-"""
-
-
-def _throughput(core: ExportedCore, scheme: ExportedScheme) -> float | None:
-    """Measured alone, else what the mapping says; instructions that take no time say nothing."""
-    measured = scheme.evidence.measured
-    return (scheme.predicted if measured is None else measured) or None
-
-
-def _latency(core: ExportedCore, scheme: ExportedScheme) -> float | None:
-    return core.largest_latency(scheme.text)
-
-
-def _uops(core: ExportedCore, scheme: ExportedScheme) -> float | None:
-    """Issue slots, which is what LLVM's counters of µops count, where they are known."""
-    return float(scheme.slots if core.mapping.value.issue_width is not None else scheme.count)
-
-
-_VALUES: Mapping[str, Callable[[ExportedCore, ExportedScheme], float | None]] = {
-    LATENCY: _latency,
-    THROUGHPUT: _throughput,
-    UOPS: _uops,
-}
-
 
 _BEGINNING = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})\b", re.MULTILINE)
 _MODE = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})'?\s*$", re.MULTILINE)
@@ -144,12 +47,12 @@ SIGNATURE = Signature(patterns=(_BEGINNING, _KEY), within=1 << 16)
 _COUNTER = "NumMicroOps"
 _UOPS_ALONE = "µops per instruction are no experiment, which has cycles, and no port mapping, which has ports"
 MOST_INSTRUCTIONS = 1000
-"""In one snippet."""
+"""Instructions that one snippet may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Snippet:
-    """A document whose instructions have schemes. `value` per instruction, `whole` for all of them."""
+    """A benchmark whose instructions have schemes. `value`: cycles per instruction; `total`: of them all."""
 
     line: int
     number: int
@@ -166,18 +69,17 @@ class _Snippet:
 
 
 def _parts(source: Source) -> list[str]:
-    """The modes in a file that something comes of, else that of µops."""
+    """The modes of a file that can be imported, else `UOPS`."""
     modes = set(_MODE.findall(source.text))
     return [mode for mode in (THROUGHPUT, LATENCY) if mode in modes] or [UOPS]
 
 
 def reads_throughput(source: Source) -> bool:
-    """Whether inverse throughput is to be read of a file, not latency."""
     return (source.part or _parts(source)[0]) != LATENCY
 
 
 def read_exegesis_throughput(source: Source) -> Document:
-    """Experiments in cycles; counted µops of the same instruction go along as a counter."""
+    """Read inverse throughputs as experiments in cycles; µops of the same instruction become a counter."""
     facts = facts_of_part(source, _parts(source))
     if facts[PART] == UOPS:
         right = "import benchmarks of inverse_throughput: µops in the same file go along"
@@ -186,9 +88,7 @@ def read_exegesis_throughput(source: Source) -> Document:
     benchmarks = _read(source, (THROUGHPUT, UOPS))
     if benchmarks is None:
         return Document(facts=facts)
-    uops_by_terms = {
-        _terms(snippet): snippet.value for snippet in benchmarks.snippets if snippet.mode == UOPS
-    }
+    uops = {_terms(snippet): snippet.value for snippet in benchmarks.snippets if snippet.mode == UOPS}
     entries: dict[tuple[tuple[str, int], ...], ExperimentEntry] = {}
     dropped = benchmarks.dropped
     for snippet in benchmarks.snippets:
@@ -204,15 +104,16 @@ def read_exegesis_throughput(source: Source) -> Document:
         elif terms in entries:
             dropped[label] = f"{entries[terms].column} measured the same before"
         else:
-            counters = {"uops": uops_by_terms[terms]} if terms in uops_by_terms else {}
+            counters = {"uops": uops[terms]} if terms in uops else {}
             entries[terms] = ExperimentEntry(snippet.line, snippet.place, terms, cycles, counters=counters)
     return partial_document(source.problems, facts | benchmarks.facts, dropped, experiments=entries.values())
 
 
 def read_exegesis_latency(source: Source) -> Document:
-    """Latencies: of one instruction the largest between registers that are the same in the snippet.
+    """Read latencies between registers that are the same in the snippet.
 
-    Of a chain through several instructions, what it leaves for the first one is a bound.
+    A chain through several instructions gives an upper bound for the first: the total minus a cycle for each
+    of the others.
     """
     facts = facts_of_part(source, _parts(source))
     benchmarks = _read(source, (LATENCY,))
@@ -237,7 +138,7 @@ def read_exegesis_latency(source: Source) -> Document:
 
 @dataclass(frozen=True)
 class _Benchmarks:
-    """What a file has of some modes; `dropped`: {instruction: why it brings nothing}."""
+    """The benchmarks of some modes. `dropped`: {instruction: why it cannot be used}."""
 
     snippets: Sequence[_Snippet]
     dropped: dict[str, str]
@@ -245,18 +146,15 @@ class _Benchmarks:
 
 
 def _read(source: Source, modes: Sequence[str]) -> _Benchmarks | None:
-    """None after noting what is wrong with the file."""
+    """The benchmarks of these modes; None after noting a problem."""
     problems = source.problems
     documents = read_yaml(source.text, problems)
     if len(documents) > ENTRY_LIMIT:
         problems.add(f"{len(documents):,} documents", f"at most {ENTRY_LIMIT:,} are read")
     if problems:
         return None
-    raw = [
-        parsed
-        for benchmark in documents
-        if (parsed := _raw_benchmark(benchmark, problems)) is not None and parsed.mode in modes
-    ]
+    parsed = [_raw_benchmark(document, problems) for document in documents]
+    raw = [benchmark for benchmark in parsed if benchmark is not None and benchmark.mode in modes]
     if problems:
         return None
     opcodes = [line.split()[0] for benchmark in raw for line in benchmark.lines]
@@ -285,7 +183,7 @@ class _RawBenchmark:
 
 
 def _raw_benchmark(document: YamlDocument, problems: Problems) -> _RawBenchmark | None:
-    """The fields that count, or None after noting what is wrong with them."""
+    """The fields that are read; None after noting a problem."""
     place = f"document {document.number}"
     try:
         return _fields(document)
@@ -354,33 +252,24 @@ def _snippets(
     raw: Sequence[_RawBenchmark], named: NamedSchemes, dropped: dict[str, str]
 ) -> Iterator[_Snippet]:
     schemes = named.schemes
-    for benchmark in raw:
-        label = f"{benchmark.lines[0][:80]}, document {benchmark.number}"
-        matches = [schemes.find(line.split()) for line in benchmark.lines]
+    for item in raw:
+        label = f"{item.lines[0][:80]}, document {item.number}"
+        matches = [schemes.find(line.split()) for line in item.lines]
         instructions = tuple(match for match in matches if isinstance(match, LlvmScheme))
-        numbers = benchmark.numbers.get(_COUNTER if benchmark.mode == UOPS else benchmark.mode)
-        if benchmark.error or numbers is None:
-            dropped[label] = f"it was not measured: {benchmark.error[:160] or 'no number'}"
+        numbers = item.numbers.get(_COUNTER if item.mode == UOPS else item.mode)
+        if item.error or numbers is None:
+            dropped[label] = f"it was not measured: {item.error[:160] or 'no number'}"
         elif len(instructions) < len(matches):
             dropped[label] = next(match for match in matches if isinstance(match, str))
         else:
             value, snippet_value = numbers
             total = value * len(instructions) if snippet_value is None else snippet_value
-            words = tuple(benchmark.lines[0].split())
-            yield _Snippet(
-                benchmark.line,
-                benchmark.number,
-                benchmark.mode,
-                instructions,
-                words,
-                value,
-                total,
-                benchmark.info,
-            )
+            words = tuple(item.lines[0].split())
+            yield _Snippet(item.line, item.number, item.mode, instructions, words, value, total, item.info)
 
 
 def _terms(snippet: _Snippet) -> tuple[tuple[str, int], ...]:
-    """What was measured; instances of one scheme alone are one of it."""
+    """The experiment's terms; instances of one scheme count as one, since `value` is per instruction."""
     counts = Counter(instruction.scheme.text for instruction in snippet.instructions)
     if len(counts) == 1:
         return ((next(iter(counts)), 1),)
@@ -388,7 +277,7 @@ def _terms(snippet: _Snippet) -> tuple[tuple[str, int], ...]:
 
 
 def _pairs(snippet: _Snippet) -> tuple[PairEntry, ...]:
-    """What our own exports tell pair by pair, else one number for the pairs that the snippet chains."""
+    """The pairs stated by our own exports, else one number for the pairs that the snippet chains."""
     first = snippet.instructions[0]
     if stated := stated_pairs(snippet.info, first.scheme.text):
         return stated
@@ -403,7 +292,7 @@ def _pairs(snippet: _Snippet) -> tuple[PairEntry, ...]:
 
 
 def _chained(first: LlvmScheme, words: Sequence[str]) -> set[tuple[str, str]]:
-    """(source, destination) of explicit operands that are the same register in an instance."""
+    """(source, destination) operands, from 1, that are the same register in an instance."""
     by_register: dict[str, set[int]] = {}
     for place, word in enumerate(first.operands_of(words)):
         if place in first.registers:

@@ -47,23 +47,23 @@ _COLUMNS = (EXPERIMENT, NUMBER, UNIT, NOTE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]{0,60})\s*\*\s*)?(.*)", re.DOTALL)
 _COUNT_DIGITS = 9
-"""Of a multiplicity: it is far too large for an experiment before it has as many."""
+"""Digits of a multiplicity that are read; `EXPERIMENT_LENGTH` is far below."""
 _UNITS = {unit.value: unit for unit in FileUnit}
 SIGNATURE = Signature(
     patterns=(re.compile(r"\A(?:\s*+#.*+)*+\s*+.{0,990}?(?:experiment|cycles)", re.IGNORECASE),)
 )
-"""The first line below comments looks like a header of this format, be it a faulty one."""
+"""Matches where the first line below comments looks like a header, even one with problems."""
 
 Terms = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class ExperimentColumns:
-    """What the columns of a table are, in their order: `names`, and as they were written, `titles`.
+    """The columns of a table, in their order: `names`, and `titles` as written.
 
     A name is `experiment`, `cycles` (the numbers, whatever their unit), `unit`, `note`, or `tool:NAME`.
-    `unit` is what the title of the numbers says of them; None where it is the plain "cycles", which is also
-    the title of numbers in other units.
+    `unit`: by the title of the numbers; None for the title "cycles", which numbers in other units have as
+    well.
     """
 
     names: tuple[str, ...]
@@ -71,17 +71,17 @@ class ExperimentColumns:
     unit: FileUnit | None
 
     def place(self, name: str) -> int | None:
-        """The position of a column, None where there is no such column."""
+        """Index of a column, None where there is none."""
         return self.names.index(name) if name in self.names else None
 
     @property
     def tools(self) -> list[tuple[int, str]]:
-        """(position, tool) of the columns with other tools' answers."""
+        """(index, tool) of the columns with other tools' answers."""
         return [(at, name[len(TOOL) :]) for at, name in enumerate(self.names) if name.startswith(TOOL)]
 
 
 def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns | None:
-    """The columns, or None after noting what is wrong with the header."""
+    """The columns; None after noting problems of the header."""
     before = problems.count
     if len(header) > COLUMN_LIMIT:
         problems.add(f"{len(header)} columns, where {COLUMN_LIMIT} are the most", HEADER_HINT, row=1)
@@ -113,7 +113,7 @@ def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns
 
 
 def read_experiment_csv(source: Source) -> Document:
-    """Read the rows; the source's unit is that of rows and columns which name none."""
+    """Read experiments in CSV. `source.unit` applies to rows whose row and column name no unit."""
     problems = source.problems
     rows = _rows(source.text, problems)
     header = next(rows, None)
@@ -167,7 +167,7 @@ def _facts(
 
 
 def _guess(text: str, columns: ExperimentColumns) -> Guess | None:
-    """What the numbers of the first rows say of their unit."""
+    """The likely unit of the first rows' numbers; None where nothing tells."""
     ignored = Problems()
     rows = _rows(text, ignored)
     next(rows, None)
@@ -181,7 +181,7 @@ def _guess(text: str, columns: ExperimentColumns) -> Guess | None:
 
 
 def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """(first line, cells) of every record that is not blank, behind the comments at the beginning."""
+    """(first line, cells) of each record that is not blank, below the comments at the top."""
     above, table = _skip_comments(text)
     titles = table[: table.find("\n") + 1 or len(table)]
     tabs = "\t" in titles and "," not in titles
@@ -203,7 +203,7 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
 
 
 def _skip_comments(text: str) -> tuple[int, str]:
-    """How many lines of comments and nothing stand above the header, and the text from there on."""
+    """(number of comment and blank lines above the header, the text from the header on)."""
     line_count = start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
@@ -215,9 +215,9 @@ def _skip_comments(text: str) -> tuple[int, str]:
 
 
 class _RowReader:
-    """Turns the cells of one row after the other into entries; remembers which units occurred.
+    """Turns rows into entries, and collects the units that occurred.
 
-    Of names that were written correctly before, nothing is checked again: a large file repeats them.
+    Terms that were read before are not checked again: a large file repeats them.
     """
 
     def __init__(self, columns: ExperimentColumns, unit: FileUnit, problems: Problems) -> None:
@@ -232,10 +232,10 @@ class _RowReader:
         self._terms_cache: dict[str, tuple[str, int]] = {}
 
     def entry(self, row: int, cells: Sequence[str]) -> ExperimentEntry | None:
-        """The experiment in a row, or None after noting its problems."""
+        """The experiment of a row; None after noting problems."""
         problems, place = self._problems, FilePlace(self._problems, row, EXPERIMENT)
         if len(cells) != self._width:
-            fault = f"{len(cells)} fields where the header has {self._width}"
+            fault = f"expected {self._width} fields, found {len(cells)}"
             problems.add(fault, "put an experiment with commas in double quotes", row=row)
             return None
         before = problems.count
@@ -281,7 +281,7 @@ class _RowReader:
 
 
 def parse_number(cell: str, place: FilePlace) -> float | None:
-    """A decimal number ≥ 0, or None after noting the problem (text, NaN, infinity, sign)."""
+    """A decimal number ≥ 0; None after noting a problem (text, NaN, infinity, negative)."""
     text = cell.strip()
     if not _NUMBER.fullmatch(text):
         right = "use a decimal point" if re.fullmatch(r"[0-9]+,[0-9]+", text) else "a number is expected"
@@ -296,9 +296,16 @@ def parse_number(cell: str, place: FilePlace) -> float | None:
 
 
 def parse_terms(text: str, place: FilePlace, cache: dict[str, tuple[str, int]] | None = None) -> Terms | None:
-    """`2*add GPR[64]:RW, GPR[64]:R; 1*imul …` as ((name, multiplicity), …); None after noting a problem.
+    """The terms of an experiment, ((name, multiplicity), …); None after noting a problem.
 
-    `known` remembers what terms that were read correctly mean, for the next call.
+    Args:
+        text: Terms separated by semicolons; without a multiplicity, it is 1.
+        place: Where problems are noted.
+        cache: {term: (name, multiplicity)} of terms read before; extended by this call.
+
+    >>> from inference.formats.problems import Problems
+    >>> parse_terms("2*add R, R; mul R, R", FilePlace(Problems()))
+    (('add R, R', 2), ('mul R, R', 1))
     """
     terms_by_text = {} if cache is None else cache
     terms = []
@@ -344,10 +351,13 @@ def _term(part: str, place: FilePlace) -> tuple[str, int] | None:
 def write_experiment_csv(
     measured: Iterable[Measured], head: str = "", *, tools: Sequence[str] | None = None
 ) -> str:
-    """The settled measurements as CSV text, in their order, below the lines of `head`.
+    """Settled measurements as CSV text, in their order.
 
-    `tools`: those whose answers get a column, by default all that have any; where they are given, each
-    measurement is looked at once.
+    Args:
+        measured: Measurements; unusable ones are omitted.
+        head: Comment lines above the header.
+        tools: Tools whose answers get a column; None: all that occur, for which the measurements are held in
+            memory. With names, `measured` is read once.
     """
     if tools is None:
         measured = list(measured)

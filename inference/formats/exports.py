@@ -1,8 +1,8 @@
-"""Port mappings and core models as exports for other tools see them, and the picture of a core.
+"""Port mappings and core models as the values that exports for other tools are written from.
 
-Of a mapping: schemes with operands, predictions and evidence. Of a core model latencies too: tools that have
-room for one per instruction are told one of two, what an instruction adds to a chain through registers
-(OSACA), or the largest of its latencies (LLVM).
+A mapping has schemes with operands, predictions and evidence; a core model has latencies as well. Tools with
+one latency per instruction get either the latency that it adds to a chain through registers (OSACA) or its
+largest (LLVM). The core diagram (SVG) and the table of kinds of instructions are written here.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ from inference.isa.targets import code_target
 
 @dataclass(frozen=True)
 class SchemeEvidence:
-    """What a mapping's word on a scheme rests on, as far as an export can say it in a line.
+    """Evidence for a scheme's µops, as far as an export can state it in a line.
 
-    `measured`: cycles of one instance alone, `counted` its µops, None where nobody measured or counted.
-
-    `witnesses`: how many pairs of experiments show its µops. `doubts` and `conflicts`
-    in words, the latter with other results of the machine.
+    `measured`: cycles of one instance alone; `counted`: its µops by a performance counter; None where
+    missing. `witnesses`: number of pairs of experiments that show its µops. `doubts`, `conflicts`: sentences;
+    the latter are about other results of the machine.
     """
 
     measured: float | None = None
@@ -71,7 +70,6 @@ class ExportedScheme:
 
     @property
     def explicit_operands(self) -> list[dict[str, Any]]:
-        """The operands that the text shows."""
         return [operand for operand in self.operands if not operand.get("implicit")]
 
 
@@ -93,7 +91,7 @@ class ExportedLatencies:
 
 @dataclass(frozen=True)
 class ExportedMapping:
-    """A mapping with all that its exports say. `tools` are other tools' names of its core."""
+    """A mapping with everything that its exports contain. `tools`: other tools' names of its core."""
 
     name: str
     isa: str
@@ -104,11 +102,10 @@ class ExportedMapping:
 
     @property
     def texts(self) -> list[str]:
-        """Of all schemes, in their order."""
         return [scheme.text for scheme in self.schemes]
 
     def line(self, scheme: ExportedScheme) -> str:
-        """Where the word on a scheme comes from, in one line: what every line of an export carries."""
+        """A scheme's µops and the evidence for them in one line: the comment on every line of an export."""
         return "; ".join(self._line_parts(scheme))
 
     def _line_parts(self, scheme: ExportedScheme) -> Iterator[str]:
@@ -119,9 +116,8 @@ class ExportedMapping:
             yield f"hidden: {scheme.hidden}"
         if self.value.issue_width is not None:
             yield f"{scheme.slots} slot{'' if scheme.slots == 1 else 's'}"
-        yield (
-            "not measured alone" if evidence.measured is None else f"measured {evidence.measured:.4g} cycles"
-        )
+        alone = evidence.measured
+        yield "not measured alone" if alone is None else f"measured {alone:.4g} cycles"
         yield f"by the mapping {scheme.predicted:.4g}"
         if evidence.counted is not None:
             yield f"{evidence.counted:.4g} µop{'' if evidence.counted == 1 else 's'} counted"
@@ -136,9 +132,9 @@ class ExportedMapping:
 
 @dataclass(frozen=True)
 class ExportedCore:
-    """A core model with the schemes of its mapping, those that need no µops included.
+    """A core model with the schemes of its mapping, including those without µops.
 
-    `alone`: schemes whose ports could not be found; `predicted` is what an instance takes alone.
+    `alone`: schemes whose ports were not found; their `predicted` is the measured time of one instance.
     """
 
     mapping: ExportedMapping
@@ -146,23 +142,23 @@ class ExportedCore:
     alone: tuple[ExportedScheme, ...] = ()
 
     def chain_latency(self, text: str) -> float | None:
-        """Cycles that a scheme adds to a chain through registers, None where that is not known.
+        """Cycles that a scheme adds to a chain through registers, None where unknown.
 
-        Of explicit registers where it has any; the largest of several. A store adds none of its own.
+        The largest latency between explicit registers where it has any. A store adds none.
         """
         return chained_latency(self.model, text)
 
     def memory_latency(self, text: str) -> float | None:
-        """Cycles from what an instruction reads of memory to what it writes there, None where not known."""
+        """Cycles from the value that an instruction loads to the value that it stores, None where unknown."""
         known = known_latencies(self.model.latencies.get(text, {}))
         return max(
             (cycles for ends, cycles in known if ends == (LatencyEnd.DATA, LatencyEnd.DATA)), default=None
         )
 
     def largest_latency(self, text: str) -> float | None:
-        """The largest latency between any two operands of a scheme, None where none was measured by itself.
+        """The largest latency between any two operands, None where none was measured in isolation.
 
-        What is stored does not count, unless it was loaded: it takes as long as the load that waits for it.
+        Latencies to a stored value are ignored unless the value was loaded: they include the load that waits.
         """
         if text in self.model.moves:
             return 0.0
@@ -175,7 +171,7 @@ class ExportedCore:
         return max(counted, default=None)
 
     def latencies_text(self, text: str) -> str:
-        """All latencies of a scheme in words: `1 → 1: 3, 2 → 1: 3`; "" where none are known."""
+        """All latencies of a scheme: `1 → 1: 3, 2 → 1: 3`; "" where none are known."""
         known, bases = self.model.latencies.get(text, {}), self.model.bases.get(text, {})
         return ", ".join(
             f"{source} → {target}: {_latency_text(cycles, bases.get((source, target), ''))}"
@@ -183,11 +179,11 @@ class ExportedCore:
         )
 
     def line(self, scheme: ExportedScheme) -> str:
-        """What is known of a scheme, latencies included, in one line."""
+        """A scheme's µops, evidence and latencies in one line."""
         return self.with_latencies(self.mapping.line(scheme), scheme.text)
 
     def with_latencies(self, line: str, text: str) -> str:
-        """A line about a scheme, with its latencies where there are some."""
+        """The line with the scheme's latencies appended, if there are any."""
         pairs = self.latencies_text(text)
         return f"{line}; latencies {pairs}" if pairs else line
 
@@ -206,9 +202,18 @@ def exported_core(
     tools: ToolNames = NO_NAMES,
     evidence: Mapping[str, SchemeEvidence] | None = None,
 ) -> ExportedCore:
-    """The value with what is known of its schemes without measuring, in the order of the instruction set.
+    """A core model for export, its schemes in alphabetical order.
 
-    Raises `ExchangeError` for a model without ports. Schemes that no instruction set here has are left out.
+    Args:
+        name: Name of the core model.
+        isa: Its instruction set; schemes that the software's catalogue of it lacks are left out.
+        model: The value.
+        provenance: For the head of files.
+        tools: Other tools' names of the core.
+        evidence: {scheme: evidence}; schemes without an entry have none.
+
+    Raises:
+        ExchangeError: The model has no port mapping.
     """
     if model.mapping is None:
         raise ExchangeError(
@@ -258,7 +263,7 @@ def _by_time(isa: str, model: CoreModel, usage: Mapping[str, object]) -> Iterato
 
 
 def _schemes_of(isa: str, texts: Mapping[str, object]) -> Sequence[Scheme]:
-    """In the order of their texts: the same for the same model, whatever order it was stored in."""
+    """Sorted by text, so that equal models give equal files, whatever order they were stored in."""
     return [*filter(None, map(code_target(isa).schemes.scheme_of, sorted(texts)))]
 
 
@@ -266,7 +271,7 @@ KINDS_HEADER = ("kind", "ports", "units", "schemes", "cycles", "least latency", 
 
 
 def write_diagram(name: str, overview: CoreOverview, port_names: Mapping[str, str]) -> str:
-    """The picture as a file. Raises `ExchangeError` for a model of which nothing can be drawn."""
+    """The core diagram as SVG. Raises `ExchangeError` for a model with neither ports nor a front end."""
     if not overview.ports and overview.front_end is None:
         raise ExchangeError(f"the core model {name!r} has neither ports nor a front end to draw")
     return core_drawing(overview, port_names).file()
@@ -275,10 +280,10 @@ def write_diagram(name: str, overview: CoreOverview, port_names: Mapping[str, st
 def write_kinds_csv(
     name: str, overview: CoreOverview, port_names: Mapping[str, str], unsettled: Mapping[str, int]
 ) -> str:
-    """A row per kind of instructions: the ports that run most of them, and how long they take.
+    """CSV with a row per kind of instructions: the ports that run most of them, cycles and latencies.
 
-    `unsettled`: of how many schemes of a kind other results say something else. Raises `ExchangeError` for a
-    model without ports.
+    `unsettled`: {kind: number of schemes that another result contradicts}. Raises `ExchangeError` for a model
+    without ports.
     """
     if not overview.ports:
         raise ExchangeError(f"the core model {name!r} has no port mapping, without which there is no table")

@@ -1,13 +1,12 @@
-"""The numbers of a file: what they are, in words that files use, and which of them are hard to believe.
+"""Units of the numbers in an imported file, and measurements that are implausible.
 
-A file may hold what this program never shows: cycles of a hundred executions, as BHive's. Numbers alone tell
-some of it: no processor takes dozens of cycles for every single instruction, none executes dozens in one, and
-only cycles grow with the number of instructions. What they do not tell is left to the user.
+The unit is concluded from the numbers where the file does not state it: no processor takes dozens of cycles
+for every instruction, none executes dozens per cycle, and only cycles grow with the number of instructions.
+Where this does not decide, the user does.
 
-Numbers below a physical bound, or said twice and differently, are imported all the same; they are pointed at,
-since the usual cause is a wrong unit or a broken measurement. Bounds: no processor starts more than a dozen
-instructions per cycle, and where a port mapping is given, no experiment is quicker than its µops on the ports
-allow.
+Numbers below a physical bound, or contradicting another row, are imported and reported: the usual cause is a
+wrong unit or a broken measurement. Bounds: a dozen instructions per cycle, and the time that the µops of a
+given port mapping need.
 """
 
 from __future__ import annotations
@@ -24,24 +23,22 @@ from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable, Floats
-from inference.formats.document import (
-    FileExperiments,
-)
+from inference.formats.document import FileExperiments
 
 SAMPLE_ROWS = 5000
-"""Rows at the beginning of a file from which the meaning of its numbers is concluded."""
+"""Rows at the beginning of a file from which the unit of its numbers is concluded."""
 FEWEST = 8
-"""Rows from which anything is concluded at all."""
+"""Rows below which no unit is concluded."""
 SLOWEST_OF_FAST = 6.0
 """Cycles per instruction that at least one in ten experiments stays below, unless all numbers are ×100."""
 WIDEST = 12.0
-"""Instructions per cycle that no processor exceeds: the widest ones of today start ten."""
+"""Instructions per cycle that no processor exceeds: the widest of today start ten."""
 _FAST_SHARE = 0.1
 _FOLLOWS, _IGNORES = 0.3, 0.15  # rank correlation with the number of instructions
 
 
 class FileUnit(StrEnum):
-    """What a number in a file is; the first three are `Unit`s."""
+    """Unit of a number in a file; the first three are `Unit`s."""
 
     CYCLES = Unit.CYCLES.value
     CPI = Unit.CPI.value
@@ -82,17 +79,19 @@ TITLES: Mapping[str, FileUnit] = {
 
 @dataclass(frozen=True)
 class Guess:
-    """What the numbers probably are, and what speaks for it."""
+    """The likely unit, and the reason as a sentence."""
 
     unit: FileUnit
     why: str
 
 
 def likely_unit(values: npt.ArrayLike, lengths: npt.ArrayLike) -> Guess | None:
-    """What numbers > 0 of experiments with so many instructions each probably are; None where nothing tells.
+    """The likely unit of a file's numbers; None where they do not tell.
 
-    Both float64[n]. The two units of a single instruction per row, cycles and cycles per instruction, are the
-    same there: then it is cycles.
+    Args:
+        values: Numbers > 0, float64[n].
+        lengths: Instructions of each experiment, float64[n]. Where all are 1, cycles and cycles per
+            instruction are the same; the unit is cycles then.
     """
     numbers = np.asarray(values, dtype=np.float64)
     sizes = np.asarray(lengths, dtype=np.float64)
@@ -132,14 +131,14 @@ def _rank_correlation(numbers: Floats, sizes: Floats) -> float | None:
 
 
 TOLERANCE = 0.1
-"""Numbers may be below a bound, or apart from each other, by this share: machines are noisy."""
+"""Share by which numbers may be below a bound, or differ between rows, because of noise."""
 LISTED = 50
-"""Doubts of each kind that are listed; more are counted."""
+"""Doubts of each kind that are listed; further ones are only counted."""
 
 
 @dataclass(frozen=True)
 class OddMeasurement:
-    """A row of the file, its experiment and cycles, and what is odd about it."""
+    """An implausible measurement: row of the file, experiment, cycles, and why it is implausible."""
 
     row: int
     experiment: str
@@ -149,7 +148,7 @@ class OddMeasurement:
 
 @dataclass(frozen=True)
 class OddKind:
-    """A kind of doubt in words, how many rows it is about, and the first of them."""
+    """A kind of doubt: its label, the number of rows, and the first `LISTED` of them."""
 
     label: str
     count: int
@@ -157,7 +156,7 @@ class OddKind:
 
 
 def unit_in_doubt(facts: Mapping[str, Any]) -> str:
-    """Why the numbers are probably in another unit than they were read in; "" where nothing says so."""
+    """Why the numbers are probably in another unit than they were read in; "" for no reason."""
     likely, chosen = facts.get("likely_unit"), facts.get("unit")
     if likely is None or likely == chosen:
         return ""
@@ -165,9 +164,9 @@ def unit_in_doubt(facts: Mapping[str, Any]) -> str:
 
 
 def doubts_of(measured: Sequence[Measured], ports: ThroughputModel | None = None) -> list[OddKind]:
-    """The doubts about the experiments that a file brings, by kind; kinds without any are left out.
+    """Implausible measurements of a file, by kind; kinds without any are left out.
 
-    `ports` predicts the cycles that the µops take at least.
+    `ports`: a model whose predictions are lower bounds in cycles.
     """
     if not isinstance(measured, FileExperiments) or not len(measured):
         return []

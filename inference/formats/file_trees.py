@@ -1,8 +1,7 @@
-"""Several files under one roof, a directory or a zip archive, read without trusting either.
+"""Directories and zip archives as trees of files, read without trusting them; writing zip archives.
 
-Nothing is ever written where an archive says: its members are read into memory, or into a temporary file
-that is gone afterwards. What a member claims to be counts for nothing: reading ends where more comes out of
-it than a limit allows, whatever its header says.
+Nothing is written to a path that an archive names: members are read into memory, or into a temporary file
+that is deleted afterwards. Limits apply to the bytes that come out of a member, whatever its header says.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from inference.formats.problems import ExchangeError
 
 MOST_FILES = 50_000
 MOST_BYTES = 2 << 30
-"""Of all files together, unpacked."""
+"""Bytes of all files together, unpacked."""
 FILE_LIMIT = 64 << 20
-"""Of one file that is read into memory."""
+"""Bytes of one file that is read into memory."""
 NAME_LIMIT = 300  # characters, as the column of kept files has it
 
 _PIECE = 1 << 20
@@ -37,11 +36,15 @@ _DAMAGED = (
 )
 _ODD = re.compile(r"[\x00-\x1f\x7f\\:]")
 _ENTRY = b"PK\x01\x02"
-"""Every entry of the directory at the end of a zip begins so; nothing else does but by accident."""
+"""Signature of each entry in the directory at the end of a zip; elsewhere it occurs by accident only."""
 
 
 def entry_count(file: BinaryIO) -> int:
-    """How many entries the directory has, or a few more. Leaves the file at its beginning."""
+    """Number of entries in a zip's directory, an upper bound. Leaves the file at its beginning.
+
+    Counts signatures without parsing, so that an archive with too many entries is refused before it is
+    opened.
+    """
     entries, tail = 0, b""
     file.seek(0)
     while piece := file.read(_PIECE):
@@ -53,11 +56,11 @@ def entry_count(file: BinaryIO) -> int:
 
 
 class FileTree(Protocol):
-    """Files by their path from the top, with slashes between."""
+    """Files by their relative path, with slashes."""
 
     @property
     def name(self) -> str:
-        """What the whole is called."""
+        """Name of the directory or archive."""
 
     def names(self) -> list[str]: ...
 
@@ -65,11 +68,11 @@ class FileTree(Protocol):
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
 
     def on_disk(self, name: str, limit: int) -> AbstractContextManager[Path]:
-        """A context in which the content is in a file of the file system, which is not to be changed."""
+        """A context in which the content is a file on disk, which must not be changed."""
 
 
 class Directory:
-    """The files below a directory. What is a link, or neither file nor directory, is passed over."""
+    """The regular files below a directory; links and special files are ignored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()
@@ -122,15 +125,19 @@ class Subtree:
         return self._tree.read(self._top + name, limit)
 
     def on_disk(self, name: str, limit: int) -> AbstractContextManager[Path]:
-        """As the other tree has it."""
         return self._tree.on_disk(self._top + name, limit)
 
 
 class ZipTree:
-    """The files of a zip archive; a single directory around all of them does not show in their names.
+    """The files of a zip archive; a single directory around all of them is not part of their names.
 
-    Raises `ExchangeError` for what is no archive, or has names that lead out of it, twice the same name,
-    links, or encrypted files. `most_bytes` of all files together, unpacked; 0: `MOST_BYTES`.
+    Args:
+        file: The archive.
+        name: Its file name, for messages.
+        most_bytes: Bytes of all files together, unpacked; 0: `MOST_BYTES`.
+
+    Raises:
+        ExchangeError: No zip archive, names that lead out of it, repeated names, links, or encrypted files.
     """
 
     def __init__(self, file: BinaryIO, name: str, most_bytes: int = 0) -> None:
@@ -148,11 +155,8 @@ class ZipTree:
             path = _checked(entry.filename, name)
             if path in members:
                 raise ExchangeError(f"{name} has the file {path} twice")
-            if (
-                stat.S_ISLNK(entry.external_attr >> 16)
-                or entry.flag_bits & 1
-                or entry.compress_type not in _COMPRESSIONS
-            ):
+            is_link, is_encrypted = stat.S_ISLNK(entry.external_attr >> 16), entry.flag_bits & 1
+            if is_link or is_encrypted or entry.compress_type not in _COMPRESSIONS:
                 raise ExchangeError(
                     f"{name}: {path} is a link, encrypted, or compressed in an unusual way; an archive of "
                     "plain files (deflated or stored) is expected"
@@ -174,7 +178,7 @@ class ZipTree:
         return b"".join(self._pieces(name, limit))
 
     def lines(self, name: str, max_lines: int, max_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """(place, line) of those that are not empty, as they come; at most so many, each of so many bytes."""
+        """(place, line) of the lines that are not empty. Raises `ExchangeError` beyond the limits."""
         with self._opened(name) as opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
             for number in count(1):
                 line = file.readline(max_bytes + 1)
@@ -224,7 +228,7 @@ class ZipTree:
 
 
 def _checked(path: str, where: str) -> str:
-    """A relative path that stays below the top, or `ExchangeError`."""
+    """The path if it is relative and stays below the top. Raises `ExchangeError` otherwise."""
     parts = path.split("/")
     if not path or path.startswith("/") or ".." in parts or "." in parts or "" in parts or _ODD.search(path):
         raise ExchangeError(f"{where} has a file named {path[:80]!r}; a relative path without .. is expected")
@@ -246,18 +250,11 @@ def _too_large(name: str, limit: int) -> ExchangeError:
     return ExchangeError(f"{name} is larger than {limit >> 20} MiB, the most that is read")
 
 
-_EPOCH = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # the oldest that a zip can say: when it was written does not matter
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest that a zip can express; equal content gives equal bytes
 
 
 def write_zip(file: BinaryIO, members: Iterable[tuple[str, Iterable[bytes]]]) -> None:
-    """A zip of files, each a name and its parts, one after another."""
+    """Write a zip archive of (name, parts of the content). Equal members give equal bytes."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, parts in members:
             entry = zipfile.ZipInfo(name, _EPOCH)

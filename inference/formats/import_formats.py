@@ -1,7 +1,7 @@
-"""The formats of files that can be imported, in the order in which they are recognised, and reading one.
+"""The formats of files that can be imported, in the order of their detection, and reading a file.
 
-What was read is kept beside its file (`pack`), so that nothing parses it again. Scheme names are looked up
-by `inference.formats.parsing`.
+A parsed file is stored beside the upload (`pack`), so that it is parsed once. `parsing` resolves scheme
+names.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class FileContent(StrEnum):
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: by what it is recognised and how it is read.
+    """A file format: its signature and its reader.
 
-    `read` never raises for what the file says; it notes problems instead. Of files with several parts, each
-    part is a format, and `reads_part` says whether it is the one to be read; without it, it is whatever the
-    formats above it leave.
+    `read` notes problems of the file instead of raising. Where a file has several parts, each part is a
+    format: `reads_part` tells whether it is the requested one; None for the part that the formats above
+    leave.
     """
 
     key: str
@@ -67,7 +67,6 @@ class Format:
     reads_part: Callable[[Source], bool] | None = None
 
     def reads(self, source: Source) -> bool:
-        """Whether a file is of this format."""
         return self.signature.is_of(source) and (self.reads_part is None or self.reads_part(source))
 
 
@@ -206,13 +205,13 @@ FORMATS = (
 
 
 def format_of(source: Source) -> Format | None:
-    """The format of a readable file."""
+    """The first of `FORMATS` that reads the file, None for an unknown one."""
     return next((candidate for candidate in FORMATS if candidate.reads(source)), None)
 
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A file as its format has it, scheme names not looked up yet."""
+    """A file as read, scheme names not yet resolved. Stored by `pack`."""
 
     file_name: str
     format: Format | None
@@ -220,9 +219,9 @@ class ParsedFile:
     problems: tuple[FileProblem, ...] = ()
     problem_count: int = 0
     part: Annotated[str, Field(alias="wanted")] = ""
-    """Which part of a file that has several."""
+    """Which part of a file with several parts was read."""
     guessed: bool = False
-    """Whether the unit of numbers that name none is what they seem to be."""
+    """Whether the unit was concluded from the numbers."""
 
     @cached_property
     def scheme_names(self) -> dict[str, None]:
@@ -236,14 +235,20 @@ class ParsedFile:
         return names
 
     def translated(self, names: palmed_json.NameList) -> ParsedFile:
-        """The file with scheme names from a list beside its own."""
+        """The file with a name list's scheme names in addition to its own."""
         return replace(self, document=palmed_json.translated(self.document, names))
 
 
 def bytes_to_store(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
-    """The bytes to store and to read: of XML a digest, of all else the file.
+    """The bytes of an upload that are stored and read: a digest of XML, any other file as it is.
 
-    Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
+    Args:
+        file: The upload.
+        file_name: For messages.
+        limit: Largest size in bytes of a file that is not XML.
+
+    Raises:
+        ExchangeError: XML of another kind than uops.info's, or a file that is too large.
     """
     with ExitStack() as stack:
         stored = file_to_store(file, file_name, limit, stack)
@@ -252,7 +257,7 @@ def bytes_to_store(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> 
 
 
 def file_to_store(file: IO[bytes], file_name: str, limit: int, stack: ExitStack) -> IO[bytes]:
-    """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
+    """Like `bytes_to_store`, as a file: the upload itself, or a temporary file that `stack` closes."""
     beginning = file.read(uops_info_xml.XML_PEEK)
     file.seek(0)
     if uops_info_xml.BEGINNING.match(beginning):
@@ -268,9 +273,13 @@ def file_to_store(file: IO[bytes], file_name: str, limit: int, stack: ExitStack)
 def read(
     content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, part: str = ""
 ) -> ParsedFile:
-    """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
+    """Detect the format of a file and read it; problems are listed in the result, not raised.
 
-    None: the one that their numbers seem to have. `wanted`: which part of a file that has several.
+    Args:
+        content: The file.
+        file_name: For messages.
+        unit: Unit of numbers for which the file names none; None concludes it from the numbers.
+        part: Which part of a file with several parts to read; "" for the first.
     """
     problems = Problems()
     source = read_source(content, file_name, problems)
@@ -301,13 +310,12 @@ def read(
 
 
 def pack(reading: ParsedFile) -> bytes:
-    """What was read, to be kept beside its file: compressed JSON."""
+    """A parsed file as compressed JSON."""
     form = None if reading.format is None else reading.format.key
     return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None)), by_alias=True), 1)
 
 
 def unpack(content: bytes) -> ParsedFile:
-    """The same as before `pack`."""
     packed = _packed().validate_json(zlib.decompress(content))
     formats = {file_format.key: file_format for file_format in FORMATS}
     return replace(packed.reading, format=None if packed.format is None else formats[packed.format])
@@ -315,7 +323,7 @@ def unpack(content: bytes) -> ParsedFile:
 
 @dataclass(frozen=True)
 class _Packed:
-    """The key of the format, and the rest without it."""
+    """A parsed file with the key of its format in place of the format."""
 
     __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
 
@@ -325,7 +333,7 @@ class _Packed:
 
 @cache
 def _packed() -> TypeAdapter[_Packed]:
-    """Made when it is needed: pydantic looks at all that a file can say."""
+    """Built at first use: compiling the validators of all entries takes time."""
     return TypeAdapter(_Packed)
 
 
@@ -333,13 +341,13 @@ Value = TypeVar("Value")
 
 
 def name_list_of(content: bytes, file_name: str) -> NameList:
-    """The names in a file that translates Palmed's instructions; raises `ExchangeError` for others."""
+    """The translation of Palmed's instruction names in a file. Raises `ExchangeError` for other files."""
     expected = "this is no list of names", 'an object {"our scheme": ["Palmed\'s instruction"]} is expected'
     return _side_file(content, file_name, NAME_LIST, read_names, expected)
 
 
 def rejects_of(content: bytes, file_name: str) -> Rejects:
-    """The schemes that a run of the published explainable algorithm rejected; raises `ExchangeError`."""
+    """The schemes that a published explainable run rejected. Raises `ExchangeError` for other files."""
     expected = "this is no list of rejected schemes", 'a list [["scheme", "why"], …] is expected'
     return _side_file(content, file_name, rejects_json.SIGNATURE, read_rejects, expected)
 
@@ -351,7 +359,7 @@ def _side_file(
     read_it: Callable[[Source], Value],
     expected: tuple[str, str],
 ) -> Value:
-    """What a file says that comes beside another one."""
+    """Read a file that accompanies another. `expected`: (problem, what is expected) for other files."""
     problems = Problems()
     source = read_source(content, file_name, problems)
     if source is not None and signature.is_of(source):

@@ -1,7 +1,7 @@
-"""What an imported file says of explainable inference, as the values that an inference here would store.
+"""Imported results of explainable inference as the values that an inference on this site would store.
 
-The published files hold conclusions, not measurements: of the experiments behind them only those are known
-that rejections quote, and those of experiment sets that are named as evidence. Nothing else is a witness.
+The published files hold conclusions, not measurements. Witnesses come only from the experiments that
+rejections quote and from experiment sets that the user names as evidence.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from inference.core.explain import (
 )
 from inference.core.explain.events import class_json, funnel_of
 from inference.core.explain.settings import COUNTER, CYCLES
-from inference.core.explain.surplus import LEAST_COPIES, flood_experiment, split_surplus, surplus_by_time
+from inference.core.explain.surplus import LEAST_COPIES, flood_of, split_surplus, surplus_by_time
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 from inference.formats.document import VerdictEntry
 from inference.formats.rejects_json import Flood, Rejection, Rejects, rejection_of
-from inference.isa.reading import read
+from inference.isa.name_parsing import read
 from inference.isa.targets import preferred_schemes
 
 EPSILON = 0.02
@@ -44,7 +44,7 @@ _MEMORY = re.compile(r"mem|addr|ptr", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ImportedExplanation:
-    """Verdicts on all schemes of an imported mapping, and the entry `explain` of its report."""
+    """Verdicts on all schemes of an imported mapping; `report`: the entry `explain` of its report."""
 
     characterisations: tuple[Characterisation, ...]
     report: Json
@@ -55,7 +55,7 @@ class ImportedExplanation:
 
 
 @dataclass(frozen=True)
-class _Evidence:
+class _Known:
     """What speaks for and against verdicts.
 
     `rejections`: one mapping per run, by scheme; `floods`: witnesses from measured experiments, by scheme;
@@ -74,10 +74,14 @@ def explanation_of(
     schemes: Mapping[str, str] | None = None,
     measured: Sequence[Measured] = (),
 ) -> ImportedExplanation:
-    """Put together what was imported. `rejects`: one list per run; `schemes`: {name as written: scheme}.
+    """Combine the parts of an imported result.
 
-    `measured`: experiments of the same inference, in most of which its blocking instructions take part;
-    floods among them become witnesses.
+    Args:
+        mapping: Port mapping of the characterised schemes.
+        verdicts: {scheme: verdict}, characterised or not.
+        rejects: Rejected schemes, one list per run.
+        schemes: {name as written: scheme}, for the names in `rejects`.
+        measured: Experiments of the same inference; floods among them become witnesses.
     """
     schemes = schemes or {}
     rejections = tuple(
@@ -85,41 +89,34 @@ def explanation_of(
         for run in rejects
     )
     occurrences = Counter(
-        rejection.flood.blocker
-        for run in rejections
-        for rejection in run.values()
-        if rejection.flood is not None
+        reject.flood.blocker for run in rejections for reject in run.values() if reject.flood is not None
     )
     occurrences.update(scheme for result in measured for scheme in result.experiment.schemes)
     classes = blocking_classes(mapping, occurrences)
     by_blocker = {members.blocker: members for members in classes}
-    evidence = _Evidence(rejections, measured_floods(measured, by_blocker), by_blocker)
-    characterisations = tuple(
-        _characterisation(mapping, scheme, verdict, evidence) for scheme, verdict in verdicts.items()
-    )
-    report = _report(mapping, characterisations, classes, bool(rejects), len(measured))
-    return ImportedExplanation(characterisations, report)
+    known = _Known(rejections, measured_floods(measured, by_blocker), by_blocker)
+    values = tuple(_characterisation(mapping, scheme, verdict, known) for scheme, verdict in verdicts.items())
+    report = _report(mapping, values, classes, bool(rejects), len(measured))
+    return ImportedExplanation(values, report)
 
 
-def blocking_classes(
-    mapping: PortMapping, occurrences: Mapping[str, int] | None = None
-) -> list[BlockingClass]:
+def blocking_classes(mapping: PortMapping, uses: Mapping[str, int] | None = None) -> list[BlockingClass]:
     """Schemes of a single µop by their ports, narrow sets first.
 
-    `occurrences`: in how many known experiments of the inference a scheme occurs. The one in most of them stands
-    for the others; where none does, a common one, else the simplest. For µops that no scheme has alone,
-    schemes whose only other µop is of a class stand in (improper blocking instructions, §6.3.4).
+    `occurrences`: in how many known experiments of the inference a scheme occurs. The one in most of them
+    stands for the others; where none does, a common one, else the simplest. For µops that no scheme has
+    alone, schemes whose only other µop is of a class stand in (improper blocking instructions, §6.3.4).
     """
-    counts = occurrences or {}
+    counts = uses or {}
     ranks = {scheme: rank for rank, scheme in enumerate(preferred_schemes())}
     members: dict[int, list[str]] = defaultdict(list)
-    improper_candidates: dict[int, list[tuple[str, Uops]]] = defaultdict(list)
+    candidates: dict[int, list[tuple[str, Uops]]] = defaultdict(list)
     for scheme, uops in mapping.usage.items():
         if len(uops) == 1 and uops[0][1] == 1:
             members[uops[0][0]].append(scheme)
         elif len(uops) == 2 and all(count == 1 for _, count in uops):
             for mask, _ in uops:
-                improper_candidates[mask].append((scheme, tuple(uop for uop in uops if uop[0] != mask)))
+                candidates[mask].append((scheme, tuple(uop for uop in uops if uop[0] != mask)))
 
     def preference(scheme: str) -> tuple[int, int, bool, int, int, str]:
         rank = ranks.get(scheme, len(ranks))
@@ -130,7 +127,7 @@ def blocking_classes(
         schemes.sort(key=preference)
         proper.append(BlockingClass(schemes[0], mask.bit_count(), mask, tuple(schemes)))
     improper = []
-    for mask, pairs in improper_candidates.items():
+    for mask, pairs in candidates.items():
         fitting = [(scheme, beside) for scheme, beside in pairs if beside[0][0] in members]
         if mask in members or not fitting:
             continue
@@ -147,15 +144,13 @@ def _size(scheme: str) -> tuple[int, int]:
 def measured_floods(
     measured: Iterable[Measured], classes: Mapping[str, BlockingClass]
 ) -> dict[str, tuple[Witness, ...]]:
-    """Witnesses among measured experiments, by scheme: copies of one blocking instruction, and the scheme."""
-    cycles = {
-        result.experiment: result.cycles for result in measured if result.usable and result.cycles is not None
-    }
+    """{scheme: witnesses} from measured experiments of copies of a blocking instruction and one instance."""
+    cycles = {row.experiment: row.cycles for row in measured if row.usable and row.cycles is not None}
     by_scheme: dict[str, list[Witness]] = defaultdict(list)
     for experiment, flood_cycles in cycles.items():
         for scheme, flood in _floods(experiment, classes):
             block = classes[flood.blocker]
-            base = cycles.get(flood_experiment(flood.blocker, flood.copies), flood.copies / block.width)
+            base = cycles.get(flood_of(flood.blocker, flood.copies), flood.copies / block.width)
             surplus = surplus_by_time(base, flood_cycles, block.width)
             by_scheme[scheme].append(_witness(scheme, block, flood.copies, surplus, base, flood_cycles))
     return {scheme: tuple(witnesses) for scheme, witnesses in by_scheme.items()}
@@ -170,13 +165,7 @@ def _floods(experiment: Experiment, classes: Mapping[str, BlockingClass]) -> Ite
 
 
 def _witness(
-    scheme: str,
-    block: BlockingClass,
-    copies: int,
-    surplus: float,
-    base: float,
-    flood_cycles: float,
-    run: int = 1,
+    scheme: str, block: BlockingClass, copies: int, surplus: float, base: float, cycles: float, run: int = 1
 ) -> Witness:
     uops = round(surplus)
     is_odd = uops < 0 or abs(surplus - uops) > INTEGER_TOLERANCE * block.width
@@ -185,10 +174,10 @@ def _witness(
         blocker=block.blocker,
         mask=block.mask,
         copies=copies,
-        base=flood_experiment(block.blocker, copies),
+        base=flood_of(block.blocker, copies),
         base_cycles=base,
-        tested=flood_experiment(block.blocker, copies, scheme),
-        cycles=flood_cycles,
+        tested=flood_of(block.blocker, copies, scheme),
+        cycles=cycles,
         samples=1,
         surplus=surplus,
         below=0,
@@ -200,31 +189,25 @@ def _witness(
 
 
 def _characterisation(
-    mapping: PortMapping, scheme: str, verdict: VerdictEntry, evidence: _Evidence
+    mapping: PortMapping, scheme: str, verdict: VerdictEntry, known: _Known
 ) -> Characterisation:
-    rejections = [run.get(scheme) for run in evidence.rejections]
-    rejected = [rejection for rejection in rejections if rejection is not None]
-    witnesses = (
-        *_quoted_witnesses(scheme, rejections, evidence),
-        *_without_subsets(evidence.floods.get(scheme, ())),
-    )
+    rejects = [run.get(scheme) for run in known.rejections]
+    reasons = [rejection for rejection in rejects if rejection is not None]
+    witnesses = (*_quoted_witnesses(scheme, rejects, known), *_without_subsets(known.floods.get(scheme, ())))
     common: dict[str, Any] = {
         "scheme": scheme,
         "stage": "remaining",
         "cycles": verdict.cycles,
         "counted": verdict.counted,
         "witnesses": witnesses,
-        "runs": tuple("not rejected" if entry is None else f"rejected: {entry.text}" for entry in rejections),
+        "runs": tuple("not rejected" if entry is None else f"rejected: {entry.text}" for entry in rejects),
     }
     if verdict.uops is not None:
         usage = mapping.usage[scheme]
         return Characterisation(
-            outcome=SchemeFate.CHARACTERISED,
-            usage=usage,
-            doubts=_doubts(usage, verdict, rejections),
-            **common,
+            outcome=SchemeFate.CHARACTERISED, usage=usage, doubts=_doubts(usage, verdict, rejects), **common
         )
-    first = next(iter(rejected), Rejection(NotCharacterised.NONE, NO_PORT_USAGE))
+    first = next(iter(reasons), Rejection(NotCharacterised.NONE, NO_PORT_USAGE))
     odd = [witness for witness in witnesses if witness.seen is WitnessOutcome.ODD]
     facts = tuple(VerdictFact(witness.tested, witness.expected_cycles, witness.cycles) for witness in odd)
     alone = () if verdict.cycles is None else (VerdictFact(Experiment.of([scheme]), None, verdict.cycles),)
@@ -233,13 +216,13 @@ def _characterisation(
     )
 
 
-def _quoted_witnesses(
-    scheme: str, rejections: Sequence[Rejection | None], evidence: _Evidence
-) -> Iterator[Witness]:
-    """Witnesses that rejections quote; `base_cycles` is computed from the ports, as the published program did."""
-    for run, rejection in enumerate(rejections, start=1):
+def _quoted_witnesses(scheme: str, rejects: Sequence[Rejection | None], known: _Known) -> Iterator[Witness]:
+    """Witnesses that rejections quote; `base_cycles` is computed from the ports, as the published program
+    did.
+    """
+    for run, rejection in enumerate(rejects, start=1):
         flood = None if rejection is None else rejection.flood
-        block = None if flood is None else evidence.classes.get(flood.blocker)
+        block = None if flood is None else known.classes.get(flood.blocker)
         if flood is None or block is None:
             continue
         base = flood.copies / block.width

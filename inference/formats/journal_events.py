@@ -1,6 +1,6 @@
-"""The events that journals hold, by their stored names; see `core.events` for what a class declares.
+"""Classes of journal events by their stored names; see `core.events`.
 
-Events without a class are kept in the journal one by one, and nobody looks into them.
+Events without a class stay in the journal unread.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ _LOADERS: list[Callable[[], Iterable[ModuleType]]] = []
 
 
 def register(load: Callable[[], Iterable[ModuleType]]) -> None:
-    """Add modules that declare events, or import those that do, when the first event is looked at."""
+    """Register a function that imports modules declaring events; it runs before the first event is read."""
     _LOADERS.append(load)
     kinds.cache_clear()
 
 
 @cache
 def kinds() -> Mapping[str, type[Event]]:
-    """All classes by their stored names."""
+    """{stored name: class} of all events."""
     for load in _LOADERS:
         list(load())  # imports them
     return declared
 
 
 def replaced() -> list[str]:
-    """Kinds of which only the newest event of a run still says something."""
+    """Kinds of events of which only the newest of a run is used."""
     return [name for name, kind in kinds().items() if kind.replaced]
 
 

@@ -1,4 +1,4 @@
-"""Reading fields of JSON documents: each says what it expected and where, none raises."""
+"""Readers of JSON fields: each returns the checked value, or notes a problem and returns None."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def as_object(value: object, place: FilePlace) -> dict[str, Any] | None:
 
 
 def as_list(value: object, place: FilePlace) -> list[Any] | None:
-    """The value if it is a JSON list of bearable length."""
+    """The value if it is a JSON list of at most `ENTRY_LIMIT` entries."""
     if not isinstance(value, list):
         place.add(f"{excerpt(value)} is not a list", "a list […] is expected")
     elif len(value) > ENTRY_LIMIT:
@@ -34,7 +34,7 @@ def as_list(value: object, place: FilePlace) -> list[Any] | None:
 
 
 def as_pairs(value: object, place: FilePlace, what: str, right: str) -> list[tuple[Any, Any]]:
-    """The pairs in a JSON list; `what` each is, and how it is written: `right`."""
+    """The pairs in a JSON list. Messages call an entry `what`, and its expected form `right`."""
     pairs: list[tuple[Any, Any]] = []
     for item in as_list(value, place) or ():
         match item:
@@ -46,14 +46,14 @@ def as_pairs(value: object, place: FilePlace, what: str, right: str) -> list[tup
 
 
 def rows_of(table: Mapping[str, Any], place: FilePlace) -> Iterator[tuple[FilePlace, str | None, Any]]:
-    """Place, checked name and value of each entry of an object, in whose column `place` is."""
+    """(place, checked name, value) of each entry of an object; rows are numbered from 1."""
     for row, (name, value) in enumerate(table.items(), start=1):
         at = FilePlace(place.problems, row, place.column)
         yield at, check_name(name, at), value
 
 
 def as_number(value: object, place: FilePlace) -> float | None:
-    """The value if it is a JSON number; whole numbers beyond the range of a float become infinite."""
+    """The value if it is a JSON number; integers beyond the range of a float become infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         place.add(f"{excerpt(value)} is not a number", "a number is expected")
         return None
@@ -66,7 +66,9 @@ def as_number(value: object, place: FilePlace) -> float | None:
 def as_number_in(
     limits: tuple[float, float], value: object, place: FilePlace, what: str, right: str
 ) -> float | None:
-    """The value if it is a number from one limit to the other, and finite; what it cannot be otherwise."""
+    """The value if it is finite and within the limits. Messages call it `what`, and the expected form
+    `right`.
+    """
     number = as_number(value, place)
     low, high = limits
     if number is None or (math.isfinite(number) and low <= number <= high):
@@ -76,25 +78,25 @@ def as_number_in(
 
 
 def as_amount(value: object, place: FilePlace, what: str = "an amount") -> float | None:
-    """The value if it is a number that is not negative; None for none, too."""
+    """The value if it is a finite number ≥ 0; None for null as well."""
     right = "a finite number ≥ 0 is expected"
     return None if value is None else as_number_in((0, math.inf), value, place, what, right)
 
 
 def as_rate(value: object, place: FilePlace, what: str, unit: str) -> float | None:
-    """The value if it can be a limit outside the ports, in units per cycle; None for none, too."""
+    """The value if it is a limit outside the ports, in `unit` per cycle; None for null as well."""
     low, high = R_MAX_RANGE
     right = f"{unit} per cycle, from {low:g} to {high:g}, or null"
     return None if value is None else as_number_in(R_MAX_RANGE, value, place, what, right)
 
 
 def printable_text(value: object) -> str:
-    """A text that a page and the database can take, cut to the length of a name; nothing for all else."""
+    """A printable text, cut to `NAME_LENGTH`; "" for anything else."""
     return value.strip()[:NAME_LENGTH] if isinstance(value, str) and value.isprintable() else ""
 
 
 def texts_in(data: Mapping[str, Any], *keys: str) -> dict[str, str]:
-    """Those fields of a document that have a text for pages."""
+    """{key: text} of those keys whose value is a printable text."""
     return {key: text for key in keys if (text := printable_text(data.get(key)))}
 
 
@@ -146,7 +148,7 @@ def port_name(value: object, place: FilePlace) -> str | None:
 
 
 def as_uops(pairs: Sequence[tuple[object, object]], bits: Mapping[str, int], place: FilePlace) -> Uops | None:
-    """µops from (list of ports, count) pairs; `bits` gives the bit of each port name."""
+    """µops from (list of ports, count) pairs. `bits`: {port name: bit of a mask}."""
     uops = []
     before = place.problems.count
     for ports, number in pairs:
@@ -165,7 +167,7 @@ def as_uops(pairs: Sequence[tuple[object, object]], bits: Mapping[str, int], pla
 def as_loads(
     pairs: Iterable[tuple[object, object]], indices: Mapping[str, int], place: FilePlace
 ) -> Loads | None:
-    """Loads from (resource, cycles) pairs; 0 cycles say the same as no pair at all."""
+    """Loads from (resource, cycles) pairs; a pair with 0 cycles is ignored."""
     loads: dict[int, float] = {}
     before = place.problems.count
     named: set[object] = set()

@@ -11,9 +11,9 @@ from inference.formats.quoting import XmlLines
 
 @dataclass(frozen=True)
 class TestCase:
-    """One verdict: `failure` says why it failed, `skipped` why nothing was judged; "" for neither."""
+    """One verdict. `failure`: why it failed; `skipped`: why nothing was judged; both "" for a pass."""
 
-    __test__ = False  # pytest would take it for tests
+    __test__ = False  # otherwise pytest collects it
 
     name: str
     text: str
@@ -22,7 +22,7 @@ class TestCase:
 
 
 def write_junit(suite: str, group: str, cases: Sequence[TestCase]) -> str:
-    """The document: one test suite; `group` stands where reports have the name of a class."""
+    """A JUnit document with one test suite. `group` is written as the class name of all cases."""
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(bool(case.failure) for case in cases)),

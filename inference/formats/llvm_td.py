@@ -1,8 +1,7 @@
 """A port mapping or a core model as a draft of an LLVM scheduling model in TableGen; see docs/formats.md.
 
-Every line that assigns µops to an opcode says where it comes from. The fragment is read in two ways: as it
-is, below LLVM's own `Target.td`; and by itself, `llvm-tblgen -DPMWEB_STANDALONE`, with the few classes that
-it needs, so that anybody can check it.
+Every line that assigns µops to an opcode carries its evidence. The fragment can be included below LLVM's
+`Target.td`, or checked alone: `llvm-tblgen -DPMWEB_STANDALONE` defines the few classes that it needs.
 """
 
 from __future__ import annotations
@@ -56,20 +55,26 @@ class PmwebUops<list<ProcResourceKind> used, list<int> cycles, int uops> : Sched
 
 
 _Usage = tuple[Uops, int, int]
-"""µops, slots, and the latency in cycles, -1 where it is not known."""
+"""µops, issue slots, and the latency in cycles, -1 where unknown."""
 
 
 @dataclass(frozen=True)
 class Opcodes:
-    """LLVM's names by scheme text; `told_by` what gave them, "" with the `reason` where nothing could."""
+    """{scheme: LLVM's opcode}. `tool`: what named them; "" with the `reason` where nothing could."""
 
     by_text: Mapping[str, str]
-    tool: str = ""
+    tool_version: str = ""
     reason: str = ""
 
 
 def write_llvm_td(mapping: ExportedMapping, opcodes: Opcodes, core: ExportedCore | None = None) -> str:
-    """The fragment, with latencies where the `core` model is given."""
+    """A draft of a scheduling model in TableGen.
+
+    Args:
+        mapping: Ports and µops.
+        opcodes: LLVM's names; schemes without one become comments.
+        core: Core model with the latencies; None leaves LLVM's default of one cycle.
+    """
     usages = _Usages(mapping, core)
     return "".join(
         [
@@ -84,7 +89,7 @@ def write_llvm_td(mapping: ExportedMapping, opcodes: Opcodes, core: ExportedCore
 
 
 class _Usages:
-    """All that schemes are told apart by, with a number each: µops, issue slots and the largest latency."""
+    """Numbers the distinct (µops, issue slots, largest latency) of a mapping's schemes."""
 
     def __init__(self, mapping: ExportedMapping, core: ExportedCore | None) -> None:
         self._core = core
@@ -96,7 +101,7 @@ class _Usages:
         return scheme.uops, scheme.slots, -1 if latency is None else round(latency)
 
     def write(self, scheme: ExportedScheme) -> str:
-        """The name of what is written of a scheme."""
+        """Name of the scheme's `SchedWriteRes`."""
         return _write(self.numbers[self.of(scheme)])
 
     def line(self, mapping: ExportedMapping, scheme: ExportedScheme) -> str:
@@ -105,8 +110,8 @@ class _Usages:
 
 def _head(mapping: ExportedMapping, opcodes: Opcodes, *, measured: bool) -> Iterator[str]:
     yield mapping.provenance.commented("//")
-    if opcodes.tool:
-        named = f"as {opcodes.tool} calls {len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
+    if opcodes.tool_version:
+        named = f"as {opcodes.tool_version} calls {len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
         yield comment("//", f"opcodes: {named}; other releases may have other names")
     else:
         yield comment("//", f"opcodes: unknown, the lines below are comments: {opcodes.reason}")
@@ -153,7 +158,7 @@ def _writes(mapping: ExportedMapping, usages: _Usages) -> Iterator[str]:
 
 
 def _instructions(mapping: ExportedMapping, opcodes: Opcodes, usages: _Usages) -> Iterator[str]:
-    """One line for every opcode; of schemes that LLVM takes for one, the least decorated decides."""
+    """A line for every opcode; of several schemes with one opcode, the least decorated decides."""
     by_opcode: dict[str, list[ExportedScheme]] = {}
     for scheme in mapping.schemes:
         by_opcode.setdefault(opcodes.by_text.get(scheme.text, ""), []).append(scheme)
@@ -161,20 +166,17 @@ def _instructions(mapping: ExportedMapping, opcodes: Opcodes, usages: _Usages) -
     yield "\n"
     for opcode, schemes in by_opcode.items():
         plainest = min(schemes, key=_is_decorated)
-        remark = usages.line(mapping, plainest)
-        yield f'def : InstRW<[{usages.write(plainest)}], (instregex "^{opcode}$")>; {comment("//", remark)}'
+        line = usages.line(mapping, plainest)
+        yield f'def : InstRW<[{usages.write(plainest)}], (instregex "^{opcode}$")>; {comment("//", line)}'
         for other_scheme in schemes:
             if other_scheme is not plainest:
                 verdict = "agrees" if usages.of(other_scheme) == usages.of(plainest) else "DIFFERS"
-                remark = f"the same opcode {opcode} stands for this too, which {verdict}: "
-                yield comment("//", remark + usages.line(mapping, other_scheme))
+                line = f"the same opcode {opcode} stands for this too, which {verdict}: "
+                yield comment("//", line + usages.line(mapping, other_scheme))
     yield f"}} // SchedModel = {MODEL}\n"
     if unnamed:
         yield f"\n// schemes without an LLVM opcode: {len(unnamed)}\n"
-    yield from (
-        comment("//", f"{usages.write(unnamed_scheme)}: {usages.line(mapping, unnamed_scheme)}")
-        for unnamed_scheme in unnamed
-    )
+    yield from (comment("//", f"{usages.write(other)}: {usages.line(mapping, other)}") for other in unnamed)
 
 
 def _write(number: int) -> str:
@@ -182,7 +184,7 @@ def _write(number: int) -> str:
 
 
 def _port_names(ports: Sequence[str]) -> list[str]:
-    """Identifiers: the port's own name where that makes one, else its number."""
+    """TableGen identifiers: from the ports' names where these are distinct, else from their numbers."""
     plain = [re.sub(r"\W", "", port, flags=re.ASCII) for port in ports]
     unique = len(set(plain)) == len(plain) and all(plain)
     return [f"PmwebPort{name if unique else number}" for number, name in enumerate(plain)]
@@ -198,7 +200,7 @@ def _short(port: str) -> str:
 
 
 def plainest_by_opcode(mapping: ExportedMapping, opcodes: Mapping[str, str]) -> dict[str, ExportedScheme]:
-    """{opcode: of the schemes that it stands for, the plainest}; `opcodes`: {scheme: opcode}."""
+    """{opcode: the least decorated of its schemes}; `opcodes`: {scheme: opcode}."""
     by_opcode: dict[str, list[ExportedScheme]] = {}
     for scheme in mapping.schemes:
         if opcode := opcodes.get(scheme.text):
@@ -207,5 +209,5 @@ def plainest_by_opcode(mapping: ExportedMapping, opcodes: Mapping[str, str]) -> 
 
 
 def _is_decorated(scheme: ExportedScheme) -> bool:
-    """Whether it is masked, rounded or has a prefix: LLVM's opcode means the plain one then."""
+    """Whether a scheme is masked, rounded or prefixed, while LLVM's opcode means the plain instruction."""
     return "{" in scheme.text or not scheme.text.startswith(scheme.mnemonic)

@@ -1,4 +1,4 @@
-"""The product's own JSON for port and resource mappings, in and out, and tables of the former (CSV).
+"""The product's own JSON for port and resource mappings, reading and writing, and CSV of port mappings.
 
 See docs/formats.md.
 """
@@ -35,7 +35,7 @@ VERSION = 1
 
 
 def read_mapping_json(source: Source) -> Document:
-    """Read a port mapping with counted µops and slots, and its limits."""
+    """Read a port mapping with its µops, issue slots and limits."""
     data = source.data
     if not source.has_version(VERSION):
         return Document()
@@ -60,7 +60,7 @@ def read_mapping_json(source: Source) -> Document:
 
 
 def _limits(source: Source) -> tuple[float | None, float | None]:
-    """Instructions and slots per cycle; files from before there were slots say `r_max` alone."""
+    """(instructions, slots) per cycle. Files from before issue slots have `r_max` alone."""
     place = source.at("limits")
     limits = as_object(source.data.get("limits", {}), place) or {}
     for what in limits.keys() - {"instructions", "slots"}:
@@ -91,7 +91,7 @@ def _usage(
 def write_mapping_json(
     mapping: PortMapping, *, name: str, isa: str, note: str = "", source: str = ""
 ) -> dict[str, Any]:
-    """The mapping as a document that `read_mapping_json` reads back unchanged."""
+    """The mapping as a document; `read_mapping_json` reads it back unchanged."""
     return {
         "format": FORMAT_NAME,
         "version": VERSION,
@@ -109,19 +109,19 @@ def write_mapping_json(
 
 
 def uops_json(uops: Uops, ports: Sequence[str]) -> list[Json]:
-    """Each kind of µop with the names of its ports."""
+    """[{"ports": names, "count": µops}, …], one per set of ports."""
     return [{"ports": [ports[bit] for bit in ports_in(mask)], "count": count} for mask, count in uops]
 
 
 def _hidden(mapping: PortMapping) -> dict[str, str]:
-    """Which µops no experiment can show, in words: it follows from the rest, and is not read."""
+    """{scheme: which of its µops no experiment can show}. Derived from the mapping; readers ignore it."""
     kinds = hidden_kinds(mapping)
     hidden_by_scheme = {scheme: hidden_in(mapping, scheme, kinds) for scheme in mapping.usage}
     return {scheme: str(hidden) for scheme, hidden in hidden_by_scheme.items() if hidden is not None}
 
 
 def _slots(mapping: PortMapping) -> dict[str, int]:
-    """Of every scheme, where they count: without an issue width nothing is said of them."""
+    """{scheme: issue slots} of every scheme where there is an issue width, else only of those stored."""
     if mapping.issue_width is None:
         return dict(mapping.slots)
     return {scheme: mapping.slots_of(scheme) for scheme in mapping.usage}
@@ -143,18 +143,15 @@ HEADER = (
 
 
 def write_mapping_csv(mapping: ExportedMapping) -> str:
-    """A row for every scheme, in the order of the instruction set."""
+    """CSV with a row for every scheme, in the order of the instruction set."""
     return csv_text(HEADER, _rows(mapping), mapping.provenance.commented("#"))
 
 
 def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
     for scheme in mapping.schemes:
         evidence = scheme.evidence
-        difference = (
-            None
-            if not evidence.measured
-            else 100 * (scheme.predicted - evidence.measured) / evidence.measured
-        )
+        cycles = evidence.measured
+        difference = 100 * (scheme.predicted - cycles) / cycles if cycles else None
         yield [
             scheme.text,
             described(scheme.uops, mapping.value.ports),
@@ -171,7 +168,7 @@ def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
 
 
 def read_resource_json(source: Source) -> Document:
-    """Read a resource mapping: for each scheme the cycles that it takes up of each resource."""
+    """Read a resource mapping: cycles that each scheme occupies each resource."""
     if not source.has_version(VERSION):
         return Document()
     place = source.at("loads")
@@ -194,7 +191,7 @@ def read_resource_json(source: Source) -> Document:
 def write_resource_json(
     mapping: ResourceMapping, *, name: str, isa: str, note: str = "", source: str = ""
 ) -> dict[str, Any]:
-    """The resource mapping as a document that `read_resource_json` reads back unchanged."""
+    """The resource mapping as a document; `read_resource_json` reads it back unchanged."""
     return {
         "format": RESOURCE_FORMAT,
         "version": VERSION,

@@ -1,8 +1,7 @@
 """OSACA's machine models (YAML) as port mappings, or as latencies; see docs/formats.md.
 
-An entry stands for every scheme that OSACA would look up in it: the first that fits, by the mnemonic with
-the letter for its width before the one without. What OSACA puts together of a register's form and a load
-or a store is no entry, and not read.
+An entry stands for every scheme that OSACA would look up in it: the first that fits, by the mnemonic with the
+width suffix before the one without. Forms that OSACA composes (of a register form and a load) are not read.
 """
 
 from __future__ import annotations
@@ -47,22 +46,22 @@ SIGNATURE = Signature(
     )
 )
 _LIMITS = (BOTTLENECK, SLOTS)
-"""Ports of our own exports that are none: their shares are those of limits outside the ports."""
+"""Pseudo-ports of our own exports: limits outside the ports, whose shares they carry."""
 _ALONE = re.compile(rf"{ALONE}\d+")
-"""Ports of our own exports for single instructions whose ports were not found."""
+"""Pseudo-ports of our own exports for instructions whose ports were not found."""
 _TOLERANCE = 1e-6
 Pressure = tuple[tuple[float, tuple[str, ...]], ...]
-"""Cycles on any of these ports, for each kind of µop."""
+"""(cycles, ports) for each kind of µop."""
 
 
 def reads_ports(source: Source) -> bool:
-    """Whether ports are to be read of a file, which is the usual, not latencies."""
+    """Whether the requested part is the ports, which is the default."""
     return source.part != LATENCIES
 
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """An entry of the model; `lacking`: why there is no port pressure."""
+    """An entry of the model. `lacking`: why it has no port pressure, "" where it has."""
 
     line: int
     place: str
@@ -91,7 +90,7 @@ class _Model:
 
 
 def read_osaca_ports(source: Source) -> Document:
-    """The ports of every scheme that an entry stands for, and the limits that our own exports write."""
+    """Read the ports of every scheme that an entry stands for, and the limits in our own exports."""
     facts = facts_of_part(source, _PARTS)
     model = _read(source)
     if model is None:
@@ -107,11 +106,8 @@ def read_osaca_ports(source: Source) -> Document:
             dropped[f"{form.title}, {form.place}"] = uops
             continue
         slots = _share(form, SLOTS)
-        slot_count = 1 if slots is None else max(round(slots / (shares[SLOTS] or slots)), 1)
-        usages += [
-            UsageEntry(form.line, form.place, scheme_form.scheme.text, uops, slot_count)
-            for scheme_form in schemes
-        ]
+        count = 1 if slots is None else max(round(slots / (shares[SLOTS] or slots)), 1)
+        usages += [UsageEntry(form.line, form.place, fitting.scheme.text, uops, count) for fitting in schemes]
     if not usages:
         note_nothing_imported(dropped, source.problems)
     r_max, width = (None if share is None else round(1 / share, 3) for share in shares.values())
@@ -127,7 +123,7 @@ def read_osaca_ports(source: Source) -> Document:
 
 
 def read_osaca_latency(source: Source) -> Document:
-    """The latency of each entry between the registers of every scheme that it stands for."""
+    """Read each entry's latency as that between the registers of every scheme that it stands for."""
     facts = facts_of_part(source, _PARTS)
     model = _read(source)
     if model is None:
@@ -146,7 +142,6 @@ def read_osaca_latency(source: Source) -> Document:
 
 
 def _read(source: Source) -> _Model | None:
-    """The model, or None after noting what is wrong with it."""
     documents = read_yaml(source.text, source.problems)
     if source.problems:
         return None
@@ -167,10 +162,7 @@ def _read(source: Source) -> _Model | None:
         source.at("instruction_forms").add(f"{excerpt(listed)} as instruction forms", right)
         return None
     port_names = frozenset(ports or ())
-    forms = [
-        _form(form_fields, f"form {number}", port_names, source)
-        for number, form_fields in enumerate(listed, start=1)
-    ]
+    forms = [_form(entry, f"form {number}", port_names, source) for number, entry in enumerate(listed, 1)]
     if source.problems or ports is None:
         return None
     name = printable_text(value.get("micro_architecture"))
@@ -228,10 +220,7 @@ def _cycles(value: object, field: str) -> float | None:
 
 
 def _pressure(value: object, ports: frozenset[str]) -> Pressure | str:
-    """[[cycles, ports], …], or why it is none: models that are in use have flaws in single entries.
-
-    Ports of one character each may be written as one text.
-    """
+    """(cycles, ports) pairs, or why there are none; ports of one character may be written as one text."""
     if value is None:
         return "it has no port pressure"
     shares = []
@@ -252,7 +241,7 @@ def _is_amount(value: object) -> bool:
 
 
 def _schemes_by_form(model: _Model, dropped: dict[str, str]) -> Iterator[tuple[_Form, list[SchemeForm]]]:
-    """Entries with the schemes that they stand for; `dropped` gets those that stand for none."""
+    """(entry, its schemes); entries without a scheme are added to `dropped`."""
     by_name: dict[str, list[_Form]] = {}
     for form in model.forms:
         for name in form.names:
@@ -270,9 +259,8 @@ def _schemes_by_form(model: _Model, dropped: dict[str, str]) -> Iterator[tuple[_
         elif any(operand.get("mask") for operand in form.operands):
             dropped[f"{form.title}, {form.place}"] = "masked operands are not told apart"
         else:
-            dropped[f"{form.title}, {form.place}"] = (
-                "no scheme has these operands, or another entry comes first"
-            )
+            why = "no scheme has these operands, or another entry comes first"
+            dropped[f"{form.title}, {form.place}"] = why
 
 
 def _first_fitting_form(scheme_form: SchemeForm, by_name: Mapping[str, Sequence[_Form]]) -> _Form | None:
@@ -284,7 +272,7 @@ def _first_fitting_form(scheme_form: SchemeForm, by_name: Mapping[str, Sequence[
 
 
 def _share(form: _Form, limit: str) -> float | None:
-    """What an instruction takes of a limit outside the ports."""
+    """Cycles of an instruction on the pseudo-port of a limit, None where there is none."""
     return next((cycles for cycles, ports in form.pressure if ports == (limit,) and cycles), None)
 
 
@@ -293,7 +281,7 @@ def _least_share(forms: Sequence[_Form], limit: str) -> float | None:
 
 
 def _uops(form: _Form, bits: Mapping[str, int]) -> Uops | str:
-    """The µops of an entry, or why a port mapping cannot have them."""
+    """The µops of an entry, or the reason why a port mapping cannot have them."""
     if form.lacking:
         return form.lacking
     uops = []
@@ -314,12 +302,12 @@ _ANY = ("*", None)
 _VECTORS = ("xmm", "ymm", "zmm")
 _NO_GENERAL = (*_VECTORS, "mm", "k", "st")
 _PARTS_OF_BYTES = ("[8h]", "[8a]", "[8b]")
-"""Registers of a byte that only some encodings have: OSACA's forms mean all."""
+"""Byte registers that only some encodings can name, while OSACA's forms mean all."""
 
 
 @dataclass(frozen=True)
 class SchemeForm:
-    """A scheme with the names that OSACA looks it up by, the best first, and the classes of its operands."""
+    """A scheme with the names that OSACA looks up, in its order, and the classes of its operands."""
 
     scheme: Scheme
     names: tuple[str, ...]
@@ -328,7 +316,7 @@ class SchemeForm:
 
 @cache
 def scheme_forms(isa: str) -> tuple[SchemeForm, ...]:
-    """The forms of all schemes that OSACA's forms can mean: without prefixes and decorations."""
+    """Forms of all schemes that an entry can stand for: those without prefixes and decorations."""
     forms = []
     for scheme in target_of(isa).schemes.schemes():
         if "{" in scheme.text or any(part in scheme.text for part in _PARTS_OF_BYTES):
@@ -352,16 +340,13 @@ def _operand_entry(written: str) -> dict[str, str]:
 
 
 def fits(pattern: Operands, operands: Operands) -> bool:
-    """Whether an entry is for these operands."""
     return len(pattern) == len(operands) and all(map(_fits_operand, pattern, operands))
 
 
 def is_indexed(pattern: Operands) -> bool:
-    """Whether an entry is for memory with an index, which schemes do not tell apart."""
-    return any(
-        operand.get("class") == "memory" and operand.get("index") not in (*_ANY, *_VECTORS)
-        for operand in pattern
-    )
+    """Whether an entry is for memory with an index register. Schemes do not distinguish these."""
+    memory = [operand for operand in pattern if operand.get("class") == "memory"]
+    return any(operand.get("index") not in (*_ANY, *_VECTORS) for operand in memory)
 
 
 def _operand_text(operand: Mapping[str, Any]) -> str:

@@ -1,13 +1,12 @@
-"""A port mapping or a core model as a machine model for OSACA 0.7, which reads it in place of one of its own.
+"""Port mappings and core models as machine models for OSACA 0.7 (YAML); see docs/formats.md.
 
-OSACA looks instructions up by mnemonic and classes of operands; the first form that fits counts. It does not
-tell registers of different widths apart, so schemes that differ in no other way share a form where they
-agree, and have the letter for the width behind their mnemonic where they do not (`addq`). Which operands an
-instruction reads and writes OSACA's own data says, of mnemonics without that letter; all others are taken to
-write their last operand and to read the rest. Where that is wrong, forms of a core model have no letters:
-chains of dependencies count for more than widths. An instruction whose time is known, but not its ports,
-has a port to itself that it keeps busy for as long. See docs/formats.md.
-Written from what this project measures; nothing of OSACA's own data goes in.
+OSACA looks an instruction up by mnemonic and operand classes, and takes the first form that fits. Its classes
+do not include the width of registers: schemes that differ in width alone share a form where they agree, and
+have a width suffix (`addq`) where they do not. OSACA's data lists the operands that an instruction reads and
+writes for mnemonics without a suffix; others are taken to write their last operand and read the rest. Where
+that is wrong, forms of a core model have no suffix: dependency chains matter more than widths. An instruction
+with a known time and unknown ports gets a pseudo-port of its own, busy for that time. No data of OSACA is
+used.
 """
 
 from __future__ import annotations
@@ -51,10 +50,10 @@ _SHIFT_BY_1 = "0x1"
 
 @dataclass(frozen=True)
 class OsacaForm:
-    """A scheme as OSACA sees it: mnemonics without and with a letter for the width, classes of operands.
+    """A scheme as OSACA sees it. `suffixed`: the mnemonic with its width suffix.
 
-    `regular`: the last operand is just written, and the others are just read. `latency` in cycles. `alone`:
-    cycles of an instance, where these are known in place of ports.
+    `regular`: the last operand is only written and the others are only read. `latency` in cycles. `alone`:
+    cycles of one instance where its ports are unknown.
     """
 
     scheme: ExportedScheme
@@ -67,7 +66,7 @@ class OsacaForm:
 
     @property
     def preference(self) -> tuple[bool, bool, int, int]:
-        """Of several that OSACA cannot tell apart: known ports, undecorated, wide, short immediates."""
+        """Sort key of indistinguishable forms: known ports, undecorated, wide, short immediates."""
         operands = self.scheme.explicit_operands
         widths = [operand["width"] for operand in operands if operand["kind"] != "immediate"]
         immediates = [operand["width"] for operand in operands if operand["kind"] == "immediate"]
@@ -76,21 +75,21 @@ class OsacaForm:
 
     @property
     def costs(self) -> tuple[Uops, int, float, float | None]:
-        """What schemes have to agree in to share a form."""
+        """What schemes must agree in to share a form."""
         return self.scheme.uops, self.scheme.slots, self.latency, self.alone
 
 
 def forms_of(
     scheme: ExportedScheme, latency: float, *, isa: str, alone: float | None = None
 ) -> list[OsacaForm]:
-    """The forms of a scheme, as several assemblers write it; none where OSACA has no words for it."""
+    """The forms of a scheme as different assemblers write it; empty where OSACA cannot express it."""
     return [replace(form, latency=latency, alone=alone) for form in _FORMS[isa](scheme)]
 
 
 def form_order(operands: Sequence[str]) -> int:
-    """The order in which OSACA has to see forms.
+    """Sort key of forms: OSACA takes the first that fits, so specific operands come first.
 
-    The first that fits counts, and a general register stands for all that are no vectors.
+    A general register fits all registers that are no vectors.
     """
     if any("fixed" in operand for operand in operands):
         return 0
@@ -125,31 +124,22 @@ def _x86_operand(operand: Mapping[str, Any]) -> str | None:
         return _IMMEDIATE
     if kind in {"memory", "address"}:
         index = re.search(r",([XYZ]MM)\]", name)
-        return (
-            _ANY_MEMORY if index is None else _ANY_MEMORY.replace("index: '*'", f"index: {index[1].lower()}")
-        )
+        name = "'*'" if index is None else index[1].lower()
+        return _ANY_MEMORY.replace("index: '*'", f"index: {name}")
     if kind == "branch":
         return "class: identifier"
     if kind == "register" and operand["registers"]:
-        register = operand["registers"][0].rstrip("0123456789")
-        return (
-            f"class: register, name: {register}"
-            if register in _VECTORS
-            else f"fixed class: register, name: {register}"
-        )
+        bank = operand["registers"][0].rstrip("0123456789")
+        return f"{'' if bank in _VECTORS else 'fixed '}class: register, name: {bank}"
     if kind == "register" and (name.startswith("GPR") or name.lower() in {*_VECTORS, "k", "st"}):
         return f"class: register, name: {'gpr' if name.startswith('GPR') else name.lower()}"
     return None
 
 
 def _arm_forms(scheme: ExportedScheme) -> Iterator[OsacaForm]:
-    """Modifiers of the operand before them are part of it, as far as OSACA looks."""
-    operands = [
-        operand for operand in scheme.explicit_operands if not _ARM_SHIFTED.fullmatch(operand["name"])
-    ]
-    classes = tuple(
-        operand_class for operand in operands if (operand_class := _arm_operand(operand)) is not None
-    )
+    """Shift and extension modifiers are dropped: to OSACA they are part of the operand before them."""
+    operands = [item for item in scheme.explicit_operands if not _ARM_SHIFTED.fullmatch(item["name"])]
+    classes = tuple(entry for item in operands if (entry := _arm_operand(item)) is not None)
     if len(classes) == len(operands):
         yield OsacaForm(scheme, scheme.mnemonic, scheme.mnemonic, classes)
 
@@ -174,34 +164,31 @@ def _yaml_bool(value: bool) -> str:
     return "true" if value else "false"
 
 
-_FORMS: Mapping[str, Callable[[ExportedScheme], Iterator[OsacaForm]]] = {
-    X86: _x86_forms,
-    AARCH64: _arm_forms,
-}
+_FORMS: Mapping[str, Callable[[ExportedScheme], Iterator[OsacaForm]]] = {X86: _x86_forms, AARCH64: _arm_forms}
 OSACA_NAMES = {X86: "x86", AARCH64: "aarch64"}
-"""{instruction set: what OSACA calls it}, of those that it knows."""
+"""{instruction set: OSACA's name}."""
 
 _USUAL_CORES = {X86: "SKX", AARCH64: "A72"}
-"""What a model is filed under where nobody says of which core it is."""
+"""Architecture code of a model whose core is unknown."""
 
 FORMAT_VERSION = "0.7.1"
 BOTTLENECK = "Rmax"
 SLOTS = "Slots"
 ALONE = "Alone"
-"""With a number: what takes an instruction's time where its ports are not known."""
+"""Prefix of the pseudo-ports of instructions with unknown ports."""
 STORE = "mov MEM[64]:W, GPR[64]:R", "str GPR[64]:R, MEM[64]:W"
-"""What every store needs, as `PLAIN_LOADS` are for loads, where an instruction has no form of its own."""
+"""Plain stores, whose port pressure OSACA adds to instructions with no form for memory; cf. `PLAIN_LOADS`."""
 LEAST_THROUGHPUT = 0.0001
-"""Cycles: OSACA leaves instructions that take none out of its sums, limits outside of ports included."""
+"""Cycles. OSACA leaves instructions of throughput 0 out of all sums, those of pseudo-ports included."""
 
 
 def write_osaca_yaml(mapping: ExportedMapping, arch: str = "") -> str:
-    """The model. `arch`: the code that it is to be filed under, by default that of the mapping's core."""
+    """A port mapping as a machine model, without latencies. `arch`: its code, by default the core's."""
     return _Model(mapping, None, arch).text()
 
 
 def write_osaca_core(core: ExportedCore, arch: str = "") -> str:
-    """The same of a core model, with latencies."""
+    """A core model as a machine model, with latencies. `arch`: its code, by default the core's."""
     return _Model(core.mapping, core, arch).text()
 
 
@@ -274,7 +261,7 @@ class _Model:
         yield f"store_to_load_forward_latency: {_cycles(forwarding)}\n"
 
     def _entries(self, forms: Sequence[OsacaForm]) -> Iterator[str]:
-        """The instruction forms, specific ones first, since a general one fits what these are for as well."""
+        """The instruction forms, specific ones first, since a general form fits their operands as well."""
         alike: dict[tuple[str, tuple[str, ...]], list[OsacaForm]] = {}
         for form in forms:
             alike.setdefault((form.mnemonic, form.operands), []).append(form)
@@ -283,7 +270,7 @@ class _Model:
             yield from self._group(*key, alike[key])
 
     def _group(self, mnemonic: str, operands: tuple[str, ...], forms: Sequence[OsacaForm]) -> Iterator[str]:
-        """One form for schemes that agree; else one for each width, and one without a letter."""
+        """One form for schemes that agree; else one per width suffix, and one without a suffix."""
         by_suffix: dict[str, list[OsacaForm]] = {}
         is_splittable = self._core is None or all(form.regular for form in forms)
         if is_splittable and len({form.costs for form in forms}) > 1:
@@ -312,7 +299,6 @@ class _Model:
         yield f"  port_pressure: {json_text(pressure)}\n"
 
     def _line(self, scheme: ExportedScheme) -> str:
-        """Where the word on a scheme comes from."""
         if scheme.text in self._by_time:
             measured = f"{scheme.predicted:.4g} cycles alone"
             line = f"{scheme.text}; ports not found; {measured}; “{self._mapping.name}”; {PRODUCT}"
@@ -326,9 +312,9 @@ class _Model:
             yield from (comment("#", self._line(scheme)) for scheme in schemes)
 
     def _pressure(self, uops: Uops, *, slots: int | None) -> list[list[Any]]:
-        """[[µops, [port, …]], …], and the shares of the limits that an instruction of so many slots takes.
+        """[[µops, [port, …]], …] with the shares of limits outside the ports.
 
-        None for what is no instruction of its own, and takes no share.
+        `slots`: issue slots; None for a part of an instruction, which takes no share.
         """
         value = self._mapping.value
         pressure: list[list[Any]] = [
@@ -344,12 +330,12 @@ class _Model:
 
 
 def _cycles(number: float | None) -> str:
-    """With a point: what OSACA has read as a whole number, it rounds where it adds to it."""
+    """With a decimal point: OSACA rounds sums with numbers that it read as integers."""
     return "~" if number is None else f"{round(float(number), 3)}"
 
 
 UNKNOWN = 1.0
-"""Cycles of what was not measured: as the core model takes it."""
+"""Cycles of a latency that was not measured, as core models assume."""
 
 _X86_LOADS: Mapping[str, tuple[str, ...]] = {
     "gpr": ("mov GPR[64]:W, MEM[64]:R", "mov GPR[32]:W, MEM[32]:R"),
@@ -363,7 +349,7 @@ _ARM_LOADS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys("bhsdqv", ("ldr FPR[128]:W, MEM[128]:R",)),
 }
 LOADS = {X86: _X86_LOADS, AARCH64: _ARM_LOADS}
-"""{instruction set: {class of registers: schemes that load into one, the first that is known counts}}."""
+"""{instruction set: {register class: schemes that load into it; the first with a known latency counts}}."""
 
 _GENERAL = {X86: "gpr", AARCH64: "x"}
 
@@ -378,7 +364,7 @@ class OsacaLatencies:
 
     @property
     def forwarding(self) -> float:
-        """Cycles that a stored value takes beyond those of the load that waits for it."""
+        """Cycles of store-to-load forwarding beyond those of the load."""
         load = self.loads.get(_GENERAL[self._core.mapping.isa]) or 0.0
         return max(_forwarding_cycles(self._core.model) - load, 0.0)
 
@@ -396,5 +382,5 @@ class OsacaLatencies:
 
 
 def _forwarding_cycles(model: CoreModel) -> float:
-    """Cycles from a stored value to what a load of the same place and width has."""
+    """Cycles from a 64-bit store to the result of a load of the same address and width."""
     return model.memory.cycles(64, 64, 0, vector=False)

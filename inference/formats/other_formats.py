@@ -1,6 +1,6 @@
-"""Formats that another app reads and writes: it registers them when it is ready.
+"""Registry of the file formats of other apps, which register them when Django is ready.
 
-Commands and pages of this app ask here first what a file is, and hand on what they are told.
+This app's import command and pages try these importers before their own formats.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any, BinaryIO, Protocol
 from inference.core.protocols import Json
 
 BEGINNING = 8192
-"""Bytes of a file by which it is recognised."""
+"""Bytes at the beginning of a file from which its format is detected."""
 
 
 class Importer(Protocol):
     """Reads the formats of another app."""
 
     titles: str
-    """What they are called, for messages."""
+    """The formats' titles, for messages."""
     preview: str
-    """Name of the address that shows an upload before it is imported; its argument is the upload's id."""
+    """URL name of the page that previews an upload; its argument is the upload's id."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what `manage.py import` takes for these formats alone."""
+        """Add the options of `manage.py import` that only these formats use."""
         del parser
 
     def reads(self, file: BinaryIO) -> bool:
-        """Whether an opened file, which begins as its entry says, is in one of the formats."""
+        """Whether an open file, whose beginning matched the entry's pattern, is in one of the formats."""
         del file
         return True
 
@@ -42,25 +42,25 @@ class Importer(Protocol):
         return False
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """What the page of the preview shows of an upload, as JSON; `options`: how it shall be read.
+        """The preview of an upload as JSON.
 
-        Raises `ExchangeError` for a file that cannot be read, and for options that are none.
+        Raises `ExchangeError` for an unreadable file and for invalid options.
         """
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
-        """Import it, all or nothing; the lines tell what was made. Raises `ExchangeError`.
+        """Import a file or directory, all or nothing; returns a report, line by line.
 
-        `options` has what `add_arguments` declared, and `name` and `note`, "" for none.
+        `options`: those of `add_arguments`, and `name` and `note`, "" for none. Raises `ExchangeError`.
         """
 
 
 Writer = Callable[[str, BinaryIO], None]
-"""Writes the row of a name to a file. Raises `ExchangeError` where there is none."""
+"""(name of a row, file) → writes the row to the file. Raises `ExchangeError` for an unknown name."""
 
 
 @dataclass(frozen=True)
 class ImporterEntry:
-    """`load` imports what reads files whose first bytes have `pattern`, when such a file comes."""
+    """`load` is called, and imports the importer, when a file's beginning matches `pattern`."""
 
     pattern: re.Pattern[bytes]
     load: Callable[[], Importer]
@@ -71,22 +71,20 @@ _WRITERS: dict[str, Writer] = {}
 
 
 def register(entries: Iterable[ImporterEntry]) -> None:
-    """Add importers; of several that read a file, the first counts."""
+    """Add importers; the first that reads a file is used."""
     _ENTRIES.extend(entries)
 
 
 def register_writers(writers: Mapping[str, Writer]) -> None:
-    """Add kinds of rows that `manage.py export` takes; a writer imports what it needs when it is called."""
+    """Add kinds of rows for `manage.py export`. Writers import their modules when they are called."""
     _WRITERS.update(writers)
 
 
 def written_kinds() -> list[str]:
-    """The kinds of rows that other apps write."""
     return list(_WRITERS)
 
 
 def writer_of(kind: str) -> Writer:
-    """What writes rows of this kind."""
     return _WRITERS[kind]
 
 
@@ -95,7 +93,7 @@ def importers() -> list[Importer]:
 
 
 def importer_of_path(path: Path) -> Importer | None:
-    """Who reads a file or a directory, None for this app itself."""
+    """The importer of a file or directory, None where this app reads it."""
     if path.is_dir():
         return next((importer for importer in importers() if importer.reads_directory(path)), None)
     if not path.is_file():
@@ -108,7 +106,7 @@ def importer_of_path(path: Path) -> Importer | None:
 
 
 def importer_of_content(content: bytes) -> Importer | None:
-    """Who reads an uploaded file, None for this app itself."""
+    """The importer of an uploaded file, None where this app reads it."""
     return _importer_of(BytesIO(content))
 
 

@@ -1,9 +1,8 @@
 """The JSON of Palmed's resource mappings, and the list that translates its names; see docs/formats.md.
 
 A mapping has `instr_to_class`, {instruction: class}, and `class_to_resources`, {class: {"resource_use":
-[[cycles, resource], …]}}. It covers more instructions than have a scheme here, so those without one are left
-out and listed. A name list is {our scheme: [Palmed's instruction]}: what it says counts before what the name
-of an instruction says (`inference.isa.reading`).
+[[cycles, resource], …]}}. Instructions without a scheme here are left out and listed. A name list, {our
+scheme: [Palmed's instruction]}, takes precedence over the instruction's name (`inference.isa.name_parsing`).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NameList = Mapping[str, str]
 
 
 def read_palmed(source: Source) -> Document:
-    """Read the loads of all instructions; those of a class are equal."""
+    """Read a resource mapping; all instructions of a class have the same loads."""
     tables = [as_object(source.data.get(column), source.at(column)) for column in (INSTRUCTIONS, CLASSES)]
     for table, column in zip(tables, (INSTRUCTIONS, CLASSES), strict=True):
         if table is not None and not table:
@@ -53,7 +52,7 @@ def read_palmed(source: Source) -> Document:
 
 
 def _uses(value: object, place: FilePlace) -> list[tuple[Any, Any]]:
-    """(resource, cycles) pairs of a class, nothing where the entry is not of that form."""
+    """(resource, cycles) pairs of a class; empty after noting a problem."""
     fields = as_object(value, place)
     if fields is None:
         return []
@@ -63,7 +62,7 @@ def _uses(value: object, place: FilePlace) -> list[tuple[Any, Any]]:
 
 
 def _resources(uses: Mapping[str, list[tuple[Any, Any]]], source: Source) -> tuple[str, ...] | None:
-    """All resources that occur, in numerical order: R0, R1, …, R10, R_Other."""
+    """The resources that occur, in numerical order: R0, R1, …, R10, R_Other; None after noting problems."""
     names: dict[str, None] = {}
     for row, pairs in enumerate(uses.values(), start=1):
         for resource, _ in pairs:
@@ -91,7 +90,7 @@ def _entries(
 
 
 def _maps_names(data: Any) -> bool:
-    """Whether a document maps names to lists with one name each, and nothing else."""
+    """Whether a document is {name: [name]} throughout."""
     return (
         isinstance(data, dict)
         and bool(data)
@@ -106,7 +105,7 @@ NAME_LIST = Signature(shape=_maps_names)
 
 
 def read_name_list(source: Source) -> Document:
-    """Read {our scheme: [Palmed's instruction]}; by itself it brings nothing, which is noted as a problem."""
+    """Read a name list that was imported alone; notes as a problem that it needs a mapping."""
     read_names(source)
     source.at().add(
         "a list of names brings nothing by itself",
@@ -116,7 +115,7 @@ def read_name_list(source: Source) -> Document:
 
 
 def read_names(source: Source) -> NameList:
-    """Read {our scheme: [Palmed's instruction]}."""
+    """Read a name list: {our scheme: Palmed's instruction}."""
     names = {}
     for place, scheme, theirs in rows_of(source.data, source.at("scheme")):
         instruction = check_name(theirs[0], place.at("instruction"))
@@ -126,10 +125,7 @@ def read_names(source: Source) -> NameList:
 
 
 def translated(document: Document, names: NameList) -> Document:
-    """The document of a Palmed mapping with scheme names from a list, wherever that has some.
-
-    What the list says comes first, so that it also counts where an instruction's own name means the scheme.
-    """
+    """A Palmed mapping with a name list's schemes in front, so that the list takes precedence."""
     loads = {entry.scheme: entry for entry in document.loads}
     listed = [replace(loads[theirs], scheme=ours) for ours, theirs in names.items() if theirs in loads]
     return replace(document, loads=(*listed, *document.loads))

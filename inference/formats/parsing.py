@@ -1,6 +1,7 @@
-"""From the bytes of a file to values that can be stored, or to a list of what is wrong with it. No database.
+"""Parses files into values that can be stored, or into a list of problems; without a database.
 
-`read` understands the format, `resolve` looks the scheme names up. Neither raises for what a file says.
+`import_formats.read` reads the format, `resolve` maps scheme names to schemes. Neither raises for a file's
+content.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from inference.formats.import_formats import FileContent, Format, ParsedFile, re
 from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.isa.scheme import Features
 
-FOREIGN = 5  # unknown names; when they are the most, the file is probably about another instruction set
+FOREIGN = 5  # unknown names; where most names are unknown, the file is probably of another instruction set
 NEAREST = 3
-"""Known schemes that are offered for an unknown name."""
+"""Known schemes that are suggested for an unknown name."""
 
 
 NO_SCHEME = "the instruction set has no such scheme"
 
 
 class Names(Protocol):
-    """The schemes of an instruction set, found by the names that files use for them."""
+    """Maps the names in files to the schemes of an instruction set."""
 
     def resolve(self, name: str) -> str | None:
         """The scheme's text, None for an unknown name."""
@@ -47,20 +48,19 @@ class Names(Protocol):
 
 
 class AnyNames:
-    """Takes every name as it is: for the first file of an instruction set that is not known yet."""
+    """Accepts every name as a scheme: for the first file of a new instruction set."""
 
     def resolve(self, name: str) -> str:
         return name
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
-        """Nothing: no name is unknown."""
         del name, n
         return []
 
 
 @dataclass(frozen=True)
 class UnknownName:
-    """A name that no scheme has: where it occurs first and how often, and the schemes that come nearest."""
+    """A name without a scheme. `row`, `column`: its first place; `rows`: how many; `nearest`: suggestions."""
 
     name: str
     row: int
@@ -71,15 +71,17 @@ class UnknownName:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a file would bring: `measured`, `mapping`, `resources`, `latencies`; or problems that prevent it.
+    """A file with its scheme names resolved: values to be stored, or problems that prevent it.
 
-    `verdicts` are what the file says of the mapping's schemes, and of those that could not be characterised.
-    `merged` lists names of the file that mean the same scheme, {scheme: names}; `left_out` instructions of a
-    partial document that bring nothing, {instruction: why}.
-
-    `unknown` are the names that no scheme has. `broken` rows have problems of their own or unknown names,
-    `left` have none; `blocking` problems keep the file from being imported: all of them, or, where broken
-    rows are to be left out, those that belong to no row.
+    Attributes:
+        verdicts: Verdicts on the mapping's schemes, and on schemes that could not be characterised.
+        left_out: {instruction: reason} of a partial document's instructions that cannot be used.
+        merged: {scheme: names} of the file that mean the same scheme.
+        unknown: Names without a scheme.
+        broken: Rows with problems of their own or with unknown names.
+        left: Rows without.
+        blocking: Problems that prevent the import: all, or, where broken rows are left out, those of no row.
+        row_problems: Problems that belong to broken rows.
     """
 
     file_name: str
@@ -103,7 +105,7 @@ class Parsed:
 
     @property
     def can_leave_out(self) -> bool:
-        """Whether the file could be imported without its broken rows."""
+        """Whether the file can be imported without its broken rows."""
         return bool(self.broken and self.left) and self.problem_count == self.row_problems
 
     @property
@@ -122,32 +124,38 @@ class Parsed:
         return self.measured.schemes if isinstance(self.measured, FileExperiments) else ()
 
     def lines(self) -> list[str]:
-        """The problems as lines of text, with a last one for those that are only counted."""
+        """The problems, one line each, and a last line for those that are only counted."""
         lines = [problem.line(self.file_name) for problem in self.problems]
         hidden = self.problem_count - len(self.problems)
         return [*lines, f"{self.file_name}: {hidden} more problems"] if hidden else lines
 
 
 def parse(content: bytes, file_name: str, names: Names, unit: FileUnit | Unit = FileUnit.CYCLES) -> Parsed:
-    """Read a file and look its scheme names up."""
+    """Read a file and resolve its scheme names.
+
+    Args:
+        content: The file.
+        file_name: For messages.
+        names: Schemes of the instruction set.
+        unit: Unit of numbers for which the file names none.
+    """
     return resolve(read(content, file_name, unit), names)
 
 
 def resolve(
-    reading: ParsedFile,
-    names: Names,
-    *,
-    substitutes: Mapping[str, str] | None = None,
-    leave_out: bool = False,
+    file: ParsedFile, names: Names, *, substitutes: Mapping[str, str] | None = None, leave_out: bool = False
 ) -> Parsed:
-    """Replace the names of the file by scheme texts; unknown and clashing ones become problems.
+    """Replace a file's names by schemes; unknown and contradicting ones become problems.
 
-    `taken`: schemes that unknown names are taken for. `leave_out`: experiments with a problem are left out
-    instead of keeping the others from being imported.
+    Args:
+        file: The file as read.
+        names: Schemes of the instruction set.
+        substitutes: {unknown name: scheme} to use instead.
+        leave_out: Leave out experiments with problems instead of refusing the file.
     """
-    document = reading.document
-    problems = Problems(list(reading.problems), reading.problem_count)
-    texts = _texts(reading, names, substitutes or {})
+    document = file.document
+    problems = Problems(list(file.problems), file.problem_count)
+    texts = _texts(file, names, substitutes or {})
     unknown, unknown_count = _unknown_names(document, texts, names, problems)
     text_by_name = {name: text for name, text in texts.items() if text is not None}
     merged: dict[str, tuple[str, ...]] = {}
@@ -168,8 +176,8 @@ def resolve(
     _add_nearest_schemes(left_out, names)
     features = document.features
     return Parsed(
-        file_name=reading.file_name,
-        format=reading.format,
+        file_name=file.file_name,
+        format=file.format,
         measured=() if blocking or not experiments else FileExperiments(experiments, text_by_name),
         mapping=None if problems else mapping,
         verdicts={} if problems else verdicts,
@@ -192,7 +200,7 @@ def resolve(
 
 
 def _texts(reading: ParsedFile, names: Names, substitutes: Mapping[str, str]) -> dict[str, str | None]:
-    """{name in the file: scheme}, None for an unknown name that is not taken for any."""
+    """{name in the file: scheme}, None for an unknown name without a substitute."""
     texts: dict[str, str | None] = {}
     for name in reading.scheme_names:
         text = names.resolve(name)
@@ -204,7 +212,7 @@ HINTS = 200  # instructions without a scheme that get the nearest one; of more, 
 
 
 def _add_nearest_schemes(left_out: dict[str, str], names: Names) -> None:
-    """Say of instructions without a scheme which one comes nearest."""
+    """Add the nearest scheme to the reasons of instructions without one."""
     unknown = [name for name, why in left_out.items() if why == NO_SCHEME]
     for name in unknown[:HINTS]:
         if nearest := names.nearest(name):
@@ -216,7 +224,7 @@ Entry = TypeVar("Entry", UsageEntry, LoadEntry, LatencyEntry)
 
 @dataclass(frozen=True)
 class _KnownNames:
-    """The schemes of a file's names; `problems` and `left_out` gain what stands against entries."""
+    """{name: scheme} of a file; `problems` and `left_out` collect why entries cannot be used."""
 
     texts: Mapping[str, str]
     partial: bool
@@ -231,7 +239,7 @@ def _known_experiments(
     left_out: dict[str, str],
     unknown_count: int,
 ) -> Sequence[ExperimentEntry]:
-    """The experiments whose schemes are known; of a partial document, the first of each counts."""
+    """Experiments whose schemes are known; of equal ones in a partial document, the first."""
     if not document.partial:
         if unknown_count:
             known = texts.keys()
@@ -243,13 +251,10 @@ def _known_experiments(
         left_out.update(dict.fromkeys(unknown, NO_SCHEME))
         if unknown:
             continue
-        experiment_value = experiment_of_entry(entry, texts)
-        if first.setdefault(experiment_value, entry) is not entry:
-            written, same = (
-                "; ".join(name for name, _ in experiment.terms)
-                for experiment in (entry, first[experiment_value])
-            )
-            left_out[written] = f"{experiment_value} has the time of {same}"
+        meant = experiment_of_entry(entry, texts)
+        if first.setdefault(meant, entry) is not entry:
+            written, same = ("; ".join(name for name, _ in item.terms) for item in (entry, first[meant]))
+            left_out[written] = f"{meant} has the time of {same}"
     if document.experiments and not first:
         _note_unknown(len(left_out), problems)
     return list(first.values())
@@ -258,9 +263,9 @@ def _known_experiments(
 def _first_by_scheme(
     entries: Sequence[Entry], what: str, value_of: Callable[[Entry], object], known: _KnownNames
 ) -> dict[str, Entry]:
-    """{scheme: entry}; two names of one scheme must agree on its value, which is `what`.
+    """{scheme: entry}. Two names of one scheme must agree on its value, which messages call `what`.
 
-    In a partial document the first one counts, and the others are left out, with the reason.
+    In a partial document the first counts, and the others are left out with the reason.
     """
     first: dict[str, Entry] = {}
     for entry in entries:
@@ -287,7 +292,7 @@ def _first_by_scheme(
 
 
 def _label(entry: UsageEntry | LoadEntry | LatencyEntry) -> str:
-    """What the file calls the instruction."""
+    """The file's name of the instruction."""
     return entry.called or entry.scheme if isinstance(entry, LoadEntry) else entry.scheme
 
 
@@ -305,9 +310,12 @@ def _mapping(document: Document, known: _KnownNames) -> PortMapping | None:
 
 
 def _loads(document: Document, known: _KnownNames) -> dict[str, Loads]:
-    """{scheme: loads}; instructions of a partial document are left out that bring nothing to any scheme."""
+    """{scheme: loads}; notes a problem beyond `MAX_LOADS`.
+
+    A name whose loads equal those of its scheme is not reported as left out, even if it is not the first.
+    """
     first = _first_by_scheme(document.loads, "loads", lambda entry: entry.loads, known)
-    # A class is written once and may have thousands of schemes: a small file can say very much.
+    # A class is written once and may have thousands of schemes: a small file can expand to very many loads.
     if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
         fault, right = f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read"
         known.problems.add(fault, right, column="loads")
@@ -321,7 +329,7 @@ def _loads(document: Document, known: _KnownNames) -> dict[str, Loads]:
 def _verdicts(
     document: Document, texts: Mapping[str, str], left_out: dict[str, str]
 ) -> dict[str, VerdictEntry]:
-    """{scheme: verdict}; of two names of one scheme the first characterised one counts, as in the mapping."""
+    """{scheme: verdict}; of several names of one scheme, the first characterised one, as in the mapping."""
     verdicts: dict[str, VerdictEntry] = {}
     for verdict in sorted(document.verdicts, key=lambda entry: entry.uops is None):
         text = texts.get(verdict.scheme)
@@ -333,7 +341,7 @@ def _verdicts(
 
 
 def _note_unknown(instructions: int, problems: Problems) -> None:
-    """Note that no instruction of a file has a scheme."""
+    """Note as a problem that no instruction of a file has a scheme."""
     problems.add(
         f"none of the {instructions} instructions is known",
         "choose the instruction set that the file is about, or import it as a new one",
@@ -343,9 +351,9 @@ def _note_unknown(instructions: int, problems: Problems) -> None:
 def _unknown_names(
     document: Document, texts: Mapping[str, str | None], names: Names, problems: Problems
 ) -> tuple[tuple[UnknownName, ...], int]:
-    """Notes one problem per unknown name, at its first place: those that are listed in full, and how many.
+    """Note a problem per unknown name, at its first place: (names listed in full, number of all).
 
-    `texts`: the schemes of the file's names, None for an unknown one.
+    `texts`: {name: scheme}, None for an unknown one.
     """
     if None not in texts.values():
         return (), 0

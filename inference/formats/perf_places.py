@@ -1,8 +1,9 @@
-"""Samples of running code at the addresses of a file.
+"""Maps the samples of a running program to addresses of its file.
 
-A symbol with an offset says where in the file a sample is, wherever the program was loaded. Otherwise it is
-found by what the process had mapped, by how far samples with symbols of the same file have been moved, or, of
-a program that is loaded where its addresses say, by itself. What is placed by none of these is counted.
+In this order: by a symbol with an offset, which is independent of where the program was loaded; by the
+process's memory mappings; by the distance that samples with symbols of the same file were moved; for a
+program that is loaded at fixed addresses, by the address itself. Samples that none of these places are
+counted with the reason.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from inference.formats.problems import ExchangeError
 from inference.isa.code.binaries.program import CompiledProgram
 
 _KNOWN_SHARE = 0.5
-"""Of the symbols of another file's samples that the program knows, to take them for its own."""
+"""Share of a sampled file's symbols that the program must have for the file to count as the program."""
 _FILES_LISTED = 5
 _LONGEST_NAME = 255
 
 
 @dataclass
 class PlacedSamples:
-    """`counts`: samples by address of the file; `jumps`: how often a jump was taken, (from, to).
+    """`counts`: samples by address in the file; `jumps`: jumps taken, by (from, to) address.
 
-    `elsewhere`: samples of other files, by their names; `lost`: those without a place, by the reason.
+    `elsewhere`: samples in other files, by file name; `lost`: samples without an address, by reason.
     """
 
     file: str
@@ -40,16 +41,23 @@ class PlacedSamples:
 
     @property
     def total(self) -> float:
-        """All samples of the recording, wherever they are."""
+        """All samples of the recording: in this file, in other files, and not placed."""
         return sum(self.counts.values()) + self.elsewhere.total() + self.lost.total()
 
 
 def place_samples(
     samples: PerfSamples, program: CompiledProgram, file_name: str, program_name: str = ""
 ) -> PlacedSamples:
-    """The samples of one event, that with the most. `wanted`: how perf calls the program, "" to find out.
+    """Place the samples of the event that has most of them.
 
-    Raises `ExchangeError` where no sample belongs to it.
+    Args:
+        samples: What perf printed.
+        program: The file's code.
+        file_name: Its name, for detection and messages.
+        program_name: What perf calls the program; "" to detect it.
+
+    Raises:
+        ExchangeError: No sample belongs to the program.
     """
     event = next(iter(samples.events), next(iter(samples.branches), ""))
     counts = samples.counts.get(event, Counter())
@@ -88,7 +96,7 @@ def _name(file: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """At most a file name's length of it; messages and results repeat it."""
+    """The text cut to a file name's length, for messages, with ? for unprintable characters."""
     return "".join(char if char.isprintable() else "?" for char in text[:_LONGEST_NAME])
 
 
@@ -103,7 +111,7 @@ def _file_of(
     file_name: str,
     program_name: str,
 ) -> str:
-    """How the samples call the program. Raises `ExchangeError` where none of theirs can be it."""
+    """The samples' name of the program. Raises `ExchangeError` where none of their files can be it."""
     numbers: Counter[str] = Counter()
     for point, number in counts.items():
         numbers[_name(point.file)] += number  # type: ignore[assignment]  # shares, of annotations
@@ -124,39 +132,36 @@ def _file_of(
         if symbols and known_symbols > _KNOWN_SHARE * len(symbols):
             return name
     raise ExchangeError(
-        f"no sample is in {file_name}; they are in: {', '.join(names[:_FILES_LISTED])}. If one of these is the "
-        "file under another name, give that"
+        f"no sample is in {file_name}; they are in: {', '.join(names[:_FILES_LISTED])}. If one of these is "
+        "the file under another name, give that"
     )
 
 
 class _Places:
-    """Where points are in a program that samples call by the name of a file."""
+    """Finds the addresses of sampled points in a program."""
 
     def __init__(
         self,
         program: CompiledProgram,
         file: str,
-        mapped_regions: list[MappedRegion],
+        mapped: list[MappedRegion],
         counts: Mapping[SampledPoint, float],
     ) -> None:
         self._program = program
         self._file = file
-        regions = sorted(
-            (region for region in mapped_regions if _name(region.file) == file or not file),
-            key=lambda region: region.begin,
-        )
-        self._regions = regions
-        self._begins = [region.begin for region in regions]
+        regions = (region for region in mapped if _name(region.file) == file or not file)
+        self._regions = sorted(regions, key=lambda region: region.begin)
+        self._begins = [region.begin for region in self._regions]
         self._distance = self._common_distance(counts)
 
     def holds_point(self, point: SampledPoint) -> bool:
-        """Whether a point is in this file; what names no file may be."""
+        """Whether a point is in this file; a point without a file is if its address was mapped from it."""
         if point.file or not self._file:
             return _name(point.file) == self._file
         return point.address is None or bool(self._by_map(point)) or not self._regions
 
     def address(self, point: SampledPoint) -> tuple[int | None, str]:
-        """(address of the file, "") or (None, why not)."""
+        """(address in the file, ""), or (None, reason)."""
         program = self._program
         if point.of_file and point.address is not None:
             return (point.address, "") if program.has_code(point.address) else (None, "outside of its code")
@@ -188,16 +193,10 @@ class _Places:
     def _by_symbol(self, point: SampledPoint) -> int | None:
         if not point.symbol or point.offset is None:
             return None
-        candidates = self._program.addresses_of(point.symbol)
-        if (
-            len(candidates) > 1 and point.address is not None
-        ):  # local functions of one name: pages tell them apart
-            candidates = [
-                candidate
-                for candidate in candidates
-                if (candidate + point.offset - point.address) % 4096 == 0
-            ] or candidates
-        address = candidates[0] + point.offset if len(candidates) == 1 else None
+        bases = self._program.addresses_of(point.symbol)
+        if len(bases) > 1 and point.address is not None:  # local functions of one name: pages tell them apart
+            bases = [base for base in bases if (base + point.offset - point.address) % 4096 == 0] or bases
+        address = bases[0] + point.offset if len(bases) == 1 else None
         return address if address is not None and self._program.has_code(address) else None
 
     def _by_map(self, point: SampledPoint) -> set[int]:
@@ -214,7 +213,7 @@ class _Places:
         return addresses
 
     def _common_distance(self, counts: Mapping[SampledPoint, float]) -> int | None:
-        """How far all samples with symbols were moved, None where they do not agree."""
+        """Load address minus file address of all samples with symbols; None where they disagree."""
         distances = set()
         for point in counts:
             if point.address is not None and not point.of_file and self.holds_point(point):

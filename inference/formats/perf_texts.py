@@ -1,4 +1,4 @@
-"""What perf prints of a recording as samples: `perf script` with whatever fields, or `perf annotate --stdio`.
+"""Reads samples from what perf prints: `perf script` with any fields, or `perf annotate --stdio`.
 
     a 136  1631.540778:  200000 cycles:u:      55cb5452b21e cnt+0x1e (/tmp/a)     a line for each sample
                                                55cb5452b21e cnt+0x1e (/tmp/a)     -F ip,sym,symoff,dso
@@ -9,7 +9,7 @@
     … cnt+0x1e (/tmp/a)  0x55cb5452b223/0x55cb5452b210/P/-/-/3                    -F +brstack
     … cnt+0x1e (/tmp/a)  cnt+0x23/cnt+0x10/P/-/-/3                                -F +brstacksym
 
-Of the latter a share of the samples, or with -n their number, for each instruction:
+`perf annotate` prints for each instruction its share of the samples, or with -n their number:
 
     Percent |      Source code & Disassembly of a for cycles:u (52 samples, percent: local period)
    ----------------------------------------------------------------------------------------
@@ -33,10 +33,10 @@ MOST_REGIONS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class SampledPoint:
-    """A place in running code: what was printed of it.
+    """A place in running code, as far as it was printed.
 
-    `address`: the process's, or with `of_file` the file's; None where only the symbol was printed.
-    `symbol` with `offset` bytes behind its begin (None: somewhere in it); `file`: the program or library.
+    `address`: in the process, or with `of_file` in the file; None where only the symbol was printed.
+    `symbol`, and `offset` in bytes from its beginning (None: unknown); `file`: the program or library.
     """
 
     address: int | None = None
@@ -49,7 +49,7 @@ class SampledPoint:
 
 @dataclass(frozen=True, slots=True)
 class MappedRegion:
-    """A part of a file that a process had in its memory from `begin` to before `end`."""
+    """A part of a file that a process had mapped at addresses from `begin` to below `end`."""
 
     process: int
     begin: int
@@ -60,42 +60,42 @@ class MappedRegion:
 
 @dataclass
 class PerfSamples:
-    """A text of perf's. `counts` and `branches` are of each event by itself: "cycles:u", "" for unnamed.
+    """Samples by event, such as "cycles:u", or "" where the event is not named.
 
-    `branches`: how often a jump went from one place to another, by the processor's branch records.
+    `branches`: how often a jump was taken, (from, to), by the processor's branch records.
     """
 
     counts: dict[str, Counter[SampledPoint]] = field(default_factory=dict)
     branches: dict[str, Counter[tuple[SampledPoint, SampledPoint]]] = field(default_factory=dict)
     regions: list[MappedRegion] = field(default_factory=list)
     percent: bool = False
-    """Whether counts are per cent of all samples, not samples."""
+    """Whether counts are per cent of all samples, instead of samples."""
     lines: int = 0
     unread: int = 0
-    """Lines that are neither samples nor anything that belongs beside them."""
+    """Lines that are neither samples nor known context."""
     first_unread: tuple[int, str] | None = None
 
     def count(self, event: str, point: SampledPoint, number: float = 1) -> None:
-        """Note samples. Raises `ExchangeError` where there are too many places."""
+        """Add samples. Raises `ExchangeError` beyond `MOST_POINTS` places."""
         counter = self.counts.setdefault(event, Counter())
         counter[point] += number  # type: ignore[assignment]  # shares of samples, of annotations
         _check(len(counter))
 
     def count_jump(self, event: str, begin: SampledPoint, end: SampledPoint) -> None:
-        """Note a jump. Raises `ExchangeError` where there are too many."""
+        """Add a taken jump. Raises `ExchangeError` beyond `MOST_POINTS` jumps."""
         counter = self.branches.setdefault(event, Counter())
         counter[begin, end] += 1
         _check(len(counter))
 
     def count_unread(self, number: int, line: str) -> None:
-        """Note a line that says nothing."""
+        """Count a line that cannot be read."""
         self.unread += 1
         if self.first_unread is None:
             self.first_unread = (number, line.strip()[:80])
 
     @property
     def events(self) -> list[str]:
-        """Those that were recorded, that with the most samples first."""
+        """The recorded events, that with the most samples first."""
         return sorted(self.counts, key=lambda event: -self.counts[event].total())
 
 
@@ -105,7 +105,7 @@ def _check(points: int) -> None:
 
 
 _RECORD = "PERF_RECORD_"
-_MMAP_RECORD = re.compile(  # bounded: 8,192 characters of a line are searched
+_MMAP = re.compile(  # bounded: 8,192 characters of a line are searched
     r"PERF_RECORD_MMAP2? (-?\d{1,10})/-?\d{1,10}: \[0x([0-9a-f]{1,16})\(0x([0-9a-f]{1,16})\) "
     r"@ (?:0x)?([0-9a-f]{1,16})[^][]*\]: (\S{1,8}) (.+)$"
 )
@@ -132,23 +132,21 @@ _INSPECTED = 40, 400  # lines, and characters of each
 
 
 def is_script(beginning: str) -> bool:
-    """Whether a text that begins so is of `perf script`."""
-    line_count, characters = _INSPECTED
-    lines = [line for line in beginning.splitlines() if line.strip() and line[0] != "#"][:line_count]
-    matching = 0
+    """Whether a text that begins with `beginning` is of `perf script`."""
+    count, width = _INSPECTED
+    lines = [line for line in beginning.splitlines() if line.strip() and line[0] != "#"][:count]
+    fitting = 0
     for line in lines:
         text, branches = _without_branches(line[:_LONGEST])
-        text = text[:characters]
-        matching += bool(
-            branches or _SAMPLE.fullmatch(text) or _ALIGNED.fullmatch(text) or _MMAP_RECORD.search(text)
-        )
-    return bool(lines) and 2 * matching >= len(lines)
+        text = text[:width]
+        fitting += bool(branches or _SAMPLE.fullmatch(text) or _ALIGNED.fullmatch(text) or _MMAP.search(text))
+    return bool(lines) and 2 * fitting >= len(lines)
 
 
 def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
-    """Read line by line; yields the same samples every so often, as they grow, and at the end.
+    """Read line by line; yields the same growing `PerfSamples` every 5,000 lines, and at the end.
 
-    Raises `ExchangeError` for what is without bounds.
+    Raises `ExchangeError` for too many places.
     """
     samples = PerfSamples()
     event, process, in_chain, is_counted = "", None, False, False
@@ -159,7 +157,7 @@ def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
         if not line.strip():
             in_chain = is_counted = False
         elif line[0] == "#" or (in_chain and is_counted):
-            continue  # who has called
+            continue  # a caller
         elif _RECORD in line:
             _read_region(samples, line)
         elif (head := _head(line)) is not None:
@@ -175,7 +173,7 @@ def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
 
 
 def _head(line: str) -> tuple[str, int | None] | None:
-    """(event, process) of a line that a call chain follows, None for others."""
+    """(event, process) of a line that is followed by a call chain, None for other lines."""
     text = line.rstrip()[-_INSPECTED[1] :]
     if not text.endswith(":") or not _PROCESS.search(text):
         return None
@@ -194,7 +192,7 @@ def _process(text: str) -> int | None:
 
 
 def _read_region(samples: PerfSamples, line: str) -> None:
-    match = _MMAP_RECORD.search(line[: 2 * 4096])
+    match = _MMAP.search(line[: 2 * 4096])
     if match is None or "x" not in match[5] or len(samples.regions) >= MOST_REGIONS:
         return
     begin = int(match[2], 16)
@@ -227,7 +225,7 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _without_branches(line: str) -> tuple[str, list[re.Match[str]]]:
-    """What comes ahead of the branch records, and these."""
+    """(text in front of the branch records, the branch records)."""
     if "/-/" not in line:
         return line, []
     parts = re.split(r"(\s+)", line)
@@ -252,7 +250,7 @@ def _place(text: str) -> tuple[str, int | None, str]:
 
 
 def _opening_bracket(text: str, end: int) -> int:
-    """Where the bracket opens that is closed at `end`."""
+    """Index of the bracket that the one at `end` closes; `end` where there is none."""
     depth = 0
     for at in range(end, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")
@@ -286,10 +284,17 @@ BEGINNING = 1 << 16
 _RIGHT = "what `perf script` or `perf annotate --stdio` prints is expected"
 
 
-def read_samples(
-    content: bytes, file_name: str, on_progress: Callable[[], None] = lambda: None
-) -> PerfSamples:
-    """`told` is called now and then, and may raise in order to stop. Raises `ExchangeError`."""
+def read_samples(content: bytes, file_name: str, report: Callable[[], None] = lambda: None) -> PerfSamples:
+    """Read the samples in a text of perf.
+
+    Args:
+        content: What `perf script` or `perf annotate --stdio` printed.
+        file_name: For messages.
+        on_progress: Called every 5,000 lines; raises in order to stop.
+
+    Raises:
+        ExchangeError: The text has no samples, or too many places.
+    """
     beginning = content[:BEGINNING].decode("utf-8-sig", "replace")
     if content.startswith(b"PERFILE2"):
         raise ExchangeError(f"{file_name} is a recording of perf; {_RIGHT}")
@@ -301,8 +306,8 @@ def read_samples(
         raise ExchangeError(f"{file_name} has no samples; {_RIGHT}")
     lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", errors="replace")
     samples = PerfSamples()
-    for samples in reader(lines):  # noqa: B007  it grows; the last one is whole
-        on_progress()
+    for samples in reader(lines):  # noqa: B007  it grows; the last one is complete
+        report()
     if not samples.counts and not samples.branches:
         where = "" if samples.first_unread is None else f", e.g. line {samples.first_unread[0]}"
         raise ExchangeError(f"{file_name} has no sample in its {samples.lines:,} lines{where}; {_RIGHT}")
@@ -320,7 +325,7 @@ _LONGEST_LINE = 2000
 
 @dataclass(frozen=True)
 class _Head:
-    """The title of a function: what makes samples of its numbers, or that these are per cent of all."""
+    """Title of a function's listing. `factor`: samples per number; `percent`: numbers are per cent of all."""
 
     file: str
     event: str
@@ -329,14 +334,14 @@ class _Head:
 
 
 def is_annotate(beginning: str) -> bool:
-    """Whether a text that begins so is of `perf annotate --stdio`."""
+    """Whether a text that begins with `beginning` is of `perf annotate --stdio`."""
     return any(_title(line[:_LONGEST_LINE]) for line in beginning.splitlines()[:200])
 
 
 def read_annotate(lines: Iterable[str]) -> Iterator[PerfSamples]:
-    """Read line by line; yields the same samples every so often, as they grow, and at the end.
+    """Read line by line; yields the same growing `PerfSamples` every 5,000 lines, and at the end.
 
-    Raises `ExchangeError` for what is without bounds.
+    Raises `ExchangeError` for too many places.
     """
     samples = PerfSamples()
     head, symbol = _Head("", "", 1.0, percent=False), ""

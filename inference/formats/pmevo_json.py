@@ -38,7 +38,7 @@ from inference.formats.source import Source
 
 
 def read_experiment_list(source: Source) -> Document:
-    """Read the measured experiments. The format knows only cycles, so the unit must be cycles."""
+    """Read measured experiments. Its numbers are cycles; another unit is a problem."""
     if source.unit not in (None, FileUnit.CYCLES):
         source.at().add(f"the unit was given as {source.unit}", "this format always holds cycles")
         return Document()
@@ -88,7 +88,7 @@ def _experiment(item: object, place: FilePlace) -> ExperimentEntry | None:
 
 
 def _annotations(value: object, place: FilePlace) -> dict[str, float]:
-    """{tool: cycles}; a tool's answer may be 0, and null where the tool had none."""
+    """{tool: cycles}; an answer may be 0, and null where the tool had none."""
     answers: dict[str, float] = {}
     at, cycles_at, tool_at = (place.at(f"other_results{key}") for key in ("", ".cycles", ".id"))
     for item in (None if value is None else as_list(value, at)) or ():
@@ -105,7 +105,7 @@ def _annotations(value: object, place: FilePlace) -> dict[str, float]:
 
 
 def read_mapping3(source: Source) -> Document:
-    """Read a port mapping; equal port lists of one scheme are one µop counted several times."""
+    """Read a port mapping; equal port lists of one scheme add up to one µop's count."""
     place = source.at("assignment")
     assignment = as_object(source.data.get("assignment"), place)
     if assignment is None:
@@ -127,7 +127,7 @@ def read_mapping3(source: Source) -> Document:
 
 
 def _ports(source: Source, assignment: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The ports that `arch` lists, or else all that occur, in numerical order."""
+    """The ports listed by `arch`, else those that occur, in numerical order; None after noting problems."""
     arch = source.data.get("arch")
     if isinstance(arch, dict) and arch.get("ports") is not None:
         return as_ports(arch["ports"], source.at("arch.ports"))
@@ -150,7 +150,7 @@ def _arch_facts(data: dict[str, Any]) -> dict[str, str]:
 
 
 def write_mapping3(name: str, mapping: PortMapping) -> dict[str, Any]:
-    """The mapping as a `Mapping3` document; counts become repeated port lists."""
+    """The mapping as a `Mapping3` document. µop counts become repeated port lists."""
     return {
         "kind": "Mapping3",
         "arch": {
@@ -171,7 +171,7 @@ def write_mapping3(name: str, mapping: PortMapping) -> dict[str, Any]:
 def write_experiment_list(
     name: str, measured: Iterable[Measured], provenance: Mapping[str, Any]
 ) -> Iterator[str]:
-    """The settled measurements as an `ExperimentList` document, piece by piece, one line per experiment."""
+    """Settled measurements as an `ExperimentList` document: pieces of text, one line per experiment."""
     schemes: dict[str, None] = {}
     head = {"kind": "ExperimentList", "provenance": provenance}
     yield json_text(head)[:-1] + ',\n "exps": ['

@@ -1,4 +1,4 @@
-"""What is wrong with a file: listed with its place and what would be right, and bounded in number."""
+"""Problems of a file, each with its place and what is expected; a bounded number is listed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 
 class ExchangeError(Exception):
-    """Anything the exchange raises on purpose; `inference.storage.names` draws the tree."""
+    """Base of all errors of importing and exporting; `inference.storage.errors` has the tree."""
 
 
-MOST_LISTED = 200  # a file with more problems than this is the wrong file; the rest is only counted
+MOST_LISTED = 200  # a file with more problems is the wrong file; further ones are only counted
 EXCERPT = 60  # characters of a bad value that a message repeats
 
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """One thing wrong with a file.
+    """A problem of a file. `message`: what is wrong; `right`: what is expected instead.
 
-    `row` is the line of a text file or the number of an entry in a JSON list, both from 1, None where the
-    problem belongs to the file as a whole. `column` is a column name or a path into the JSON document.
+    `row`: line of a text file, or number of an entry in a JSON list, from 1; None for the file as a whole.
+    `column`: name of a column, or path into a JSON document.
     """
 
     message: str
@@ -42,7 +42,7 @@ class FileProblem:
 
 @dataclass
 class Problems:
-    """Collects problems: keeps the first `SHOWN`, counts all."""
+    """Collects problems: lists the first `MOST_LISTED`, counts all."""
 
     listed: list[FileProblem] = field(default_factory=list)
     count: int = 0
@@ -52,11 +52,11 @@ class Problems:
 
     @property
     def full(self) -> bool:
-        """Whether further problems would only be counted."""
+        """Whether further problems are only counted."""
         return len(self.listed) >= MOST_LISTED
 
     def add(self, message: str, right: str, *, row: int | None = None, column: str = "") -> None:
-        """Note one problem; the messages say what is wrong and what would be right."""
+        """Note a problem: what is wrong, and what is expected."""
         self.count += 1
         if not self.full:
             self.listed.append(FileProblem(message, right, row, column))
@@ -64,7 +64,7 @@ class Problems:
 
 @dataclass(slots=True)
 class FilePlace:
-    """A row and column of a file, as `FileProblem` has them, and the list that takes what is wrong there."""
+    """A place in a file, as in `FileProblem`, with the list in which its problems are noted."""
 
     problems: Problems
     row: int | None = None
@@ -79,12 +79,16 @@ class FilePlace:
 
     @property
     def start(self) -> tuple[int, str]:
-        """Row and column as an entry has them that is written here."""
+        """(row, column) of an entry that begins here; row 0 where there is none."""
         return self.row or 0, self.column
 
 
 def excerpt(value: object) -> str:
-    """A bad value as a short, printable quotation in the terms of JSON."""
+    """A value quoted for a message: printable, at most `EXCERPT` characters, in terms of JSON.
+
+    >>> excerpt("x" * 70) == "'" + "x" * 59 + "…", excerpt(None), excerpt([1])
+    (True, 'null', 'a list')
+    """
     if isinstance(value, str):
         start = value[: EXCERPT + 1]
         quoted = repr(start) if start.isprintable() else ascii(start)

@@ -1,6 +1,6 @@
-"""Who made an exported thing, from what, and how to cite it: the head of every export.
+"""Provenance of exports: the product, the origin of the data, and what to cite.
 
-Nothing here depends on when the export is written: the same rows give the same file.
+Nothing here depends on the time of the export, so that the same rows give the same file.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ EXPLAINABLE = (
 
 @dataclass(frozen=True)
 class Provenance:
-    """`facts` are (label, text) pairs, one line each; `citations` what to cite, the product first."""
+    """`facts`: (label, text), a line each; `citations`: what to cite, the product first."""
 
     facts: tuple[tuple[str, str], ...]
     citations: tuple[str, ...] = (CITATION,)
 
     def lines(self) -> list[str]:
-        """Plain lines for the head of a text file, without any comment sign and without line breaks."""
+        """The lines of a file's head, without comment signs and line breaks."""
         facts = [("made by", PRODUCT), *self.facts, *(("cite", text) for text in self.citations)]
         return [as_single_line(f"{label}: {text}") for label, text in facts if text]
 
     def as_json(self) -> Json:
-        """The same as an object."""
+        """The same facts as a JSON object."""
         return {
             "made by": PRODUCT,
             **{label: text for label, text in self.facts if text},
@@ -45,10 +45,10 @@ class Provenance:
         }
 
     def commented(self, sign: str) -> str:
-        """The lines, each behind the sign that begins a comment, with a line break at the end."""
+        """The lines as comments: each behind `sign`, with a line break. Safe in spreadsheets."""
         return "".join(comment(sign, safe_comment(line)) for line in self.lines())
 
 
 def head_of(**facts: str) -> str:
-    """The head of a table about something else, as comments: `head_of(run="a check", machine="lab")`."""
+    """The head of a table as `#` comments, from any facts: `head_of(run="a check", machine="lab")`."""
     return Provenance(tuple(facts.items())).commented("#")

@@ -1,11 +1,8 @@
-"""How texts from anywhere stand in files: one function for each syntax, whatever the text holds.
+"""Quotes untrusted texts for files: one function per syntax. Pages are quoted by Django's templates instead.
 
-Of cells of CSV files, a spreadsheet evaluates a text that begins with `=`, `+`, `-` or `@`, also behind a
-blank that it strips: a name or a note from a foreign file could so run commands where the export is opened.
-Such a text is written with an apostrophe in front, which spreadsheets show as text; reading takes it away
-again. Numbers stay.
-
-XML has an element per line, indented by depth. Pages have Django's templates.
+CSV: a spreadsheet evaluates a cell that begins with `=`, `+`, `-` or `@`, also behind blanks, so a name from
+a foreign file could run commands where an export is opened. Such a text is written behind an apostrophe,
+which spreadsheets show as text and `plain_text` removes. Numbers are written as they are.
 """
 
 from __future__ import annotations
@@ -24,16 +21,16 @@ from xml.sax.xmlreader import AttributesImpl
 from inference.core.texts import REPLACEMENT, UNSAFE, as_single_line, paragraphs, xml_text
 
 _DIRECTIVE = re.compile(r"(?:LLVM|OSACA|IACA)-|[A-Z][A-Z0-9_-]*:")
-"""What llvm-exegesis, llvm-mca, OSACA, lit and FileCheck take for more, where a comment begins so."""
+"""Beginnings of comments that llvm-exegesis, llvm-mca, OSACA, lit or FileCheck take for directives."""
 
 
 def comment(sign: str, text: str) -> str:
-    """A line of comment with its line break, behind the sign that begins one."""
+    """A comment line with its line break."""
     return f"{sign} {as_single_line(text)}\n"
 
 
 def assembly_comment(text: str) -> str:
-    """A comment of assembly, without a line break, that no tool takes for a directive."""
+    """An assembly comment without a line break, which no tool takes for a directive."""
     line = as_single_line(text)
     return f"# '{line}" if _DIRECTIVE.match(line) else f"# {line}"
 
@@ -42,32 +39,32 @@ _REMARK = re.compile(r"(?!(?:diff|index|prereq)\b|x)[a-z][\w ]*: ", re.IGNORECAS
 
 
 def patch_remark(text: str) -> str:
-    """A line with its line break ahead of a patch's first file.
+    """A line, with its line break, above a patch's first file.
 
-    patch and git look for the first file themselves, behind blanks and the letter X too: what begins
-    otherwise than `words: ` stands behind a sign that neither knows.
+    patch and git look for the first file themselves, also behind blanks and the letter X: a line that does
+    not begin with `words: ` is put behind `#`, which neither recognises.
     """
     line = as_single_line(text)
     return f"{line}\n" if _REMARK.match(line) else f"# {line}\n"
 
 
 def json_text(value: Any, **options: Any) -> str:
-    """A value as JSON, which is YAML as well; `options` are those of `json.dumps`.
+    """A value as JSON, which is valid YAML as well. `options`: those of `json.dumps`.
 
-    Letters stand as they are, what is unsafe in a text is escaped.
+    Non-ASCII letters are written as they are; control characters and other unsafe ones are escaped.
     """
     return UNSAFE.sub(_escaped, json.dumps(value, ensure_ascii=False, **options))
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """The character as JSON escapes it; `�` for a lone surrogate, which YAML cannot hold even so."""
+    """The JSON escape of a character; `�` for a lone surrogate, which YAML cannot hold even escaped."""
     if match[0] == "\n":  # between values, where `indent` puts it
         return match[0]
     return REPLACEMENT if "\ud800" <= match[0] <= "\udfff" else f"\\u{ord(match[0]):04x}"
 
 
 def json_by_line(document: Mapping[str, Any], long: str) -> str:
-    """A JSON object with one line per key, and one per key inside the long one: good to read and compare."""
+    """A JSON object with a line per key, and a line per key of the object below `long`: for `diff`."""
     lines = []
     for key, value in document.items():
         if key == long:
@@ -79,26 +76,26 @@ def json_by_line(document: Mapping[str, Any], long: str) -> str:
 
 
 def yaml_line(text: str) -> str:
-    """Any text as a YAML text of one line, in single quotes."""
+    """A text as a single-quoted YAML scalar of one line."""
     return "'" + as_single_line(text).replace("'", "''") + "'"
 
 
 def shell_word(text: str) -> str:
-    """Any text as one word of a command line that people paste into a shell."""
+    """A text as one word of a shell command line."""
     return shlex.quote(as_single_line(text))
 
 
 def shell_option(option: str, text: str) -> str:
-    """An option with any text: also one like `--settings=…`, which Django would take for an option."""
+    """A shell option with a text; behind `=` where the text itself looks like an option."""
     return f"{option}{'=' if text.startswith('-') else ' '}{shell_word(text)}"
 
 
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\(|\A(?:[#>+*=|-]|```|~~~|\d+(?=[.)]\s))")
-"""What begins HTML, the address of a link, or a block where a line begins."""
+"""Beginnings of HTML, of link addresses, and of Markdown blocks at the start of a line."""
 
 
 def markdown_line(text: str) -> str:
-    """Any text as a line of text, or a part of one."""
+    """A text as a line of Markdown, or a part of one."""
     return _MARKUP.sub(_escaped_markup, as_single_line(text))
 
 
@@ -107,17 +104,17 @@ def _escaped_markup(match: re.Match[str]) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """Any text as a cell of a table."""
+    """A text as a cell of a Markdown table."""
     return markdown_line(text).replace("|", "\\|")
 
 
 def code_span(text: str) -> str:
-    """Any text as code within a line; a backtick becomes an apostrophe."""
+    """A text as inline code of Markdown; backticks become apostrophes."""
     return f"`{as_single_line(text).replace('`', chr(39))}`"
 
 
 def code_block(language: str, text: str) -> str:
-    """Lines of code between fences that are longer than any in them."""
+    """A Markdown code block; its fence is longer than any run of backticks in the text."""
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text)), 0)
     return f"{fence}{language}\n{paragraphs(text).rstrip(chr(10))}\n{fence}"
 
@@ -128,26 +125,28 @@ _PART_IN_COMMENT = re.compile(r'([,;\t][\s",;]*+)([=+\-@]?)')
 
 
 def safe_text(text: str) -> str:
-    """The text as a cell; `plain_text` gives it back."""
-    stripped = text.lstrip(_APOSTROPHE + " ")
-    return (
-        _APOSTROPHE + text if stripped.startswith(_FORMULA_SIGNS) or text.startswith(_FORMULA_SIGNS) else text
-    )
+    """A text as a CSV cell that no spreadsheet evaluates; `plain_text` is the inverse.
+
+    >>> safe_text("=1+1"), plain_text(safe_text("=1+1"))
+    ("'=1+1", '=1+1')
+    """
+    bare = text.lstrip(_APOSTROPHE + " ")
+    return _APOSTROPHE + text if bare.startswith(_FORMULA_SIGNS) or text.startswith(_FORMULA_SIGNS) else text
 
 
 def safe_comment(line: str) -> str:
-    """A line above a table: a spreadsheet takes it apart at commas too, so no part may be a formula."""
+    """A comment above a CSV table: spreadsheets split it at separators too, so no part may be a formula."""
     return _PART_IN_COMMENT.sub(lambda part: part[1] + _APOSTROPHE * bool(part[2]) + part[2], line)
 
 
 def plain_text(cell: str) -> str:
-    """The text of a cell that `safe_text` wrote."""
+    """The text of a cell that `safe_text` wrote; other texts unchanged."""
     text = cell[1:] if cell.startswith(_APOSTROPHE) else cell
     return text if text != cell and safe_text(text) == cell else cell
 
 
 def cell(value: object) -> str:
-    """Any value as a cell: nothing for None, numbers with all their digits, texts printable and safe."""
+    """A value as a CSV cell: "" for None, numbers with all their digits, texts printable and safe."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -156,30 +155,37 @@ def cell(value: object) -> str:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]], head: str = "") -> str:
-    """A CSV text: `head` (whole lines of comments), the header, and the rows with their cells made safe."""
+    """A CSV table as text.
+
+    Args:
+        header: Titles.
+        rows: Values; quoted by `cell`.
+        head: Comment lines above the header, with line breaks.
+    """
     return head + rows_text([[cell(name) for name in header]]) + rows_text(map(cell, row) for row in rows)
 
 
 def rows_text(rows: Iterable[Iterable[str]]) -> str:
-    """Lines of cells that are safe already."""
+    """CSV lines of cells that were quoted by `cell`."""
     lines = _Lines()
     csv.writer(lines, lineterminator=_ENDING).writerows(rows)
     return "".join(lines)
 
 
 _ENDING = "\r\n"
-"""What `csv` quotes besides separators and quotes: either of the two begins a row for some readers."""
+"""Passed to `csv` so that it quotes cells with either character, each of which ends a row for some readers.
+"""
 
 
 class _Lines(list[str]):
-    """Takes a row at a time, and ends it as all lines here end."""
+    """Collects rows from `csv`, and ends them with a line feed."""
 
     def write(self, row: str) -> None:
         self.append(row.removesuffix(_ENDING) + "\n")
 
 
 class XmlLines:
-    """A document as it is written; attributes without a value are left out."""
+    """Writes XML, an element per line, indented by depth; attributes with empty values are omitted."""
 
     def __init__(self) -> None:
         self._out = io.StringIO()
@@ -189,7 +195,7 @@ class XmlLines:
 
     @contextmanager
     def inside(self, name: str, attributes: Mapping[str, str]) -> Iterator[None]:
-        """An element around those that are written meanwhile."""
+        """Context in which elements are written inside this one."""
         self._begin(name, attributes)
         self._xml.ignorableWhitespace("\n")
         self._depth += 1
@@ -199,7 +205,7 @@ class XmlLines:
         self._end(name)
 
     def leaf(self, name: str, attributes: Mapping[str, str], text: str = "") -> None:
-        """An element with nothing but text in it."""
+        """An element with text only."""
         self._begin(name, attributes)
         self._xml.characters(xml_text(text))
         self._end(name)

@@ -1,9 +1,9 @@
-"""The files in which explainable inference on Zen+ was published: results, and what a run rejected.
+"""The published files of explainable inference on Zen+: results, and the schemes that a run rejected.
 
-Results are a port mapping with the peak rate of instructions per cycle, and for each scheme its inverse
-throughput alone and its number of µops. A scheme without port usage could not be characterised, and does not
-use no port. Rejected schemes are listed as [[scheme, why], …]; the sentences are those of its program. Some
-quote the experiment that spoke against a scheme, from which a witness is made. See docs/formats.md.
+Results are a port mapping with the peak rate in instructions per cycle, and each scheme's inverse throughput
+alone and number of µops. A scheme without port usage was not characterised; it does not mean that it uses no
+port. Rejected schemes are [[scheme, sentence], …] with sentences of the published program, some of which
+quote the experiment that spoke against the scheme. See docs/formats.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Signature, Source
 
 Rejects = Mapping[str, str]
-"""{scheme name: why it was rejected}, of one run."""
+"""{scheme name: the program's sentence}, of one run."""
 
 TEXT_LENGTH = 20_000  # characters; the longest quotes an experiment of a hundred instructions
 
@@ -55,9 +55,9 @@ _QUOTED = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
 
 @dataclass(frozen=True)
 class Flood:
-    """The experiment that a rejection quotes: copies of a blocking instruction beside the scheme.
+    """The experiment quoted by a rejection: copies of a blocking instruction, and one instance of the scheme.
 
-    `surplus`: µops on the blocked ports beside the blocking ones.
+    `surplus`: µops on the blocked ports besides those of the blocking instruction.
     """
 
     blocker: str
@@ -67,7 +67,7 @@ class Flood:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rejection understood: the reason, a sentence for a reader, the experiment that it quotes."""
+    """A parsed rejection: the reason, a sentence for readers, and the quoted experiment if any."""
 
     reason: NotCharacterised
     text: str
@@ -75,7 +75,7 @@ class Rejection:
 
 
 def _has_pairs(data: Any) -> bool:
-    """Whether a document is a list of pairs of texts, and nothing else."""
+    """Whether a document is a list of pairs of texts throughout."""
     return (
         isinstance(data, list)
         and bool(data)
@@ -90,7 +90,7 @@ SIGNATURE = Signature(shape=_has_pairs)
 
 
 def read_rejects_alone(source: Source) -> Document:
-    """Read a list of rejections; by itself it brings nothing, which is noted as a problem."""
+    """Read rejections that were imported alone; notes as a problem that they need a mapping."""
     read_rejects(source)
     source.at().add(
         "a list of rejected schemes brings nothing by itself",
@@ -100,7 +100,7 @@ def read_rejects_alone(source: Source) -> Document:
 
 
 def read_rejects(source: Source) -> Rejects:
-    """Read [[scheme, why], …]; the last of several sentences on a scheme counts."""
+    """Read [[scheme, sentence], …]; of several sentences on a scheme, the last counts."""
     rejects = {}
     for row, (name, why) in enumerate(source.data, start=1):
         scheme = check_name(name, source.at("scheme", row))
@@ -113,7 +113,7 @@ def read_rejects(source: Source) -> Rejects:
 
 
 def rejection_of(name: str, why: str, schemes: Mapping[str, str]) -> Rejection:
-    """What the program's sentence on a scheme says; `schemes`: {name as written: scheme}."""
+    """Parse the program's sentence on a scheme. `schemes`: {name as written: scheme}."""
     reason = next((reason for words, reason in _REASONS if words in why), NotCharacterised.NONE)
     if counts := _COUNTS.match(why):
         return Rejection(reason, f"{counts[2]} µops were found, {counts[1]} counted")
@@ -128,7 +128,7 @@ def rejection_of(name: str, why: str, schemes: Mapping[str, str]) -> Rejection:
 
 
 def quoted_names(why: str) -> frozenset[str]:
-    """The names in the experiment that a sentence quotes, if it quotes one."""
+    """The scheme names in the experiment that a sentence quotes; empty for other sentences."""
     surplus = _SURPLUS.match(why)
     return frozenset(_names_in(surplus[2]) if surplus else ())
 
@@ -148,7 +148,8 @@ def _flood(name: str, surplus: float, quoted: str, schemes: Mapping[str, str]) -
 def with_rejects(document: Document, rejects: Sequence[Rejects]) -> Document:
     """The document of a port mapping with verdicts.
 
-    Where it brings none, they are made of its usages: that of a rejected scheme is none if it is empty.
+    Where it has none, they are made from its usages; an empty usage of a rejected scheme means that the
+    scheme was not characterised.
     """
     if document.verdicts or not document.usages:
         return document
@@ -166,7 +167,7 @@ _RIGHT_RATE = f"instructions per cycle, {R_MAX_RANGE[0]:g} to {R_MAX_RANGE[1]:g}
 
 
 def read_explained(source: Source) -> Document:
-    """Read verdicts on all schemes, and the port mapping of those that are characterised."""
+    """Read the verdicts on all schemes, and the port mapping of the characterised ones."""
     data, place = source.data, source.at("data")
     ports = as_ports(data.get("ports"), source.at("ports"))
     rows = as_object(data["data"], place)

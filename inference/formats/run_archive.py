@@ -1,7 +1,7 @@
-"""The zip of a run: its documents, the rows that they name by numbers, and what is written.
+"""The archive of a run (zip): its documents, writing them, and renumbering the rows that they name.
 
-Elsewhere the rows that a run's description and result name have other numbers: what an archive brings is
-renumbered, and what it does not bring becomes `GONE`, which no row has and pages call deleted.
+Rows have other ids on another site. Ids in a run's description and result are renumbered on import: rows of
+the archive get their new ids, others become `DELETED`, which no row has and pages show as deleted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from inference.core.events import Amount, Uop
 from inference.core.experiment import Measured
 from inference.core.explain import NotCharacterised, SchemeFate, WitnessOutcome
 from inference.core.protocols import Json
-from inference.formats.archived_parts import (
-    ArchivedPart,
-    HeatMapPart,
-    clean_texts,
-)
+from inference.formats.archived_parts import ArchivedPart, HeatMapPart, clean_texts
 from inference.formats.quoting import json_text
 
 FORMAT = "pmweb-run"
@@ -38,7 +34,7 @@ class _Document(BaseModel):
 
 
 class ArchivedMachine(_Document):
-    """A machine that the run or its rows refer to; elsewhere it can only be told of."""
+    """A machine that the run or its rows refer to; on another site it cannot measure."""
 
     name: Name
     cpu: str = Field("", max_length=200)
@@ -47,7 +43,7 @@ class ArchivedMachine(_Document):
 
 
 class _ArchivedRow(_Document):
-    """A row with a name. `own`: the run has made it."""
+    """A named row. `own`: made by the run."""
 
     id: Id
     name: Name
@@ -59,13 +55,13 @@ class _ArchivedRow(_Document):
 
 
 class ArchivedSet(_ArchivedRow):
-    """An experiment set. `own`: measured by the run. Its `ArchivedMeasurement`s are in `sets/ID.jsonl`."""
+    """An experiment set; its `ArchivedMeasurement`s are in `sets/ID.jsonl`."""
 
     identity: Json = {}
 
 
 class ArchivedMeasurement(_Document):
-    """A measurement; `terms` by scheme text, `cycles` per execution."""
+    """A measurement. `terms`: {scheme: count}; `cycles`: per execution."""
 
     terms: dict[str, int]
     cycles: float | None = None
@@ -78,7 +74,7 @@ class ArchivedMeasurement(_Document):
 
 
 class ArchivedEvaluation(_Document):
-    """An evaluation, on a set of the zip or (null) on what the run held out."""
+    """An evaluation, on a set of the archive or (null) on the run's held-out experiments."""
 
     experiment_set: Id | None = None
     unit: Literal["cycles", "cpi", "ipc"]
@@ -116,7 +112,7 @@ class ArchivedFact(ArchivedPart):
 
 
 class ArchivedVerdict(_Document):
-    """What explainable inference concluded of a scheme, as `inference.models.Characterisation` has it."""
+    """The verdict of explainable inference on a scheme; fields as in `inference.models.Characterisation`."""
 
     scheme: str
     outcome: SchemeFate
@@ -134,17 +130,17 @@ class ArchivedVerdict(_Document):
     @model_validator(mode="after")
     def _check_reason(self) -> Self:
         if self.outcome is not SchemeFate.CHARACTERISED and self.reason is NotCharacterised.NONE:
-            raise ValueError(f"why {self.scheme[:80]!r} is {self.outcome} is not told")
+            raise ValueError(f"{self.scheme[:80]!r} is {self.outcome}, and the reason is missing")
         return self
 
     def masks(self) -> Iterator[int]:
-        """Every port set that it names."""
+        """Every port set that it names, as a mask."""
         yield from (mask for uops in self.alternatives for mask, _ in uops)
         yield from (witness.mask for witness in self.witnesses)
 
 
 class ArchivedFrontPoint(_Document):
-    """A point of the front of a search; `mapping` in our own JSON, `own`: it is the run's mapping itself."""
+    """A point of a front. `mapping`: in our own JSON; `own`: it is the run's mapping itself."""
 
     place: int = Field(ge=0, le=32_767)
     error: float = Field(ge=0)
@@ -157,7 +153,7 @@ class ArchivedFrontPoint(_Document):
 
 
 class ArchivedMapping(_ArchivedRow):
-    """A port or resource mapping, in our own JSON in `file`. `own`: what the run has found."""
+    """A port or resource mapping; its value is in `mapping_file`. `own`: the run's result."""
 
     report: Json = {}
     evaluations: list[ArchivedEvaluation] = []
@@ -169,10 +165,7 @@ class ArchivedMapping(_ArchivedRow):
         keys_by_label: tuple[tuple[str, list[Any]], ...] = (
             ("points of the front in one place", [point.place for point in self.front]),
             ("verdicts on one scheme", [verdict.scheme for verdict in self.verdicts]),
-            (
-                "evaluations by one set",
-                [(evaluation.experiment_set, evaluation.unit) for evaluation in self.evaluations],
-            ),
+            ("evaluations by one set", [(row.experiment_set, row.unit) for row in self.evaluations]),
         )
         for what, keys in keys_by_label:
             if len(set(keys)) < len(keys):
@@ -180,7 +173,7 @@ class ArchivedMapping(_ArchivedRow):
         return self
 
     def masks(self) -> Iterator[int]:
-        """Every port set that its verdicts name."""
+        """Every port set that its verdicts name, as masks."""
         for verdict in self.verdicts:
             yield from verdict.masks()
 
@@ -194,7 +187,7 @@ class _Score(ArchivedPart):
 
 
 class ArchivedResult(ArchivedPart):
-    """The parts of a result that every list of runs shows; a result has more."""
+    """The parts of a result that lists of runs show; further keys are kept."""
 
     mapping: Id | None = None
     resource_mapping: Id | None = None
@@ -225,10 +218,7 @@ class ArchivedRun(_Document):
 
 
 class RunManifest(_Document):
-    """`run.json`.
-
-    Numbers of rows are those of the site that wrote it; `schemes` tells which its numbers mean.
-    """
+    """`run.json`. Ids are those of the site that wrote it; `schemes`: {id: scheme} of those it names."""
 
     format: Literal["pmweb-run"]
     version: Literal[1]
@@ -261,7 +251,7 @@ class RunManifest(_Document):
 
 
 class ArchivedEvent(_Document):
-    """A line of `events.jsonl`; see `payloads` for what it tells."""
+    """A line of `events.jsonl`; see `journal_events` for its payload."""
 
     seq: int = Field(ge=1, le=2**63 - 1)
     kind: str = Field(min_length=1, max_length=40)
@@ -270,17 +260,17 @@ class ArchivedEvent(_Document):
 
 
 def set_file(number: int) -> str:
-    """Where the rows of a set are."""
+    """Path of a set's measurements in the archive."""
     return f"sets/{number}.jsonl"
 
 
 def mapping_file(number: int) -> str:
-    """Where a port mapping is."""
+    """Path of a port mapping in the archive."""
     return f"mappings/{number}.json"
 
 
 def resource_mapping_file(number: int) -> str:
-    """Where a resource mapping is."""
+    """Path of a resource mapping in the archive."""
     return f"resource-mappings/{number}.json"
 
 
@@ -293,17 +283,17 @@ _KINDS = {
     "machine": "machines",
     "schemes": "schemes",
 }
-"""What the numbers of a field are of."""
+"""{key of a description or result: kind of rows whose ids it holds}."""
 _SITE_FIELDS = ("evaluation", "url", "place")
-"""Of results: they belong to the site that the run was done on."""
+"""Keys of results that mean something on the original site only."""
 
 Renumber = Callable[[str, int], int]
-"""From a kind of rows and a number to another number."""
+"""(kind of rows, old id) → new id."""
 
 
 @dataclass
 class Numbers:
-    """Numbers of rows: those that a run names, or from those there to those here."""
+    """{old id: new id} for each kind of rows."""
 
     sets: dict[int, int] = field(default_factory=dict)
     mappings: dict[int, int] = field(default_factory=dict)
@@ -313,7 +303,7 @@ class Numbers:
 
 
 def named_in(config: Json) -> Numbers:
-    """All rows that a description names, each as its own new number."""
+    """All rows that a description names, each mapped to itself."""
     named = Numbers()
 
     def note(kind: str, number: int) -> int:
@@ -325,12 +315,12 @@ def named_in(config: Json) -> Numbers:
 
 
 def renumbered(config: Json, numbers: Numbers) -> Json:
-    """The description with the numbers that its rows have here."""
+    """The description with this site's ids; `DELETED` for rows without one."""
     return _renumber_fields(config, lambda kind, number: getattr(numbers, kind).get(number, DELETED))
 
 
 def renumbered_result(result: Json, numbers: Numbers) -> Json:
-    """The result with the numbers that its rows have here, without what only meant something there."""
+    """The result with this site's ids, without keys that only the original site understands."""
     return renumbered({key: value for key, value in result.items() if key not in _SITE_FIELDS}, numbers)
 
 
@@ -356,12 +346,12 @@ def write_document(document: BaseModel) -> bytes:
 
 
 def write_line(content: Json) -> bytes:
-    """A line of a file with many."""
+    """A JSON value as a line of a `.jsonl` file."""
     return json_text(clean_texts(content)).encode() + b"\n"
 
 
 def write_measurement(value: Measured) -> bytes:
-    """A measurement as a line, without what is as usual."""
+    """A measurement as a line of a `.jsonl` file, without default values."""
     row = ArchivedMeasurement(
         terms=dict(value.experiment.terms),
         cycles=value.cycles,

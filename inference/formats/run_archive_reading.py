@@ -1,4 +1,4 @@
-"""Reading the zip of a run, which may come from anywhere: bounded, checked, nothing written to disk."""
+"""Reads archives of runs from untrusted sources: bounded, validated, and without writing to disk."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
 from inference.formats import journal_events
-from inference.formats.archived_parts import (
-    check_texts,
-    first_flaw,
-    load,
-    read_shape,
-)
+from inference.formats.archived_parts import check_texts, first_flaw, load, read_shape
 from inference.formats.file_trees import ZipTree
 from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.problems import ExchangeError
@@ -39,16 +34,16 @@ from inference.formats.run_archive import (
 from inference.formats.source import SIZE_LIMIT
 
 UNPACKED_LIMIT = 8 * SIZE_LIMIT
-"""Bytes that the files together may have: a small zip can hold endlessly many."""
+"""Bytes of all files together, unpacked: a small zip can expand to any size."""
 
 RUN_LIMIT, LINE_LIMIT = SIZE_LIMIT // 2, SIZE_LIMIT // 4
-"""Bytes of `run.json`, and of a line. The former has 20 MiB where ten thousand schemes are told of."""
+"""Bytes of `run.json`, and of a line. `run.json` has 20 MiB where it describes ten thousand schemes."""
 
 VALUE_LIMIT = 2_000_000
-"""Values in `run.json` or in a line: the shortest take twenty times as much memory as they do in the file."""
+"""JSON values in `run.json` or in a line: short ones take twenty times their size in memory."""
 
 EVENT_LIMIT, ROW_LIMIT = 200_000, 2_000_000
-"""Lines of the files with events and with measurements."""
+"""Lines of `events.jsonl`, and of a file with measurements."""
 
 _MAGIC = b"PK\x03\x04"
 
@@ -57,7 +52,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 @dataclass(frozen=True)
 class MeasuredSet:
-    """A set with its measurements, repetitions in their order."""
+    """A set with its measurements; those of one experiment are in the order of their repeats."""
 
     description: ArchivedSet
     measured: tuple[Measured, ...]
@@ -65,7 +60,7 @@ class MeasuredSet:
 
 @dataclass(frozen=True)
 class RunArchive:
-    """What a zip holds: the manifest, and the values of its other files by the numbers of rows there."""
+    """The content of an archive: the manifest, and the values of its other files by the archive's ids."""
 
     manifest: RunManifest
     events: tuple[ArchivedEvent, ...]
@@ -81,9 +76,9 @@ class RunArchive:
 
 @dataclass(frozen=True)
 class ArchiveSummary:
-    """What is told of a zip before it is imported: the manifest, and how many lines its other files have.
+    """The preview of an archive: the manifest, and the number of lines of its other files.
 
-    `measurements`: by the names of the files of sets.
+    `measurements`: {path of a set's file: lines}.
     """
 
     manifest: RunManifest
@@ -101,7 +96,7 @@ class ArchiveSummary:
 
 
 def is_archive(content: bytes) -> bool:
-    """Whether a file is a zip with a run's manifest; whatever else it may be."""
+    """Whether a file is a zip archive with `run.json`, valid or not."""
     try:
         return content.startswith(_MAGIC) and RUN in _tree(content).names()
     except ExchangeError:
@@ -109,9 +104,9 @@ def is_archive(content: bytes) -> bool:
 
 
 def read_archive(content: bytes) -> RunArchive:
-    """Everything in it.
+    """Read and validate an archive.
 
-    Raises `ExchangeError` that tells the file, the place in it, and what would be right.
+    Raises `ExchangeError` with the file, the place in it, and what is expected.
     """
     tree = _tree(content)
     manifest = _manifest(tree)
@@ -130,7 +125,7 @@ def read_archive(content: bytes) -> RunArchive:
 
 
 def archive_summary(content: bytes) -> ArchiveSummary:
-    """What a page says of it: of its other files only the lines are counted. Raises `ExchangeError`."""
+    """Read the manifest and count the lines of the other files. Raises `ExchangeError`."""
     tree = _tree(content)
     manifest = _manifest(tree)
     limits = {set_file(row.id): ROW_LIMIT for row in manifest.sets} | {EVENTS: EVENT_LIMIT}
@@ -167,7 +162,7 @@ def _event(line: bytes, place: str) -> ArchivedEvent:
 
 
 def _check_replaced(events: Sequence[ArchivedEvent]) -> None:
-    """The last picture of a kind may be emptied no more: it is the one that is shown."""
+    """Check that the newest event of a replaced kind has a payload, since pages show that one."""
     newest = {event.kind: event for event in events if event.kind in journal_events.replaced()}
     for event in newest.values():
         if not event.payload:
@@ -176,10 +171,8 @@ def _check_replaced(events: Sequence[ArchivedEvent]) -> None:
 
 def _set(tree: ZipTree, description: ArchivedSet) -> MeasuredSet:
     lines = tree.lines(set_file(description.id), ROW_LIMIT, LINE_LIMIT)
-    return MeasuredSet(
-        description,
-        tuple(_measured(_document(ArchivedMeasurement, line, place), place) for place, line in lines),
-    )
+    rows = ((_document(ArchivedMeasurement, line, place), place) for place, line in lines)
+    return MeasuredSet(description, tuple(_measured(row, place) for row, place in rows))
 
 
 def _measured(row: ArchivedMeasurement, place: str) -> Measured:
@@ -215,7 +208,7 @@ def _resources(tree: ZipTree, description: ArchivedMapping) -> ResourceMapping:
 
 
 def _parsed(tree: ZipTree, name: str) -> Parsed:
-    """As the same file alone would be read."""
+    """Parse a mapping's file like an upload of it. Raises `ExchangeError` for its problems."""
     parsed = parse(tree.read(name), name, AnyNames())
     if parsed.problem_count:
         raise ExchangeError("\n".join(parsed.lines()))

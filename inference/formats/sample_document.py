@@ -1,10 +1,11 @@
-"""Blocks as JSON that other programs can read: decoded ones, and sampled ones with their answers. The latter:
+"""Blocks as JSON for other programs: decoded ones, and sampled ones with the answers of predictors. The
+latter:
 
-{"isa": "x86-64",                           of all blocks; older documents have none, and mean this one
+{"isa": "x86-64",                           of all blocks; documents without it are of x86-64
  "blocks": ["4801d8", …],
- "answers": [[1.03, "crash", …], …],       a list per tool: cycles, or the sort of failure
- "details": [{"1": "what it complained of"}, {}],   by the block's place, from 0, as text
- "seconds": [[0.004, …], …]}                a list per tool, where it is known how long they took
+ "answers": [[1.03, "crash", …], …],       a list per tool: cycles, or the kind of failure
+ "details": [{"1": "message of the tool"}, {}],     per tool, by the index of the block, from 0
+ "seconds": [[0.004, …], …]}                a list per tool, where run times are known
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _read_answer(value: object) -> Answer:
 
 
 class _SampleDocument(ArchivedPart):
-    """`answers`, `details` and `seconds`: an entry per tool, with a number for each of the `blocks`."""
+    """`answers`, `details` and `seconds` have an entry per tool, with values for each of the `blocks`."""
 
     blocks: list[Annotated[bytes, PlainValidator(_read_code)]]
     answers: list[list[Annotated[Answer, PlainValidator(_read_answer)]]]
@@ -55,7 +56,7 @@ class _SampleDocument(ArchivedPart):
     seconds: list[list[_Number]] | None = None
 
     def samples(self, tools: int) -> list[Sample]:
-        """Raises `ValueError` where there are not as many tools, or numbers of one of them as blocks."""
+        """The samples. Raises `ValueError` for another number of tools, or of values of a tool."""
         count, times = len(self.blocks), self.seconds or []
         sizes = {len(self.answers), len(self.details), tools if self.seconds is None else len(times)}
         if sizes != {tools}:
@@ -78,7 +79,7 @@ class _SampleDocument(ArchivedPart):
 
 
 def sample_document(samples: Sequence[Sample], isa: str) -> Json:
-    """The samples of one check, of an instruction set; {} for none."""
+    """Samples of blocks of an instruction set as a document; {} for no samples."""
     if not samples:
         return {}
     tools = range(len(samples[0].answers))
@@ -87,11 +88,7 @@ def sample_document(samples: Sequence[Sample], isa: str) -> Json:
         "blocks": [sample.code.hex() for sample in samples],
         "answers": [[_answer_json(sample.answers[tool]) for sample in samples] for tool in tools],
         "details": [
-            {
-                str(at): sample.answers[tool].detail
-                for at, sample in enumerate(samples)
-                if sample.answers[tool].detail
-            }
+            {str(at): text for at, sample in enumerate(samples) if (text := sample.answers[tool].detail)}
             for tool in tools
         ],
     }
@@ -101,7 +98,16 @@ def sample_document(samples: Sequence[Sample], isa: str) -> Json:
 
 
 def read_samples(document: Any, tools: int, where: str) -> list[Sample]:
-    """Back from `sample_document`, of so many tools. Raises `ExchangeError`."""
+    """The inverse of `sample_document`.
+
+    Args:
+        document: The document; {} gives [].
+        tools: Number of tools that must have answered.
+        where: What messages call the document.
+
+    Raises:
+        ExchangeError: The document has another shape.
+    """
     if document == {}:
         return []
     if not isinstance(document, dict):
@@ -119,9 +125,9 @@ def _answer_json(answer: Answer) -> float | str:
 
 
 def decoded_json(blocks: BlocksOfText) -> Json:
-    """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over.
+    """Decoded blocks as JSON. `skipped`: number of lines or statements without code.
 
-    `dropped`: the lines that look like code and are in no block.
+    `dropped`: lines that look like code and are in no block.
     """
     return {
         "blocks": [_piece_json(piece) for piece in blocks.pieces],
@@ -131,7 +137,7 @@ def decoded_json(blocks: BlocksOfText) -> Json:
 
 
 def _piece_json(piece: Piece) -> Json:
-    """`hex` and `schemes` are of the body: of a loop, the jump that closes it is in `text` alone."""
+    """A block as JSON. `hex` and `schemes` are of the body; a loop branch is in `text` only."""
     return {
         "name": piece.name,
         "kind": piece.block.kind,

@@ -1,4 +1,4 @@
-"""The scheduler of a core as JSON: a part of core models, and the record of how it was found."""
+"""A core's scheduler as JSON: a part of core models, and the record of its inference."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.mapping import ports_in
 from inference.core.protocols import Json
 from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
-from inference.formats.core_latencies_json import (
-    DocumentPart,
-)
+from inference.formats.core_latencies_json import DocumentPart
 
 _Text = Annotated[str, Field(max_length=200)]
 _SchedulerText = Annotated[str, Field(max_length=2000)]
@@ -51,7 +49,7 @@ class SchedulerPart(DocumentPart):
     ports: list[_Text]
 
     def scheduler(self, ports: Sequence[str]) -> CoreScheduler:
-        """The value on a mapping's ports. Raises `InvalidInputError` for other ports and numbers."""
+        """The scheduler, on a mapping's ports. Raises `InvalidInputError` for unknown ports and values."""
         shared = tuple(
             SharedResultBus(_mask(bus.ports, ports), _mask(bus.buses, ports)) for bus in self.shared_buses
         )
@@ -61,15 +59,15 @@ class SchedulerPart(DocumentPart):
 
 
 class AlternativePart(DocumentPart):
-    """A policy that fits as well, with its mean relative error on the experiments that judge."""
+    """A policy that fits as well. `error`: mean relative error on the experiments for judging."""
 
     scheduler: SchedulerPart
     error: _Share
 
 
 class ScheduledExperimentPart(DocumentPart):
-    """Cycles per execution of an experiment: as measured, as the model has it without a scheduler, and as
-    simulated; the last is null where no policy was found. `judges`: whether it had no part in the choice."""
+    """Cycles per execution of an experiment: measured, predicted without a scheduler, and simulated (null
+    where no policy was found). `judges`: held out from the choice of the policy."""
 
     experiment: _SchedulerText
     measured: _Cycles
@@ -79,9 +77,10 @@ class ScheduledExperimentPart(DocumentPart):
 
 
 class DependentBlockPart(DocumentPart):
-    """Cycles per iteration of a block with dependences, as hexadecimal digits: as measured in a loop, as the
-    model has it without a scheduler, and with the policy that fits best, kept or not. `judges`: whether it
-    had no part in the choice."""
+    """Cycles per iteration of a block with dependences (hexadecimal digits): measured in a loop, predicted
+    without a scheduler, and simulated with the best policy, accepted or not. `judges`: held out from the
+    choice of the policy.
+    """
 
     block: Annotated[str, Field(max_length=400)]
     measured: _Cycles
@@ -98,14 +97,13 @@ class CodeScoresPart(DocumentPart):
 
 
 class SchedulerRecord(DocumentPart):
-    """What is known of a core's scheduler, and what that rests on.
+    """Result of the inference of a core's scheduler, with its evidence.
 
-    `reason`: why there is none, "" where there is one. `error`, `error_without`: mean relative errors with it
-    and without, on the experiments that judge. `source`: what measured the experiments, in words. `tried`:
-    policies that were simulated; `finished`: whether the search came to its end before its time limit.
-    `blocks`: code with dependences that helped to choose and to judge; `code`: how the policy that fits best
-    does on those that judge. `unjudged`: why there is no such code, "" where there is, and in records that
-    are older than it.
+    `reason`: why there is none, "" where there is one. `error`, `error_without`: mean relative errors with
+    and without it, on the experiments for judging. `source`: what measured the experiments. `tried`: number
+    of simulated policies; `finished`: whether the search ended before its time limit. `blocks`: code with
+    dependences, for choosing and judging; `code`: scores of the best policy on those for judging. `unjudged`:
+    why there is no such code, "" where there is, and in older records.
     """
 
     scheduler: SchedulerPart | None = None
@@ -123,7 +121,7 @@ class SchedulerRecord(DocumentPart):
 
 
 def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
-    """A value as `SchedulerPart` reads it."""
+    """A scheduler as JSON; `SchedulerPart` reads it."""
     policy = scheduler.policy
 
     def names(mask: int) -> list[str]:
@@ -141,13 +139,13 @@ def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
 
 
 MOST_ALTERNATIVES = 12
-"""Of the policies that fit as well, so many are kept, the best first."""
+"""Equally good policies that are stored, the best first."""
 
 
 def scheduler_record(
     finding: CoreSchedulerFinding, ports: Sequence[str], source: str, unjudged: str = ""
 ) -> Json:
-    """What came of looking for a scheduler, as `SchedulerRecord` reads it."""
+    """The result of an inference as JSON; `SchedulerRecord` reads it."""
     code = finding.code
     scheduler = finding.scheduler
     return {

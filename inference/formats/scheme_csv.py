@@ -2,7 +2,7 @@
 
     experiment,cycles,note
 
-The note says in which set and state a measurement is; failed ones have no cycles and are left out.
+The note has the set and the state of a measurement. Failed ones have no cycles and are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HEADER = ("experiment", "cycles", "note")
 
 
 def write_scheme_csv(scheme: str, isa: str, total: int, rows: Sequence[tuple[str, Measured]]) -> str:
-    """Measurements with the sets that they are of: all of the `total`, or the shortest."""
+    """Measurements of a scheme as CSV. `total`: number of all; `rows`: (set, measurement)."""
     extent = "all" if total <= len(rows) else f"the {len(rows):,} shortest"
     remark = f"# measured experiments with {scheme} ({isa}): {total:,}, here {extent} of them\n"
     cells = ((str(value.experiment), value.cycles, f"{name}, {value.state.value}") for name, value in rows)

@@ -1,19 +1,23 @@
-"""What a user knows of schemes beforehand, as text: a line per scheme, `scheme: number` or the scheme alone.
+"""Lists of schemes that users type: one per line, alone, with a number, or with ports.
 
-Empty lines and lines that begin with # say nothing. Nothing here raises for what the text says.
+Empty lines and lines that begin with # are ignored. The readers return problems instead of raising.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-_ACCESS = ("R", "W", "RW")  # the end of a scheme without ports
+_ACCESS = ("R", "W", "RW")  # what stands behind the last colon of a scheme without ports
 _RIGHT_PORTS = "write the scheme, a colon and its ports, e.g. add GPR[64]:RW, GPR[64]:R: 6 7 8 9"
 _RIGHT = "write the scheme, a colon and a number, e.g. imul GPR[64]:RW, GPR[64]:R: 1"
 
 
 def read_counts(text: str) -> tuple[dict[str, int], list[str]]:
-    """({scheme: number}, what is wrong, naming line and scheme)."""
+    """Read lines `scheme: number`: ({scheme: number}, problems with line and scheme).
+
+    >>> read_counts("imul GPR[64]:RW, GPR[64]:R: 1")
+    ({'imul GPR[64]:RW, GPR[64]:R': 1}, [])
+    """
     counts: dict[str, int] = {}
     problems = []
     for number, line in _lines(text):
@@ -30,20 +34,19 @@ def read_counts(text: str) -> tuple[dict[str, int], list[str]]:
 
 
 def read_names(text: str) -> tuple[list[str], list[str]]:
-    """(schemes, what is wrong, naming line and scheme)."""
+    """Read lines with a scheme each: (schemes, problems with line and scheme)."""
     first_lines: dict[str, int] = {}
     problems = []
     for number, scheme in _lines(text):
         if scheme in first_lines:
-            problems.append(
-                f"line {number}: {scheme!r} stands in line {first_lines[scheme]} already; leave it out"
-            )
+            first = first_lines[scheme]
+            problems.append(f"line {number}: {scheme!r} is in line {first} already; leave it out")
         first_lines.setdefault(scheme, number)
     return list(first_lines), problems
 
 
 def read_ports(text: str) -> tuple[dict[str, list[str]], list[str]]:
-    """({scheme: names of its ports}, what is wrong, naming line and scheme)."""
+    """Read lines `scheme: ports`: ({scheme: names of its ports}, problems with line and scheme)."""
     ports_by_scheme: dict[str, list[str]] = {}
     problems = []
     for number, line in _lines(text):

@@ -1,6 +1,6 @@
-"""From the bytes of a file to text or JSON, with every way in which that can go wrong told as a problem.
+"""Decodes files to text or JSON, with a problem for each way in which that can fail, and detects formats.
 
-What tells the formats of such files apart is declared by each, as a `Signature`, and evaluated here.
+Each format declares its `Signature`.
 """
 
 from __future__ import annotations
@@ -21,28 +21,24 @@ from inference.formats.problems import FilePlace, Problems, excerpt
 
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
 CONTAINER_LIMIT = 3_000_000
-"""Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short it is."""
+"""Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short."""
 
 _ZIP = b"PK\x03\x04"
 _MOST_ENTRIES = 50_000
 _NAMES_LISTED = 3
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_PYTHON_WORDS = {
-    "True": "true",
-    "False": "false",
-    "None": "null",
-}  # as long: places in the file stay the same
+_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _TEXT_OR_WORD = re.compile(rf"{_TEXT.pattern}|(?<![\w.])(?:True|False|None)(?![\w.])", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A readable file: its text and, where it is a JSON document, its data.
+    """A decoded file: its text and, for JSON, its data.
 
-    `problems` takes what is wrong with it. `wanted`: which part of a file to read that has several, see
-    `inference.formats.uops_info_digest`. `unit`: that of numbers that name none; None: what they look like.
+    `part`: which part of a file with several parts to read, "" for the first. `unit`: of numbers for which
+    the file names none; None concludes it from the numbers. `problems`: where readers note problems.
     """
 
     file_name: str
@@ -58,11 +54,11 @@ class Source:
         return self.data is not _NO_JSON
 
     def at(self, column: str = "", row: int | None = None) -> FilePlace:
-        """A place in the file, by the names that `FileProblem` has for it."""
+        """A place in the file; see `FileProblem`."""
         return FilePlace(self.problems, row, column)
 
     def has_version(self, version: int) -> bool:
-        """Whether the document is of the version that is read; notes where it is not."""
+        """Whether the document has this version; notes a problem where not."""
         stated = self.data.get("version")
         if stated != version:
             self.at("version").add(
@@ -73,11 +69,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a file of a format has at its top.
+    """Tells whether a file is of a format.
 
-    Of a text that is no JSON, the first `within` characters have all `patterns`. A JSON object is named
-    `format`, or says that it is of this `kind`, or has all keys of one of the sets `keys`; for what no key
-    tells, `shape` looks at the document.
+    `patterns`: all occur in the first `within` characters (None: anywhere) of a text that is no JSON. For
+    JSON, `shape` decides on the document; without it, the key "format" is `format`, or the key "kind" is
+    `kind`, or the object has all keys of one of the sets in `keys`.
     """
 
     patterns: tuple[re.Pattern[str], ...] = ()
@@ -88,7 +84,6 @@ class Signature:
     shape: Callable[[Any], bool] | None = None
 
     def is_of(self, source: Source) -> bool:
-        """Whether a file has it."""
         data = source.data
         if not source.is_json:
             beginning = source.text[: self.within]
@@ -105,7 +100,16 @@ class Signature:
 
 
 def read_source(content: bytes, file_name: str, problems: Problems) -> Source | None:
-    """Decode a file; None after noting why it is not readable text or JSON."""
+    """Decode a file.
+
+    Args:
+        content: The file, at most `SIZE_LIMIT` bytes.
+        file_name: For messages.
+        problems: Where problems are noted.
+
+    Returns:
+        None after noting why the file is neither text in UTF-8 nor JSON.
+    """
     if content.startswith(_ZIP):
         problems.add(
             f"a zip archive that has {_describe_archive(content)}",
@@ -122,7 +126,7 @@ def read_source(content: bytes, file_name: str, problems: Problems) -> Source | 
 
 
 def _describe_archive(content: bytes) -> str:
-    """What an archive holds, in a few words."""
+    """The files in an archive, for a message."""
     archive = io.BytesIO(content)
     if entry_count(archive) > _MOST_ENTRIES:
         return f"more than {_MOST_ENTRIES:,} files"
@@ -131,16 +135,14 @@ def _describe_archive(content: bytes) -> str:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return "no readable directory"
     listed = ", ".join(excerpt(name) for name in names[:_NAMES_LISTED])
-    return (
-        f"{len(names):,} files: {listed}{', …' if len(names) > _NAMES_LISTED else ''}" if names else "no file"
-    )
+    more = ", …" if len(names) > _NAMES_LISTED else ""
+    return f"{len(names):,} files: {listed}{more}" if names else "no file"
 
 
 def _decode(content: bytes, problems: Problems) -> str | None:
     if len(content) > SIZE_LIMIT:
         problems.add(
-            f"the file has {len(content) >> 20} MiB",
-            f"at most {SIZE_LIMIT >> 20} MiB can be read: split it",
+            f"the file has {len(content) >> 20} MiB", f"at most {SIZE_LIMIT >> 20} MiB can be read: split it"
         )
         return None
     if content.startswith(_UTF16):
@@ -202,7 +204,7 @@ def _load_json(text: str, problems: Problems) -> Any:
 
 
 def _container_count(text: str) -> int:
-    """How many lists and objects a document has; exact only where there may be too many."""
+    """Number of lists and objects in a JSON text: exact above `CONTAINER_LIMIT`, else an upper bound."""
     count = text.count("[") + text.count("{")
     if count <= CONTAINER_LIMIT:
         return count
@@ -210,7 +212,7 @@ def _container_count(text: str) -> int:
 
 
 def _parse_json(text: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:
-    """The document, also where it has Python's words for true, false and null, as some published files do."""
+    """Parse JSON, also with True, False and None, which some published files have."""
     try:
         return json.loads(text, object_pairs_hook=hook)
     except json.JSONDecodeError as error:

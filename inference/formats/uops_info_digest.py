@@ -1,9 +1,9 @@
-"""uops.info's table as a port mapping or as measurements: what is kept of `instructions.xml`, or the JSON.
+"""uops.info's table as a port mapping or as measurements: the digest of `instructions.xml`, or the JSON.
 
-Of the XML, one line per instruction: [row, scheme name, uops.info's name, extension, category,
+The digest has a line per instruction: [row, scheme name, uops.info's name, extension, category,
 {microarchitecture: [entries]}]; entries are as `inference.formats.uops_info_xml` makes them.
 
-Of the JSON: {scheme: [{"measurements": {"SKL": "1*p0156+1*p23", …}}, …]}. A file is read for one
+The JSON is {scheme: [{"measurements": {"SKL": "1*p0156+1*p23", …}}, …]}. A file is read for one
 microarchitecture at a time.
 """
 
@@ -51,7 +51,7 @@ def mapping_name(microarchitecture: str) -> str:
 
 
 def choose_microarchitecture(source: Source, requested: str, known: list[str]) -> str | None:
-    """The microarchitecture to read; None after noting that none, or an unknown one, is wanted."""
+    """The microarchitecture to read; None after noting that none, or an unknown one, was requested."""
     chosen = known[0] if len(known) == 1 and not requested else requested
     if chosen in known:
         return chosen
@@ -64,7 +64,7 @@ def choose_microarchitecture(source: Source, requested: str, known: list[str]) -
 
 
 def is_usage(text: str, place: FilePlace) -> bool:
-    """Whether this is a sum of counted port sets; notes the problem where it is not."""
+    """Whether a text is a sum of counted port sets, such as 2*p01+1*p23; notes a problem where not."""
     if _KINDS.fullmatch(text) and all(1 <= count <= COUNT_LIMIT for count, _ in _kinds(text)):
         return True
     place.add(f"{excerpt(text)} is no port usage", "e.g. 2*p01+1*p23 is expected")
@@ -88,13 +88,12 @@ def mapping_document(
         place.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected")
         return Document(facts=facts)
     bits = {port: bit for bit, port in enumerate(ports)}
-    microarchitecture = place.column
+    core = place.column
     entries = tuple(
-        UsageEntry(row, microarchitecture, scheme, _uops_in(text, bits))
-        for scheme, (row, text) in usages.items()
+        UsageEntry(row, core, scheme, _uops_in(text, bits)) for scheme, (row, text) in usages.items()
     )
     total = len(entries) + len(dropped)
-    named = {"arch": microarchitecture, "name": mapping_name(microarchitecture), "instructions": total}
+    named = {"arch": core, "name": mapping_name(core), "instructions": total}
     return Document(
         usages=entries,
         partial=True,
@@ -116,7 +115,7 @@ def _kinds(text: str) -> Iterator[tuple[int, list[str]]]:
 
 DIGEST = "uops.info instructions"
 MEASURED = " measured"
-"""What follows a microarchitecture where its measured inverse throughputs are meant, not its ports."""
+"""Suffix of a microarchitecture in the name of a part: its inverse throughputs, instead of its ports."""
 
 NO_PORTS = "it was measured, but has no port usage"
 NO_RATE = "it has no measured inverse throughput"
@@ -125,7 +124,7 @@ _NAME_LIMIT = 20
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One instruction as far as it was measured on the microarchitecture that is read."""
+    """The entries of an instruction on one microarchitecture. `predicted`: by IACA."""
 
     row: int
     name: str
@@ -135,16 +134,16 @@ class _Entry:
 
 
 def reads_usages(source: Source) -> bool:
-    """Whether ports are to be read of a file, which is the usual, not measurements."""
+    """Whether the requested part is port usages, which is the default, not measurements."""
     return not source.part.endswith(MEASURED)
 
 
 def read_digest(source: Source) -> Document:
-    """The port mapping of the microarchitecture that `source.wanted` names."""
+    """Read the port mapping of the microarchitecture `source.part`."""
     beginning = _begin(source, source.part)
     if beginning is None:
         return Document(facts=_choices(source))
-    microarchitecture, entries, features = beginning
+    core, entries, features = beginning
     usages: dict[str, tuple[int, str]] = {}
     titles: dict[str, str] = {}
     dropped: dict[str, str] = {}
@@ -154,49 +153,43 @@ def read_digest(source: Source) -> Document:
         if text is None:
             dropped[entry.title] = DIFFERENT_USAGES if texts else NO_PORTS
         elif entry.name not in usages:
-            if not text or is_usage(text, source.at(microarchitecture, entry.row)):
+            if not text or is_usage(text, source.at(core, entry.row)):
                 usages[entry.name], titles[entry.name] = (entry.row, text), entry.title
         elif usages[entry.name][1] != text:
             dropped[entry.title] = f"{entry.name} has the µops of {titles[entry.name]}"
     if source.problems:
         return Document(facts=_choices(source))
-    return mapping_document(usages, source.at(microarchitecture), dropped, _choices(source), features)
+    return mapping_document(usages, source.at(core), dropped, _choices(source), features)
 
 
 def read_measured_digest(source: Source) -> Document:
-    """The inverse throughputs that were measured on the microarchitecture that `source.wanted` names.
+    """Read the inverse throughputs measured on the microarchitecture `source.part`.
 
-    Answers of IACA go along as annotations, µops as a counter, the latency as a note.
+    IACA's answers become annotations, µops a counter, and the range of latencies a note.
     """
     beginning = _begin(source, source.part.removesuffix(MEASURED))
     if beginning is None:
         return Document(facts=_choices(source))
-    microarchitecture, entries, features = beginning
+    core, entries, features = beginning
     experiments: dict[str, ExperimentEntry] = {}
     dropped: dict[str, str] = {}
     for entry in entries:
-        rates = [measurement["t"] for measurement in entry.measured if _is_rate(measurement.get("t"))]
+        rates = [row["t"] for row in entry.measured if _is_rate(row.get("t"))]
         if not rates:
             dropped[entry.title] = NO_RATE
         elif entry.name in experiments:
             dropped[entry.title] = f"{entry.name} was measured in another form before"
         else:
-            experiments[entry.name] = _experiment(entry, microarchitecture, min(rates))
+            experiments[entry.name] = _experiment(entry, core, min(rates))
     if not experiments:
-        source.at(microarchitecture).add(
-            f"no measurement of {microarchitecture}", "choose another microarchitecture"
-        )
-    facts = {
-        **_choices(source),
-        "arch": microarchitecture,
-        "name": f"{mapping_name(microarchitecture)}, measured",
-    }
+        source.at(core).add(f"no measurement of {core}", "choose another microarchitecture")
+    facts = {**_choices(source), "arch": core, "name": f"{mapping_name(core)}, measured"}
     document = partial_document(source.problems, facts, dropped, experiments=experiments.values())
     return replace(document, features=features)
 
 
 def _begin(source: Source, requested: str) -> tuple[str, list[_Entry], dict[str, Features]] | None:
-    """(microarchitecture, its instructions, their features by name), or None after noting why not."""
+    """(microarchitecture, its instructions, {name: features}); None after noting problems."""
     lines = source.data.get("instructions")
     if not isinstance(lines, list) or len(lines) > ENTRY_LIMIT or not all(map(_is_line, lines)):
         source.at().add("this digest is damaged", "upload instructions.xml of uops.info again")
@@ -220,34 +213,22 @@ def _is_line(line: object) -> bool:
     )
 
 
-def _entries(lines: list[Any], microarchitecture: str) -> Iterator[_Entry]:
+def _entries(lines: list[Any], core: str) -> Iterator[_Entry]:
     for row, name, title, _, _, by_name in lines:
-        listed = by_name.get(microarchitecture, ())
-        measured = [measurement for measurement in listed if "iaca" not in measurement]
+        listed = by_name.get(core, ())
+        measured = [entry for entry in listed if "iaca" not in entry]
         if measured:
-            yield _Entry(
-                row,
-                name,
-                title or name,
-                measured,
-                [measurement for measurement in listed if "iaca" in measurement],
-            )
+            yield _Entry(row, name, title or name, measured, [entry for entry in listed if "iaca" in entry])
 
 
 def _microarchitectures(source: Source) -> list[str]:
-    """Those that were measured, most instructions first."""
-    instruction_counts: Counter[str] = Counter()
+    """The microarchitectures with measurements, most instructions first."""
+    counts: Counter[str] = Counter()
     lines = source.data.get("instructions")
     for line in lines if isinstance(lines, list) else ():
         if _is_line(line):
-            instruction_counts.update(
-                name for name, entries in line[5].items() if any("iaca" not in entry for entry in entries)
-            )
-    return [
-        name
-        for name, _ in instruction_counts.most_common(100)
-        if name.isprintable() and len(name) <= _NAME_LIMIT
-    ]
+            counts.update(name for name, entries in line[5].items() if any("iaca" not in e for e in entries))
+    return [name for name, _ in counts.most_common(100) if name.isprintable() and len(name) <= _NAME_LIMIT]
 
 
 def _choices(source: Source) -> dict[str, Any]:
@@ -256,7 +237,7 @@ def _choices(source: Source) -> dict[str, Any]:
 
 
 def _usages(entry: _Entry) -> set[str]:
-    """The different port usages; an instruction that needs no µop uses no port."""
+    """The distinct port usages of an instruction; "" where it needs no µop."""
     usages = {str(measurement["p"]) for measurement in entry.measured if "p" in measurement}
     return usages or {"" for measurement in entry.measured if measurement.get("u") == 0}
 
@@ -266,26 +247,20 @@ def _is_rate(value: object) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool) and low <= value <= high
 
 
-def _experiment(entry: _Entry, microarchitecture: str, cycles: float) -> ExperimentEntry:
-    latencies = [
-        measurement["l"]
-        for measurement in entry.measured
-        if isinstance(measurement.get("l"), list) and len(measurement["l"]) == 2
-    ]
-    least = min((latency[0] for latency in latencies), default=None)
-    most = max((latency[1] for latency in latencies), default=None)
+def _experiment(entry: _Entry, core: str, cycles: float) -> ExperimentEntry:
+    paths = [row["l"] for row in entry.measured if isinstance(row.get("l"), list) and len(row["l"]) == 2]
+    least = min((path[0] for path in paths), default=None)
+    most = max((path[1] for path in paths), default=None)
     note = "" if least is None else f"latency {least:g}" + (f" to {most:g}" if most != least else "")
-    uops = next(
-        (measurement["u"] for measurement in entry.measured if isinstance(measurement.get("u"), int)), None
-    )
+    uops = next((row["u"] for row in entry.measured if isinstance(row.get("u"), int)), None)
     predicted = {
-        f"IACA {measurement['iaca']}".strip()[:40]: float(measurement["t"])
-        for measurement in entry.predicted
-        if _is_rate(measurement.get("t"))
+        f"IACA {row['iaca']}".strip()[:40]: float(row["t"])
+        for row in entry.predicted
+        if _is_rate(row.get("t"))
     }
     return ExperimentEntry(
         entry.row,
-        microarchitecture,
+        core,
         ((entry.name, 1),),
         float(cycles),
         note=note,
@@ -298,7 +273,7 @@ MEASUREMENTS = "measurements"
 
 
 def has_measurements(data: Any) -> bool:
-    """Whether a document's first entry is a list with measurements by microarchitecture."""
+    """Whether the first entry of a document is a list with measurements by microarchitecture."""
     first = next(iter(data.values()), None) if isinstance(data, dict) else None
     return isinstance(first, list) and any(
         isinstance(variant, dict) and isinstance(variant.get(MEASUREMENTS), dict) for variant in first
@@ -306,48 +281,40 @@ def has_measurements(data: Any) -> bool:
 
 
 def read_uops_info(source: Source) -> Document:
-    """Read the port mapping of the microarchitecture that `source.wanted` names; it may be the only one."""
+    """Read the port mapping of the microarchitecture `source.part`, or of the only one in the file."""
     if len(source.data) > ENTRY_LIMIT:
         source.at().add(f"{len(source.data)} schemes", f"at most {ENTRY_LIMIT} are read")
         return Document()
     known = _cores_in(source.data)
     facts: dict[str, Any] = {"microarchitectures": known}
-    microarchitecture = choose_microarchitecture(source, source.part, known)
-    if microarchitecture is None:
+    core = choose_microarchitecture(source, source.part, known)
+    if core is None:
         return Document(facts=facts)
     usages: dict[str, tuple[int, str]] = {}
     dropped: dict[str, str] = {}
     features = {}
     for row, (name, entries) in enumerate(source.data.items(), start=1):
-        texts = {
-            str(measured[microarchitecture])
-            for measured in _measurements(entries)
-            if microarchitecture in measured
-        }
+        texts = {str(measured[core]) for measured in _measurements(entries) if core in measured}
         scheme = check_name(name, source.at("scheme", row)) if texts else None
         if scheme is None:
             continue
         if len(texts) > 1:
             dropped[scheme] = DIFFERENT_USAGES
-        elif is_usage(text := texts.pop(), source.at(microarchitecture, row)):
+        elif is_usage(text := texts.pop(), source.at(core, row)):
             usages[scheme] = row, text
             features[scheme] = _features(entries)
-    return mapping_document(usages, source.at(microarchitecture), dropped, facts, features)
+    return mapping_document(usages, source.at(core), dropped, facts, features)
 
 
 def _features(entries: object) -> Features:
     """Extension and category, which all variants of a scheme have in common."""
-    first = (
-        next((variant for variant in entries if isinstance(variant, dict)), {})
-        if isinstance(entries, list)
-        else {}
-    )
+    first = next((row for row in entries if isinstance(row, dict)), {}) if isinstance(entries, list) else {}
     texts = (first.get("isa-set") or first.get("extension"), first.get("category"))
     return Features(*map(printable_text, texts))
 
 
 def _cores_in(data: Mapping[str, Any]) -> list[str]:
-    """Those that the file has port usages of, most schemes first."""
+    """The microarchitectures with port usages, most schemes first."""
     scheme_counts: Counter[str] = Counter()
     for entries in data.values():
         for measured in _measurements(entries):

@@ -1,9 +1,8 @@
 """The table of uops.info as XML, `instructions.xml`: condensed while it streams in; see docs/formats.md.
 
-The file has hundreds of megabytes. What is of use here, a few dozen bytes per instruction and
-microarchitecture, is written as JSON on the way, which is what is kept of it:
-`inference.formats.uops_info_digest` reads that.
-An instruction stays in memory until it ends, and is bounded, as are the names that the parser keeps.
+The file has hundreds of megabytes. While it streams in, the parts that are used, a few dozen bytes per
+instruction and microarchitecture, are written as JSON, and only these are stored; `uops_info_digest` reads
+them. An instruction stays in memory until it ends and is bounded, as are the names that the parser keeps.
 Documents with a DTD, entities or external references are refused.
 """
 
@@ -38,16 +37,17 @@ _CHUNK = 1 << 16
 _LONGEST = 1 << 20  # bytes without the end of any element
 _UNSUSPICIOUS = 2 << 20  # bytes of XML that may come from anything
 _DENSEST = 200
-"""Times that more XML may be compressed to less. Deflate reaches a thousand where one thing is repeated."""
+"""Largest compression ratio that is accepted. Deflate reaches a thousand for repetitions."""
 _GZIP = b"\x1f\x8b"
 BEGINNING = re.compile(rb"\x1f\x8b|[\xef\xbb\xbf \t\r\n]*<")
-"""Of XML, and of what gzip has compressed."""
+"""First bytes of XML and of gzip."""
 _RATES = ("TP_loop", "TP_unrolled", "TP")
 _MOST_OF = {"operand": 64, "architecture": 100, "measurement": 1000, "IACA": 1000}
-"""Elements that an instruction may have: it is in memory until it ends. uops.info has a dozen operands and
-two dozen architectures, each with a measurement and a handful of IACA's answers."""
+"""Elements that an instruction may have, since it is in memory until it ends. uops.info has a dozen operands
+and two dozen architectures, each with a measurement and a handful of IACA's answers.
+"""
 _MOST_TEXT = 1 << 18
-"""Characters that these may have together; uops.info's have some thousands."""
+"""Characters of an instruction's elements together; uops.info's have some thousands."""
 _DEEPEST = 32  # elements in each other; uops.info has six
 _MOST_NAMES = 2000  # of elements and attributes, which the parser keeps; uops.info has some dozens
 
@@ -58,9 +58,14 @@ class _Attributes(Protocol):
 
 
 def condense(file: BinaryIO, file_name: str) -> bytes:
-    """The digest of a file, read once from its beginning in bounded memory.
+    """The digest of an XML file, as JSON; reads the file once, in bounded memory.
 
-    Raises `ExchangeError` for what is no XML, too large, or not uops.info's table.
+    Args:
+        file: XML, or XML compressed by gzip, at its beginning.
+        file_name: For messages.
+
+    Raises:
+        ExchangeError: The file is no XML, too large, or not uops.info's table.
     """
     digest = _Digest(file_name)
     parser = create_parser(forbid_dtd=True)
@@ -80,14 +85,14 @@ def condense(file: BinaryIO, file_name: str) -> bytes:
         raise ExchangeError(f"{file_name}, {where}: this is not well-formed XML ({error})") from error
     if not digest.written:
         raise ExchangeError(
-            f"{file_name} is XML with {digest.instruction_count} instructions, none of them with an architecture; "
-            "uops.info's instructions.xml is expected"
+            f"{file_name} is XML with {digest.instruction_count} instructions, none of them with an "
+            "architecture; uops.info's instructions.xml is expected"
         )
     return digest.finished()
 
 
 def _chunks(file: BinaryIO, file_name: str) -> Iterator[bytes]:
-    """The XML in pieces, decompressed where it has to be."""
+    """The XML in pieces, decompressed where it is gzip."""
     beginning = file.read(2)
     file.seek(0)
     source: Any = gzip.GzipFile(fileobj=file) if beginning == _GZIP else file
@@ -130,7 +135,7 @@ class _Digest(ContentHandler):
         return self._out.getvalue()
 
     def startElement(self, name: str, attrs: _Attributes) -> None:  # noqa: N802  SAX calls it so
-        """Take what matters of an element; those of other names pass."""
+        """Store the attributes that are used; ignore other elements."""
         self._check_shape(name, attrs)
         if name == "instruction":
             self._element_counts.clear()
@@ -154,13 +159,13 @@ class _Digest(ContentHandler):
             _note_latency(self._measurement, dict(attrs.items()))
 
     def characters(self, content: str) -> None:
-        """The registers of an operand, or its value."""
+        """Add the text of an operand: its registers or its value."""
         if self._operand is not None:
             self._note_text(len(content))
             self._operand.text += content
 
     def endElement(self, name: str) -> None:  # noqa: N802
-        """Write an instruction when it is complete."""
+        """Write the line of an instruction at its end."""
         self.ended += 1
         self._depth -= 1
         if name == "operand":
@@ -199,7 +204,7 @@ class _Digest(ContentHandler):
             )
 
     def _check_shape(self, name: str, attrs: _Attributes) -> None:
-        """Refuse what the parser itself would have to keep too much of."""
+        """Bound nesting and the number of names, both of which the parser keeps in memory."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ExchangeError(
@@ -214,7 +219,7 @@ class _Digest(ContentHandler):
             )
 
     def _counted_attributes(self, name: str, attrs: _Attributes) -> dict[str, str]:
-        """The attributes of an element that is kept until its instruction ends, which may have so many."""
+        """The attributes of an element that is kept until its instruction ends; refuses too many elements."""
         attributes = dict(attrs.items())
         self._element_counts[name] += 1
         if self._element_counts[name] > _MOST_OF.get(name, 1):
@@ -238,7 +243,7 @@ class _Digest(ContentHandler):
 
 
 def _measurement(attributes: dict[str, str]) -> dict[str, Any]:
-    """{"p": port usage, "u": µops, "t": the lesser inverse throughput}, as far as the file has them."""
+    """{"p": port usage, "u": µops, "t": smallest inverse throughput in cycles}, as far as present."""
     entry: dict[str, Any] = {}
     if "ports" in attributes:
         entry["p"] = attributes["ports"]
@@ -251,7 +256,7 @@ def _measurement(attributes: dict[str, str]) -> dict[str, Any]:
 
 
 def _prediction(attributes: dict[str, str]) -> dict[str, Any]:
-    """{"iaca": version, "t": its inverse throughput}."""
+    """{"iaca": version, "t": inverse throughput in cycles}."""
     entry: dict[str, Any] = {"iaca": attributes.get("version", "")}
     if (rate := _number(attributes.get("TP", ""))) is not None:
         entry["t"] = rate

@@ -19,20 +19,25 @@ from inference.formats.quoting import XmlLines
 from inference.isa.uops_info import XmlInstruction, element, numbered_element
 
 ARCHITECTURE_LENGTH = 20
-"""Characters that the reader takes for the name of a microarchitecture."""
+"""Characters that the reader accepts in the name of a microarchitecture."""
 
 _DIGITS = "0123456789ABCDEF"
 _FILES = ("p", "FP")
 
 
 LatencyElements = Callable[[ExportedScheme], tuple[XmlInstruction, Sequence[Mapping[str, str]]]]
-"""The element of a scheme with all operands that latencies refer to, and the attributes of each latency."""
+"""Scheme → (its element with all operands that latencies refer to, attributes of each latency)."""
 
 
 def write_uops_info_xml(mapping: ExportedMapping, elements: LatencyElements | None = None) -> str:
-    """The document, with `latencies` where they are given.
+    """A port mapping as XML like uops.info's.
 
-    Raises `ExchangeError` where the notation has no place for the ports or counts.
+    Args:
+        mapping: The mapping.
+        elements: Elements with latencies; None writes none.
+
+    Raises:
+        ExchangeError: More ports or µops than the notation can express.
     """
     of_scheme = elements or _without_latencies
     codes = port_codes(mapping.value.ports, (scheme.uops for scheme in mapping.schemes))
@@ -55,7 +60,7 @@ def write_uops_info_xml(mapping: ExportedMapping, elements: LatencyElements | No
 
 
 def write_facts(xml: XmlLines, provenance: Provenance) -> None:
-    """What is known of the origin, an element each."""
+    """Write the provenance, an element per fact."""
     for line in provenance.lines():
         label, _, text = line.partition(": ")
         xml.leaf("fact", {"label": label}, text)
@@ -73,7 +78,7 @@ def write_instruction(
     measured: Mapping[str, str],
     latencies: Sequence[Mapping[str, str]],
 ) -> None:
-    """An instruction with its operands, and what was measured of it on an architecture."""
+    """Write an instruction with its operands, and its measurement on an architecture."""
     common = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
     with xml.inside("instruction", {**element.attributes, **common, "scheme": scheme.text}):
         for index, operand in enumerate(element.operands, start=1):
@@ -135,8 +140,7 @@ def port_codes(ports: tuple[str, ...], usages: Iterable[Uops]) -> tuple[str, ...
 
 
 INTEGER_TOLERANCE = 0.05
-"""Cycles from a whole number up to which that is written: uops.info has whole numbers, and tools expect
-them."""
+"""Cycles within which a number is written as an integer: uops.info has integers, and tools expect them."""
 
 _PARTS = {"address": "_addr", "base": "_addr", "index": "_addr_index", "data": "_mem"}
 _SAME_REGISTER_IDIOMS = frozenset({IdiomKind.BREAKING, IdiomKind.ZEROING, IdiomKind.QUICKER})
@@ -148,7 +152,7 @@ Numbered = dict[tuple[int, int], dict[str, str]]
 def write_latencies_xml(
     architecture: str, schemes: Sequence[ExportedLatencies], provenance: Provenance
 ) -> str:
-    """The document. Schemes of which no latency and no bound is known are left out."""
+    """A latency set as XML. Schemes without any latency or bound are left out."""
     by_extension: dict[str, list[tuple[ExportedLatencies, XmlInstruction, Sequence[Mapping[str, str]]]]]
     by_extension = defaultdict(list)
     for scheme in schemes:
@@ -169,9 +173,9 @@ def write_latencies_xml(
 
 
 def write_core_xml(core: ExportedCore) -> str:
-    """Ports and latencies of a core model in one document.
+    """A core model as XML, with ports and latencies.
 
-    Raises `ExchangeError` where the notation has no place for the ports or counts.
+    Raises `ExchangeError` for more ports or µops than the notation can express.
     """
 
     def of_scheme(scheme: ExportedScheme) -> tuple[XmlInstruction, Sequence[Mapping[str, str]]]:
@@ -186,7 +190,7 @@ def write_core_xml(core: ExportedCore) -> str:
 
 
 def _pairs(core: ExportedCore, text: str) -> list[Json]:
-    """As `PairLatency` makes them: what was not measured by itself is a bound."""
+    """Latencies in the JSON of `PairLatency`; those not measured in isolation are upper bounds."""
     bases = core.model.bases.get(text, {})
     return [
         {
@@ -201,12 +205,9 @@ def _pairs(core: ExportedCore, text: str) -> list[Json]:
 
 
 def _idioms(core: ExportedCore, scheme: ExportedScheme) -> list[Json]:
-    """What waits for nothing with one register, of the first operand."""
-    if (
-        scheme.text not in core.model.free
-        or not scheme.explicit_operands
-        or scheme.explicit_operands[0]["kind"] != "register"
-    ):
+    """The zeroing idiom of a scheme that waits for nothing when its registers are the same; [] for others."""
+    kinds = [operand["kind"] for operand in scheme.explicit_operands]
+    if scheme.text not in core.model.free or kinds[:1] != ["register"]:
         return []
     return [{"kind": IdiomKind.ZEROING, "destination": "1", "latency": None}]
 
@@ -216,31 +217,29 @@ def _attributes(start: int, target: int, cycles: Mapping[str, str]) -> dict[str,
 
 
 def _latencies(scheme: ExportedLatencies, numbers: Mapping[str, int]) -> Numbered:
-    """Attributes by (start, target): the parts of a memory operand stand in one element."""
-    attributes: Numbered = defaultdict(dict)
+    """{(start, target): attributes}; the parts of a memory operand share an element."""
+    cells: Numbered = defaultdict(dict)
     for pair in scheme.pairs:
         start, target = numbers[_operand(pair["source"])], numbers[_operand(pair["destination"])]
         if cycles := _cycles(pair, _PARTS.get(pair["source"].partition(" ")[2], "")):
-            attributes[start, target] |= cycles
+            cells[start, target] |= cycles
     for idiom in scheme.idioms:
         target = idiom["destination"]
         if idiom["kind"] in _SAME_REGISTER_IDIOMS:
             for source in _same_register_operands(scheme, target):
-                attributes[numbers[source], numbers[target]]["cycles_same_reg"] = _number(
-                    idiom["latency"] or 0
-                )
+                cells[numbers[source], numbers[target]]["cycles_same_reg"] = _number(idiom["latency"] or 0)
         elif idiom["kind"] in _OLD_VALUE_IDIOMS and idiom["latency"] is not None:
-            attributes[numbers[target], numbers[target]]["cycles"] = _number(idiom["latency"])
-    return attributes
+            cells[numbers[target], numbers[target]]["cycles"] = _number(idiom["latency"])
+    return cells
 
 
 def _operand(place: str) -> str:
-    """The operand that a latency goes from or to, whichever part of it."""
+    """The operand in a name such as `1 address`, without its part."""
     return place.partition(" ")[0]
 
 
 def _cycles(pair: Json, suffix: str) -> dict[str, str]:
-    """The attributes of a pair; none where its latency is not known, or it does not depend."""
+    """The attributes of a pair; {} where its latency is unknown, or there is no dependence."""
     if pair["least"] is not None:
         least, most = _number(pair["least"]), _number(pair["most"])
         if least == most:
@@ -252,7 +251,7 @@ def _cycles(pair: Json, suffix: str) -> dict[str, str]:
 
 
 def _same_register_operands(scheme: ExportedLatencies, target: str) -> Iterator[str]:
-    """The operands that are read and can be the same register as the destination."""
+    """Numbers of the operands that are read and can be the same register as the destination."""
     operands = [operand for operand in scheme.operands if not operand["implicit"]]
     name = operands[int(target) - 1]["name"]
     for number, operand in enumerate(operands, start=1):
@@ -261,10 +260,7 @@ def _same_register_operands(scheme: ExportedLatencies, target: str) -> Iterator[
 
 
 def _number(cycles: float) -> str:
-    """Cycles in two decimals at most; none are less than none."""
-    rounded = round(cycles)
-    return (
-        f"{max(0, rounded)}"
-        if abs(cycles - rounded) <= INTEGER_TOLERANCE
-        else f"{max(0.0, round(cycles, 2)):g}"
-    )
+    """Cycles with at most two decimals; negative numbers become 0."""
+    nearest = round(cycles)
+    is_integer = abs(cycles - nearest) <= INTEGER_TOLERANCE
+    return f"{max(0, nearest)}" if is_integer else f"{max(0.0, round(cycles, 2)):g}"

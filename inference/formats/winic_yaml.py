@@ -1,7 +1,7 @@
 """Databases of WINIC (YAML): throughputs as experiments, latencies operand by operand; see docs/formats.md.
 
-A list of instructions by LLVM's names. `throughput` is in cycles per instruction, the least that was
-measured; operands are numbered from 0 as the assembler writes them, implicit ones named.
+A file is a list of instructions by LLVM's names. `throughput` is the smallest measured, in cycles per
+instruction; operands are numbered from 0 in assembler order, implicit ones are named.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FLAGS = ("EFLAGS", "NZCV")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An instruction of the list with its scheme, and where it is: in the column that names it."""
+    """An instruction with its scheme and its place in the file."""
 
     place: FilePlace
     opcode: str
@@ -43,7 +43,7 @@ class _Entry:
 
 
 def reads_throughputs(source: Source) -> bool:
-    """Whether throughputs are to be read of a file, which is the usual, not latencies."""
+    """Whether the requested part is throughputs, which is the default, not latencies."""
     return source.part != LATENCIES
 
 
@@ -66,7 +66,7 @@ def read_winic_throughput(source: Source) -> Document:
 
 
 def read_winic_latency(source: Source) -> Document:
-    """The latencies of each instruction between the operands that its scheme has as well."""
+    """Read the latencies between operands that the instruction's scheme has."""
     dropped: dict[str, str] = {}
     latencies: dict[str, LatencyEntry] = {}
     facts = facts_of_part(source, _PARTS)
@@ -82,11 +82,12 @@ def read_winic_latency(source: Source) -> Document:
 
 
 def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> Iterator[_Entry]:
-    """The instructions with a scheme, the plainest encodings first; `facts` gets the instruction set."""
+    """Instructions with a scheme, shortest names first; adds the instruction set to `facts`.
+
+    Others are added to `dropped`. The shortest of LLVM's names of a scheme is the plain encoding.
+    """
     documents = read_yaml(source.text, source.problems)
-    read = [
-        fields_and_place for document in documents for fields_and_place in _listed(document.value, source)
-    ]
+    read = [entry for document in documents for entry in _listed(document.value, source)]
     if len(read) > ENTRY_LIMIT:
         source.at().add(f"{len(read):,} instructions", f"at most {ENTRY_LIMIT:,} are read")
     if source.problems:
@@ -120,7 +121,7 @@ def _listed(value: object, source: Source) -> Iterator[tuple[FilePlace, YamlObje
 
 
 def _number(fields: YamlObject, name: str, place: FilePlace) -> float | None:
-    """None where the file has no number, and after noting that it is none."""
+    """The number of a field; None where it is missing, or after noting a problem."""
     value = fields.get(name)
     if value is None:
         return None
@@ -150,7 +151,7 @@ def _pairs(entry: _Entry) -> Iterator[PairEntry]:
 
 
 def _operand(scheme: Scheme, fields: YamlObject, name: str, place: FilePlace) -> str | None:
-    """What we call an operand, None where its scheme does not have it, or it is no name."""
+    """Our name of an operand; None where the scheme lacks it, or after noting a problem."""
     written = fields.get(name)
     if not isinstance(written, str | int) or isinstance(written, bool):
         right = "the number of an operand, from 0, or a register is expected"

@@ -1,10 +1,10 @@
-"""YAML of other tools, as plain values that know their lines: documents, lists, objects, texts and numbers.
+"""Parses YAML of other tools into plain values with line numbers, and fields that several tools share.
 
-References (`&a`, `*a`) are refused: no known tool writes any, and a small file can stand for a huge one by
-them. Nothing in a file can name a Python object: tags mean nothing here.
+References (`&a`, `*a`) are refused: no known tool writes them, and with them a small file can expand to a
+huge one. Tags are ignored, so that no file can name a Python object.
 
-Several tools have LLVM's names of instructions, parts of which one is read at a time, and latencies in one
-number or by operands in words of their own: how these are understood is here as well.
+Shared by the readers of several tools: LLVM's names of instructions, files of which one part is read at a
+time, and latencies in one number or by operands.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from inference.isa.scheme import Operand, Scheme
 from inference.isa.targets import targets
 
 MOST_VALUES = 3_000_000
-"""Texts, numbers, lists and objects of one file."""
+"""Texts, numbers, lists and objects that a file may have."""
 DEEPEST = 30
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's where this Python has it: many times as quick."""
+"""libyaml's where it is installed: many times faster."""
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -47,7 +47,7 @@ class YamlObject(dict[str, Any]):
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """A document of a file: its `number` and its `line`, from 1, and what it says."""
+    """A document of a file. `number` and `line` from 1."""
 
     number: int
     line: int
@@ -55,7 +55,7 @@ class YamlDocument:
 
 
 class FaultyFieldError(Exception):
-    """What is wrong with a field of an object, what would be right, and the line if it has one of its own."""
+    """An invalid field. `right`: what is expected; `line`: of the field, None for that of its document."""
 
     def __init__(self, message: str, right: str, field: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class _NotReadableError(Exception):
 
 
 def read_yaml(text: str, problems: Problems) -> list[YamlDocument]:
-    """The documents of a file; none after noting what makes it unreadable."""
+    """The documents of a file; [] after noting why it cannot be read."""
     try:
         return list(_documents(yaml.parse(text, Loader=_LOADER)))
     except yaml.MarkedYAMLError as error:
@@ -99,7 +99,7 @@ class _Reader:
         self._values = 0
 
     def value(self, event: Any, depth: int) -> Any:
-        """What begins with this event."""
+        """The value that begins with this event."""
         self._check(event, depth)
         if isinstance(event, yaml.ScalarEvent):
             self._check_text(event)
@@ -153,7 +153,7 @@ def _scalar(event: Any) -> Any:
 
 
 def _written(key: Any) -> str | None:
-    """A key that looks like a number or a word with a meaning, as a text."""
+    """A key that was parsed as a number or boolean, as text; None for null and for lists or objects."""
     if isinstance(key, bool) or key is None:
         return None if key is None else str(key).lower()
     return str(key) if isinstance(key, int | float) else None
@@ -168,7 +168,9 @@ class NamedSchemes:
 
 
 def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes | None:
-    """Those of the instruction set that knows most of these; None after noting what is missing here."""
+    """LLVM's names in the instruction set that has most of the opcodes; None after noting that LLVM is
+    missing.
+    """
     names = set(opcodes)
     candidates: list[tuple[int, NamedSchemes]] = []
     try:
@@ -188,30 +190,26 @@ def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes 
 
 
 def register_pairs(scheme: Scheme) -> list[tuple[str, str]]:
-    """(source, destination) of the explicit registers of a scheme; of a plain load, from its address."""
-    sources = [
-        str(n) for n, operand in _explicit(scheme) if operand.kind == "register" and "R" in operand.access
-    ]
+    """(source, destination) of a scheme's explicit registers; for a plain load, the source is its address."""
+    sources = [str(n) for n, item in _explicit(scheme) if item.kind == "register" and "R" in item.access]
     if not sources:
-        sources = [f"{n} address" for n, operand in _explicit(scheme) if _is_loaded(operand)]
-    targets = [
-        str(n) for n, operand in _explicit(scheme) if operand.kind == "register" and "W" in operand.access
-    ]
+        sources = [f"{n} address" for n, item in _explicit(scheme) if _is_loaded(item)]
+    targets = [str(n) for n, item in _explicit(scheme) if item.kind == "register" and "W" in item.access]
     return [(source, target) for source in sources for target in targets]
 
 
 def pairs_with_latency(pairs: Sequence[tuple[str, str]], cycles: float) -> tuple[PairEntry, ...]:
-    """All these pairs with one latency: files that have a single one mean the largest."""
+    """All pairs with one latency, for files with a single number per instruction."""
     return tuple(PairEntry(*pair, cycles, cycles) for pair in pairs)
 
 
 def pairs_with_bound(pairs: Sequence[tuple[str, str]], cycles: float, why: str) -> tuple[PairEntry, ...]:
-    """All these pairs with a number that they do not exceed."""
+    """All pairs with an upper bound in cycles, at least 0."""
     return tuple(PairEntry(*pair, at_most=max(cycles, 0.0), why=why) for pair in pairs)
 
 
 def stated_pairs(line: str, text: str) -> tuple[PairEntry, ...]:
-    """The pairs in what `ExportedCore.pairs` has said of a scheme, behind its text; () where it has not."""
+    """The pairs in a line of `ExportedCore.line` about this scheme; () for any other line."""
     stated = _LATENCIES.fullmatch(line)
     if stated is None or stated["scheme"] != text:
         return ()
@@ -233,9 +231,9 @@ def _pair(source: str, destination: str, cycles: str, basis: str | None) -> Pair
 
 
 def operand_name(scheme: Scheme, written: str, flags: Sequence[str]) -> str | None:
-    """What we call an operand: LLVM's number, from 0 and without memory, or the register; None for neither.
+    """Our name of an operand that a tool names by LLVM's number (from 0, without memory) or as a register.
 
-    `flags`: what the tool calls the flags.
+    `flags`: the tool's names of the flags. None for an operand that the scheme lacks.
     """
     if written.isdecimal():
         counted = [number for number, operand in _explicit(scheme) if not operand.registers]
@@ -251,7 +249,7 @@ def operand_name(scheme: Scheme, written: str, flags: Sequence[str]) -> str | No
 
 
 def _explicit(scheme: Scheme) -> Iterator[tuple[int, Operand]]:
-    """With their numbers, from 1."""
+    """(number from 1, operand) of the explicit operands."""
     operands = (operand for operand in scheme.operands if not operand.implicit)
     return enumerate(operands, start=1)
 
@@ -261,7 +259,7 @@ def _is_loaded(operand: Operand) -> bool:
 
 
 def facts_of_part(source: Source, parts: Sequence[str]) -> dict[str, Any]:
-    """What a document tells of its parts; the first is read unless one is wanted. Notes a part it lacks."""
+    """Facts about a file with several parts; notes a problem for an unknown `source.part` ("": the first)."""
     part = source.part or parts[0]
     if part not in parts:
         source.at().add(

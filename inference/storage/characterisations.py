@@ -22,7 +22,7 @@ from inference.core.explain import (
 )
 from inference.core.explain import Characterisation as Value
 from inference.core.explain.events import StoredClass, class_json, funnel_of
-from inference.core.explain.surplus import flood_experiment
+from inference.core.explain.surplus import flood_of
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.models import Characterisation, PortMapping
@@ -173,7 +173,7 @@ def witness_of(row: WitnessRow, scheme: str) -> Witness:
     """A stored witness as a value."""
     blocker = row.blocker.text
     numbers: dict[str, Any] = {name: getattr(row, name) for name in _NUMBERS}
-    base, tested = flood_experiment(blocker, row.copies), flood_experiment(blocker, row.copies, scheme)
+    base, tested = flood_of(blocker, row.copies), flood_of(blocker, row.copies, scheme)
     return Witness(blocker=blocker, base=base, tested=tested, seen=WitnessOutcome(row.seen), **numbers)
 
 

@@ -11,13 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from inference.core.core_model import (
-    CoreModel,
-    CoreOverview,
-    FrontEndLimits,
-    MemoryTimes,
-    core_overview,
-)
+from inference.core.core_model import CoreModel, CoreOverview, FrontEndLimits, MemoryTimes, core_overview
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
 from inference.core.explain import NotCharacterised

@@ -26,14 +26,7 @@ from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.problems import ExchangeError
-from inference.models import (
-    Evaluation,
-    ExperimentSet,
-    Measurement,
-    PortMapping,
-    ResourceMapping,
-    Run,
-)
+from inference.models import Evaluation, ExperimentSet, Measurement, PortMapping, ResourceMapping, Run
 from inference.storage.errors import UnknownNameError
 from inference.storage.listing import schemes_from, schemes_json
 from inference.storage.mappings import load_model

@@ -13,10 +13,17 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from inference.core.cegar import REASONS, CegarResult, CegarSettings, Determinacy, Hidden, Unexplained
+from inference.core.cegar import (
+    REASONS,
+    AmbiguityReason,
+    CegarResult,
+    CegarSettings,
+    Determinacy,
+    Unexplained,
+)
 from inference.core.cegar.events import ClashEvent, StoredTerms
 from inference.core.events import Amount, Count, RMax, Uop, adapter, stored_as
-from inference.core.judging.claims import AllowedWord
+from inference.core.judging.claims import ClaimWording
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 
@@ -74,7 +81,9 @@ class AlternativeMapping:
     """An alternative as far as it differs from the result: {scheme: µops}, and why it cannot be excluded."""
 
     usage: Mapping[str, tuple[Uop, ...]]
-    reason: Annotated[str, Field(alias="hidden"), AfterValidator(lambda hidden: REASONS[Hidden(hidden)])]
+    reason: Annotated[
+        str, Field(alias="hidden"), AfterValidator(lambda hidden: REASONS[AmbiguityReason(hidden)])
+    ]
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,7 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
     }
 
 
-def verdict_in_words(evidence: Evidence, word: AllowedWord | None = None) -> str:
+def verdict_in_words(evidence: Evidence, word: ClaimWording | None = None) -> str:
     """The verdict as one sentence, or two.
 
     `word`: what may be said where the search found no other mapping; None while nothing but the search is
@@ -197,9 +206,11 @@ def verdict_in_words(evidence: Evidence, word: AllowedWord | None = None) -> str
     return f"{_verdict(evidence, word)} {number} {noun} it does not explain: no mapping explains them all."
 
 
-def _verdict(evidence: Evidence, word: AllowedWord | None) -> str:
+def _verdict(evidence: Evidence, word: ClaimWording | None) -> str:
     if evidence.verdict is Determinacy.UNIQUE:
-        return "The search found no other port mapping with as many ports." if word is None else word.in_words
+        return (
+            "The search found no other port mapping with as many ports." if word is None else word.explanation
+        )
     if evidence.verdict is Determinacy.UNPROVEN:
         why = evidence.limit or "the search was cut off"
         return f"Other port mappings may explain the measurements as well: {why}."

@@ -11,21 +11,10 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import hidden_in, hidden_kinds
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
-from inference.formats.exports import (
-    NO_EVIDENCE,
-    ExportedMapping,
-    ExportedScheme,
-    SchemeEvidence,
-)
+from inference.formats.exports import NO_EVIDENCE, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.provenance import CITATION, EXPLAINABLE, PMEVO, Provenance
 from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES, ToolNames
-from inference.models import (
-    ExperimentSet,
-    Machine,
-    Measurement,
-    PortMapping,
-    ResourceMapping,
-)
+from inference.models import ExperimentSet, Machine, Measurement, PortMapping, ResourceMapping
 from inference.storage import characterisations, evidence
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import conflicts_of

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from inference.core.judging.contradictions import NOT_SETTLED
 from inference.core.protocols import Json
 from inference.formats.core_model_json import core_model_json, core_model_text
-from inference.formats.exegesis_reading import LATENCY, THROUGHPUT, UOPS, LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis import LATENCY, THROUGHPUT, UOPS, LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.exports import (
     ExportedCore,
@@ -33,12 +33,7 @@ from inference.formats.uops_info_xml_writing import write_core_xml, write_uops_i
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes
 from inference.isa.targets import target_of
-from inference.models import (
-    ExperimentSet,
-    PortMapping,
-    ResourceMapping,
-    StoredCoreModel,
-)
+from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of, overview_of, unsettled_kinds
 from inference.storage.export_values import evidence_of, exported_mapping, provenance_of, tool_names_of
 from inference.storage.judging import conflicts_of

@@ -15,7 +15,7 @@ from django.db.models import Count, OuterRef, Subquery
 
 from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
-from inference.core.judging.claims import AllowedWord, Grounds, StrongClaim, strongest_word
+from inference.core.judging.claims import ClaimEvidence, ClaimWording, StrongClaim, strongest_word
 from inference.core.judging.contradictions import conflict_text
 from inference.core.judging.held_out_checks import HeldOutChecks, held_out_checks
 from inference.core.judging.port_model import PortModelCheck
@@ -103,20 +103,20 @@ class MappingGrounds:
     results: int
     objections: tuple[str, ...] = ()
 
-    def mapping_grounds(self, unexplained: int = 0) -> Grounds:
+    def mapping_grounds(self, unexplained: int = 0) -> ClaimEvidence:
         """Of the mapping; `unexplained` by its search."""
         held_out = None if self.checks is None else self.checks.overall
-        return Grounds(
+        return ClaimEvidence(
             held_out, self.results, _result_names(self.conflicts.values()), unexplained, self.objections
         )
 
-    def scheme_grounds(self, scheme: str) -> Grounds:
+    def scheme_grounds(self, scheme: str) -> ClaimEvidence:
         """Of what it says of a scheme."""
         held_out = None if self.checks is None else self.checks.schemes.get(scheme)
         contradicting = _result_names([self.conflicts.get(scheme, [])])
-        return Grounds(held_out, self.results, contradicting, objections=self.objections)
+        return ClaimEvidence(held_out, self.results, contradicting, objections=self.objections)
 
-    def uops_word(self, scheme: str) -> AllowedWord:
+    def uops_word(self, scheme: str) -> ClaimWording:
         """What may be said of a scheme's µops that witnesses show."""
         return strongest_word(StrongClaim.PROVEN, self.scheme_grounds(scheme))
 

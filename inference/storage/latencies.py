@@ -13,23 +13,13 @@ from typing import Any
 
 from django.db import transaction
 
-from inference.core.core_model import (
-    BypassTimes,
-    LatencyBases,
-    OperandLatencies,
-)
+from inference.core.core_model import BypassTimes, LatencyBases, OperandLatencies
 from inference.core.latency import ChainReading, IdiomKind, LatencyResult
 from inference.core.protocols import Json
 from inference.formats.parsing import Parsed
 from inference.isa.chains import ChainLink, Latency
-from inference.isa.targets import documented_latency, known_latencies, latency_source
-from inference.models import (
-    ISA,
-    LatencySet,
-    Machine,
-    Run,
-    SchemeLatencies,
-)
+from inference.isa.targets import documented_latencies, documented_latency, latency_source
+from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
 from inference.storage.instruction_sets import core_of
 from inference.storage.names import check_name_free, free_name
 
@@ -175,7 +165,7 @@ class DocumentedShare:
 def documented_core(machine: Machine) -> str:
     """The name of the machine's core, "" where no latencies are documented of it."""
     core = core_of(machine)
-    return core.name if core is not None and known_latencies(core.name) else ""
+    return core.name if core is not None and documented_latencies(core.name) else ""
 
 
 def documented_share(row: LatencySet) -> DocumentedShare | None:
@@ -183,7 +173,7 @@ def documented_share(row: LatencySet) -> DocumentedShare | None:
     core = documented_core(row.machine)
     if not core:
         return None
-    texts = {link.scheme for link in known_latencies(core)}
+    texts = {link.scheme for link in documented_latencies(core)}
     rows = row.schemes.filter(scheme__text__in=texts).order_by("scheme__text")
     return compare_documented(core, rows.values_list("scheme_id", "scheme__text", "pairs"))
 

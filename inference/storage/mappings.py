@@ -11,12 +11,7 @@ from django.db import transaction
 from inference.core.evaluator import PortMappingModel, ThroughputModel
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.resources import Conversion, ResourceMapping, from_port_mapping
-from inference.models import (
-    ISA,
-    Machine,
-    ResourceLoad,
-    Run,
-)
+from inference.models import ISA, Machine, ResourceLoad, Run
 from inference.models import PortMapping as PortMappingRow
 from inference.models import PortUsage as PortUsageRow
 from inference.models import ResourceMapping as ResourceMappingRow

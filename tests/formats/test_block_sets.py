@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, Bounds, summarise
-from inference.formats.blocks_csv import BrokenRowPolicy, Scale, is_block_csv
+from inference.formats.blocks_csv import BrokenRows, Scale, is_block_csv
 from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Prediction
 from inference.predictors.protocol import Answer, Failure
@@ -16,7 +16,7 @@ from inference.storage.block_sets import export, store
 from inference.storage.errors import NameInUseError, RefusedError
 from tests.heads import behind_head
 
-SKIP = BlockSetOptions(BrokenRowPolicy.SKIP)
+SKIP = BlockSetOptions(BrokenRows.SKIP)
 TITLED = "bb,mca,osaca\n4801d8,1.03,1.0\n4829d8,2.5,-1.0\n0fafc3,3.0,\n"
 
 
@@ -91,8 +91,8 @@ def test_rows_are_counted_by_lines_of_the_file() -> None:
 
 def test_stopping_ends_at_the_first_broken_row_and_skipping_tells_all() -> None:
     text = "bb,mca\n" + "4801d8,1.0\nzz,1.0\n" * 3
-    assert seen(text, BlockSetOptions(BrokenRowPolicy.STOP)).problems.count == 1
-    assert not seen(text, BlockSetOptions(BrokenRowPolicy.STOP)).acceptable
+    assert seen(text, BlockSetOptions(BrokenRows.STOP)).problems.count == 1
+    assert not seen(text, BlockSetOptions(BrokenRows.STOP)).acceptable
     skipped = seen(text)
     assert (skipped.problems.count, skipped.rows, skipped.acceptable) == (3, 3, True)
 
@@ -181,13 +181,13 @@ def test_answers_below_what_a_processor_can_do_are_pointed_at() -> None:
     ],
 )
 def test_blocks_are_read_as_people_write_them(text: str) -> None:
-    found = seen(text, BlockSetOptions(BrokenRowPolicy.STOP))
+    found = seen(text, BlockSetOptions(BrokenRows.STOP))
     assert [row.code.hex() for row in found.first] == ["4801d8", "4829d8"], found.lines()
     assert is_block_csv(text.encode())
 
 
 def test_rows_without_a_block_are_counted_not_refused() -> None:
-    found = seen("bb,mca\n4801d8,1.0\n,2.0\n , \n", BlockSetOptions(BrokenRowPolicy.STOP))
+    found = seen("bb,mca\n4801d8,1.0\n,2.0\n , \n", BlockSetOptions(BrokenRows.STOP))
     assert (found.rows, found.empty, found.left_out, found.acceptable) == (1, 1, 0, True)
     assert not seen("bb,mca\n,2.0\n").acceptable
 

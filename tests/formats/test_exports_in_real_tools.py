@@ -10,8 +10,13 @@ from iced_x86 import Decoder, Formatter, FormatterSyntax
 
 from inference.core.experiment import Experiment
 from inference.core.throughput import inverse_throughput
-from inference.formats.exegesis import write_block_exegesis, write_exegesis
-from inference.formats.exegesis_reading import MODES, LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis import (
+    MODES,
+    LlvmInstances,
+    write_block_exegesis,
+    write_exegesis,
+    write_exegesis_yaml,
+)
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.isa import aarch64, llvm_mc

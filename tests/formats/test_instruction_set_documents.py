@@ -96,7 +96,7 @@ def test_a_document_that_cannot_be_loaded_changes_nothing(db: None, tmp_path: Pa
         load_document(changed(name="x86-64"))
     bad = tmp_path / "bad.json"
     bad.write_bytes(changed(schemes=[{"text": "add R"}]))
-    for wanted, message in ((str(bad), "'R' is not described"), ("nothing", "nor a file that can be read")):
+    for wanted, message in ((str(bad), "'R' is not described"), ("nothing", "nor a readable file")):
         with pytest.raises(CommandError, match=message):
             call_command("load-isa", wanted)
     assert not ISA.objects.exists()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
-from inference.formats.exegesis_reading import MODES, LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis import MODES, LlvmInstances, write_exegesis_yaml
 from inference.formats.exports import ExportedCore, ExportedMapping
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.mapping_json import write_mapping_csv

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from inference.formats.exegesis_reading import LATENCY, THROUGHPUT, LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis import LATENCY, THROUGHPUT, LlvmInstances, write_exegesis_yaml
 from inference.formats.import_formats import read
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.parsing import AnyNames, Parsed, resolve

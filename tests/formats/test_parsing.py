@@ -228,7 +228,7 @@ def test_an_experiment_that_is_no_multiset_is_refused(experiment: str, fault: st
 
 def test_an_unquoted_experiment_is_told_about_quotes() -> None:
     line = only_problem(csv("experiment,cycles\nadd R, R,1\n"))
-    assert "row 2: 3 fields where the header has 2; put an experiment with commas in double quotes" in line
+    assert "row 2: expected 2 fields, found 3; put an experiment with commas in double quotes" in line
 
 
 def test_an_unknown_unit_is_told_the_known_ones() -> None:

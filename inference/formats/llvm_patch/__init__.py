@@ -3,7 +3,5 @@
 | module | |
 |---|---|
 | `shipped` | the scheduling model of a processor, read from LLVM's records |
-| `differing` | what of it measurements contradict, by scheduling class |
-| `text` | where its definitions stand in LLVM's files, and what they become |
-| `writing` | the patch, with the evidence, and a test for llvm-mca |
+| `writing` | what of it measurements contradict, the patch with the evidence, and a test for llvm-mca |
 """

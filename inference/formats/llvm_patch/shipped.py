@@ -1,4 +1,4 @@
-"""The scheduling model that LLVM ships for a processor: what each opcode writes, by which definition."""
+"""The scheduling model that LLVM ships for a processor, read from TableGen records."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from inference.core.protocols import Json
 from inference.formats.problems import ExchangeError
 
 CYCLES_FIELDS = ("ReleaseAtCycles", "ResourceCycles")
-"""What LLVM calls the cycles of resources since 18, and before."""
+"""LLVM's name of the cycles of resources, since 18 and before."""
 
 
 @dataclass(frozen=True)
 class WriteCosts:
-    """What a write takes: `resources` with the cycles of each, in their order."""
+    """Costs of a write. `latency` in cycles; `resources`: (name, cycles) in the record's order."""
 
     latency: int
     uops: int
     resources: tuple[tuple[str, int], ...]
 
     def throughput(self, units: Mapping[str, int]) -> float:
-        """Cycles per instruction that the busiest resource allows."""
+        """Inverse throughput in cycles, by the busiest resource. `units`: {resource: number of units}."""
         return max((cycles / units.get(name, 1) for name, cycles in self.resources), default=0.0)
 
 
 @dataclass(frozen=True)
 class Override:
-    """An `InstRW` of the model: what it makes opcodes write, and how it names them."""
+    """An `InstRW` of the model. `operator`: `instregex` or `instrs`; `arguments`: patterns or opcodes."""
 
     writes: tuple[str, ...]
     operator: str
@@ -37,7 +37,6 @@ class Override:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Matches the opcodes that it is for."""
         if self.operator == "instregex":
             patterns = [f"(?:{argument.removeprefix('^')})" for argument in self.arguments]
         else:
@@ -45,13 +44,12 @@ class Override:
         return re.compile("|".join(patterns))  # bounded: it is matched with names of LLVM's opcodes
 
     def covers(self, opcode: str) -> bool:
-        """Whether it is for an opcode."""
         return self.pattern.fullmatch(opcode) is not None
 
 
 @dataclass(frozen=True)
 class OpcodeClass:
-    """What schedules an opcode: its writes and reads, and the `override` that says so, None for its own."""
+    """Writes and reads of an opcode. `override`: index of the `InstRW` that sets them, or None."""
 
     writes: tuple[str, ...]
     reads: tuple[str, ...]
@@ -60,7 +58,7 @@ class OpcodeClass:
 
 @dataclass
 class ShippedModel:
-    """One processor's. `opcodes`: {name: what it reads and writes by itself}; `units` of each resource."""
+    """A scheduling model. `opcodes`: {name: own reads and writes}; `units`: {resource: number}."""
 
     name: str
     opcodes: Mapping[str, tuple[str, ...]]
@@ -72,7 +70,7 @@ class ShippedModel:
     _classes: dict[str, OpcodeClass | None] = field(default_factory=dict)
 
     def class_of(self, opcode: str) -> OpcodeClass | None:
-        """None for an opcode that this LLVM does not have, or does not schedule."""
+        """Scheduling class of an opcode, None where this LLVM lacks it."""
         if opcode not in self._classes:
             self._classes[opcode] = self._class_of(opcode)
         return self._classes[opcode]
@@ -87,7 +85,7 @@ class ShippedModel:
 
 
 def shipped_model(records: Iterable[tuple[str, Json]], cpu: str) -> ShippedModel:
-    """The model of a processor, as `-mcpu` names it. Raises `ExchangeError` where there is none."""
+    """The model of the processor that `-mcpu` calls `cpu`. Raises `ExchangeError` where there is none."""
     collector = _RecordCollector()
     for name, record in records:
         collector.add(name, record)
@@ -98,7 +96,7 @@ def shipped_model(records: Iterable[tuple[str, Json]], cpu: str) -> ShippedModel
 
 
 class _RecordCollector:
-    """What matters of the records of all models; each is filed under its model's name."""
+    """Collects the records that are used, by model."""
 
     def __init__(self) -> None:
         self.models: dict[str, str] = {}
@@ -138,8 +136,7 @@ class _RecordCollector:
         aliases = self._aliases.get(model, {})
         renamed = {name: costs[source] for name, source in aliases.items() if source in costs}
         groups = {
-            name: sum(self._units.get(member, 1) for member in members)
-            for name, members in self._groups.items()
+            name: sum(self._units.get(unit, 1) for unit in members) for name, members in self._groups.items()
         }
         return ShippedModel(
             model,
@@ -154,8 +151,7 @@ class _RecordCollector:
     def _add_override(self, record: Json) -> None:
         instructions = record["Instrs"]
         arguments = tuple(
-            argument[0] if isinstance(argument[0], str) else _name(argument[0])
-            for argument in instructions["args"]
+            item[0] if isinstance(item[0], str) else _name(item[0]) for item in instructions["args"]
         )
         override = Override(_names(record["OperandReadWrites"]), _name(instructions["operator"]), arguments)
         self._overrides.setdefault(_name(record["SchedModel"]), []).append(override)

@@ -1,9 +1,9 @@
-"""The patch: new writes and the opcodes that they are for, with the evidence, and a test for llvm-mca.
+"""A patch of LLVM's scheduling model: new writes, their opcodes, the evidence, and a test for llvm-mca.
 
-Only what is off by more than measurements are is changed: latencies by more than half a cycle, since LLVM
-has whole numbers; throughputs by more than 15 % and 0.15 cycles. µops are compared of instructions without
-memory alone, since LLVM's models count those with memory in several ways. A latency through memory is another
-thing to LLVM, and eliminated moves are described elsewhere: both stay.
+A definition is changed where it is off by more than measurement noise: latencies by more than 0.6 cycles,
+since LLVM has integers; inverse throughputs by more than 15 % and 0.15 cycles. µops are compared only for
+instructions without memory operands, which LLVM's models count in several ways. Latencies through memory mean
+something else to LLVM, and eliminated moves are described elsewhere: both are left as they are.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ModelFile:
 
 
 def file_of_model(folder: Path, target: Path, model: str) -> ModelFile:
-    """The file that has definitions of a model. Raises `ExchangeError` where none has."""
+    """The `.td` file with the definitions of a model. Raises `ExchangeError` where there is none."""
     model_line = re.compile(rf"SchedModel\s*=\s*{re.escape(model)}\b")
     for path in sorted(target.glob("*.td")):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -62,7 +62,7 @@ def file_of_model(folder: Path, target: Path, model: str) -> ModelFile:
 
 
 def places_of_overrides(text: str, overrides: Sequence[Override]) -> dict[int, tuple[int, int]]:
-    """{number of the override: where its definition begins and ends}, of those that stand in the text."""
+    """{index of the override: (begin, end) of its definition}, of those that the text defines."""
     spans_by_override: dict[Override, list[tuple[int, int]]] = {}
     for match in _DEFINITION.finditer(text):
         writes, operator, arguments = match.groups()
@@ -82,7 +82,7 @@ def _words(text: str) -> list[str]:
 
 
 def with_replacements(text: str, replacements: dict[tuple[int, int], str]) -> str:
-    """The text with other words in some places."""
+    """The text with new contents of some (begin, end) ranges."""
     return "".join(_parts(text, replacements))
 
 
@@ -96,19 +96,20 @@ def _parts(text: str, replacements: dict[tuple[int, int], str]) -> Iterator[str]
 
 
 def listed_override(writes: Sequence[str], opcodes: Sequence[str]) -> str:
-    """An `InstRW` of opcodes by name."""
+    """An `InstRW` that names its opcodes."""
     names = textwrap.fill(", ".join(opcodes), _WIDTH, initial_indent="  ", subsequent_indent="  ")
     return f"def : InstRW<[{', '.join(writes)}], (instrs\n{names}\n)>;\n"
 
 
 LATENCY_NOISE = 0.6
+"""Cycles."""
 THROUGHPUT_NOISE = 0.15
-"""Cycles, and the same as a share of what was measured."""
+"""Cycles, and share of the measured cycles; a difference must exceed both."""
 
 
 @dataclass(frozen=True)
 class OpcodeChange:
-    """An opcode with what LLVM says and what it should; the two are equal where measurements agree."""
+    """LLVM's costs of an opcode and the measured ones; equal where they agree within noise."""
 
     opcode: str
     scheme: ExportedScheme
@@ -119,13 +120,12 @@ class OpcodeChange:
 
     @property
     def differs(self) -> bool:
-        """Whether there is anything to change."""
         return self.shipped != self.measured
 
 
 @dataclass
 class ModelDifference:
-    """Every opcode that was compared, and those that could not be, with the reason."""
+    """The opcodes that were compared, and (opcode, reason) of those that could not be."""
 
     compared: list[OpcodeChange] = field(default_factory=list)
     left_alone: list[tuple[str, str]] = field(default_factory=list)
@@ -136,7 +136,7 @@ class ModelDifference:
 
 
 def model_difference(core: ExportedCore, opcodes: Mapping[str, str], model: ShippedModel) -> ModelDifference:
-    """`opcodes`: LLVM's names by scheme text."""
+    """Compare a core model with LLVM's. `opcodes`: {scheme: LLVM's name}."""
     difference = ModelDifference()
     for opcode, scheme in sorted(plainest_by_opcode(core.mapping, opcodes).items(), key=itemgetter(0)):
         group = model.class_of(opcode)
@@ -164,7 +164,7 @@ def _compared(
 def _changes(
     core: ExportedCore, scheme: ExportedScheme, shipped: WriteCosts, units: Mapping[str, int]
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """Fields of `WriteCosts` that are to be others, each with what is said of it."""
+    """(new fields of `WriteCosts`, remark) for each difference beyond noise."""
     accesses = "".join(operand["access"] for operand in scheme.operands if operand["kind"] == "memory")
     latency = core.largest_latency(scheme.text)
     if latency and "W" not in accesses and abs(latency - shipped.latency) > LATENCY_NOISE:
@@ -173,21 +173,19 @@ def _changes(
         yield {"uops": scheme.slots}, f"µops {shipped.uops} → {scheme.slots}"
     alone = scheme.evidence.measured
     cycles = scheme.predicted if alone is None else alone
-    shipped_cycles = shipped.throughput(units)
-    if abs(cycles - shipped_cycles) > THROUGHPUT_NOISE * max(1.0, cycles):
+    shipped_rate = shipped.throughput(units)
+    if abs(cycles - shipped_rate) > THROUGHPUT_NOISE * max(1.0, cycles):
         resources = _limited_resources(shipped.resources, cycles, units)
         if resources != shipped.resources:
             basis = "by its µops" if alone is None else "measured"
-            yield (
-                {"resources": resources},
-                f"inverse throughput {shipped_cycles:.2f} → {cycles:.2f} ({basis})",
-            )
+            remark = f"inverse throughput {shipped_rate:.2f} → {cycles:.2f} ({basis})"
+            yield {"resources": resources}, remark
 
 
 def _limited_resources(
     resources: Sequence[tuple[str, int]], cycles: float, units: Mapping[str, int]
 ) -> tuple[tuple[str, int], ...]:
-    """The same resources, the busiest for so long and no other for longer."""
+    """The resources with the busiest occupied for `cycles` per unit, and no other for longer."""
     if not resources:
         return ()
     busiest = max(resources, key=lambda resource: resource[1] / units.get(resource[0], 1))
@@ -204,7 +202,13 @@ _TESTS = "test/tools/llvm-mca/X86"
 def write_llvm_patch(core: ExportedCore, opcodes: Opcodes, folder: Path) -> str:
     """A patch in unified format, to be applied in LLVM's folder: `patch -p1 <FILE` or `git apply FILE`.
 
-    Raises `ExchangeError` where LLVM's files cannot be read, or do not describe the processor.
+    Args:
+        core: A core model whose core LLVM has a name for.
+        opcodes: LLVM's names of the schemes.
+        folder: LLVM's sources, `llvm-project/llvm`.
+
+    Raises:
+        ExchangeError: LLVM's files cannot be read, or do not describe the processor.
     """
     cpu = core.mapping.tools.llvm
     tools = target_of(core.mapping.isa).tools
@@ -222,7 +226,7 @@ def write_llvm_patch(core: ExportedCore, opcodes: Opcodes, folder: Path) -> str:
 
 
 def patch_of(core: ExportedCore, opcodes: Opcodes, model: ShippedModel, sources: LlvmSources) -> str:
-    """The same, of a model that was read."""
+    """Like `write_llvm_patch`, with a model that was read already."""
     file = file_of_model(sources.folder, sources.target, model.name)
     difference = model_difference(core, opcodes.by_text, model)
     patch = _Patch(core, model, file, difference)
@@ -239,8 +243,8 @@ def patch_of(core: ExportedCore, opcodes: Opcodes, model: ShippedModel, sources:
 
 
 def _summary(difference: ModelDifference, opcodes: Opcodes, model: ShippedModel) -> Iterator[str]:
-    """What a patch says ahead of its first file, each line behind words that begin no file."""
-    yield f"scheduling model: {model.name}; opcodes as {opcodes.tool} calls them"
+    """The remarks above a patch's first file, one per line."""
+    yield f"scheduling model: {model.name}; opcodes as {opcodes.tool_version} calls them"
     yield (
         f"{len(difference.changes)} of {len(difference.compared)} opcodes differ beyond the noise; "
         f"{len(difference.left_alone)} could not be compared"
@@ -255,12 +259,12 @@ def _diff(path: str, before: str, after: str) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """As patch and git see them: to `str.splitlines`, more than a line feed ends a line."""
+    """Lines as patch and git split them: at line feeds only, unlike `str.splitlines`."""
     return list(io.StringIO(text, newline="\n"))
 
 
 class _Patch:
-    """What becomes of a model's file."""
+    """The new content of a model's file."""
 
     def __init__(
         self, core: ExportedCore, model: ShippedModel, file: ModelFile, difference: ModelDifference
@@ -272,7 +276,6 @@ class _Patch:
         self._places = places_of_overrides(file.text, model.overrides)
 
     def text(self) -> str:
-        """The file as it should be."""
         changed = self._changed()
         if not changed:
             return self._file.text
@@ -285,7 +288,7 @@ class _Patch:
         return text + ("" if text.endswith("\n") else "\n") + "".join(self._block(changed))
 
     def test(self) -> str:
-        """A file for llvm-mca with every opcode that was changed, and what it should say of it."""
+        """A FileCheck test for llvm-mca with every changed opcode and its new costs."""
         cpu = self._core.mapping.tools.llvm
         run = f"llvm-mca -mtriple=x86_64-unknown-unknown -mcpu={cpu} -instruction-tables < %s | FileCheck %s"
         lines = [f"# RUN: {run}", ""]
@@ -304,32 +307,26 @@ class _Patch:
         return "\n".join([*lines, "", *checks]) + "\n"
 
     def _changed(self) -> list[OpcodeChange]:
-        """Those whose definition is found: what a multiclass makes cannot be taken apart here."""
+        """Changes whose definition stands in the file; those made by a multiclass cannot be split here."""
         return [
             change
             for change in self._difference.changes
             if change.group.override is None or change.group.override in self._places
         ]
 
-    def _without(self, number: int, changed: Sequence[OpcodeChange]) -> str:
-        """What stays of an `InstRW`: its opcodes by name, as far as they are not changed."""
+    def _without(self, number: int, changes: Sequence[OpcodeChange]) -> str:
+        """An `InstRW` with the opcodes that are not changed; "" where none is left."""
         override = self._model.overrides[number]
-        changed_opcodes = {change.opcode for change in changed if change.group.override == number}
+        dropped = {change.opcode for change in changes if change.group.override == number}
         if self._moves(number):
             return ""
-        remaining = [
-            opcode
-            for opcode in self._model.opcodes
-            if override.covers(opcode) and opcode not in changed_opcodes
-        ]
-        return listed_override(override.writes, remaining) if remaining else ""
+        stay = [opcode for opcode in self._model.opcodes if override.covers(opcode) and opcode not in dropped]
+        return listed_override(override.writes, stay) if stay else ""
 
     def _moves(self, number: int) -> bool:
-        """Whether all that was measured of an `InstRW` became the same: then all of it does."""
-        compared = [change for change in self._difference.compared if change.group.override == number]
-        return (
-            all(change.differs for change in compared) and len({change.measured for change in compared}) == 1
-        )
+        """Whether all measured opcodes of an `InstRW` get the same new costs: then all of it does."""
+        compared = [item for item in self._difference.compared if item.group.override == number]
+        return all(item.differs for item in compared) and len({item.measured for item in compared}) == 1
 
     def _block(self, changed: Sequence[OpcodeChange]) -> Iterator[str]:
         yield f"\n// Measured; each opcode with its evidence.\nlet SchedModel = {self._model.name} in {{\n"
@@ -354,9 +351,8 @@ class _Patch:
             yield from (comment("//", f"{change.opcode}: {self._evidence(change)}") for change in changes)
             override = self._model.overrides[group.override]
             arguments = override.arguments
-            quoted = (
-                arguments if override.operator == "instrs" else [f'"{argument}"' for argument in arguments]
-            )
+            quotes = "" if override.operator == "instrs" else '"'
+            quoted = [f"{quotes}{argument}{quotes}" for argument in arguments]
             yield f"def : InstRW<[{used}], ({override.operator} {', '.join(quoted)})>;\n"
             return
         yield f"def : InstRW<[{used}], (instrs\n"

@@ -1,4 +1,4 @@
-"""Django's app of AnICA."""
+"""Django's configuration of the app."""
 
 from django.apps import AppConfig
 
@@ -10,7 +10,6 @@ class AnicaConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Called by Django when models can be imported."""
         from anica_app import features  # noqa: PLC0415  imports models
 
         features.register_all()

@@ -31,7 +31,7 @@ from inference.core.protocols import Json
 from inference.isa.targets import DEFAULT, target_of
 
 _NAMES = ("scheme", "isa-set", "extension", "mnemonic", "category")
-"""Features that say what instructions are called, in the order in which they are dropped."""
+"""Features that identify an instruction by name, in the order in which `precedence` tries to relax them."""
 _UOPS = "uops"
 _NAMING = ("mnemonic", "scheme")
 
@@ -39,7 +39,8 @@ _NAMING = ("mnemonic", "scheme")
 class BlockDomain:
     """Abstract blocks over the schemes of a space: a valid abstract domain in the sense of Definition 8.2.
 
-    All values are immutable, and every answer depends on the arguments alone. `sampler` counts the failures.
+    Values are immutable, and every method is a function of its arguments. `sampler` counts attempts and
+    failures.
     """
 
     def __init__(self, space: SchemeSpace, settings: DomainSettings | None = None) -> None:
@@ -59,14 +60,22 @@ class BlockDomain:
         uops: Mapping[str, int] | None = None,
         isa: str = DEFAULT,
     ) -> BlockDomain:
-        """Over all schemes that the settings allow; `among`: of these texts alone. Raises `AnicaError`.
+        """The domain over all schemes that the settings allow.
 
-        `uops`: {scheme text: number of µops}.
+        Args:
+            settings: Features, and whether aliasing and dependencies are constrained; None for the defaults.
+            schemes: Which schemes blocks may have; None for the defaults.
+            among: Texts of schemes to restrict the space to; None for no restriction.
+            uops: {scheme text: number of µops}; without it the feature `uops` is left out.
+            isa: Name of the instruction set.
+
+        Raises:
+            AnicaError: No scheme remains, or blocks of `isa` cannot be abstracted.
         """
         return cls(SchemeSpace.of(schemes, among=among, uops=uops, isa=isa), settings)
 
     def restricted(self, texts: Iterable[str]) -> BlockDomain:
-        """The same over these schemes alone, such as those that all tools support."""
+        """The same domain over these schemes alone, such as those that all tools support."""
         return BlockDomain(self.space.restricted(texts), self.settings)
 
     def represent(self, block: SampledBlock) -> AbstractBlock:
@@ -80,7 +89,7 @@ class BlockDomain:
         )
 
     def expansions(self, abstract: AbstractBlock) -> list[Expansion]:
-        """Those that apply: instruction by instruction and feature by feature, pair by pair, dependencies."""
+        """The expansions that apply: features by instruction, then pairs of operands, then dependencies."""
         expansions: list[Expansion] = []
         for number, instruction in enumerate(abstract.instructions):
             expansions += self.vocabulary.expansions(instruction, number)
@@ -88,8 +97,10 @@ class BlockDomain:
         return [*expansions, *map(DependencyExpansion, sorted(abstract.dependencies))]
 
     def precedence(self, expansion: Expansion) -> int:
-        """Names first, and which registers are the same; then operands, which imply what is said of memory;
-        then dependencies, then the rest.
+        """The rank of an expansion where names go first; smaller ranks are tried earlier.
+
+        Names and equal registers come first, then operands, which imply constraints on memory, then
+        dependencies, then all other features.
         """
         match expansion:
             case FeatureExpansion(feature=feature) if feature in _NAMES:
@@ -103,7 +114,7 @@ class BlockDomain:
         return len(_NAMES) + 3
 
     def small_expansions(self, abstract: AbstractBlock) -> list[Expansion]:
-        """Those that go less far, for where no other is possible any more, in the order to try them."""
+        """The expansions by small steps, in the order to try them once no full expansion is left."""
         expansions: list[Expansion] = []
         for number, instruction in enumerate(abstract.instructions):
             expansions += self.vocabulary.small_expansions(instruction, number)
@@ -138,16 +149,16 @@ class BlockDomain:
         )
 
     def sample(self, abstract: AbstractBlock, random: Random) -> SampledBlock | None:
-        """γ̂: a random block that it represents, None where this attempt failed."""
+        """γ̂: a random block that the abstract one represents; None where this attempt failed."""
         return self.sampler.sample(abstract, random)
 
     def sample_new(
         self, special: AbstractBlock, general: AbstractBlock, random: Random
     ) -> SampledBlock | None:
-        """A random block of `general`, an expansion of `special`, of what the expansion has added.
+        """A random block that `general` represents and `special`, which it expands, most likely does not.
 
-        It has a scheme that `special` does not allow, or breaks the constraint on operands that was dropped,
-        or lacks the dependency; None where this attempt failed.
+        The block has a scheme that `special` does not allow, breaks the dropped constraint on operands, or
+        lacks the dropped dependency. None where this attempt failed.
         """
         meaning = self.table.meaning
         allowed = [
@@ -177,9 +188,9 @@ class BlockDomain:
         return not abstract.dependencies or abstract.dependencies <= block.dependencies(self.space)
 
     def same_meaning(self, first: AbstractBlock, second: AbstractBlock) -> bool:
-        """Whether both surely represent the same blocks, although they may be written differently.
+        """Whether both provably represent the same blocks; False where that is unknown.
 
-        An expansion that changes nothing needs no sample: of what is interesting, the same stays interesting.
+        An expansion without an effect needs no samples: if the original is interesting, so is the result.
         """
         return (
             first.aliasing == second.aliasing
@@ -189,11 +200,11 @@ class BlockDomain:
         )
 
     def subsumes(self, general: AbstractBlock, special: AbstractBlock) -> bool:
-        """Definition 8.7; for a concrete block ask with what represents it."""
+        """Definition 8.7. Represent a concrete block first (`represent`)."""
         return subsumes(general, special, self.table.meaning)
 
     def generality(self, abstract: AbstractBlock) -> int:
-        """The least number of schemes that one of its instructions represents (§8.1.7)."""
+        """The smallest number of schemes that one of its instructions represents (§8.1.7)."""
         return min(self.table.meaning(instruction).bit_count() for instruction in abstract.instructions)
 
     def without(self, block: SampledBlock, position: int) -> SampledBlock:
@@ -212,11 +223,11 @@ class BlockDomain:
         return block_of_code(code, self.space)
 
     def obstacle(self, code: bytes) -> str:
-        """Why `block_of_code` has no block, in words; "" where it has one."""
+        """Why `block_of_code` returns None for this code, as a sentence; "" where it returns a block."""
         return obstacle(code, self.space)
 
     def instances(self) -> list[bytes]:
-        """For each scheme of the space, in its order, the code of a block of one instruction of it."""
+        """The code of a one-instruction block of each scheme, in the order of the space."""
         return [self.sampler.instance(number).code for number in range(len(self.space))]
 
     def document(self, abstract: AbstractBlock) -> Json:
@@ -240,9 +251,9 @@ class BlockDomain:
 
 @cache
 def full_domain() -> BlockDomain:
-    """All schemes that blocks can have, and everything that discoveries speak of but numbers of µops.
+    """The domain of all schemes that can be sampled, with every feature except `uops`.
 
-    Those are counted by the mapping of a campaign, which need not be here.
+    Numbers of µops come from the mapping of a campaign, which may not be stored here.
     """
     settings = DomainSettings(
         features=" ".join(name for name in FEATURES if name != _UOPS),
@@ -253,9 +264,10 @@ def full_domain() -> BlockDomain:
 
 
 def without_uops(document: Json | None) -> tuple[Json, bool]:
-    """The document without what it says of numbers of µops, and whether it says any.
+    """The document without constraints on µops, and whether it had any.
 
-    Raises `AnicaError` where there is none.
+    Raises:
+        AnicaError: `document` is None: the discovery cannot be expressed here.
     """
     if document is None:
         raise AnicaError("the discovery is not in our words")
@@ -268,16 +280,23 @@ def without_uops(document: Json | None) -> tuple[Json, bool]:
 
 @dataclass(frozen=True, slots=True)
 class RepresentedSchemes:
-    """What one instruction of an abstract block stands for: so many schemes, and the first of them."""
+    """The schemes that one instruction of an abstract block represents: their number, and the first few
+    texts.
+    """
 
     count: int
     schemes: tuple[str, ...]
 
 
 def represented_schemes(document: Json | None, limit: int) -> list[RepresentedSchemes]:
-    """For each instruction of an abstract block, the schemes that it represents; `most` are listed.
+    """The schemes that each instruction of an abstract block represents, ignoring constraints on µops.
 
-    What it says of numbers of µops is left out. Raises `AnicaError` for what is no abstract block of ours.
+    Args:
+        document: The abstract block (`documents`).
+        limit: Number of texts to list per instruction; `count` is of all.
+
+    Raises:
+        AnicaError: `document` is None or not an abstract block.
     """
     domain = full_domain()
     abstract = domain.read(without_uops(document)[0])
@@ -290,7 +309,9 @@ def represented_schemes(document: Json | None, limit: int) -> list[RepresentedSc
 
 
 def generality_of(document: Json | None) -> int | None:
-    """The least number of schemes that an instruction represents (§8.1.7); None where nobody can tell."""
+    """The smallest number of schemes that an instruction represents (§8.1.7); None for an unreadable
+    document.
+    """
     try:
         return min((instruction.count for instruction in represented_schemes(document, 0)), default=None)
     except AnicaError:
@@ -298,17 +319,26 @@ def generality_of(document: Json | None) -> int | None:
 
 
 class Mention(StrEnum):
-    """How a block speaks of a scheme: by its name, or as one of those that share what it asks for."""
+    """How an abstract block mentions a scheme: by name, or as one of a class that its constraints
+    describe.
+    """
 
     NAMED = "named"
     AMONG = "among"
 
 
 def mention_of(text: str, isa: str = DEFAULT) -> Callable[[Json], Mention | None] | None:
-    """A function of documents of abstract blocks (`documents`): the plainest mention in an instruction.
+    """A function that returns the strongest mention of a scheme in the document of an abstract block.
 
-    None for the text of no scheme. An instruction that may be any speaks of none. The function raises
-    `AnicaError` for what is no such document.
+    An unconstrained instruction mentions no scheme. The returned function raises `AnicaError` for a document
+    that cannot be read.
+
+    Args:
+        text: The scheme.
+        isa: Name of its instruction set.
+
+    Returns:
+        None where there is no such scheme.
     """
     member = operands_of(isa).block_scheme(text)
     if member is None:

@@ -1,4 +1,4 @@
-"""Which blocks discoveries cover, fresh ones above all, and the k that cover the most (§8.1.7, §8.2.3)."""
+"""Coverage of blocks by discoveries, and the k discoveries with the largest coverage (§8.1.7, §8.2.3)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,13 @@ def covered_blocks(
     blocks: Sequence[SampledBlock],
     pulse: Callable[[], None] = lambda: None,
 ) -> Covered:
-    """Which discovery subsumes which block, through what represents the block (Definition 8.7).
+    """Which discovery subsumes which block (Definition 8.7), in the shape of `Covered`.
 
-    `pulse` is called after every block.
+    Args:
+        domain: The domain of both.
+        discoveries: Abstract blocks, one per row.
+        blocks: Concrete blocks, one per column.
+        pulse: Called after every block; may raise to stop.
     """
     covered = np.zeros((len(discoveries), len(blocks)), dtype=np.bool_)
     for b, block in enumerate(blocks):
@@ -63,10 +67,18 @@ class DiscoverySelection:
 
 
 def best_selection(covered: Covered, k: int, seconds: float = _TIME_LIMIT) -> DiscoverySelection:
-    """At most k discoveries that cover a maximal number of blocks; fewer where more would add nothing.
+    """At most k discoveries that cover the most blocks together; fewer where more would add nothing.
 
-    Blocks that the same discoveries cover are one variable with their number for its weight, which may be
-    fractional: in an optimum it is 0 or 1 by itself. Raises `InvalidInputError` for k < 1.
+    Blocks with the same column are one variable of the integer program, weighted by their number. These
+    variables may be fractional: in an optimum each is 0 or 1 by itself.
+
+    Args:
+        covered: Which discovery covers which block.
+        k: Largest size of the selection, at least 1.
+        seconds: Time limit of the solver; a greedy selection is returned where it is better.
+
+    Raises:
+        InvalidInputError: k is below 1.
     """
     if k < 1:
         raise InvalidInputError(f"k must be at least 1, not {k}")
@@ -109,7 +121,7 @@ def _greedy(patterns: Covered, weights: Weights, k: int) -> list[int]:
 
 
 def _by_gain(patterns: Covered, weights: Weights, rows: range | list[int]) -> list[int]:
-    """The rows in the order in which each adds the most, the lower of equals; without those that add none."""
+    """The rows in the order of their gain in coverage, ties by number; rows without a gain are left out."""
     remaining, missing, ordered = list(rows), np.ones(patterns.shape[1], dtype=np.bool_), []
     while remaining:
         gains = (patterns[remaining] & missing) @ weights
@@ -127,10 +139,10 @@ def _weight(patterns: Covered, weights: Weights, rows: list[int]) -> int:
 
 @dataclass(frozen=True)
 class ExplainedBlocks:
-    """Of so many blocks, how many are interesting, and how many of these the discoveries subsume.
+    """How many of `blocks` are interesting, and how many of these the discoveries subsume.
 
-    `top` are the numbers of the `TOP` discoveries that together subsume the most, the one that adds most
-    first, and `top_covered` is how many that is. `by_discovery`: how many each subsumes, by its number.
+    `top`: numbers of the `TOP` discoveries with the largest joint coverage, which is `top_covered`, in the
+    order of their gain. `by_discovery`: {number of a discovery: blocks that it subsumes}, without zeros.
     """
 
     blocks: int
@@ -142,7 +154,7 @@ class ExplainedBlocks:
 
     @property
     def share(self) -> float | None:
-        """Of the interesting blocks, the share that is covered; None where there is none."""
+        """Share of the interesting blocks that is covered; None where no block is interesting."""
         return self.covered / self.interesting if self.interesting else None
 
     @property
@@ -157,7 +169,10 @@ class ExplainedBlocks:
 
 
 def fresh_blocks(domain: BlockDomain, number: int, length: int = LENGTH) -> list[SampledBlock]:
-    """Random blocks without constraints, always the same ones of a domain, whatever a campaign's seed."""
+    """Unconstrained random blocks. They depend on the domain and the length alone, not on a campaign's seed.
+
+    Fewer than `number` are returned where a block could not be sampled in `_ATTEMPTS` attempts.
+    """
     unconstrained = domain.unconstrained(length)
     blocks = []
     for place in range(number):
@@ -172,7 +187,7 @@ def fresh_blocks(domain: BlockDomain, number: int, length: int = LENGTH) -> list
 def judge_blocks(
     driver: Driver, blocks: Sequence[SampledBlock], report: Callable[[int], None] = lambda done: None
 ) -> list[JudgedBlock]:
-    """The verdicts on many blocks; `told` hears how many there are."""
+    """Verdicts on many blocks; `report` is called with the number of blocks judged so far."""
     judged: list[JudgedBlock] = []
     for begin in range(0, len(blocks), _BATCH):
         judged += driver.judge(blocks[begin : begin + _BATCH])
@@ -186,7 +201,7 @@ def explained_blocks(
     judged: Sequence[JudgedBlock],
     pulse: Callable[[], None] = lambda: None,
 ) -> ExplainedBlocks:
-    """How many of the interesting ones among the blocks discoveries subsume; concrete ones do not count."""
+    """The coverage of the interesting blocks by the discoveries that are not concrete."""
     general = [discovery for discovery in discoveries if not discovery.concrete]
     interesting = [block.block for block in judged if block.verdict.interesting]
     covered = covered_blocks(domain, [discovery.abstract for discovery in general], interesting, pulse)

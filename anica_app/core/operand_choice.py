@@ -35,7 +35,7 @@ from inference.isa.operand_slots import (
 
 _CACHE_SIZE = 1 << 10
 USUAL_LINES = 6
-"""A block has so many addresses to choose from, as in the published sampler, unless it needs more."""
+"""Addresses per block, as in the published sampler; a block that needs more gets more."""
 LINE = 64
 """Bytes of a cache line, or of half of one."""
 MOST_LINES = 4096 // 2 // LINE - 1
@@ -43,7 +43,7 @@ MOST_LINES = 4096 // 2 // LINE - 1
 
 
 class DependentSchemes:
-    """Draws schemes of a space for the instructions of a block, one after the other."""
+    """Chooses schemes for the instructions of a block one after the other, as dependencies demand."""
 
     def __init__(self, space: SchemeSpace) -> None:
         self._space = space
@@ -53,9 +53,12 @@ class DependentSchemes:
     def choose_schemes(
         self, allowed: Sequence[Bits], dependencies: Collection[Dependency], random: Random
     ) -> list[int]:
-        """A scheme for each instruction, of those that it allows. Raises `ChoiceError` where none is left.
+        """A random scheme for each instruction, out of its allowed ones.
 
-        All are equally likely but for those between which and the ones before a dependency is impossible.
+        All are equally likely, except those that rule out a dependency on an instruction chosen before.
+
+        Raises:
+            ChoiceError: No scheme is left for an instruction.
         """
         schemes: list[int] = []
         uses = self._space.uses
@@ -87,9 +90,9 @@ def _bits(units: Iterator[int]) -> Bits:
 
 @dataclass(frozen=True)
 class DependencyLinks:
-    """What has to be so that some dependencies are there, besides other constraints on operands.
+    """Constraints on operands that create dependencies.
 
-    `pairs` of operands are the same register. `kept`: operands, each with units that it must overlap with.
+    `pairs` of operands are the same register. `overlaps`: operands, each with units that it must overlap.
     """
 
     pairs: frozenset[Pair] = frozenset()
@@ -111,10 +114,20 @@ def links(
     *,
     always: bool = False,
 ) -> DependencyLinks:
-    """A random way to have the dependencies, for instructions that use this. Raises `ChoiceError`.
+    """Constraints that create the dependencies, chosen at random among the possible ones.
 
-    Nothing is to be done where operands that `aliasing` has the same carry one, nor where flags or registers
-    without a choice do, unless `always`: somebody in between may overwrite these.
+    None are needed where equal operands, flags or fixed registers carry a dependency already; with `always`,
+    fixed registers do not count: an instruction in between may overwrite them.
+
+    Args:
+        uses: What the schemes of the block read and write.
+        dependencies: The dependencies to create.
+        aliasing: Constraints on operands that hold anyway.
+        random: Source of the choice.
+        always: Constrain operands even where fixed registers carry a dependency.
+
+    Raises:
+        ChoiceError: A dependency cannot be created.
     """
     pairs: set[Pair] = set()
     overlaps: set[tuple[OperandPlace, int]] = set()
@@ -155,7 +168,7 @@ def _same_operands(dependency: Dependency, writer: SchemeUse, reader: SchemeUse)
 def _fitting_operands(
     dependency: Dependency, writer: SchemeUse, reader: SchemeUse
 ) -> Iterator[tuple[OperandPlace, int]]:
-    """Operands of the one that may be a register without a choice of the other, with its units."""
+    """Operands of one instruction that can be a fixed register of the other, each with the units of that."""
     for number in writer.writes:
         if writer.slots.registers[number].fitting(reader.slots.read):
             yield OperandPlace(dependency.writer, "register", number), reader.slots.read
@@ -188,7 +201,7 @@ def fillings(
 
 
 class _Classes:
-    """The operands of a block, those that must be the same put together; each class goes by its first one.
+    """Operands of a block in classes of equal ones; a class is named by its first operand.
 
     Fixed addresses are chosen already; `families` has the registers that fit all members of a class.
     """
@@ -235,7 +248,9 @@ class _Classes:
         self.registers = list(self.families)
 
     def freedom(self, operand: int) -> int:
-        """How many registers fit; those of which there is one, such as fixed ones, have to come first."""
+        """The number of registers that fit. Operands with one choice, such as fixed ones, are assigned
+        first.
+        """
         return self.families[operand].bit_count()
 
     def fillings(self) -> list[Filling]:
@@ -245,7 +260,7 @@ class _Classes:
         return [tuple(part for part in contents[begin:end] if part is not None) for begin, end in spans]
 
     def _join(self, aliasing: Aliasing) -> list[tuple[int, int]]:
-        """Put together what must be the same; the pairs that must not."""
+        """Merge operands that must be equal; return the pairs that must differ."""
         unequal = []
         for (first_place, second_place), must_alias in aliasing.pairs:
             left, right = self._operand_index(first_place), self._operand_index(second_place)

@@ -14,9 +14,9 @@ from anica_app.core.operand_choice import DependentSchemes, fillings, links
 from inference.isa.operand_slots import ChoiceError, Filling
 
 _CACHE_SIZE = 1 << 16
-"""So many instructions are remembered: random blocks repeat themselves, above all those of few schemes."""
+"""Instructions in the cache; blocks of a small space repeat them often."""
 _LINK_ATTEMPTS = 5
-"""So many ways to have dependencies are tried: registers may not go together, or one write hide another."""
+"""Attempts to create dependencies: registers may not go together, or one write may hide another."""
 
 
 class Filler:
@@ -41,8 +41,8 @@ class Filler:
 class BlockSampler:
     """Samples blocks of the schemes of a space.
 
-    `attempts` and `failures` count since the beginning. `independent`: operands are chosen such that as
-    little as possible waits for something else, and what an abstract block says of aliasing does not count.
+    `attempts` and `failures` count over the sampler's life. `independent`: operands are chosen to have as few
+    dependencies as possible, and constraints on aliasing are ignored.
     """
 
     def __init__(self, table: FeatureTable, *, independent: bool = False) -> None:
@@ -55,9 +55,9 @@ class BlockSampler:
         self.failures = 0
 
     def sample(self, abstract: AbstractBlock, random: Random) -> SampledBlock | None:
-        """A random block that the abstract one represents, None where this attempt failed.
+        """A random block that the abstract one represents; None where this attempt failed.
 
-        Schemes are equally likely in each instruction, whatever the others are, but for dependencies.
+        Each instruction's schemes are equally likely, independently of the others except for dependencies.
         """
         meanings = [self._table.meaning(instruction) for instruction in abstract.instructions]
         return self.sample_of(meanings, abstract.aliasing, abstract.dependencies, random)

@@ -1,8 +1,8 @@
-"""Whether what a machine's measurement shows holds with other values of a block's operands, or where it does.
+"""Repeats findings of a machine with other operand values, and derives the condition under which they hold.
 
-Each finding is measured again with the values that it was found with, then with those of
+Each finding is measured again with its original values, then with those of
 `inference.isa.start_values.repetitions`. Where it does not hold with all of them, the inputs of the block are
-changed one by one, which shows the ones that matter.
+changed one at a time to find those that matter.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from inference.isa.start_values import BlockInput, BlockReads, Repetition, Start
 from inference.predictors.protocol import Answer
 
 CLOSE = 0.05
-"""Of the cycles: measurements that differ by less are taken for equal."""
+"""Relative difference in cycles up to which two measurements count as equal."""
 MOST_INPUTS = 8
-"""Of a block that are changed one by one."""
+"""Inputs of a block that are changed one at a time; further ones are not."""
 
 MeasureFrom = Callable[[Sequence[tuple[bytes, StartValues]]], Sequence[Answer]]
-"""The answer of a machine for each block, with the values that it starts with."""
+"""Measures blocks, each from its start values; one answer per pair."""
 InputChange = tuple[BlockInput, StartValues]
-"""An input, and values of which it alone is another one than usual."""
+"""An input, and start values that differ from the original ones in this input alone."""
 
 
 @dataclass(frozen=True)
 class MeasuredFinding:
-    """What is to be measured again.
+    """A finding to repeat.
 
     Attributes:
-        number: Of the discovery.
+        number: Number of the discovery.
         code: The block.
-        cycles: What the machine measured.
-        holds: Whether the finding would be the same with other cycles.
-        is_example: Whether the block is another one than the discovery's witness.
+        cycles: The machine's measurement.
+        holds: Whether the finding would hold with other cycles.
+        is_example: Whether the block is not the witness of the discovery.
     """
 
     number: int
@@ -49,7 +49,9 @@ class MeasuredFinding:
 
 @dataclass(frozen=True)
 class ValueReading:
-    """Cycles with some values. `holds`: None where nothing could be measured, as `note` says."""
+    """Cycles measured from some start values. `holds` is None where the measurement failed; `note` says
+    why.
+    """
 
     values: str
     operands: Mapping[str, str]
@@ -60,13 +62,14 @@ class ValueReading:
 
 @dataclass(frozen=True)
 class ValueDependence:
-    """What repeating a finding with other values showed.
+    """The result of repeating a finding with other values.
 
     Attributes:
-        usual: The values that it was found with, measured again.
-        others: The other values.
-        condition: Where it holds, such as `only where cl = 0`; "" with all values that could be measured, as
-            far as there are others, `NOT_AGAIN` not even with the usual ones.
+        original: The values of the finding, measured again.
+        alternatives: The other values.
+        condition: Where it holds, such as `only where cl = 0`; "" for all measured values; `NOT_AGAIN` where
+            not
+            even the original values show it.
     """
 
     original: ValueReading
@@ -86,7 +89,7 @@ NO_OTHER_VALUES = "as far as is known: it could not be measured with other value
 
 @dataclass(frozen=True)
 class _RepeatedFinding:
-    """A finding with the values to measure it with: first the usual ones."""
+    """A finding with the start values to measure, the original ones first."""
 
     finding: MeasuredFinding
     reads: BlockReads
@@ -111,10 +114,11 @@ class _RepeatedFinding:
         return abs(answer.cycles - cycles) <= CLOSE * cycles or self.finding.holds(answer.cycles)
 
     def single_input_changes(self, readings: Sequence[ValueReading], questions: int) -> list[InputChange]:
-        """The usual values with one input each as where the finding does not hold; [] where one is enough.
+        """The original values with one input each replaced by a failing value; [] where there is a single
+        input.
 
-        Those first that are the first such value of their input; none at all where there are too few
-        questions for these.
+        Inputs take turns: the first failing value of each comes first. [] where not every input can have one
+        of the `questions`.
         """
         usual = self.repetitions[0].start
         failing = [
@@ -152,13 +156,13 @@ class _RepeatedFinding:
 def value_dependences(
     findings: Iterable[MeasuredFinding], usual: StartValues, measure: MeasureFrom, questions: int
 ) -> list[tuple[MeasuredFinding, ValueDependence]]:
-    """Findings measured again, in their order.
+    """Findings repeated with other values, in their order.
 
     Args:
-        findings: The ones to begin with first.
-        usual: The values that all of them were found with.
-        measure: The machine that found them.
-        questions: Measurements at most; findings for which none are left are not in the result.
+        findings: Most important first.
+        usual: The start values that all of them were measured from.
+        measure: The machine that measured them.
+        questions: Largest number of measurements; findings that would exceed it are left out of the result.
     """
     repeated: list[_RepeatedFinding] = []
     for finding in findings:
@@ -189,7 +193,7 @@ def value_dependences(
 def _measure(
     measure: MeasureFrom, repeated: Sequence[_RepeatedFinding], starts: Sequence[Sequence[StartValues]]
 ) -> list[list[Answer]]:
-    """The answers for each block with each of its values, all asked at once."""
+    """The answers for each block from each of its start values, by one request to the machine."""
     blocks = [
         (entry.finding.code, start)
         for entry, values in zip(repeated, starts, strict=True)
@@ -227,7 +231,7 @@ def _condition(
 
 
 def _obstacle(reads: BlockReads, readings: Sequence[ValueReading]) -> str:
-    """Why nothing can be said of other values; "" where it can."""
+    """Why no condition can be derived; "" where one can."""
     if not readings[0].holds:
         return NEVER_AGAIN if readings[0].holds is None else NOT_AGAIN
     is_alone = reads.inputs and all(reading.holds is None for reading in readings[1:])
@@ -237,7 +241,7 @@ def _obstacle(reads: BlockReads, readings: Sequence[ValueReading]) -> str:
 def _deciding_part(
     parts: Sequence[BlockInput], readings: Sequence[ValueReading], broken: Sequence[Mapping[str, str]]
 ) -> str:
-    """The narrowest part of an input that has other values where the finding is broken; "" for none."""
+    """The narrowest part of an input whose values separate holding from broken readings; "" for none."""
     for name in (part.name for part in reversed(parts)):
         holding = _distinct(name, readings, holds=True)
         if not any(operands[name] in holding for operands in broken):

@@ -1,1 +1,1 @@
-"""Values as plain data for pictures: the generalisation tree, the matrix of tools."""
+"""Data of AnICA's figures, independent of their rendering."""

@@ -1,4 +1,4 @@
-"""Pictures of a campaign's page as data: bars of its rounds, and its families as a squarified treemap."""
+"""Data of a campaign's figures: bars of its rounds, and its families as a squarified treemap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 120.0, 30.0
 
 @dataclass(frozen=True)
 class RoundBar:
-    """One round, or some that stand together: `first` and `last` number; the place within the chart."""
+    """One round, or several that share a bar: `first` and `last` number, and the rectangle in the chart."""
 
     first: int
     last: int
@@ -24,13 +24,13 @@ class RoundBar:
 
     @property
     def share(self) -> float:
-        """Of the blocks sampled, the interesting ones."""
+        """Share of the sampled blocks that is interesting."""
         return self.interesting / self.sampled if self.sampled else 0.0
 
 
 @dataclass(frozen=True)
 class RoundsChart:
-    """All bars; `top` is the share that the upper edge stands for, `mean` the share over all rounds."""
+    """All bars; `top` is the share at the upper edge, `mean` the share over all rounds."""
 
     bars: tuple[RoundBar, ...]
     top: float
@@ -38,12 +38,15 @@ class RoundsChart:
 
     @property
     def mean_y(self) -> float:
-        """Where the line of the mean is."""
+        """The height of the line of the mean, from the top."""
         return HEIGHT * (1 - self.mean / self.top)
 
 
 def rounds_chart(rounds: Sequence[tuple[int, int, int]]) -> RoundsChart | None:
-    """From (number, sampled, interesting) in order; None without any block. Of many, some share a bar."""
+    """The bars of rounds, given as (number, sampled, interesting) in order; None without blocks.
+
+    More than `MOST_BARS` rounds share bars.
+    """
     sampled = sum(n for _, n, _ in rounds)
     if not sampled:
         return None
@@ -66,7 +69,7 @@ def _round_up(share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TreemapCell:
-    """The rectangle of a part, by its place among the sizes, in per cent of the picture's sides."""
+    """The rectangle of one size, by its place among the sizes, in per cent of the figure's sides."""
 
     place: int
     x: float
@@ -76,9 +79,9 @@ class TreemapCell:
 
 
 def treemap(sizes: Sequence[float]) -> list[TreemapCell]:
-    """Rectangles that fill the whole picture, as square as the greedy algorithm of Bruls et al. makes them.
+    """Rectangles that fill the figure, nearly square, by the greedy algorithm of Bruls et al.
 
-    Parts of size 0 have none. In the order of their sizes.
+    In the order of sizes, the largest first; sizes of 0 have none.
     """
     order = sorted((at for at, size in enumerate(sizes) if size > 0), key=lambda at: (-sizes[at], at))
     width, height, total = WIDTH, HEIGHT, sum(sizes[at] for at in order)
@@ -108,7 +111,7 @@ def treemap(sizes: Sequence[float]) -> list[TreemapCell]:
 
 
 def _worst(row: Sequence[tuple[int, float]], short: float) -> float:
-    """The largest ratio of the sides of a rectangle where these share a row along the short side."""
+    """The largest ratio of sides in a row of these areas along the short side."""
     total = sum(area for _, area in row)
     most, least = max(area for _, area in row), min(area for _, area in row)
     return max(short**2 * most / total**2, total**2 / (short**2 * least))

@@ -1,4 +1,4 @@
-"""Campaigns: a search for blocks on which tools disagree, and everything it has sampled on the way."""
+"""Campaigns: searches for blocks on which tools disagree, with everything that they sampled."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from inference.models.named import Named
 
 
 class Campaign(Named):
-    """One campaign (Algorithm 8.1), made by a run or read from a file.
+    """One campaign (Algorithm 8.1), from a run or from a file.
 
-    `config` is everything needed to do it again: metric, discovery, sampling, features, termination, seed.
-    The counts are over all rounds. `facts` is what else is worth telling: failures by kind, which schemes
-    were left out and why, times. `format` says in which language the abstract blocks and the configuration
-    are written: ours, or that of the published AnICA.
+    `config` is everything needed to repeat it: criterion, search, domain, limits, seed. Counts are over all
+    rounds. `facts`: failures by kind, excluded schemes, times, coverage, families. `format`: whether abstract
+    blocks and configuration are in this program's form or in that of the published AnICA.
     """
 
     class Origin(models.TextChoices):
@@ -59,7 +58,7 @@ class Campaign(Named):
 
     @cached_property
     def tools(self) -> list[Predictor]:
-        """Its predictors in the order of their answers (one query, none where seats are at hand)."""
+        """Its predictors in the order of their answers (one query, none with prefetched seats)."""
         fetched = "seats" in getattr(self, "_prefetched_objects_cache", {})
         seats = self.seats.all() if fetched else self.seats.select_related("predictor")
         return [seat.predictor for seat in seats]
@@ -80,9 +79,9 @@ class CampaignPredictor(models.Model):
 
 
 class CampaignFile(models.Model):
-    """A file that came with an imported campaign, kept as it was: reports, logs, filters, original documents.
+    """A file of an imported campaign, unchanged: reports, logs, filters, original documents.
 
-    `content` is compressed (zlib); `size` is that of the file itself, in bytes.
+    `content` is compressed (zlib); `size` is that of the file, in bytes.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="files")
@@ -96,10 +95,10 @@ class CampaignFile(models.Model):
 
 
 class SampleBatch(models.Model):
-    """Blocks that were judged together outside of a step of a generalisation.
+    """Blocks that were judged together outside of the steps of a generalisation.
 
-    `samples` is what `inference.predictors.samples.pack` makes of them: code and every tool's answer. `n` is
-    how many there are, `interesting` how many of them were judged so (None: nobody has judged).
+    `samples` is packed by `inference.predictors.samples.pack`: code and every tool's answer. `n` is their
+    number, `interesting` the number of interesting ones (None: not judged).
     """
 
     class Purpose(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Discoveries, the generalisations that led to them, and each of their decisions."""
+"""Discoveries, their generalisations, and each decision of these."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from anica_app.models.campaign import Campaign
 
 
 class Discovery(models.Model):
-    """An abstract block all of whose sampled blocks were interesting, but for exceptions.
+    """An abstract block whose samples were all interesting, except for exceptions.
 
-    `abstract` is its document as `anica_app.core.domain` writes and reads it; None where a foreign document
-    says something that ours cannot. `foreign` is the document as an imported file has it, None for our own.
-    `code` is the minimised block it was generalised from (the witness), `start_code` the sampled one.
-    `kind` is the way in which the block is interesting ("difference", "crash of 2"). `concrete`: nothing but
-    the witness itself is known to be interesting, and `abstract` merely represents it.
-    `interestingness` is the mean over the samples of the last check; it is infinite where a crash counts.
+    `abstract` is its document (`anica_app.core.domain.documents`); None where an imported one cannot be
+    expressed here. `foreign` is the document of an imported file, else None. `code` is the minimised block
+    that it was generalised from (the witness), `start_code` the sampled one. `kind` is the way in which the
+    block is interesting ("difference", "crash of 2"). `concrete`: only the witness is known to be
+    interesting, and `abstract` is its representation. `interestingness` is the mean over the samples of the
+    last check, infinite where a crash counts.
     """
 
     class Mark(models.TextChoices):
@@ -66,7 +66,7 @@ class Discovery(models.Model):
 
     @classmethod
     def listed(cls) -> models.QuerySet[Discovery]:
-        """All with their campaigns, without what only pages of a discovery and of a campaign show."""
+        """All with their campaigns, without the columns that only single pages need."""
         beside = ("foreign", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note")
         return cls.objects.select_related("campaign__isa").defer(*beside)
 
@@ -74,11 +74,11 @@ class Discovery(models.Model):
 class Generalisation(models.Model):
     """One generalisation of one block, in one random order of expansions (Algorithm 8.2).
 
-    `number` counts the generalisations of a campaign from 0, `order` the orders tried for the same block.
-    `discovery` is what it has become, or the discovery that it turned out to repeat or to be subsumed by.
-    `start` and `result` are documents as those of `Discovery.abstract`; `foreign` has the published tool's
-    own in {"start": …}. `steps_count` and
-    `taken_count` are of expansions tried and taken, `samples_count` of the blocks that all checks sampled.
+    `number` counts the generalisations of a campaign from 0, `order` the orders tried for one block.
+    `discovery` is the one that it became, repeats or is subsumed by. `start` and `result` are documents like
+    `Discovery.abstract`; `foreign` has those of the published tool as {"start": …}. `steps_count` and
+    `taken_count` are numbers of tried and accepted expansions, `samples_count` is the number of blocks over
+    all checks.
     """
 
     class Became(models.TextChoices):
@@ -114,14 +114,14 @@ class Generalisation(models.Model):
 
 
 class GeneralisationStep(models.Model):
-    """One decision of a generalisation, with the blocks it rests on.
+    """One decision of a generalisation, with the blocks that it rests on.
 
-    `expansion` is the document of the expansion tried; None for the first step, the check of the start
-    itself, and for a last one that only says why there are no more. `foreign` is the expansion as an imported
-    file has it. `n` blocks were sampled, `interesting` of them are so (None: nobody has judged), `mean` is
-    their mean interestingness, `failed` counts attempts to sample that failed. A step without blocks was
-    decided without looking: the expansion changes no set of blocks, or the result was checked before.
-    `samples` is as `inference.predictors.samples.pack` makes it, readable without the other steps.
+    `expansion` is the document of the tried expansion; None for the first step, the check of the start, and
+    for a last one that states why there are no more. `foreign` is the expansion of an imported file. `n`
+    blocks were sampled, `interesting` of them are so (None: not judged), `mean` is their mean
+    interestingness, `failed` counts failed attempts to sample. A step without blocks was decided without
+    samples: the expansion changes no set of blocks, or the result was checked before. `samples` is packed by
+    `inference.predictors.samples.pack`, independently of other steps.
     """
 
     class Kind(models.TextChoices):

@@ -9,15 +9,14 @@ from anica_app.models.discovery import Discovery
 
 
 class Family(models.Model):
-    """A group of discoveries, numbered from 0 by how much they explain.
+    """Discoveries of a campaign with one cause, numbered from 0 by the share that they explain.
 
-    `bound` is what the tools see differently (`anica_app.core.families`), `slower` the tool, from 1, that
-    says more cycles, 0 where one fails. `identity` is what it is recognised by in another campaign.
-    `code` is its smallest witness; `predictions` has for each tool the lowest and the highest cycles of its
-    members' witnesses. Of the campaign's judged disagreements it explains `covered`, of which no larger
-    family explains `own`; `low` and `high` are the ends of the interval of that share. `before`: the same
-    family of the campaign that this one was held against. `facts` has the changes that were tried on the
-    witness, and who is right by a judging machine.
+    `bound` is the bound that differs (`anica_app.core.families`), `slower` the tool with more cycles, from 1,
+    0 where one fails. `identity` identifies the family in other campaigns. `code` is its smallest witness;
+    `predictions`: for each tool the lowest and the highest cycles of its members' witnesses. It explains
+    `covered` of the campaign's judged disagreements, `own` of which no larger family explains; `low` and
+    `high` are the 95 % interval of its share. `before`: the matching family of the earlier campaign. `facts`:
+    the changes tried on the witness, and the judge's results.
     """
 
     class Status(models.TextChoices):
@@ -61,5 +60,5 @@ class Family(models.Model):
 
     @property
     def is_news(self) -> bool:
-        """Whether it is new, or nobody can tell."""
+        """Whether it is new or may be new."""
         return self.status in (self.Status.NEW, self.Status.UNSURE)

@@ -1,1 +1,1 @@
-"""Campaigns between database and files; what several features read of them and of descriptions of runs."""
+"""Campaigns between database and files; parts of campaigns and descriptions that several features use."""

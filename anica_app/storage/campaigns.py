@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _ROWS_PER_BATCH = 200
-"""Rows with their bulky parts that are in memory at a time."""
+"""Rows with bulky parts in memory at a time."""
 _ROWS = 500
 
 _REFERENCES = {"steps", "discoveries", "subsumed_by"}
 
 Value = TypeVar("Value", bound="DataclassInstance")
 Discoveries = Mapping[int | None, Discovery]
-"""The rows by their numbers."""
+"""Rows by their numbers."""
 _NONE: Discoveries = {}
 
 
@@ -57,7 +57,11 @@ _NONE: Discoveries = {}
 def store_campaign(
     content: SpooledCampaign, name: str = "", *, note: str = "", run: Run | None = None
 ) -> Campaign:
-    """Insert it all under a name ("": its own). Raises `NameInUseError`."""
+    """Store a campaign with all its parts under `name`, or with "" under its own name.
+
+    Raises:
+        NameTakenError: The name is in use.
+    """
     value = content.campaign
     campaign = Campaign(**vars(value), run=run)
     campaign.name, campaign.note = name or value.name, note or value.note
@@ -87,9 +91,9 @@ def store_campaign(
 
 
 def _predictor_row(value: PredictorValue) -> Predictor:
-    """The predictor that has this identity here; else a new one, of which nothing else is known.
+    """The predictor with this identity, else a new row.
 
-    What the file says of how to ask it is not stored: it could name any program of this computer.
+    How to run it is not taken from the file, which could name any program on this computer.
     """
     key = identity_key(value.identity)
     known = Predictor.objects.filter(key=key).first()
@@ -136,14 +140,14 @@ def _store_families(campaign: Campaign, values: Sequence[FamilyValue], discoveri
 def _insert(
     table: type[models.Model], values: Sequence[Any], discoveries: Discoveries = _NONE, **beside: Any
 ) -> None:
-    """Rows of values with bulky parts, as many at a time as may be in memory; `beside`: other columns."""
+    """Insert values with bulky parts in batches; `beside`: further columns."""
     remaining = iter(values)
     while batch := list(islice(remaining, _ROWS_PER_BATCH)):
         table._default_manager.bulk_create(table(**_columns(value, discoveries), **beside) for value in batch)
 
 
 def _columns(value: Any, discoveries: Discoveries = _NONE) -> dict[str, Any]:
-    """The columns of a value that refer to no other row, but for a discovery."""
+    """The columns of a value without references to other rows, except for a discovery."""
     columns = {name: cell for name, cell in vars(value).items() if name not in _REFERENCES}
     if columns.get("created", "") is None:  # no file tells it: it is now
         del columns["created"]
@@ -155,7 +159,7 @@ def _columns(value: Any, discoveries: Discoveries = _NONE) -> dict[str, Any]:
 
 
 def write_campaign_archive(name: str, file: BinaryIO) -> None:
-    """The campaign of this name as a zip archive. Raises `UnknownNameError`."""
+    """Write the campaign of this name as a zip archive. Raises `UnknownNameError`."""
     write_campaign(by_name(Campaign, name), file)
 
 
@@ -199,13 +203,13 @@ def write_campaign(campaign: Campaign, file: BinaryIO, report: OnProgress | None
 
 
 def _sampled(row: GeneralisationStep | SampleBatch, shape: type[Value], **beside: Any) -> Value:
-    """With its samples, unless only their number was kept."""
+    """A row with its samples, unless only their number is stored."""
     samples = bytes(row.samples)
     return _value(row, shape, samples=None if row.n and not samples else samples, **beside)
 
 
 def _value(row: models.Model, shape: type[Value], **beside: Any) -> Value:
-    """The fields of a row that its value has, but for those `beside`."""
+    """A row as a value, with the fields in `beside` replaced."""
     columns = {field.name: getattr(row, field.name) for field in fields(shape) if field.name not in beside}
     return shape(
         **{name: bytes(cell) if isinstance(cell, memoryview) else cell for name, cell in columns.items()},

@@ -1,4 +1,4 @@
-"""What descriptions of several kinds of runs of AnICA have in common."""
+"""Parts of run descriptions that several kinds of AnICA's runs share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest, read_row, settings_of
 
 FreshBlocks = Annotated[int, Field(ge=0, le=100_000)]
-"""Random blocks by which it is told how much discoveries explain."""
+"""Number of random blocks on which coverage is computed."""
 
 
 DEFAULT_FRESH = 2000
@@ -29,7 +29,7 @@ GROUPS: Mapping[str, Any] = {
     "domain": DomainSettings,
     "space": SpaceSettings,
 }
-"""Settings by what they are about; all their names differ."""
+"""Settings by group; their names are unique over all groups."""
 
 
 Interest = Annotated[
@@ -46,9 +46,9 @@ Space = Annotated[SpaceSettings, settings_of(SpaceSettings)]
 
 
 class SearchRequest(RunRequest):
-    """What runs that search for discoveries have in common.
+    """The common part of descriptions of searches.
 
-    A description may also have `settings`, those of any group by name; a group's own field goes before.
+    A description may also have `settings`, from all groups by name; a group's own field overrides them.
     """
 
     interest: Interest = InterestSettings()
@@ -58,7 +58,7 @@ class SearchRequest(RunRequest):
 
     @classmethod
     def purpose(cls, described: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings by name that take the place of the defaults."""
+        """Settings by name that override the defaults."""
         del described
         return {}
 
@@ -83,7 +83,7 @@ class SearchRequest(RunRequest):
 
 
 def read_against(campaign_id: int, tools: int) -> int:
-    """The id of an earlier campaign over as many predictors. Raises `ConfigError`."""
+    """The id of an earlier campaign over the same number of predictors. Raises `ConfigError`."""
     row = read_row(Campaign, "against", campaign_id)
     seats = row.seats.count()
     if seats != tools:

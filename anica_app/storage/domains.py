@@ -1,4 +1,4 @@
-"""What a campaign needs to begin: its abstract domain over the schemes that all of its predictors support."""
+"""The abstract domain of a campaign, over the schemes that all of its predictors support."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from inference.storage.mappings import load_mapping
 
 STAGE_SUPPORT = "support"
 SUPPORT = "support.json"
-"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
+"""The file of a campaign with the schemes of its blocks, and those excluded by each tool."""
 _PIECE = 500
-"""Blocks that are asked for together: enough for bulk, few enough to tell how it goes."""
+"""Blocks per request: enough to be efficient, few enough to report progress."""
 
 
 def chosen_domain(
     isa: str, space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None
 ) -> BlockDomain:
-    """The abstract domain over the schemes that settings and filter leave, whoever supports them.
+    """The abstract domain over the schemes that settings and filter leave, supported or not.
 
-    Raises `JobError` where none is left.
+    Raises:
+        JobError: No scheme is left, or the instruction set is not loaded.
     """
     among = None
     if scheme_filter:
@@ -57,9 +58,9 @@ def chosen_domain(
 def restricted_domain(
     task: Task, campaign: Campaign, panel: Panel, domain: BlockDomain, labels: Sequence[str]
 ) -> tuple[BlockDomain, Json]:
-    """The domain over the schemes that all predictors support, and what was found about that.
+    """The domain over the schemes that all predictors support, and the contents of `SUPPORT`.
 
-    It is asked once per campaign: what the campaign's file says holds when it is taken up again.
+    Support is queried once per campaign; a resumed run uses the file.
     """
     file = campaign.files.filter(path=SUPPORT).first()
     if file is None:
@@ -74,7 +75,7 @@ def restricted_domain(
 
 
 def search_context(domain: BlockDomain, search: Json, seed: int) -> SearchContext:
-    """What the searches of a run have in common."""
+    """The context of a run's searches."""
     settings = SearchSettings(**{"names_first": False, **search})  # which older descriptions do not know
     return SearchContext(domain, settings, seed)
 
@@ -116,7 +117,7 @@ def _complaint(document: Json) -> str:
 
 
 def _uops(mapping: int | None) -> dict[str, int] | None:
-    """{scheme: number of its µops} in a port mapping."""
+    """{scheme: number of its µops} in a port mapping; None without one."""
     if mapping is None:
         return None
     usage = load_mapping(needed_row(PortMapping, mapping)).usage
@@ -125,25 +126,28 @@ def _uops(mapping: int | None) -> dict[str, int] | None:
 
 @dataclass(frozen=True)
 class Support:
-    """Which of some schemes are supported: all predictors gave a number other than zero for the block of one.
+    """Schemes that all predictors support, with a positive number for a one-instruction block.
 
-    `lacking` has for each other scheme which predictors (from 1) do not, with their answers.
+    `lacking`: {other scheme: {number of a predictor, from 1: its answer}}.
     """
 
     supported: tuple[str, ...]
     lacking: Mapping[str, Mapping[int, Answer]]
 
     def by_predictor(self, number: int) -> int:
-        """How many schemes a predictor does not support."""
+        """The number of schemes that a predictor does not support."""
         return sum(number in answers for answers in self.lacking.values())
 
 
 def find_support(
     panel: Panel, blocks: Mapping[str, bytes], report: Callable[[int], None] = lambda done: None
 ) -> Support:
-    """Ask all predictors for the one-instruction blocks of schemes, given by the schemes' texts.
+    """Ask all predictors for a one-instruction block of each scheme.
 
-    `told` hears how many have been answered.
+    Args:
+        panel: The predictors.
+        blocks: {scheme text: code}.
+        report: Called with the number of schemes answered so far.
     """
     texts = list(blocks)
     pieces = [texts[begin : begin + _PIECE] for begin in range(0, len(texts), _PIECE)]

@@ -1,4 +1,6 @@
-"""What is a finding of a stored campaign, and what machines measured of it with other operand values."""
+"""The criterion of a stored campaign, its interesting samples, and findings repeated with other operand
+values.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ _ROUNDS_PER_CHUNK = 8
 
 
 def judge_of(campaign: Campaign) -> InterestJudge | None:
-    """What it found interesting; None where its configuration does not tell.
+    """The campaign's criterion for interesting blocks; None where its configuration does not have one.
 
-    An explanation of one prediction asks for the same number as that of a block, which is not kept.
+    An explanation of one prediction compares with the number of its block, which is not stored.
     """
     if campaign.kind == Campaign.Kind.EXPLANATION:
         return None
@@ -37,7 +39,7 @@ def judge_of(campaign: Campaign) -> InterestJudge | None:
 def interesting_samples(
     campaign: Campaign, judge: InterestJudge, *, newest_first: bool = False
 ) -> Iterator[Sample]:
-    """Those among the random blocks that a campaign began its rounds with."""
+    """The interesting random blocks of a campaign's rounds."""
     rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).exclude(interesting=0)
     rounds = rounds.order_by("-number" if newest_first else "number")
     for packed in rounds.values_list("samples", flat=True).iterator(_ROUNDS_PER_CHUNK):
@@ -45,7 +47,7 @@ def interesting_samples(
 
 
 OPERAND_VALUES = "operand_values"
-"""Of a discovery's facts. They come with imported campaigns, too: what is not of this form is passed over."""
+"""Key in a discovery's facts. Imported campaigns may have it in another form, which is ignored."""
 _Text = Annotated[str, Field(max_length=300)]
 
 
@@ -54,7 +56,7 @@ class _Part(BaseModel):
 
 
 class RepeatedReading(_Part):
-    """What a machine measured with some values of the operands; `holds`: whether that shows the finding."""
+    """A machine's measurement with some operand values; `holds`: whether it shows the finding."""
 
     values: _Text = Field(description="as found, 0, 1, small or all ones", examples=["as found"])
     operands: dict[_Text, _Text] = Field(
@@ -73,9 +75,9 @@ class RepeatedReading(_Part):
 
 
 class RepeatedFinding(_Part):
-    """The block of a discovery, measured again with other values of its operands.
+    """The block of a discovery, measured again with other operand values.
 
-    The first reading is with the values that the finding was made with.
+    The first reading is with the original values.
     """
 
     machine: _Text = Field(examples=["machine lab · unrolled"])
@@ -86,7 +88,7 @@ class RepeatedFinding(_Part):
 
     @property
     def is_lost(self) -> bool:
-        """Whether the finding did not hold when it was measured again with the values it was made with."""
+        """Whether the finding did not hold when it was measured again with the original values."""
         return self.condition == NOT_AGAIN
 
     @property
@@ -104,7 +106,7 @@ class RepeatedFinding(_Part):
 
 
 def repeated_findings(row: Discovery) -> list[RepeatedFinding]:
-    """Of each machine; [] for a discovery that was not measured with other values."""
+    """A finding per machine; [] for a discovery that was not repeated."""
     entries = row.facts.get(OPERAND_VALUES, ()) if isinstance(row.facts, dict) else ()
     try:
         return [RepeatedFinding.model_validate(entry) for entry in entries]
@@ -113,22 +115,24 @@ def repeated_findings(row: Discovery) -> list[RepeatedFinding]:
 
 
 def findings_of_block(row: Discovery, code: bytes) -> list[RepeatedFinding]:
-    """Those of this block, which may be another one than the discovery's witness."""
+    """The repeated findings of this block, which may be an example other than the witness."""
     return [finding for finding in repeated_findings(row) if finding.block == code.hex()]
 
 
 def joined_conditions(findings: Iterable[RepeatedFinding]) -> str:
-    """`only where cl = 0`; "" where nothing is known against the findings."""
+    """`only where cl = 0`; "" without conditions."""
     return "; ".join(dict.fromkeys(finding.condition for finding in findings if finding.condition))
 
 
 def lost_on(findings: Iterable[RepeatedFinding]) -> list[str]:
-    """The machines by which a witness is none: measured again with the same values, they did not show it."""
+    """The machines that did not confirm the witness with the original values."""
     return [finding.machine for finding in findings if finding.is_lost and not finding.is_example]
 
 
 def condition_of(row: Discovery) -> str:
-    """Where the witness of a discovery shows it; else where examples with other instructions do."""
+    """The condition under which the witness of a discovery shows it, else that of its other examples; ""
+    without one.
+    """
     findings = repeated_findings(row)
     if condition := joined_conditions(finding for finding in findings if not finding.is_example):
         return condition
@@ -137,13 +141,13 @@ def condition_of(row: Discovery) -> str:
 
 
 def witness_of(row: Family) -> Discovery | None:
-    """The discovery whose witness is that of its family (of those that are at hand)."""
+    """The prefetched discovery whose witness is that of the family."""
     code = bytes(row.code)
     members: Iterable[Discovery] = row.discoveries.all()
     return next((member for member in members if bytes(member.code) == code), None)
 
 
 def condition_of_family(row: Family) -> str:
-    """Where the witness of a family shows what it stands for."""
+    """The condition under which the witness of a family shows it; "" without one."""
     member = witness_of(row)
     return "" if member is None else condition_of(member)

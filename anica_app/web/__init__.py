@@ -1,1 +1,1 @@
-"""What several pages and operations of AnICA have in common."""
+"""Code that several pages and operations of AnICA share."""

@@ -1,4 +1,4 @@
-"""What people make of a discovery or a family: a mark and a note, by page, API and shell."""
+"""A user's mark and note on a discovery or a family, by page, API and shell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Mark = Annotated[str, AllowedTexts(Discovery.Mark.values)]
 
 
 class Judgement(Input):
-    """What somebody thinks of a discovery or a family; what is absent stays."""
+    """A mark and a note; an absent one is not changed."""
 
     mark: Mark | None = Field(None, description="known, reported, fixed, or empty.", examples=["reported"])
     note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["https://github.com/llvm/…"])
@@ -30,7 +30,7 @@ class Judgement(Input):
 
 
 def store_judgement(request: HttpRequest, row: Discovery | Family) -> None:
-    """Store what the form of a row's page says; a message tells what was wrong with it."""
+    """Store the form of a page; errors become a message."""
     stated = {name: value for name, value in request.POST.items() if name != "csrfmiddlewaretoken"}
     try:
         Judgement.model_validate({"mark": "", "note": "", **stated}).store(row)

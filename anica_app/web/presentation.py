@@ -1,4 +1,4 @@
-"""Filters for templates about campaigns (a template builtin, see settings.TEMPLATES)."""
+"""Template filters for campaigns (a template builtin, see settings.TEMPLATES)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INFINITE = "\N{INFINITY}"
 
 @register.filter
 def ticked(text: str) -> SafeString:
-    """Return a text in which what stands between backticks is set as code."""
+    """Return the text with the parts between backticks as code."""
     parts = text.split("`")
     return format_html_join(
         "",
@@ -32,7 +32,7 @@ def ticked(text: str) -> SafeString:
 
 @register.filter
 def interest(value: float | None) -> str:
-    """Return a mean difference: 1.5431 → 1.54; where a failure counts it is without end."""
+    """Return a mean difference: 1.5431 → 1.54, or ∞ where a failure counts."""
     if value is None:
         return UNKNOWN
     return INFINITE if math.isinf(value) else f"{value:.2f}"
@@ -46,9 +46,10 @@ def share(value: float | None, places: int = 1) -> str:
 
 @register.filter
 def asm(code: bytes | str, isa: ISA | str | None = None) -> str:
-    """Return machine code, or its hexadecimal digits, in Intel syntax on one line; as it is if it is none.
+    """Return machine code, or its hexadecimal digits, as Intel syntax on one line; undecodable code
+    unchanged.
 
-    `isa`: the instruction set, or its row.
+    `isa`: the instruction set or its row.
     """
     machine_code = bytes.fromhex(code) if isinstance(code, str) else bytes(code)
     return "; ".join(intel_or_digits(machine_code, isa_of(isa)))
@@ -59,5 +60,5 @@ register.filter("repetitions", repeated_findings)
 
 @register.filter
 def condition(row: Discovery | Family) -> str:
-    """Return where a discovery, or the witness of a family, shows what it stands for: only where cl = 0."""
+    """Return the condition under which a discovery, or the witness of a family, holds: only where cl = 0."""
     return condition_of_family(row) if isinstance(row, Family) else condition_of(row)

@@ -1,1 +1,3 @@
-"""The abstract domain: what abstract blocks say of basic blocks (thesis §8.1.2, §8.1.4, §8.1.6)."""
+"""The abstract domain: the constraints that abstract blocks put on basic blocks (thesis §8.1.2, §8.1.4,
+§8.1.6).
+"""

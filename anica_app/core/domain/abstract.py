@@ -12,15 +12,15 @@ from anica_app.core.domain.space import Bits, Dependency
 from inference.isa.operand_slots import Content, OperandPlace, Slot, Slots, match, overlap
 
 Pair = tuple[OperandPlace, OperandPlace]
-"""Two different operands, the smaller one first: aliasing knows no direction."""
+"""Two different operands, the smaller one first: aliasing is symmetric."""
 
 Operands = Sequence[tuple[Slots, Sequence[Content]]]
-"""Of each instruction of a block, what can alias and what stands there."""
+"""For each instruction of a block its operands that can alias, and what each of them contains."""
 
 
 @dataclass(frozen=True)
 class Aliasing:
-    """Pairs that must alias and pairs that must not; nothing is said of all others (⊤)."""
+    """Pairs that must alias and pairs that must not; all other pairs are unconstrained (⊤)."""
 
     must: frozenset[Pair] = frozenset()
     must_not: frozenset[Pair] = frozenset()
@@ -37,15 +37,15 @@ class Aliasing:
         return dict(self.pairs)
 
     def is_below(self, general: Aliasing) -> bool:
-        """⊑: the other one says the same or nothing of every pair."""
+        """⊑: every pair that `general` constrains has the same constraint here."""
         return general.must <= self.must and general.must_not <= self.must_not
 
     def without(self, pair: Pair) -> Aliasing:
-        """Nothing is said of the pair any more."""
+        """The same without a constraint on this pair."""
         return Aliasing(self.must - {pair}, self.must_not - {pair})
 
     def holds(self, block: Operands) -> bool:
-        """γ: every constraint on operands that exist and match is met."""
+        """γ: whether every constraint holds on operands that exist and match."""
         for (first, second), must_alias in self.pairs:
             left, right = _at(block, first), _at(block, second)
             if left is None or right is None:
@@ -82,7 +82,7 @@ def _at(block: Operands, place: OperandPlace) -> tuple[Slot, Content] | None:
 
 
 Values = tuple[Any, ...]
-"""An abstract value per feature of a domain, in the domain's order; None is ⊤ (see `abstractions`)."""
+"""An abstract value per feature, in the order of the domain's features; None is ⊤ (see `abstractions`)."""
 
 
 class AbstractInstruction:
@@ -129,10 +129,11 @@ class AbstractBlock:
 
 @dataclass(frozen=True, slots=True)
 class FeatureExpansion:
-    """Relaxes what one instruction, from 0, says of one feature by a step of the feature's abstraction.
+    """Relaxes the constraint of one instruction, counted from 0, on one feature by one step of its
+    abstraction.
 
-    It is the same expansion wherever it applies, whatever value it leads to: dropping an element of a set is
-    one partial function. `value`, what it leads to where it was offered, is for the reader.
+    Two expansions with the same step are equal wherever they apply, since a step is one partial function.
+    `value`, the relaxed constraint where the expansion was offered, is for display and does not count.
     """
 
     instruction: int
@@ -143,14 +144,14 @@ class FeatureExpansion:
 
 @dataclass(frozen=True, slots=True)
 class AliasExpansion:
-    """Says nothing of a pair of operands any more."""
+    """Removes the constraint on a pair of operands."""
 
     pair: Pair
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyExpansion:
-    """Does not ask for a dependency any more."""
+    """Removes the requirement of a dependency."""
 
     dependency: Dependency
 
@@ -161,11 +162,16 @@ Expansion = FeatureExpansion | AliasExpansion | DependencyExpansion
 def subsumes(
     general: AbstractBlock, special: AbstractBlock, meaning: Callable[[AbstractInstruction], Bits]
 ) -> bool:
-    """Definition 8.7; `meaning`: the schemes that an abstract instruction represents.
+    """Definition 8.7: whether `general` subsumes `special`.
 
-    Exact: the mappings that keep the cyclic order (C1, C4) are those that go on from the place of the first
-    instruction, around at most once, so they are tried in this way; a branch ends where an instruction may be
-    of a scheme that it must not (C2), or a constraint on operands or a dependency is missing (C3).
+    Exact by backtracking: a mapping that keeps the cyclic order (C1, C4) continues from the place of the
+    first instruction, once around at most. A branch ends where an instruction may have a scheme that it must
+    not (C2), or where a constraint on operands or a dependency is missing (C3).
+
+    Args:
+        general: The block that may subsume.
+        special: The block that may be subsumed.
+        meaning: The schemes that an abstract instruction represents.
     """
     count, places = len(general), len(special)
     if count > places:

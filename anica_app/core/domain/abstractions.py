@@ -1,11 +1,11 @@
-"""What an abstract instruction can say about one feature: the four abstractions of Table 8.2.
+"""The four abstractions of a feature's values (Table 8.2).
 
 Each is a partially ordered set of abstract values with a largest one, ⊤, which is `None` in all of them and
-says nothing. A value represents a set of features' values (γ), and every feature's value has one that
-represents it best (β). *Steps* are the expansions: partial functions that lead to the paper's immediate
-successors, *small steps* those that stop before. They are named, so that the same step means the same
-function for all values that it applies to: "" is the only way up where there is but one; a step of a set
-drops the element that it names, a small one puts weaker elements in its place.
+constrains nothing. A value represents a set of concrete values (γ), and each concrete value has a best
+representation (β). *Steps* are expansions to immediate successors, as in the paper; *small steps* stop
+earlier. A step has a name and is the same function for all values that it applies to: "" is the only step of
+a value with one successor; a step of a set drops the element that it names, a small one replaces it by weaker
+elements.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ConcreteT = TypeVar("ConcreteT", bound=Hashable)
 AbstractT = TypeVar("AbstractT", bound=Hashable)
 
 UP: Final = ""
-"""The step of values with one immediate successor."""
+"""The step of values with a single immediate successor."""
 
 FOR: Final = " > "
 AND: Final = " & "
 """Between an element and what takes its place, and between these: the step `cf:RW > cf:R & cf:W`."""
 
 NO_ELEMENTS: Final = "none"
-"""What `Subsets` calls DefNone: the feature has no elements at all."""
+"""DefNone in `Subsets`: the feature has no elements."""
 
 
 class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
@@ -51,7 +51,9 @@ class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
         return (UP,)
 
     def small_steps(self, abstract: AbstractT) -> tuple[str, ...]:
-        """Those that go less far than one of `steps`, the longest first: for where that one goes too far."""
+        """Steps that relax less than those of `steps`, the longest first, for values whose full steps are
+        rejected.
+        """
         return ()
 
     @abstractmethod
@@ -64,7 +66,7 @@ class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
 
     @abstractmethod
     def read(self, document: Any) -> AbstractT:
-        """Back from `document`. Raises `AnicaError` for what is none."""
+        """The value of a document. Raises `AnicaError` for an invalid one."""
 
     def is_below(self, special: AbstractT | None, general: AbstractT | None) -> bool:
         if general is None:
@@ -75,8 +77,8 @@ class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
 class Singletons(Abstraction[str, tuple[str, ...]]):
     """One value, or any: a flat order below ⊤.
 
-    A value is a tuple of words of which a scheme has one. β gives tuples of one word; those of several stand
-    for a word of other people's that has no single counterpart here, and nothing but ⊤ is above them either.
+    A value is a tuple of alternative words. β returns tuples of one word; longer ones stand for a word of an
+    imported file that has several counterparts here. Only ⊤ is above either.
     """
 
     def represent(self, value: str) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ class Singletons(Abstraction[str, tuple[str, ...]]):
 
 
 class EditDistances(Abstraction[str, tuple[str, int]]):
-    """All words within some Levenshtein distance of a base, up to `most` edits, then any."""
+    """All words within a Levenshtein distance of a base word: up to `most` edits, then ⊤."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -116,7 +118,7 @@ class EditDistances(Abstraction[str, tuple[str, int]]):
         return value, 0
 
     def represents(self, abstract: tuple[str, int], value: str) -> bool:
-        """Whether so many edits suffice to make the value of the base."""
+        """Whether the base can be edited into the value with at most so many edits."""
         base, edits = abstract
         return abs(len(base) - len(value)) <= edits and edit_distance(base, value) <= edits
 
@@ -142,16 +144,16 @@ class EditDistances(Abstraction[str, tuple[str, int]]):
 
 
 class LogSizes(Abstraction[int | None, int]):
-    """Fewer than 2^k things, for k up to `most`, then any number; what is not known is any number.
+    """Fewer than 2^k, for k up to `most`, then ⊤; an unknown size is ⊤.
 
-    β is the thesis's: the paper's own would not represent the sizes that are powers of two.
+    β is the thesis's: the paper's own does not represent sizes that are powers of two.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
 
     def represent(self, value: int | None) -> int | None:
-        """⌊log₂ n⌋ + 1, 0 for nothing; ⊤ from 2^most on, and for what is not known."""
+        """⌊log₂ n⌋ + 1, 0 for 0; ⊤ from 2^most on, and for an unknown size."""
         if value is None or value >= 2**self._most:
             return None
         return value.bit_length()
@@ -168,7 +170,7 @@ class LogSizes(Abstraction[int | None, int]):
         return abstract + 1 if abstract < self._most else None
 
     def document(self, abstract: int) -> Any:
-        """The number that is not reached."""
+        """{"fewer_than": 2^k}, an exclusive bound."""
         return {"fewer_than": 2**abstract}
 
     def read(self, document: Any) -> int:
@@ -192,14 +194,15 @@ def _implies_nothing(_element: str) -> frozenset[str]:
 class Subsets(Abstraction[frozenset[str], Elements]):
     """Subset-or-none: at least these elements, or definitely none.
 
-    The empty set stands for values that have some element. The formula of Table 8.2 would let it represent
-    those without elements too, and thus all: the step from there to ⊤ could never make a difference. The
-    published tool has it as it is here (its `is_in_subfeature` without any `subfeature`), where "accesses
-    memory somehow" is a discovery that "accesses memory or not" is not.
+    The empty set represents values with at least one element. By the formula of Table 8.2 it would represent
+    all values, and the step to ⊤ would change nothing; the published tool has it as here (`is_in_subfeature`
+    without a `subfeature`), where "accesses memory in some way" is a discovery and "may access memory" is not
+    one.
 
-    `weaker`: the next weaker elements that one implies, as `size:64` does `size<=64`. With `gradual` an
-    element can become any that it implies, so that a set may say "at most 64 bits"; the paper's sets know
-    nothing between "64 bits" and any size. No element of an abstract value implies another.
+    `weaker`: the next weaker elements that an element implies, as `size:64` implies `size<=64`. With
+    `gradual` an element can be replaced by one that it implies, so that a set can state "at most 64 bits";
+    the paper's sets have no value between "64 bits" and any size. No element of an abstract value implies
+    another one.
     """
 
     def __init__(
@@ -214,13 +217,15 @@ class Subsets(Abstraction[frozenset[str], Elements]):
         return value or NO_ELEMENTS
 
     def represents(self, abstract: Elements, value: frozenset[str]) -> bool:
-        """Whether the value has all of the elements, or none at all."""
+        """Whether the value has all elements of the set; for `NO_ELEMENTS`, whether it has none."""
         if isinstance(abstract, str):
             return not value
         return bool(value) and abstract <= self._implied(value)
 
     def below(self, special: Elements, general: Elements) -> bool:
-        """More elements, and stronger ones, are more special; to have none is related to nothing else."""
+        """More or stronger elements are below fewer or weaker ones; `NO_ELEMENTS` is comparable to itself
+        alone.
+        """
         if isinstance(special, str) or isinstance(general, str):
             return special == general
         return general <= self._implied(special)
@@ -230,7 +235,7 @@ class Subsets(Abstraction[frozenset[str], Elements]):
         return tuple(sorted(abstract)) if abstract and not isinstance(abstract, str) else (UP,)
 
     def small_steps(self, abstract: Elements) -> tuple[str, ...]:
-        """Putting a weaker element in the place of one, or all the next weaker ones together."""
+        """Replacing an element by a weaker one, or by all of its next weaker ones together."""
         if isinstance(abstract, str) or not self._gradual:
             return ()
         steps: list[tuple[int, str]] = []
@@ -274,7 +279,7 @@ class Subsets(Abstraction[frozenset[str], Elements]):
 
 @lru_cache(maxsize=1 << 17)
 def edit_distance(word: str, other: str) -> int:
-    """Levenshtein's: the least number of letters inserted, removed or replaced to make one of the other."""
+    """The Levenshtein distance: the least number of letters to insert, remove or replace."""
     row = list(range(len(other) + 1))
     for number, letter in enumerate(word, start=1):
         diagonal, row[0] = row[0], number

@@ -1,19 +1,18 @@
-"""Abstract blocks and expansions as JSON that people can read and other programs can write.
+"""Abstract blocks and expansions as JSON, for people and other programs.
 
-What is not constrained (⊤) is left out, and everything is counted from 1:
+Unconstrained parts (⊤) are left out, and instructions and operands are counted from 1:
 
     {"instructions": [{"mnemonic": {"base": "add", "edits": 2}, "memory": ["W"]}, {}],
      "aliasing": [["1.memory.1", "2.memory.1", "same"], ["1.register.1", "2.register.2", "different"]],
      "dependencies": [[1, 2, "flag"]]}
 
 Values of features: `mnemonic` a base and a number of edits, `uops` {"fewer_than": a power of two}, `memory`
-and `operands` a list of what is there at least, or "none"; all others a word, or a list of words of which one
-holds. A dependency names who writes, who reads that, and "flag" or "register".
+and `operands` a list of elements that must be present, or "none"; all others a word, or a list of
+alternatives. A dependency is the instruction that writes, the one that reads, and "flag" or "register".
 
 An expansion is {"instruction": 1, "feature": "operands", "drop": "GPR[64]:RW", "to": [...]}, without `drop`
-where there is but one way up and without `to` where that is ⊤; {"aliasing": [one, other]}; or {"dependency":
-[1, 2, "flag"]}. With "for" a weaker element takes the place of the dropped one: "drop": "size:8", "for":
-"size<=64".
+for a value with a single successor and without `to` for ⊤; {"aliasing": [first, second]}; or {"dependency":
+[1, 2, "flag"]}. With "for" a weaker element replaces the dropped one: "drop": "size:8", "for": "size<=64".
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _SAME, _DIFFERENT = "same", "different"
 
 
 def block_document(abstract: AbstractBlock, vocabulary: Vocabulary) -> dict[str, Any]:
-    """An abstract block as JSON; without `dependencies` where there are none."""
+    """An abstract block as JSON; without the key `dependencies` where there are none."""
     block: dict[str, Any] = {
         "instructions": [_instruction(instruction, vocabulary) for instruction in abstract.instructions],
         "aliasing": [
@@ -60,7 +59,11 @@ def block_document(abstract: AbstractBlock, vocabulary: Vocabulary) -> dict[str,
 
 
 def parse_block(document: Json, vocabulary: Vocabulary) -> AbstractBlock:
-    """Back from `document`. Raises `AnicaError` with what is wrong and where."""
+    """The abstract block of a document, the inverse of `block_document`.
+
+    Raises:
+        AnicaError: The document is invalid; the message names the instruction and the feature.
+    """
     instructions = document.get("instructions") if isinstance(document, dict) else None
     if not isinstance(instructions, list) or not 1 <= len(instructions) <= MOST_INSTRUCTIONS:
         raise AnicaError(
@@ -91,7 +94,9 @@ def expansion_document(expansion: Expansion, vocabulary: Vocabulary) -> dict[str
 
 
 def parse_expansion(document: Json, vocabulary: Vocabulary) -> Expansion:
-    """Back from `expansion_document`. Raises `AnicaError` with what is wrong."""
+    """The expansion of a document, the inverse of `expansion_document`. Raises `AnicaError` for an invalid
+    one.
+    """
     match document:
         case {"aliasing": [str(first), str(second)]}:
             return AliasExpansion(_pair(first, second))
@@ -106,7 +111,7 @@ def parse_expansion(document: Json, vocabulary: Vocabulary) -> Expansion:
 
 
 def _step(document: Json) -> str:
-    """The step of an expansion of a feature. Raises `AnicaError`."""
+    """The name of the step in an expansion of a feature. Raises `AnicaError`."""
     words = [document[name] for name in ("drop", "for") if name in document]
     if not all(isinstance(word, str) for word in words) or ("for" in document and "drop" not in document):
         raise AnicaError(f'"drop" is an element, and "for" what takes its place, unlike in {document!r}')
@@ -114,7 +119,7 @@ def _step(document: Json) -> str:
 
 
 def expanded_document(document: Json, expansion: Json) -> Json:
-    """The document of an abstract block after an expansion, from their documents alone."""
+    """The document of an abstract block after an expansion, computed from the documents without a domain."""
     if "aliasing" in expansion:
         pairs = [pair for pair in document.get("aliasing", []) if pair[:2] != expansion["aliasing"]]
         return {**document, "aliasing": pairs}
@@ -134,7 +139,7 @@ def _without(document: Json, name: str) -> Json:
 
 
 def place_name(place: OperandPlace) -> str:
-    """An operand as documents call it: `2.register.1`."""
+    """An operand's name in documents: `2.register.1`."""
     return f"{place.instruction + 1}.{place.kind}.{place.number + 1}"
 
 

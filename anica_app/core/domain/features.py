@@ -1,4 +1,6 @@
-"""The features of schemes that abstract instructions speak of, and which schemes these are (§8.1.4)."""
+"""The features of schemes that abstract instructions constrain, and the schemes that satisfy a constraint
+(§8.1.4).
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,23 @@ YES, NO = "yes", "no"
 _LOCK = frozenset({"lock"})
 _REPEATED = frozenset({"rep", "repe", "repne"})
 SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
-"""How elements of `memory` begin that speak of bits; the last two only weaken the first."""
+"""Prefixes of elements of `memory` that are widths in bits; the last two only occur as weaker forms of the
+first.
+"""
 SOME_FLAG = "flags:R"
-"""The element of `operands` that reads some flag."""
+"""The element of `operands` for reading at least one flag."""
 ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
 """An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
 MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
 """An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
 _MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
-"""Bounds of widths that say something: hardly anything has more than 512 bits or fewer than 8."""
+"""Bounds of widths that exclude something: hardly any access has more than 512 bits or fewer than 8."""
 _CACHE_SIZE = 1 << 16
-"""So many abstract instructions are remembered with their schemes; a long search goes through many more."""
+"""Abstract instructions whose schemes are cached; a long search sees many more."""
 
 
 class Vocabulary:
-    """Features in a fixed order, and the abstraction of each. `free` is ⊤ of abstract instructions."""
+    """Features in a fixed order with their abstractions. `free` is ⊤ of abstract instructions."""
 
     def __init__(self, names: Sequence[str], settings: DomainSettings, operands: OperandNames) -> None:
         self.names = tuple(names)
@@ -49,13 +53,13 @@ class Vocabulary:
         return all(abstraction.is_below(lower, upper) for abstraction, lower, upper in pairs)
 
     def expansions(self, instruction: AbstractInstruction, number: int) -> Iterator[FeatureExpansion]:
-        """Those that apply to it where it is the instruction with this number, feature by feature."""
+        """The expansions of the instruction with this number, feature by feature."""
         for name, abstraction, value in zip(self.names, self.abstractions, instruction.values, strict=True):
             for step in abstraction.steps(value) if value is not None else ():
                 yield FeatureExpansion(number, name, step, abstraction.expand(value, step))
 
     def small_expansions(self, instruction: AbstractInstruction, number: int) -> Iterator[FeatureExpansion]:
-        """Likewise by the steps that go less far."""
+        """The expansions by small steps of the instruction with this number, feature by feature."""
         for name, abstraction, value in zip(self.names, self.abstractions, instruction.values, strict=True):
             for step in abstraction.small_steps(value) if value is not None else ():
                 yield FeatureExpansion(number, name, step, abstraction.expand(value, step))
@@ -73,7 +77,9 @@ class Vocabulary:
 
 @cache
 def full_vocabulary(isa: str = DEFAULT) -> Vocabulary:
-    """All features without bounds of a campaign's own: understands the documents of any campaign."""
+    """All features, with the widest bounds that campaigns allow: it can read the documents of any
+    campaign.
+    """
     settings = DomainSettings(edit_distance=MOST_EDITS, log_bound=MOST_LOG)
     return Vocabulary(FEATURES, settings, operands_of(isa).names)
 
@@ -92,7 +98,8 @@ def abstraction(name: str, settings: DomainSettings, operands: OperandNames) -> 
 
 
 def feature_value(name: str, member: BlockScheme, uops: Mapping[str, int]) -> Any:
-    """The value of a feature: a word, a set of words, or the number of µops, None where it is not known.
+    """The value of a scheme's feature: a word, a set of words, or a number of µops; None for an unknown
+    number.
 
     `uops`: {scheme text: number of µops}.
     """
@@ -100,9 +107,9 @@ def feature_value(name: str, member: BlockScheme, uops: Mapping[str, int]) -> An
 
 
 def memory_elements(scheme: Scheme) -> frozenset[str]:
-    """Of `R`, `W` and `size:n`, those that hold for what a scheme accesses, the stack included.
+    """`R`, `W` and `size:n` as they apply to the memory that a scheme accesses, the stack included.
 
-    A prefetch has a size but no access; an address that is only computed is no use of memory.
+    A prefetch has a size but no access; an address that is only computed (`lea`) is no memory access.
     """
     elements = set()
     for operand in scheme.operands:
@@ -112,7 +119,7 @@ def memory_elements(scheme: Scheme) -> frozenset[str]:
 
 
 def operand_types(operand: Operand) -> Iterator[str]:
-    """What an operand is called with its access: `GPR[64]:RW`, `cl:R`, `0x1`; each flag by itself: `cf:W`."""
+    """An operand with its access: `GPR[64]:RW`, `cl:R`, `0x1`; each flag separately: `cf:W`."""
     if operand.kind == "flags":
         yield from (f"{flag}:{operand.access}" for flag in operand.registers)
     else:
@@ -124,7 +131,9 @@ def _operands(scheme: Scheme) -> frozenset[str]:
 
 
 def weaker_access(element: str) -> frozenset[str]:
-    """The next weaker elements of `memory`: `size:64` is at most 64 bits and at least, at most 64 is 128."""
+    """The next weaker elements of `memory`: `size:64` implies `size<=64` and `size>=64`, `size<=64` implies
+    `size<=128`.
+    """
     width = ACCESS_WIDTH.fullmatch(element)
     if width is None:
         return frozenset()
@@ -133,9 +142,11 @@ def weaker_access(element: str) -> frozenset[str]:
 
 
 def weaker_operand(names: OperandNames, element: str) -> frozenset[str]:
-    """The next weaker elements of `operands`: what reads the carry flag reads some flag, rax is some `GPR`.
+    """The next weaker elements of `operands`: reading the carry flag implies reading some flag, rax implies
+    its `GPR`.
 
-    Memory operands have widths as in `weaker_access`. What reads and writes a flag or a `GPR` does either.
+    Widths of memory operands weaken as in `weaker_access`. Reading and writing a flag or a `GPR` implies
+    either.
     """
     if memory := MEMORY_OPERAND.fullmatch(element):
         return frozenset(f"MEM[{bound}]:{memory[3]}" for bound in _weaker_width(memory[1], int(memory[2])))
@@ -150,7 +161,7 @@ def weaker_operand(names: OperandNames, element: str) -> frozenset[str]:
 
 
 def _weaker_width(comparison: str, bits: int) -> list[str]:
-    """What the next weaker elements say of a width, such as `<=64`."""
+    """The next weaker bounds of a width, such as `<=64`."""
     wider = [width for width in _MOST if width > bits or (width == bits and not comparison)]
     narrower = [width for width in _LEAST if width < bits or (width == bits and not comparison)]
     most = [f"<={width}" for width in wider[:1] if comparison != ">="]
@@ -171,9 +182,9 @@ _VALUES: dict[str, Callable[[BlockScheme], str | frozenset[str]]] = {
 
 
 class FeatureTable:
-    """The features of a domain with their abstractions, over the schemes of a space.
+    """The features of a domain over the schemes of a space.
 
-    The feature `uops` is left out where the space knows no number of µops.
+    The feature `uops` is left out where the space has no numbers of µops.
     """
 
     def __init__(self, space: SchemeSpace, settings: DomainSettings) -> None:

@@ -1,4 +1,4 @@
-"""What an abstract domain is made of, and which schemes its blocks consist of (thesis §8.1.4, §8.2.2)."""
+"""Settings of an abstract domain and of the schemes that its blocks consist of (thesis §8.1.4, §8.2.2)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FEATURES = (
 MOST_EDITS = 10
 MOST_LOG = 10
 MOST_EXTENSIONS = 400
-"""Characters of a list of CPU features."""
+"""Longest list of CPU features, in characters."""
 
 
 @dataclass(frozen=True)
 class DomainSettings(AlgorithmSettings):
-    """What abstract blocks can say. Raises `InvalidInputError` for values outside their domain."""
+    """The features that abstract blocks can constrain. Raises `InvalidInputError` for values out of range."""
 
     NAME = "the abstract domain"
     features: str = setting(
@@ -72,7 +72,7 @@ class DomainSettings(AlgorithmSettings):
 
     @property
     def says_dependencies(self) -> bool:
-        """Whether anything is said of dependencies."""
+        """Whether abstract blocks constrain dependencies."""
         return self.aliasing and self.dependencies
 
     @property
@@ -84,7 +84,7 @@ class DomainSettings(AlgorithmSettings):
 
 @dataclass(frozen=True)
 class SpaceSettings(AlgorithmSettings):
-    """Which schemes there are. Raises `InvalidInputError` for values outside their domain."""
+    """The schemes that blocks may consist of. Raises `InvalidInputError` for values out of range."""
 
     NAME = "the choice of schemes"
     groups: str = setting(
@@ -105,7 +105,7 @@ class SpaceSettings(AlgorithmSettings):
 
     @property
     def extension_names(self) -> frozenset[str]:
-        """The extensions allowed; none means any."""
+        """The allowed extensions; empty for any."""
         return frozenset(self.extensions.split())
 
 

@@ -1,6 +1,6 @@
-"""The schemes of a campaign, blocks that consist of them, and which instruction reads what another wrote.
+"""The schemes of a campaign, blocks that consist of them, and the dependencies between their instructions.
 
-Sets of schemes are numbers with a bit per scheme.
+Sets of schemes are integers with a bit per scheme.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _REGISTERS = (1 << FIRST_FLAG) - 1
 
 
 class Dependency(NamedTuple):
-    """Instruction `reader` reads a flag or a register that `writer`, another one, wrote; both from 0.
+    """Instruction `reader` reads a flag or a register that another instruction, `writer`, wrote; both from 0.
 
-    Aliasing tells of that only to those who know what is read and what is written, and it knows neither flags
-    nor registers that no text names, such as the rax of a multiplication. The paper's abstraction has nothing
-    of the kind. A dependency goes around the end of the block, as a loop does, and ends where somebody in
-    between overwrites what was written. What an instruction reads of its own is for its operands to say
-    (`GPR:RW`). Memory is left out, which aliasing speaks of, and so are the registers that it is addressed
-    through: where these change, a block soon leaves the memory that it has.
+    Aliasing shows this only together with the accesses of operands, and not for flags and implicit registers,
+    such as the rax of a multiplication; the paper's abstraction has no counterpart. A dependency may go
+    around the end of the block, as in a loop, and ends where an instruction in between overwrites the unit.
+    An instruction's dependency on itself is part of its operands (`GPR:RW`). Memory is excluded, since
+    aliasing covers it, and so are address registers: a block that changes them soon leaves the memory that it
+    may access.
     """
 
     writer: int
@@ -42,7 +42,7 @@ Used = tuple[int, int]
 
 
 def dependencies(block: Sequence[Used]) -> frozenset[Dependency]:
-    """All of a block, given by what each of its instructions uses."""
+    """All dependencies of a block, given the units that each instruction reads and writes."""
     result = set()
     count = len(block)
     for writer, (_, written) in enumerate(block):
@@ -65,16 +65,13 @@ def _kinds(shared: int) -> Iterator[DependencyKind]:
 
 
 def of_kind(kind: DependencyKind, used: int) -> int:
-    """Those of some units that are registers, or flags."""
+    """The units that are registers, or flags."""
     return used & _REGISTERS if kind == "register" else used & ~_REGISTERS
 
 
 @dataclass(frozen=True)
 class SchemeUse:
-    """What instructions of a scheme read and write.
-
-    `reads` and `writes` are numbers of operands among `Slots.registers`.
-    """
+    """The operands that instructions of a scheme read and write, as indices into `Slots.registers`."""
 
     slots: Slots
     reads: tuple[int, ...]
@@ -91,12 +88,12 @@ class SchemeUse:
 
     @cached_property
     def could_read(self) -> int:
-        """The units that its instructions may read, whatever registers stand in them."""
+        """The units that an instruction may read, over all choices of registers."""
         return self._could(self.reads, self.slots.read)
 
     @cached_property
     def could_write(self) -> int:
-        """The units that its instructions may write."""
+        """The units that an instruction may write, over all choices of registers."""
         return self._could(self.writes, self.slots.written)
 
     def _could(self, numbers: Iterable[int], units: int) -> int:
@@ -127,8 +124,8 @@ Bits = int
 class SchemeSpace:
     """Schemes in a fixed order, numbered from 0.
 
-    `uops` are numbers of µops by scheme text, as far as they are known. Two spaces of the same texts in the
-    same order are the same.
+    `uops`: {scheme text: number of µops}, where known. Spaces with the same texts in the same order are
+    equal.
     """
 
     def __init__(
@@ -156,7 +153,12 @@ class SchemeSpace:
         uops: Mapping[str, int] | None = None,
         isa: str = DEFAULT,
     ) -> SchemeSpace:
-        """All that settings allow and that can be sampled; `among`: of these texts alone."""
+        """All schemes that the settings allow and that can be sampled, restricted to the texts in `among` if
+        given.
+
+        Raises:
+            AnicaError: A group is unknown for the instruction set, or no scheme remains.
+        """
         settings = settings or SpaceSettings()
         groups = target_of(isa).sampling_groups
         if unknown := settings.group_names.difference(groups):
@@ -171,7 +173,7 @@ class SchemeSpace:
     def listed(
         cls, texts: Iterable[str], uops: Mapping[str, int] | None = None, isa: str = DEFAULT
     ) -> SchemeSpace:
-        """These schemes, which takes less time for few of them. Raises `AnicaError` for one that is none."""
+        """These schemes only, which is faster than `of` for few. Raises `AnicaError` for an unknown text."""
         members = []
         for text in dict.fromkeys(texts):
             member = operands_of(isa).block_scheme(text)
@@ -184,7 +186,7 @@ class SchemeSpace:
         return len(self.texts)
 
     def restricted(self, texts: Iterable[str]) -> SchemeSpace:
-        """The same of these schemes alone, such as those that all tools support; others do not matter."""
+        """The same space with these schemes alone; unknown texts are ignored."""
         listed = frozenset(texts)
         return SchemeSpace(
             [member for member in self.members if member.scheme.text in listed], self.uops, self.isa
@@ -211,7 +213,7 @@ class SchemeSpace:
 
 
 def reasons(settings: SpaceSettings, isa: str = DEFAULT) -> Mapping[str, str]:
-    """{scheme text: why blocks do not have it, "" where they do}, in the order of the scheme set."""
+    """{scheme text: why blocks cannot have it, "" where they can}, in the order of the scheme set."""
     return _reasons(settings.group_names, settings.extension_names, isa)
 
 
@@ -229,7 +231,9 @@ def _reasons(groups: frozenset[str], extensions: frozenset[str], isa: str) -> Ma
 
 
 def operands_of(isa: str) -> OperandChooser[Any]:
-    """The schemes and operands of an instruction set. Raises `AnicaError` where none are abstracted."""
+    """Schemes and operand choices of an instruction set. Raises `AnicaError` where its blocks cannot be
+    abstracted.
+    """
     operands = target_of(isa).operands
     if operands is None:
         raise AnicaError(f"blocks of {isa} cannot be abstracted yet: choose another instruction set")
@@ -243,7 +247,9 @@ def _numbers(bits: Bits) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class AbstractedInstruction:
-    """An instruction: the number of its scheme, what stands in the operands that can alias, and its bytes."""
+    """An instruction: the number of its scheme, the contents of its operands that can alias, and its
+    bytes.
+    """
 
     scheme: int
     contents: tuple[Content, ...]
@@ -252,7 +258,7 @@ class AbstractedInstruction:
 
 @dataclass(frozen=True)
 class SampledBlock:
-    """A basic block of the schemes of a space, be it sampled or read from machine code."""
+    """A basic block of schemes of a space, sampled or decoded from machine code."""
 
     instructions: tuple[AbstractedInstruction, ...]
 
@@ -264,7 +270,7 @@ class SampledBlock:
         return b"".join(instruction.code for instruction in self.instructions)
 
     def dependencies(self, space: SchemeSpace) -> frozenset[Dependency]:
-        """Which instruction reads what another one wrote; `space` is that of its schemes."""
+        """The dependencies between its instructions; `space` is the one that numbers its schemes."""
         uses = space.uses
         return dependencies([uses[entry.scheme].of(entry.contents) for entry in self.instructions])
 
@@ -274,7 +280,7 @@ class SampledBlock:
 
 
 def block_of_code(code: bytes, space: SchemeSpace) -> SampledBlock | None:
-    """The block with this machine code; None where an instruction is of no scheme of the space."""
+    """The block with this machine code; None where an instruction has no scheme in the space."""
     instructions = []
     for instruction in space.operands.decode_operands(code, space.slots_by_text):
         if instruction is None:
@@ -285,7 +291,7 @@ def block_of_code(code: bytes, space: SchemeSpace) -> SampledBlock | None:
 
 
 def obstacle(code: bytes, space: SchemeSpace) -> str:
-    """Why there is no block of these schemes with this machine code, in words; "" where there is one."""
+    """Why `block_of_code` returns None, as a sentence; "" where it returns a block."""
     try:
         block = block_of_bytes(code, space.isa)
     except BlockError as error:

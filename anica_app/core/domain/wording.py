@@ -1,6 +1,6 @@
-"""Abstract blocks and expansions in words: phrases for instructions, sentences for what is between them.
+"""Abstract blocks and expansions as text: phrases for instructions, sentences for constraints between them.
 
-Names from assembly stand between backticks, for pages to set them apart.
+Assembly names are in backticks, which pages turn into code.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ANY = {
 
 @dataclass(frozen=True)
 class BlockWording:
-    """An abstract block in words: phrases for each instruction, a sentence per constraint on operands and one
+    """An abstract block as text: phrases for each instruction, a sentence per constraint on operands and one
     per dependency.
     """
 
@@ -55,18 +55,18 @@ class BlockWording:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Of operands, then of dependencies."""
+        """Constraints on operands, then dependencies."""
         return (*self.aliasing, *self.dependencies)
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """The whole text on one line, without backticks."""
         instructions = [", ".join(phrases) for phrases in self.instructions]
         return "; ".join([" | ".join(instructions), *self.sentences]).replace("`", "")
 
 
 def block_wording(document: Json) -> BlockWording:
-    """What the document of an abstract block says (`documents`). Raises `AnicaError` for what is none."""
+    """The text of an abstract block's document (`documents`). Raises `AnicaError` for an invalid one."""
     vocabulary = full_vocabulary()
     abstract = documents.parse_block(document, vocabulary)
     pairs = sorted(abstract.aliasing.pairs, key=lambda constraint: not constraint[1])
@@ -78,7 +78,7 @@ def block_wording(document: Json) -> BlockWording:
 
 
 def expansion_wording(document: Json) -> str:
-    """What is allowed from now on by the document of an expansion. Raises `AnicaError` for what is none."""
+    """The text of an expansion's document: what it allows. Raises `AnicaError` for an invalid one."""
     vocabulary = full_vocabulary()
     flags = vocabulary.operands.flags
     expansion = documents.parse_expansion(document, vocabulary)
@@ -99,7 +99,7 @@ def expansion_wording(document: Json) -> str:
 
 
 def _instruction(values: Values, vocabulary: Vocabulary) -> list[str]:
-    """What an abstract instruction asks for; `ANYTHING` where it is nothing."""
+    """The constraints of an abstract instruction; `ANY_INSTRUCTION` without any."""
     constraints = zip(vocabulary.names, values, strict=True)
     flags = vocabulary.operands.flags
     stated = [(name, value) for name, value in constraints if value is not None]
@@ -108,7 +108,7 @@ def _instruction(values: Values, vocabulary: Vocabulary) -> list[str]:
 
 
 def feature_phrases(name: str, value: Any, flags: Collection[str]) -> list[str]:
-    """What a value of a feature other than ⊤ asks for."""
+    """The phrases for a feature's value other than ⊤."""
     if name == "operands":
         return _operands(value, flags)
     if name in _PHRASES:
@@ -119,12 +119,12 @@ def feature_phrases(name: str, value: Any, flags: Collection[str]) -> list[str]:
 
 
 def pair_sentence(operands: Pair, must_alias: bool) -> str:
-    """Which operands are the same, or are not."""
+    """Whether two operands must be the same or must differ."""
     return f"{_place(operands[0])} {'is the same as' if must_alias else 'differs from'} {_place(operands[1])}"
 
 
 def dependency_sentence(link: Dependency, reads: str = "reads") -> str:
-    """Which instruction reads what another one writes."""
+    """The two instructions of a dependency and what is passed between them."""
     return f"instruction {link.reader + 1} {reads} a {link.kind} that instruction {link.writer + 1} writes"
 
 
@@ -154,7 +154,7 @@ def _memory(value: Any) -> str:
 
 
 def _bits(elements: Iterable[str]) -> str:
-    """`64 bits`, `at least 16 and at most 64 bits`; "" where nothing is said of widths."""
+    """`64 bits`, `at least 16 and at most 64 bits`; "" without a constraint on the width."""
     widths: dict[str, list[int]] = {word: [] for word in _WIDTHS}
     for element in elements:
         if width := ACCESS_WIDTH.fullmatch(element):

@@ -1,4 +1,6 @@
-"""The families of a campaign: causes, groups, names, and how much of fresh disagreements they explain."""
+"""The families of a campaign: causes, groups and names, and the share of fresh disagreements that each
+explains.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _Z = 1.959964  # standard deviations that 95 % of a normal distribution are with
 
 @dataclass(frozen=True, slots=True)
 class UngroupedDiscovery:
-    """A discovery to be grouped; `concrete`: it explains no other block."""
+    """A discovery to be grouped. `concrete`: it covers no block but its witness."""
 
     number: int
     abstract: AbstractBlock
@@ -42,10 +44,10 @@ class UngroupedDiscovery:
 class DiscoveryFamily:
     """Discoveries with one cause.
 
-    `members`: their numbers, the one of the smallest witness first. `predictions`: of each tool the lowest
-    and the highest number of cycles for the members' witnesses, None where it gave no number. `blocks`: the
-    places of the disagreements among the judged blocks that a member subsumes. `own`: how many of them no
-    larger family explains. `interval`: where the share lies with 95 % certainty.
+    `members`: their numbers, by size of the witness. `predictions`: for each tool the lowest and the highest
+    cycles of the members' witnesses, None where it gave no number. `blocks`: places, among the disagreements,
+    that a member subsumes; `own`: how many of these no larger family covers. `interval`: 95 % confidence
+    interval of `share`.
     """
 
     name: str
@@ -60,16 +62,16 @@ class DiscoveryFamily:
 
     @property
     def bound(self) -> DifferingBound:
-        """What the tools see differently."""
+        """The bound on which the tools differ."""
         return self.group.way.bound
 
 
 @dataclass(frozen=True)
 class CampaignFamilies:
-    """All families, the one that explains most first.
+    """All families, the largest share first.
 
-    `disagreements`: among the judged blocks; `explained`: of them, those that any family explains, and
-    `by_ten` that the ten largest do. `questions`: how many the causes took.
+    `disagreements`: number of disagreements among the judged blocks; `explained`: covered by any family;
+    `by_ten`: covered by the ten largest. `questions`: number of questions that the causes took.
     """
 
     families: tuple[DiscoveryFamily, ...]
@@ -90,9 +92,20 @@ def families_of(
     most: int = MOST_FAMILIES,
     pulse: Callable[[], None] = lambda: None,
 ) -> CampaignFamilies:
-    """Group discoveries by cause, with at most so many questions, and tell what each family explains.
+    """Group discoveries by cause, and compute the share of disagreements that each family explains.
 
-    The discoveries that explain most are asked about first. A function of its arguments and the answers.
+    A function of its arguments and the answers. Causes are looked for in the order of the shares of
+    discoveries, until `questions` are used up.
+
+    Args:
+        domain: The domain of discoveries and blocks.
+        discoveries: The discoveries to group.
+        disagreements: Interesting blocks by which families are weighed.
+        world: Access to the tools.
+        tools: Names of the tools, for the names of families.
+        questions: Largest number of changed blocks to ask about.
+        most: Largest number of families; small ones are merged beyond it.
+        pulse: Called after each block of the coverage; may raise to stop.
     """
     covered = covered_blocks(domain, [discovery.abstract for discovery in discoveries], disagreements, pulse)
     for row, discovery in enumerate(discoveries):
@@ -121,9 +134,10 @@ def families_of(
 
 
 def cause_or_guess(discovery: UngroupedDiscovery, cause: WitnessCause) -> WitnessCause:
-    """The cause; where nobody could be asked, what the abstract block insists on tells.
+    """The cause; where it is unknown, a guess from the constraints of the abstract block.
 
-    Without the dependency that is asked for, or that operands that must be the same carry, the tools agree.
+    Without a required dependency, or with operands that differ instead of being equal, the tools agree: so
+    the dependency is the likely cause.
     """
     if cause.bound is not DifferingBound.UNKNOWN:
         return cause
@@ -142,7 +156,7 @@ def families_of_groups(
     tools: Sequence[str],
     questions: int = 0,
 ) -> CampaignFamilies:
-    """Families of groups; `covered` has a row for each discovery, `rows` says which by its number."""
+    """Families of groups. `covered` has a row per discovery; `rows`: {number of a discovery: its row}."""
     blocks = covered.shape[1]
     unions: list[Covered] = [
         np.logical_or.reduce(covered[[rows[member.number] for member in group.members]]) for group in groups
@@ -184,7 +198,7 @@ def _range(members: Sequence[FamilyMember], tool: int) -> tuple[float | None, fl
 
 
 def wilson(count: int, of: int) -> tuple[float, float] | None:
-    """Where a share lies with 95 % certainty (Wilson's interval); None where nothing was counted."""
+    """Wilson's 95 % confidence interval of a share; None where nothing was counted."""
     if not of:
         return None
     share = count / of

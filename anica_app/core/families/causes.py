@@ -1,4 +1,6 @@
-"""What the answers for changed blocks say of a disagreement: what it waits for, and which bound differs."""
+"""Causes of a disagreement, derived from the tools' answers for changed blocks: the dependency, and the
+bound.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ from inference.predictors.protocol import Answer
 
 Answers = tuple[Answer, ...]
 Query = Callable[[Sequence[bytes]], Sequence[Answers]]
-"""The answers of all tools for each block, in the order asked."""
+"""The answers of all tools for each block, in order."""
 
 
 REMAINING = 0.5
-"""Share of a difference that may be left where a change is said to make it vanish."""
+"""Share of a difference that may remain where a change counts as making it vanish."""
 
 _WIDEST = 8  # instructions that any core takes in within a cycle
 _FRONT_END_SHARE = 0.8  # of what they take at least
@@ -39,7 +41,7 @@ predicts less."""
 
 
 class DifferingBound(StrEnum):
-    """Which bound of a block's time the tools see differently."""
+    """The bound of a block's time that the tools compute differently."""
 
     PORTS = "ports"
     SLOTS = "slots"
@@ -51,7 +53,7 @@ class DifferingBound(StrEnum):
 
 
 class ChainKind(StrEnum):
-    """What the slower tool alone takes for a link of a chain of dependencies."""
+    """What the slower tool alone treats as a link in a dependency chain."""
 
     PLAIN = ""
     """Nothing but instructions, which take it longer."""
@@ -63,7 +65,7 @@ class ChainKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DisagreementWitness:
-    """A block that shows a discovery, by its number; `kind` is the way in which it is interesting."""
+    """A block that shows a discovery, which has this number; `kind` is the way in which it is interesting."""
 
     number: int
     code: bytes
@@ -72,9 +74,9 @@ class DisagreementWitness:
 
 @dataclass(frozen=True, slots=True)
 class TriedChange:
-    """A change with what the tools say of the block within it, per copy.
+    """A change of a witness, and the tools' answers per copy of the block.
 
-    `vanishes`: of what they differ by, at most `REMAINING` is left.
+    `vanishes`: at most the share `REMAINING` of the difference is left.
     """
 
     change: BlockChange
@@ -82,7 +84,7 @@ class TriedChange:
     vanishes: bool
 
     def as_json(self) -> Json:
-        """For the page: what was done, and the answers."""
+        """The change and its answers, as a family's facts store them."""
         return {
             "change": self.change.kind.value,
             "cut": [carrier.name for carrier in self.change.cut],
@@ -96,8 +98,9 @@ class TriedChange:
 class WitnessCause:
     """Why the tools disagree about a witness.
 
-    `answers`: for the block itself. `slower`: which tool, from 1, says more; 0 where one fails. `carriers`:
-    those whose cut makes the disagreement vanish, or for `ChainKind.LOAD` eases it.
+    `answers`: for the unchanged block. `slower`: the tool, from 1, with more cycles; 0 where one fails.
+    `carriers`: registers, flags or memory whose cut makes the disagreement vanish, or eases it for
+    `ChainKind.LOAD`.
     """
 
     bound: DifferingBound
@@ -110,9 +113,10 @@ class WitnessCause:
 
 @dataclass(frozen=True)
 class CauseContext:
-    """Whom to ask.
+    """Access to the tools.
 
-    `executes`: a tool executes blocks. `said`: which bound a core model among the tools names in its answers.
+    `ask`: their answers. `executes`: one of them executes blocks. `named_bound`: the bound that a core model
+    among them names in its answers, "" for none.
     """
 
     ask: Query
@@ -123,10 +127,15 @@ class CauseContext:
 def causes_of(
     witnesses: Sequence[DisagreementWitness], world: CauseContext, questions: int
 ) -> tuple[dict[int, WitnessCause], int]:
-    """The cause of each by its number, and how many questions that took, `questions` at most.
+    """The cause of each witness by number, and the number of questions used.
 
-    What is asked is a function of the witnesses and the answers. Those for which no questions are left have
-    the bound `UNKNOWN`. The witness itself is asked for again, which costs no question.
+    The questions are a function of the witnesses and the answers. A witness without questions left has the
+    bound `UNKNOWN`. The unchanged witnesses are not counted as questions.
+
+    Args:
+        witnesses: Most important first.
+        world: Access to the tools.
+        questions: Largest number of changed blocks to ask about.
     """
     answered = dict(zip(witnesses, world.ask([witness.code for witness in witnesses]), strict=True))
     changeable: list[tuple[DisagreementWitness, ChangedBlock, list[BlockChange]]] = []
@@ -168,7 +177,9 @@ def causes_of(
 
 
 def _changeable_block(witness: DisagreementWitness, world: CauseContext) -> ChangedBlock | None:
-    """The block to be changed; None where nothing is to be learnt from that."""
+    """The block to change; None where changes would show nothing: another kind of disagreement, or no
+    block.
+    """
     if witness.kind != DIFFERENCE:
         return None
     try:
@@ -182,7 +193,7 @@ def _try_changes(
     answered: Mapping[DisagreementWitness, Answers],
     changes: Sequence[tuple[DisagreementWitness, BlockChange]],
 ) -> dict[int, list[TriedChange]]:
-    """All changes at once, by the number of the witness."""
+    """The trials of all changes, by the number of the witness, in one request."""
     trials: dict[int, list[TriedChange]] = {}
     answers = world.ask([change.code for _, change in changes]) if changes else []
     for (witness, change), changed_answers in zip(changes, answers, strict=True):
@@ -200,7 +211,7 @@ def _answer_per_copy(answer: Answer, copies: int) -> Answer:
 
 
 def _difference(answers: Answers) -> float | None:
-    """By how many cycles two tools differ."""
+    """The difference of two tools in cycles; None where one has no number."""
     cycles = [answer.cycles for answer in answers if answer.cycles is not None]
     return abs(cycles[0] - cycles[1]) if len(cycles) == len(answers) == 2 else None
 
@@ -269,9 +280,10 @@ def slower_of(answers: Sequence[Answer]) -> int:
 
 
 def _fewest(cuts: Sequence[TriedChange]) -> tuple[Carrier, ...]:
-    """What is enough to be cut: single carriers where there are such, memory last; else all together.
+    """The carriers that must be cut: single sufficient ones if there are any, memory only if no register is
+    among them.
 
-    Several that are enough by themselves are links of one chain.
+    Several sufficient carriers are links of one chain.
     """
     single = [cut.change.cut[0] for cut in cuts if len(cut.change.cut) == 1]
     if not single:
@@ -287,9 +299,8 @@ def _is_between_accesses(tried: Sequence[TriedChange]) -> bool:
 
 
 def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:
-    """Whether instructions that take nothing but room make the slower tool's block take longer.
-
-    They would hide beside whatever else takes as long.
+    """Whether no-ops make the slower tool's block slower: they only use front-end slots and would hide behind
+    any other bound.
     """
     if not slower:
         return False

@@ -1,4 +1,6 @@
-"""Classes of instructions such as a tool treats alike, and which of a discovery's make the tools disagree."""
+"""Classes of instructions that a tool treats alike, and the instructions of a discovery that cause the
+disagreement.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,13 @@ _FINER = tuple(
         ("table lookup", r"xlatb"),
     )
 )
-"""The first whose pattern matches the whole mnemonic of an integer instruction."""
+"""Finer classes of integer instructions; the first whose pattern matches the whole mnemonic applies."""
 
 _SHIFTING = re.compile(r"(sh|sa|ro)[lr]|sh[lr]d")
 _COUNTS = {"0x0": "shift or rotate by 0", "cl:R": "shift or rotate by cl"}
-"""By the operand that counts. Flags stay as they are where that is 0: more work than to write them."""
+"""Classes by the operand that counts. A count of 0 leaves the flags unchanged, which takes more work than
+writing them.
+"""
 
 BY_COUNT = frozenset(_COUNTS.values())
 """Classes that their mnemonics do not tell from others."""
@@ -48,11 +52,13 @@ _UNQUALIFIED = ("crypto", "gather", "scatter", "string compare", "state")
 _VECTOR = re.compile(r"[XYZ]?MM(x4)?")
 _CATEGORY_WORDS = {"fused-multiply-add": "FMA", "nop": "no-op", "minimum-maximum": "minimum and maximum"}
 _MOST_NAMED = 3
-"""Where a mnemonic is asked for, so many that fit are named; of more, that of the witness."""
+"""For a constrained mnemonic, matches up to this number are all named; beyond it, only that of the
+witness.
+"""
 _MAJORITY = 2 / 3
-"""Of the schemes that an abstract instruction represents: their class is what it is about."""
+"""Share of the represented schemes that must have a class for the instruction to have it."""
 _NARROW = 0.1
-"""Of all schemes: an abstract instruction that represents fewer is about these."""
+"""Share of all schemes; an abstract instruction that represents fewer is what the discovery is about."""
 
 
 def instruction_class(scheme: Scheme) -> str:
@@ -78,12 +84,12 @@ def is_vector(scheme: Scheme) -> bool:
 
 
 def is_scalar(scheme: Scheme) -> bool:
-    """Whether it computes one floating-point number."""
+    """Whether it computes a single floating-point number."""
     return is_vector(scheme) and scheme.mnemonic.endswith(("ss", "sd", "sh"))
 
 
 def accesses_memory(scheme: Scheme) -> bool:
-    """Whether it reads or writes memory at an address of one's choice."""
+    """Whether it reads or writes memory at an explicit address."""
     return any(
         operand.kind == "memory" and operand.access and not operand.implicit and not operand.registers
         for operand in scheme.operands
@@ -92,13 +98,12 @@ def accesses_memory(scheme: Scheme) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CulpritInstructions:
-    """What a discovery is about.
+    """The instructions that a discovery is about.
 
-    `classes`: of the instructions that cannot be just any, those of most schemes that they represent, or what
-    they do with memory where nothing else matters; in order, each once. `mnemonics`, each after its class: of
-    the schemes represented. Where the class is what they do with memory, or where a mnemonic is asked for and
-    many fit, that of the witness.
-    `memory`: all of them access memory; `scalar`: all of them compute one floating-point number.
+    `classes`: for each constrained instruction the class of most schemes that it represents, or its memory
+    access where nothing else is constrained; without repetitions. `mnemonics`: (class, mnemonic) of the
+    represented schemes; that of the witness where the class is a memory access, or where many match a
+    constrained mnemonic. `memory`: all access memory; `scalar`: all compute a single floating-point number.
     """
 
     classes: tuple[str, ...]
@@ -108,7 +113,7 @@ class CulpritInstructions:
 
 
 def culprits_of(domain: BlockDomain, abstract: AbstractBlock, witness: SampledBlock) -> CulpritInstructions:
-    """Of a discovery and the block that it was generalised from."""
+    """The culprits of a discovery. `witness`: the block that it was generalised from."""
     space = domain.space
     schemes = [space.schemes[instruction.scheme] for instruction in witness.instructions]
     chosen = _chosen(domain, abstract) if len(abstract) == len(witness) else list(range(len(schemes)))
@@ -152,8 +157,8 @@ def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own
 
 
 def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
-    """Of the schemes of a class that an abstract instruction represents; none where many
-    fit a mnemonic that is asked for.
+    """The mnemonics of a class's schemes that an abstract instruction represents; [] where more than
+    `_MOST_NAMED` match a constrained mnemonic.
     """
     bits = domain.table.meaning(abstract.instructions[place])
     mnemonics = {
@@ -166,13 +171,13 @@ def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: s
 
 
 def _value(domain: BlockDomain, abstract: AbstractBlock, place: int, feature: str) -> Any:
-    """What an abstract instruction asks of a feature, None for nothing."""
+    """The constraint of an abstract instruction on a feature; None without one."""
     names = domain.vocabulary.names
     return abstract.instructions[place].values[names.index(feature)] if feature in names else None
 
 
 def _memory_word(domain: BlockDomain, abstract: AbstractBlock, place: int) -> str:
-    """What an abstract instruction asks of memory, in a word; "" where it asks nothing."""
+    """The memory access that an abstract instruction requires, as one word; "" without such a constraint."""
     value = _value(domain, abstract, place, "memory")
     if value is None or isinstance(value, str):
         return ""

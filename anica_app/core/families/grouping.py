@@ -1,4 +1,6 @@
-"""Discoveries of one cause: grouped by the fewest classes of instructions, named, recognised elsewhere."""
+"""Groups discoveries of one cause by the fewest classes of instructions, names groups, and matches them to
+earlier ones.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,17 @@ MOST_FAMILIES = 30
 MEMORY_CLASS = "through memory"
 LOAD_CLASS = "load in a chain"
 FALSE_DEPENDENCY = "false dependency: "
-"""What waits through memory, or for a load within a chain, does so whatever the instructions are. Before the
-class of an instruction whose result a tool waits for without need stands the last."""
+"""Classes that replace those of instructions: a wait through memory or for a load in a chain does not depend
+on the instructions. The last is a prefix for the class whose result a tool waits for although it is not
+read.
+"""
 _MOST_NAMED = 3
 _BOUND_WORDS = {
     DifferingBound.PORTS: "throughput",
     DifferingBound.SLOTS: "issue slots",
     DifferingBound.FRONT_END: "front end",
     DifferingBound.MEMORY: "dependency through memory",
-    DifferingBound.UNKNOWN: "cause not looked for",
+    DifferingBound.UNKNOWN: "cause unknown yet",
 }
 
 
@@ -48,7 +52,7 @@ class FamilyMember:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """What it could be a family with."""
+        """The classes that it can be grouped by."""
         if self.cause.bound is DifferingBound.MEMORY:
             return (MEMORY_CLASS,)
         if self.cause.chain is ChainKind.LOAD:
@@ -60,7 +64,7 @@ class FamilyMember:
 
 @dataclass(frozen=True, slots=True, order=True)
 class FamilyWay:
-    """How tools disagree: in which way a block is interesting, which one is slower, which bound differs."""
+    """How tools disagree: the kind of disagreement, the slower tool (from 1), and the bound that differs."""
 
     kind: str
     slower: int
@@ -69,7 +73,7 @@ class FamilyWay:
 
 @dataclass(frozen=True, slots=True)
 class MemberGroup:
-    """Discoveries of one cause; `classes` is what they are about, several where small groups were merged."""
+    """Discoveries of one cause. `classes`: one, or several where small groups were merged."""
 
     way: FamilyWay
     classes: tuple[str, ...]
@@ -77,21 +81,20 @@ class MemberGroup:
 
     @property
     def weight(self) -> int:
-        """Disagreements that its members explain, counted once for each of them."""
+        """The sum of the members' weights; a disagreement that several explain counts several times."""
         return sum(member.weight for member in self.members)
 
     @property
     def merged(self) -> bool:
-        """Whether it is what was left of several groups."""
+        """Whether it was merged from several groups."""
         return len(self.classes) > 1
 
 
 def group_members(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) -> list[MemberGroup]:
-    """At most so many groups, as far as there are fewer ways of disagreeing; the largest first.
+    """At most `most` groups, the largest first; more only where there are more ways of disagreeing.
 
-    Each discovery is in one group. A discovery about several classes goes to the class that most discoveries
-    of its way are about; ties go by those about this class alone, then by name. The order of the discoveries
-    does not matter.
+    Each discovery is in one group: that of the class that most discoveries of its way share; ties go by the
+    number of discoveries about this class alone, then by name. The order of `members` does not matter.
     """
     by_way: dict[FamilyWay, list[FamilyMember]] = defaultdict(list)
     for member in _with_known_bounds(members):
@@ -101,7 +104,9 @@ def group_members(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) ->
 
 
 def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
-    """Discoveries that nobody could ask about follow those of their kind, direction and class, if any."""
+    """Discoveries of unknown cause get the most frequent one of those with the same kind, slower tool and
+    class.
+    """
     known: dict[tuple[str, int, str], Counter[tuple[DifferingBound, ChainKind]]] = defaultdict(Counter)
     for member in members:
         if member.cause.bound is not DifferingBound.UNKNOWN:
@@ -120,7 +125,9 @@ def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
 
 
 def _covered(way: FamilyWay, members: Sequence[FamilyMember]) -> list[MemberGroup]:
-    """The class that most are about, then the one that most of the others are about, and so on."""
+    """Greedy set cover: the class of most discoveries, then the class of most of the remaining ones, and so
+    on.
+    """
     remaining = sorted(members, key=lambda member: member.number)
     groups = []
     while remaining:
@@ -142,7 +149,7 @@ def _by_class(members: Sequence[FamilyMember]) -> dict[str, list[FamilyMember]]:
 
 
 def _sole_count(members: Sequence[FamilyMember]) -> int:
-    """How many are about nothing else."""
+    """The number of members with no other class."""
     return sum(len(member.classes) == 1 for member in members)
 
 
@@ -151,7 +158,7 @@ def _rank(group: MemberGroup) -> tuple[int, int, FamilyWay, tuple[str, ...]]:
 
 
 def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
-    """The largest as they are, all others of one way in one."""
+    """The largest groups unchanged, all others merged by way."""
     if len(groups) <= most:
         return list(groups)
     largest = list(groups)
@@ -174,9 +181,9 @@ def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
 
 @dataclass(frozen=True, slots=True)
 class FamilyIdentity:
-    """What a family is known by, whatever the seed: how the tools disagree, and what about.
+    """What identifies a family across campaigns, whatever the seed.
 
-    `classes` are those that the family is about, `others` what its members are about besides.
+    `classes`: those of the family; `others`: further classes of its members. Stored with the family.
     """
 
     kind: str
@@ -195,11 +202,11 @@ class FamilyIdentity:
 
     @property
     def way(self) -> tuple[str, int, str]:
-        """How the tools disagree: the kind, which one is slower, which bound differs."""
+        """The kind of disagreement, the slower tool, and the bound that differs."""
         return self.kind, self.slower, self.bound
 
     def similarity(self, other: FamilyIdentity) -> int:
-        """0 where they have nothing in common, else the more the more they have."""
+        """0 without a common class, else larger the more classes are common."""
         if self.way != other.way:
             return 0
         about = len(self.classes & other.classes)
@@ -207,10 +214,10 @@ class FamilyIdentity:
 
 
 def matched_families(new: Sequence[FamilyIdentity], old: Sequence[FamilyIdentity]) -> Mapping[int, int]:
-    """{place of a new family: place of the old one that it is}; several may be the same old one.
+    """{place of a new family: place of the old one}; several new ones may match one old one.
 
-    Each class that a new one is about must be what an old one of its way is about: small families that were
-    put together are the same only if all of them were there.
+    Every class of the new family must be a class of an old family of its way: a merged family matches only if
+    all of its parts were known.
     """
     matches = {}
     for place, family in enumerate(new):
@@ -222,14 +229,14 @@ def matched_families(new: Sequence[FamilyIdentity], old: Sequence[FamilyIdentity
 
 
 def nearest_family(family: FamilyIdentity, old: Sequence[FamilyIdentity]) -> int | None:
-    """The place of the old family that has most in common with this one; None where none has anything."""
+    """The place of the most similar old family; None where none has a class in common."""
     likeness = [family.similarity(other) for other in old]
     best = max(likeness, default=0)
     return likeness.index(best) if best else None
 
 
 def names_of(groups: Sequence[MemberGroup], tools: Sequence[str]) -> list[str]:
-    """A name for each group, all of them different: the slower tool is named where that is needed."""
+    """A unique name for each group; the slower tool is named where names would be equal otherwise."""
     plain = [f"{subject(group)}: {cause(group, tools)}" for group in groups]
     counts = Counter(plain)
     named = [
@@ -265,7 +272,7 @@ def subject(group: MemberGroup) -> str:
 
 
 def cause(group: MemberGroup, tools: Sequence[str]) -> str:
-    """What the tools see differently, such as `dependency through the accumulator`, `throughput`."""
+    """The bound that differs, such as `dependency through the accumulator`, `throughput`."""
     bound = group.way.bound
     if bound is DifferingBound.FAILURE:
         return _failure(group.way.kind, tools)
@@ -284,7 +291,7 @@ def _of_class(member: FamilyMember, name: str) -> Sequence[str]:
 
 
 def _is_never_read(member: FamilyMember) -> bool:
-    """Whether it waits through memory, and nothing loads what is stored."""
+    """Whether the stored values that it waits for are never loaded."""
     carriers = member.cause.carriers
     return bool(carriers) and all(carrier.role is CarrierRole.RESULT for carrier in carriers)
 
@@ -297,7 +304,7 @@ def _around_memory(members: Sequence[FamilyMember]) -> str:
 
 
 def _dependency(group: MemberGroup) -> str:
-    """Through what most members wait."""
+    """The carrier that most members wait for."""
     if group.classes[0].startswith(FALSE_DEPENDENCY):
         return "false dependency on the result"
     votes: Counter[str] = Counter()

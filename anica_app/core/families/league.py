@@ -1,4 +1,6 @@
-"""A machine as the judge of two tools: who is right about a block, how tools do by class of instruction."""
+"""A machine as referee of two tools: which one is right about a block, and how tools do by class of
+instruction.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from inference.core.protocols import Json
 from inference.predictors.protocol import Answer
 
 TOLERANCE = 0.25
-"""Of the measured cycles: a tool that is off by more is not right, although it may be closer."""
+"""Largest relative error of a correct prediction."""
 NEITHER = 0
 
 
 def correct_tool(answers: Sequence[Answer], measured: float, tolerance: float = TOLERANCE) -> int:
-    """Which tool, from 1, is right: the closest one, if it is close enough; else `NEITHER`.
+    """The tool, counted from 1, with the smallest error, if that is within the tolerance; else `NEITHER`.
 
-    `measured`: cycles, more than 0. The first of two that are equally close.
+    `measured`: cycles, more than 0. The first of two equal errors wins.
     """
     errors = [_relative_error(answer, measured) for answer in answers]
     best = min(range(len(errors)), key=lambda at: errors[at], default=-1)
@@ -31,7 +33,7 @@ def _relative_error(answer: Answer, measured: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RefereedBlock:
-    """A block with what the tools said, what was measured, and the classes of its instructions.
+    """A block with the classes of its instructions, the tools' answers and the measured cycles.
 
     `disputed`: the tools disagree about it.
     """
@@ -44,10 +46,11 @@ class RefereedBlock:
 
 @dataclass(frozen=True, slots=True)
 class LeagueRow:
-    """How tools do on the blocks with instructions of a class; "" stands for all blocks.
+    """Results of the tools on blocks with an instruction of a class; the name "" stands for all blocks.
 
-    Of the `disputed` ones, `right` counts those about which each tool is right, `neither` the others.
-    `errors`: of each tool the mean of |predicted − measured| / measured over all blocks, None without any.
+    Of the `disputed` blocks, `right` counts for each tool those that it predicts correctly, `neither` the
+    others. `errors`: for each tool the mean of |predicted − measured| / measured over all blocks, None
+    without an answer.
     """
 
     name: str

@@ -1,1 +1,3 @@
-"""Algorithms 8.1 and 8.2 of the thesis, written against a `Domain` so that any instruction set will do."""
+"""Algorithms 8.1 and 8.2 of the thesis, over `BlockDomain` and so for any instruction set that it
+supports.
+"""

@@ -1,4 +1,6 @@
-"""Whether an abstract block is interesting: all its random samples must be, but for exceptions (§8.1.3)."""
+"""Decides whether an abstract block is interesting: all its random samples must be, except for exceptions
+(§8.1.3).
+"""
 
 from __future__ import annotations
 
@@ -15,40 +17,42 @@ from anica_app.core.search.interestingness import JudgedBlock
 from anica_app.core.search.search_tasks import SearchContext, Task
 
 _LEAST_DECIDED = 0.5
-"""This share of its samples must have answers at least for an abstract block to be interesting."""
+"""Share of the samples that must have a verdict; with fewer the abstract block does not count as
+interesting.
+"""
 
 
 def is_like(world: SearchContext, judged: JudgedBlock, other: JudgedBlock) -> bool:
-    """Whether a block is interesting in the way that the other one is."""
+    """Whether a block is interesting in the same way as the other one."""
     same_kind = not world.settings.kinds_apart or judged.verdict.kind == other.verdict.kind
     return judged.verdict.interesting and same_kind
 
 
 def is_counterexample(world: SearchContext, judged: JudgedBlock, model: JudgedBlock) -> bool:
-    """Whether a sample shows that not all blocks are interesting in the way of the model."""
+    """Whether a sample refutes that all blocks are interesting in the way of the model."""
     return not judged.verdict.silent and not is_like(world, judged, model)
 
 
 class InterestReason(StrEnum):
-    """Why an abstract block was found interesting, or not."""
+    """Why an abstract block counts as interesting, or not."""
 
     ALL = "all"
-    """All samples were interesting, but for exceptions, and for a few of which nobody knows."""
+    """All samples were interesting, except for allowed exceptions and a few without a verdict."""
     SAMPLE = "sample"
-    """More than are forgiven were not, or in another way than the block; or of too few anybody knows."""
+    """More samples than allowed were not interesting or in another way, or too few had a verdict."""
     KNOWN = "known"
-    """It represents blocks that were seen to be not interesting when something else was checked."""
+    """It represents blocks that an earlier check found not to be interesting."""
     SAME = "same"
-    """It represents the same blocks as before: a constraint went that others imply, or was split."""
+    """It represents the same blocks as before: the dropped constraint was implied by others."""
     EMPTY = "empty"
     """No block could be sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbstractCheck:
-    """An abstract block judged: by which blocks, each once, however often it was drawn.
+    """The check of an abstract block, with its samples, each once.
 
-    `failed` counts the attempts at sampling that came to nothing.
+    `failed` counts attempts at sampling that failed.
     """
 
     reason: InterestReason
@@ -61,17 +65,17 @@ class AbstractCheck:
 
     @property
     def mean_interest(self) -> float:
-        """How interesting its samples are on average: `math.inf` for failures, 0 without samples."""
+        """Mean interestingness of the samples: `math.inf` with a failure that counts, 0 without samples."""
         values = [judged.verdict.value for judged in self.samples]
         return math.fsum(values) / len(values) if values else 0.0
 
 
 class SamplingChecker:
-    """Judges by random samples, and remembers what it saw while one block is generalised.
+    """Checks abstract blocks by random samples, and shares evidence while one block is generalised.
 
-    With `share_evidence`, a block that was not interesting refutes every other abstract block that
-    represents it, in all orders of expansions; it is then the one sample of that check. Where exceptions are
-    forgiven, it takes one more than are. An abstract block that several orders come to is judged once.
+    With `share_evidence`, a sample that is not interesting refutes every other abstract block that represents
+    it, in all orders of expansions; that check then has this one sample, or one more than the allowed
+    exceptions. An abstract block that several orders reach is checked once.
     """
 
     def __init__(self, world: SearchContext, model: JudgedBlock) -> None:
@@ -84,10 +88,15 @@ class SamplingChecker:
     def check(
         self, abstract: AbstractBlock, path: Sequence[object], before: AbstractBlock | None = None
     ) -> Task[AbstractCheck]:
-        """Samples look by look, until one is not interesting in the way of the block that is generalised.
+        """Sample in batches until a sample refutes the abstract block.
 
-        Of an expanded abstract block, the share `new_share` of them is of what the expansion has added: all
-        else has been looked at, and what is rare would hardly be seen among it.
+        Of an expanded abstract block, the share `new_share` of the samples is of what the expansion added:
+        the rest has been sampled before, and rare blocks would hardly occur among it.
+
+        Args:
+            abstract: The block to check.
+            path: Names the source of randomness (`SearchContext.random`).
+            before: The abstract block that was expanded; None for a start.
         """
         batch_sizes = self._world.settings.batch_sizes()
         remembered = self._recall(abstract, self._checks, sum(batch_sizes))
@@ -98,7 +107,7 @@ class SamplingChecker:
         return check
 
     def confirm(self, abstract: AbstractBlock, path: Sequence[object]) -> Task[AbstractCheck]:
-        """Look at a result once more, at all that it represents; what speaks against it is remembered."""
+        """Sample a result once more, over all that it represents; samples that refute it are remembered."""
         batch_sizes = [self._world.settings.confirming]
         remembered = self._recall(abstract, self._confirmations, sum(batch_sizes))
         if remembered is not None:
@@ -110,7 +119,7 @@ class SamplingChecker:
     def _recall(
         self, abstract: AbstractBlock, checks: dict[AbstractBlock, AbstractCheck], samples: int
     ) -> AbstractCheck | None:
-        """What is known of it: as many blocks against it as so many samples may not have, or its check."""
+        """A refutation by remembered samples, else the earlier check; None without either."""
         if not self._world.settings.share_evidence:
             return None
         contains, settings = self._world.domain.contains, self._world.settings
@@ -157,7 +166,7 @@ class SamplingChecker:
     def _draw(
         self, abstract: AbstractBlock, before: AbstractBlock | None, number: int, random: Random
     ) -> tuple[dict[bytes, SampledBlock], int, bool]:
-        """So many random blocks by their code, how many attempts failed, and whether it gave up."""
+        """Random blocks by their code, the number of failed attempts, and whether a block was given up."""
         domain, settings = self._world.domain, self._world.settings
         blocks: dict[bytes, SampledBlock] = {}
         failed = 0

@@ -1,9 +1,9 @@
-"""The search for discoveries (Algorithm 8.1), in rounds, a function of the seed and the rounds before.
+"""The search for discoveries (Algorithm 8.1), in rounds; a function of the seed and of the rounds before.
 
-A round samples fresh blocks, minimises the interesting ones side by side and passes over those that an
-earlier discovery subsumes. When a few are left they are generalised together: a wave. There is a checkpoint
-after each round and each wave. A fresh block is known by its place, the number of blocks sampled before it,
-so that a checkpoint names blocks that wait by their places.
+A round samples fresh blocks, minimises the interesting ones side by side and drops those that an earlier
+discovery subsumes. Once a few are left they are generalised together: a wave. A checkpoint follows each round
+and each wave. A fresh block is identified by its place, the number of blocks sampled before it, so that a
+checkpoint stores waiting blocks by their places.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from inference.predictors.panel import Panel
 Clock = Callable[[], float]
 
 _MOST_ROUNDS_WAITING = 10
-"""Rounds that a block waits at most until there are others to generalise it with."""
+"""Rounds that a block waits at most for others to be generalised with."""
 
 
 class CampaignSearch:
-    """One campaign: `search` does it, from its beginning or from a checkpoint.
+    """One campaign: `search` runs it from its beginning or from a checkpoint.
 
-    `excluded` are abstract blocks that shall not be discovered. The reporter hears `Counted`, `SampledRound`
-    and `Discovered`; the keeper gets results and checkpoints together.
+    `excluded` are abstract blocks that must not be discovered. The reporter gets `CountersEvent`,
+    `RoundEvent` and `DiscoveryEvent`; the store gets each update together with its checkpoint.
     """
 
     def __init__(
@@ -74,9 +74,13 @@ class CampaignSearch:
         self._generalising = 0
 
     def search(self, resume: Checkpoint | None = None) -> CampaignState:
-        """Search until the campaign's end is reached; where it stands then.
+        """Search until the campaign's end, and return its final state.
 
-        Raises `PredictorError` where a tool cannot work, and what the reporter's pulse raises.
+        Args:
+            resume: The checkpoint to continue from; None to begin.
+
+        Raises:
+            PredictorError: A tool cannot work. Exceptions of the reporter's pulse pass through.
         """
         waiting: list[RoundCandidate] = []
         if resume is not None:
@@ -95,7 +99,7 @@ class CampaignSearch:
         return self._state
 
     def _restore(self, state: CampaignState) -> list[RoundCandidate]:
-        """Go on from a checkpoint; the blocks that wait to be generalised are made once more."""
+        """Continue from a checkpoint; waiting blocks are sampled and minimised again."""
         self._state = state
         self._discoveries = DiscoverySet(self._world, state.discoveries, state.subsumed, self._excluded)
         self._discoveries.generalisations = state.counters.generalisations
@@ -103,14 +107,18 @@ class CampaignSearch:
         return minimise_all(self._world, self._driver, fresh)
 
     def _should_sample(self, waiting: Sequence[RoundCandidate]) -> bool:
-        """Whether to sample another round before those that wait are generalised: full waves are quicker."""
+        """Whether to sample another round before the waiting blocks are generalised: full waves are
+        faster.
+        """
         if self._is_sampled_out() or len(self._independent(waiting)) >= self._world.settings.side_by_side:
             return False
         batch = self._world.settings.batch
         return not waiting or self._state.counters.rounds - waiting[0].place // batch < _MOST_ROUNDS_WAITING
 
     def _round(self) -> list[RoundCandidate]:
-        """Fresh blocks: the interesting ones, minimised, that nothing known subsumes."""
+        """Sample a round and return its interesting blocks, minimised, without those that a discovery
+        subsumes.
+        """
         number, batch = self._state.counters.rounds, self._world.settings.batch
         end = (number + 1) * batch if self._termination.blocks is None else self._termination.blocks
         places = range(number * batch, min((number + 1) * batch, end))
@@ -131,7 +139,7 @@ class CampaignSearch:
         return unsubsumed
 
     def _wave(self, waiting: Sequence[RoundCandidate]) -> list[RoundCandidate]:
-        """Generalise the first few blocks that have nothing in common; those that still wait."""
+        """Generalise the first independent blocks together, and return the blocks that still wait."""
         chosen = self._independent(waiting)
         self._report_counters(generalising=len(chosen))
         traces = generalise_all(self._world, self._driver, chosen, self._report_when_due)
@@ -158,7 +166,7 @@ class CampaignSearch:
         return [candidate for candidate in candidates if not known(candidate.abstract, candidate.kind)]
 
     def _independent(self, pending: Sequence[RoundCandidate]) -> list[RoundCandidate]:
-        """The first few of which none is a special case of an earlier one."""
+        """The first blocks, up to `side_by_side`, of which none is subsumed by an earlier one."""
         chosen: list[RoundCandidate] = []
         for candidate in pending:
             if not any(
@@ -191,8 +199,8 @@ class CampaignSearch:
         state.discoveries, state.subsumed = list(discovery_set.discoveries), dict(discovery_set.subsumed)
         for discovery in discoveries:
             self._reporter.emit(self._discovered(discovery))
-        failures = dict(state.failures)
-        update = CampaignUpdate(state.counters, failures, fresh, discoveries, generalised, subsumed)
+        all_failures = dict(state.failures)
+        update = CampaignUpdate(state.counters, all_failures, fresh, discoveries, generalised, subsumed)
         self._store.save_update(update, checkpoint_of(state, self._domain))
         self._report_counters(generalising=0)
 
@@ -216,12 +224,10 @@ class CampaignSearch:
         )
 
     def _has_ended(self) -> bool:
-        """Whether nothing shall be done any more."""
         enough = self._termination.discoveries
         return self._time_is_up() or (enough is not None and len(self._discoveries.unsubsumed) >= enough)
 
     def _is_sampled_out(self) -> bool:
-        """Whether no more fresh blocks are wanted."""
         end, counters = self._termination, self._state.counters
         if end.blocks is not None and counters.rounds * self._world.settings.batch >= end.blocks:
             return True
@@ -235,7 +241,7 @@ class CampaignSearch:
         return round(self._meter.seconds(), 3)
 
     def _report_when_due(self) -> bool:
-        """Tell how it goes, now and then, while blocks are generalised; whether time is up."""
+        """Report counters at intervals while blocks are generalised; return whether time is up."""
         if self._pace.due(CountersEvent.kind):
             self._report_counters(generalising=self._generalising)
         return self._time_is_up()

@@ -1,4 +1,4 @@
-"""What a campaign finds, where it stands, as a checkpoint of JSON alone, and who keeps both."""
+"""What a campaign finds and how far it is, its checkpoint as JSON, and the protocol of its store."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class CampaignDiscovery:
-    """An abstract block all of whose samples were interesting, but for exceptions; numbers count from 0.
+    """An abstract block whose samples were all interesting, except for exceptions; numbers count from 0.
 
-    `concrete`: nothing but the block `code` itself is known to be interesting, and `abstract` merely
-    represents it. `code` is the minimised block, `start_code` the sampled one. `interestingness` is the mean
-    of the last check, `math.inf` for failures; `generality` as in §8.1.7.
+    `concrete`: only the block `code` is known to be interesting, and `abstract` is its representation. `code`
+    is the minimised block, `start_code` the sampled one. `interestingness` is the mean of the last check,
+    `math.inf` for failures; `generality` as in §8.1.7.
     """
 
     number: int
@@ -40,7 +40,7 @@ class CampaignDiscovery:
 
 
 class Outcome(StrEnum):
-    """What a generalisation turned out to be."""
+    """What became of a generalisation."""
 
     DISCOVERY = "discovery"
     SUBSUMED = "subsumed"
@@ -50,9 +50,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CampaignGeneralisation:
-    """A finished generalisation, with the number of the discovery that it is or belongs to.
+    """A finished generalisation, and the number of the discovery that it is or that subsumes it.
 
-    `discovery` is None where what subsumes it was excluded beforehand.
+    `discovery` is None where an excluded abstract block subsumes it.
     """
 
     number: int
@@ -92,7 +92,9 @@ class CampaignCounters:
 
 @dataclass(frozen=True)
 class CampaignUpdate:
-    """What has come about since the last checkpoint; `subsumed` has the discovery that includes another."""
+    """What was found since the last checkpoint. `subsumed`: {number of a discovery: number of the one that
+    subsumes it}.
+    """
 
     counters: CampaignCounters
     failures: Mapping[str, int]
@@ -103,19 +105,19 @@ class CampaignUpdate:
 
 
 class CampaignStore(Protocol):
-    """Stores what a campaign finds while it goes on."""
+    """Stores the results of a running campaign."""
 
     def save_update(self, update: CampaignUpdate, checkpoint: Checkpoint) -> None:
-        """Store both or neither: a campaign that goes on from the checkpoint tells no news twice."""
+        """Store both or neither, so that a campaign resumed from the checkpoint repeats no update."""
         ...
 
 
 @dataclass
 class CampaignState:
-    """Between two waves of generalisations.
+    """The state of a campaign between two waves.
 
-    `pending` are the places of the fresh blocks that wait to be generalised; `fruitful` is the last place
-    that led to a discovery, −1 for none.
+    `pending` are the places of fresh blocks that wait to be generalised; `fruitful` is the last place that
+    led to a discovery, −1 for none.
     """
 
     counters: CampaignCounters = field(default_factory=CampaignCounters)
@@ -128,12 +130,12 @@ class CampaignState:
 
     @property
     def unsubsumed(self) -> list[CampaignDiscovery]:
-        """The discoveries not covered by another one: the result."""
+        """The discoveries that no other one subsumes: the result."""
         return [discovery for discovery in self.discoveries if discovery.number not in self.subsumed]
 
 
 def checkpoint_of(state: CampaignState, domain: BlockDomain) -> Checkpoint:
-    """The state; read it with the same domain."""
+    """The state as a checkpoint; `state_of` reads it with the same domain."""
     return Checkpoint(
         {
             "format": FORMAT,
@@ -149,7 +151,7 @@ def checkpoint_of(state: CampaignState, domain: BlockDomain) -> Checkpoint:
 
 
 def state_of(checkpoint: Checkpoint, domain: BlockDomain) -> CampaignState:
-    """Back from `checkpoint_of`. Raises `AnicaError` where another version wrote it."""
+    """The state of a checkpoint. Raises `AnicaError` for one of another version."""
     meta = checkpoint.meta
     if meta.get("format") != FORMAT:
         raise AnicaError("this campaign was interrupted under another version: start it anew")
@@ -165,7 +167,7 @@ def state_of(checkpoint: Checkpoint, domain: BlockDomain) -> CampaignState:
 
 
 def discovery_json(discovery: CampaignDiscovery, domain: BlockDomain) -> Json:
-    """A discovery as JSON; the interestingness of failures, which is infinite, is null."""
+    """A discovery as JSON; an infinite interestingness is null."""
     finite = math.isfinite(discovery.interestingness)
     return {
         **{field.name: getattr(discovery, field.name) for field in fields(discovery)},

@@ -1,4 +1,6 @@
-"""The discoveries of a campaign, or of one block: what they subsume, what a generalisation adds (§8.1.6)."""
+"""The discoveries of a campaign, or of one block: subsumption among them, and the outcome of generalisations
+(§8.1.6).
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ from anica_app.core.search.interestingness import JudgedBlock
 from anica_app.core.search.search_tasks import Driver, SearchContext
 
 _EXAMPLES = 100
-"""Random blocks by which one abstract block is found to include another."""
+"""Random blocks that must be covered for one abstract block to cover another."""
 
 
 class DiscoverySet:
     """Discoveries in the order of their numbers.
 
-    `subsumed` has the discovery that includes another: those form no part of the result (Algorithm 8.1,
-    line 11). `excluded` are abstract blocks that shall not be discovered again.
+    `subsumed`: {number of a discovery: number of the one that covers it}; covered ones are not part of the
+    result (Algorithm 8.1, line 11). `excluded` are abstract blocks that must not be discovered again.
     """
 
     def __init__(
@@ -38,11 +40,11 @@ class DiscoverySet:
 
     @property
     def unsubsumed(self) -> list[CampaignDiscovery]:
-        """The discoveries that no later one includes."""
+        """The discoveries that no later one covers."""
         return [discovery for discovery in self.discoveries if discovery.number not in self.subsumed]
 
     def is_known(self, abstract: AbstractBlock, kind: str) -> bool:
-        """Whether a discovery of this kind, or what was excluded, subsumes the abstract block."""
+        """Whether an excluded block or a discovery of this kind subsumes the abstract block."""
         subsumes = self._world.domain.subsumes
         if any(subsumes(excluded, abstract) for excluded in self._excluded):
             return True
@@ -51,10 +53,10 @@ class DiscoverySet:
     def admit(
         self, candidate: RoundCandidate, traces: Sequence[GeneralisingTrace]
     ) -> list[CampaignGeneralisation]:
-        """Take in the generalisations of one block: those that say something new become discoveries.
+        """Add the generalisations of one block; those with something new become discoveries.
 
-        Of results that include one another only the more general becomes one; of those that mean the same,
-        the one with the fewest constraints.
+        Of results that cover one another only the most general becomes one; of equivalent ones, that with the
+        fewest constraints.
         """
         best = self._maximal(traces)
         ranked = sorted(traces, key=lambda trace: trace not in best)
@@ -101,9 +103,9 @@ class DiscoverySet:
         )
 
     def covers(self, general: AbstractBlock, special: AbstractBlock) -> bool:
-        """Whether the one subsumes the other, or at least every one of its random blocks.
+        """Whether `general` subsumes `special`, or at least each of `_EXAMPLES` random blocks of it.
 
-        A rotation may fit each of them although none fits all. The blocks are the same ones every time.
+        A rotation may fit each block although none fits all. The random blocks are the same in every call.
         """
         subsumes = self._world.domain.subsumes
         if subsumes(general, special):
@@ -111,7 +113,7 @@ class DiscoverySet:
         return all(subsumes(general, example) for example in self._sampled_representations(special))
 
     def _sampled_representations(self, abstract: AbstractBlock) -> Iterator[AbstractBlock]:
-        """What represents random blocks of an abstract block; itself where none can be sampled."""
+        """Representations of random blocks of an abstract block; itself where sampling fails."""
         examples = self._examples.setdefault(abstract, [])
         yield from examples
         if not examples or len(examples) < _EXAMPLES:
@@ -123,9 +125,9 @@ class DiscoverySet:
                 yield examples[-1]
 
     def _includer(self, abstract: AbstractBlock, kind: str) -> CampaignDiscovery | None:
-        """The first standing discovery of this kind that subsumes the abstract block.
+        """The first discovery of this kind, not covered by another, that subsumes the abstract block.
 
-        A concrete one says nothing of other blocks, but is not found again with other registers.
+        A concrete discovery covers no other blocks, but matches the same abstract block with other registers.
         """
         subsumes = self._world.domain.subsumes
         for discovery in self.unsubsumed:
@@ -137,7 +139,7 @@ class DiscoverySet:
         return None
 
     def _covering(self, abstract: AbstractBlock, kind: str) -> CampaignDiscovery | None:
-        """The first standing discovery of this kind that includes a result."""
+        """The first discovery of this kind, not covered by another, that covers the abstract block."""
         for discovery in self.unsubsumed:
             is_candidate = not discovery.concrete and self._is_same_kind(discovery.kind, kind)
             if is_candidate and self.covers(discovery.abstract, abstract):
@@ -145,7 +147,9 @@ class DiscoverySet:
         return None
 
     def _maximal(self, traces: Sequence[GeneralisingTrace]) -> list[GeneralisingTrace]:
-        """Those whose results no other one includes; of several that mean the same what says least."""
+        """The traces whose results no other result covers; of equivalent results the one with the fewest
+        constraints.
+        """
         maximal: list[GeneralisingTrace] = []
         constraints = self._world.domain.expansions
         for trace in sorted(traces, key=lambda by: len(constraints(by.result))):
@@ -160,9 +164,9 @@ class DiscoverySet:
 
 
 class BlockExplanation:
-    """The generalisations of one interesting block in all orders, and what they come to.
+    """The generalisations of one interesting block in all orders, and the discoveries that they lead to.
 
-    `shorten`: it is minimised first. `look_up` is called now and then.
+    `shorten`: the block is minimised first. `look_up` is called at intervals.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from inference.core.protocols import Json
 
 @dataclass(frozen=True)
 class CountersEvent(CampaignCounters, Event):
-    """Where the campaign stands; a newer one replaces it. `rate` is in blocks judged per second."""
+    """The counters of a campaign; a newer event replaces it. `rate` is in judged blocks per second."""
 
     kind = "counters"
     replaced = True
@@ -25,9 +25,9 @@ class CountersEvent(CampaignCounters, Event):
 
 @dataclass(frozen=True)
 class RoundEvent(Event):
-    """The fresh blocks of a round: how many of them are interesting, and how many lead on.
+    """The fresh blocks of a round.
 
-    `candidates` are those that no earlier discovery subsumes once they are minimised.
+    `candidates`: interesting blocks that, once minimised, no earlier discovery subsumes.
     """
 
     kind = "batch"
@@ -41,7 +41,7 @@ class RoundEvent(Event):
 
 @dataclass(frozen=True)
 class DiscoveryEvent(Event):
-    """A new discovery; the abstract block is its document, code is in hexadecimal digits.
+    """A new discovery: the document of its abstract block, and its code in hexadecimal digits.
 
     `interestingness` is None where it is infinite.
     """

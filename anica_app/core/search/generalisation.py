@@ -1,4 +1,4 @@
-"""From fresh random blocks, made short, to abstract blocks that characterise them (Algorithm 8.2)."""
+"""Samples fresh random blocks, minimises them, and generalises them to abstract blocks (Algorithm 8.2)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from anica_app.core.search.interestingness import JudgedBlock
 from anica_app.core.search.search_tasks import Driver, SearchContext, Task, TimeIsUp
 
 _MOST_ATTEMPTS = 5
-"""How often a generalisation is begun at most; each time it knows more."""
+"""Attempts at a generalisation whose result is not confirmed; each shares the evidence of the earlier
+ones.
+"""
 
 
 @dataclass(frozen=True)
 class FreshBlocks:
-    """Judged random blocks by their places; `failed` counts attempts at sampling that came to nothing.
+    """Judged random blocks by their places; `failed` counts attempts at sampling that failed.
 
     A place has no block where all attempts failed.
     """
@@ -28,7 +30,9 @@ class FreshBlocks:
 
 
 def sample_fresh(world: SearchContext, driver: Driver, places: Iterable[int]) -> FreshBlocks:
-    """The random blocks at these places, of 1 to `longest` instructions; each depends on its place alone."""
+    """The random blocks at these places, of 1 to `longest` instructions; each depends on the seed and its
+    place alone.
+    """
     domain, settings = world.domain, world.settings
     sampled: dict[int, SampledBlock] = {}
     failed = 0
@@ -46,7 +50,7 @@ def sample_fresh(world: SearchContext, driver: Driver, places: Iterable[int]) ->
 
 
 def minimise_all(world: SearchContext, driver: Driver, fresh: FreshBlocks) -> list[RoundCandidate]:
-    """The interesting blocks in the order of their places, each without whatever can be left out."""
+    """The interesting blocks in the order of their places, each minimised."""
     starts = [(place, start) for place, start in fresh.blocks.items() if start.verdict.interesting]
     witnesses = driver.run([minimise(world, start, ("minimise", place)) for place, start in starts])
     return [
@@ -57,10 +61,10 @@ def minimise_all(world: SearchContext, driver: Driver, fresh: FreshBlocks) -> li
 
 
 def minimise(world: SearchContext, judged: JudgedBlock, path: Sequence[object]) -> Task[JudgedBlock]:
-    """The interesting block without whatever can be left out, one instruction after the other.
+    """Remove instructions from an interesting block, one at a time, while it stays interesting.
 
-    In each step all ways to leave out one are judged together; of those that stay interesting the first in a
-    random order is taken. With `kinds_apart` it must stay interesting in the same way.
+    Each step judges all blocks with one instruction less together, and continues with the first interesting
+    one in a random order. With `kinds_apart` it must be interesting in the same way.
     """
     random = world.random(*path)
     while len(judged.block) > 1:
@@ -94,7 +98,7 @@ class RoundCandidate:
 
 @dataclass(frozen=True, slots=True)
 class GeneralisingStep:
-    """An expansion that was tried, and the check that decided whether it was taken."""
+    """A tried expansion, and the check that decided whether it was accepted."""
 
     expansion: Expansion
     check: AbstractCheck
@@ -107,10 +111,11 @@ class GeneralisingStep:
 
 @dataclass(frozen=True, slots=True)
 class GeneralisingTrace:
-    """One generalisation: from β of the block, `start`, by the expansions taken to the `result`.
+    """One generalisation: from the representation (β) of the block, `start`, by accepted expansions to the
+    `result`.
 
-    `start_check` says whether the start was interesting at all; if not, there are no steps, and the concrete
-    block is all that can be said.
+    `start_check`: the check of the start. Where that is not interesting there are no steps, and the result is
+    concrete.
     """
 
     order: int
@@ -121,7 +126,7 @@ class GeneralisingTrace:
 
     @property
     def concrete(self) -> bool:
-        """Whether the result is the concrete block."""
+        """Whether only the concrete block is known to be interesting."""
         return not self.start_check.interesting
 
     @property
@@ -139,10 +144,10 @@ def generalise(
     order: int,
     path: Sequence[object],
 ) -> Task[GeneralisingTrace]:
-    """Take expansions in a random order as long as the abstract block stays interesting.
+    """Expand in a random order as long as the abstract block stays interesting.
 
-    If the settings want results confirmed and one is not, it begins anew in the same order; whatever has
-    been seen meanwhile to be uninteresting then stands in the way where it was overlooked before.
+    With confirmation, a result that is refuted is generalised again in the same order; the samples that
+    refuted it then reject the wrong expansion. At most `_MOST_ATTEMPTS` times.
     """
     for attempt in range(_MOST_ATTEMPTS):
         below = (*path, "order", order, *([attempt] if attempt else []))
@@ -168,11 +173,10 @@ def _generalise_once(
 ) -> Task[GeneralisingTrace]:
     """Algorithm 8.2.
 
-    What was rejected once is not tried again: expansions are monotone, so that the block that spoke against
-    it would do so again (Theorem 8.5; where exceptions are forgiven, most likely). The first order may take
-    names first. Where no expansion is left, those that go less far are tried in turn, which the paper does
-    not have. It ends where no chain of expansions is infinite (Theorem 8.4), or
-    with what it has come to when time is up.
+    A rejected expansion is not tried again: expansions are monotone, so that the sample that refuted it would
+    do so again (Theorem 8.5; with exceptions, most likely). The first order may relax names first. Where no
+    full expansion is left, small ones are tried, which the paper does not have. It ends since chains of
+    expansions are finite (Theorem 8.4), or with its current block when time is up.
     """
     domain = world.domain
     choices = world.random(*path)
@@ -213,9 +217,9 @@ def generalise_all(
     subjects: Sequence[RoundCandidate],
     expired: Callable[[], bool] = lambda: False,
 ) -> dict[int, list[GeneralisingTrace]]:
-    """The generalisations of each block, by its place: all blocks and orders of expansions side by side.
+    """The generalisations of each block by its place; all blocks and orders of expansions run side by side.
 
-    They end early where `expired` became true. A block whose representation is not interesting has one.
+    They end early once `expired` returns True. A block whose representation is not interesting has one trace.
     """
     checkers = [SamplingChecker(world, subject.witness) for subject in subjects]
     paths = [("block", subject.place) for subject in subjects]

@@ -1,4 +1,4 @@
-"""When a basic block is interesting: from the answers of one or two predictors (thesis §8.1.1)."""
+"""When a basic block is interesting, given the answers of one or two predictors (thesis §8.1.1)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class BlockInterest:
     """Whether a block is interesting, how much, and in which way.
 
     `value` is the relative or absolute difference, `math.inf` for a failure that counts. `kind` is "" where
-    it is not interesting, else `DIFFERENCE`, `SAME`, or which predictor (from 1) failed how: "crash of 2".
-    `silent`: a predictor has no number, as measurements do that others disturb: it may be interesting or not.
+    it is not interesting, else `DIFFERENCE`, `SAME`, or the failure with the predictor, from 1: "crash of 2".
+    `silent`: a predictor has no number, such as a disturbed measurement, so that the block is undecided.
     """
 
     interesting: bool
@@ -37,7 +37,7 @@ class BlockInterest:
 
 @dataclass(frozen=True, slots=True)
 class JudgedBlock:
-    """A block with what each predictor answered, in their order, and what that means."""
+    """A block with each predictor's answer, in their order, and the verdict."""
 
     block: SampledBlock
     code: bytes
@@ -47,13 +47,13 @@ class JudgedBlock:
 
 class InterestJudge(Protocol):
     def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
-        """Of one block, from an answer per predictor."""
+        """The verdict on one block; `answers` has one answer per predictor."""
         ...
 
 
 @dataclass(frozen=True)
 class InterestSettings(AlgorithmSettings):
-    """When a block is interesting. Raises `InvalidInputError` for values outside their domain."""
+    """When a block is interesting. Raises `InvalidInputError` for values out of range."""
 
     NAME = "interestingness"
     metric: str = setting(
@@ -81,7 +81,7 @@ class InterestSettings(AlgorithmSettings):
 
     @property
     def counted(self) -> frozenset[Failure]:
-        """The failures that are interesting."""
+        """The failures that count as interesting."""
         names = [name.strip() for name in self.failures.split(",") if name.strip()]
         for name in names:
             check_choice("failures", name, tuple(failure.value for failure in Failure))
@@ -89,9 +89,9 @@ class InterestSettings(AlgorithmSettings):
 
 
 class Disagreement:
-    """One or two predictors: interesting where they differ, or where one fails in a way that counts.
+    """Interesting where two predictors differ, or where one fails in a way that counts.
 
-    With a single predictor, or with the metric `FAILING`, failures alone are interesting: crash hunting.
+    With a single predictor, or with the metric `FAILING`, only failures are interesting: a crash hunt.
     """
 
     def __init__(self, settings: InterestSettings) -> None:
@@ -100,7 +100,9 @@ class Disagreement:
         self._counted = settings.counted
 
     def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
-        """A failure that counts ranks above every difference, one that does not makes it uninteresting."""
+        """A failure that counts ranks above every difference; any other failure makes the block
+        uninteresting.
+        """
         cycles = [answer.cycles for answer in answers if answer.cycles is not None]
         if len(cycles) < len(answers):
             return self._failure_verdict(answers)
@@ -126,10 +128,10 @@ class Disagreement:
 
 
 class SamePrediction:
-    """One predictor: interesting where its prediction is (almost) the same as a given one (§8.4.1).
+    """Interesting where a predictor's answer is (almost) equal to a target (§8.4.1).
 
-    What an abstract block then still constrains is what determines the prediction. `tolerance` is the
-    greatest relative difference; a failure equals a failure of the same sort alone.
+    The constraints that remain of an abstract block then determine the prediction. `tolerance` is the largest
+    relative difference; a failure equals a failure of the same sort only.
     """
 
     def __init__(self, target: Answer, tolerance: float) -> None:
@@ -137,7 +139,7 @@ class SamePrediction:
         self._tolerance = tolerance
 
     def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
-        """Of the first answer; the value is the relative difference from the target."""
+        """Of the first answer; the value is its relative difference from the target."""
         answer, target = answers[0], self._target
         if answer.cycles is None or target.cycles is None:
             same = answer.failure == target.failure
@@ -153,6 +155,6 @@ def relative_difference(a: float, b: float) -> float:
 
 
 def distance_words(interest: Json) -> str:
-    """How far apart answers have to be, e.g. "by more than 0.5 of their mean"."""
+    """The threshold as text, e.g. "by more than 0.5 of their mean"."""
     unit = "cycles" if interest["metric"] == ABSOLUTE else "of their mean"
     return f"by more than {interest['threshold']:g} {unit}"

@@ -1,9 +1,8 @@
-"""Asking: what many searches want to know goes to all predictors at once, in bulk.
+"""Runs many searches side by side, and sends their blocks to all predictors in bulk.
 
-Two halves of the searches take turns: while the predictors work on the blocks of one half, the verdicts on
-the other are taken in and its next blocks are sampled. What is asked depends on the verdicts alone, never on
-who is quicker. Searches are generators: they yield blocks that they want judged, and go on with the verdicts;
-how these are come by they do not know.
+A search is a generator that yields blocks and receives their verdicts. The searches are split into two lanes
+that take turns: while the predictors work on the blocks of one lane, the verdicts of the other are taken in
+and its next blocks are sampled. What is asked depends on the verdicts alone, not on timing.
 """
 
 from __future__ import annotations
@@ -23,32 +22,34 @@ from inference.predictors.panel import Panel
 ResultT = TypeVar("ResultT")
 
 Task: TypeAlias = Generator[Sequence[SampledBlock], Sequence[JudgedBlock], ResultT]
-"""A search over blocks: it yields at least one block at a time, in whatever number."""
+"""A search over blocks: each time it yields at least one block."""
 _WINDOW = 10.0  # seconds over which the rate is taken
 
 
 class TimeIsUp(Exception):  # noqa: N818 it is no error
-    """Thrown into a task instead of verdicts: it may return what it has come to, or let it pass."""
+    """Thrown into a task in place of verdicts: it may return what it has so far, or let the exception
+    pass.
+    """
 
 
 @dataclass(frozen=True)
 class SearchContext:
-    """What all searches of a campaign have in common; `seed` names it in every random choice."""
+    """What all searches of a campaign share; every random choice depends on `seed`."""
 
     domain: BlockDomain
     settings: SearchSettings
     seed: int
 
     def random(self, *path: object) -> Random:
-        """The source of randomness of one task, named by where it stands in the campaign.
+        """The source of randomness of one task, named by its path in the campaign.
 
-        So what is chosen does not depend on the order in which tasks happen to be carried out.
+        So choices do not depend on the order in which tasks run.
         """
         return Random("/".join(str(part) for part in (self.seed, *path)))  # noqa: S311 nothing secret
 
 
 class Driver:
-    """Carries out searches: asks the panel what they want to know, tells them what the judge says of it."""
+    """Runs searches: asks the panel about their blocks and sends them the judge's verdicts."""
 
     def __init__(self, domain: BlockDomain, panel: Panel, judge: InterestJudge) -> None:
         self._domain = domain
@@ -62,7 +63,7 @@ class Driver:
     def run(
         self, tasks: Sequence[Task[ResultT]], expired: Callable[[], bool] = lambda: False
     ) -> list[ResultT | None]:
-        """The result of each task; None for those that had come to nothing when `expired` became true."""
+        """The result of each task; None for a task without a result when `expired` returned True."""
         results: dict[int, ResultT] = {}
         lanes = [
             _Lane({n: task for n, task in enumerate(tasks) if n % 2 == side}, self._request, results)
@@ -95,7 +96,7 @@ class Driver:
 
 
 class _Lane(Generic[ResultT]):
-    """Tasks that are asked for together, in their order, until each has its result."""
+    """Tasks whose blocks are requested together, until each has its result."""
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class _Lane(Generic[ResultT]):
         self._request_all()
 
     def advance(self) -> None:
-        """Take in the verdicts, let each task go on, and ask for what they want now."""
+        """Send each task its verdicts, and request the blocks that it yields next."""
         if self._pending_verdicts is None:
             return
         judged = iter(self._pending_verdicts())
@@ -129,7 +130,7 @@ class _Lane(Generic[ResultT]):
         self._request_all()
 
     def interrupt(self) -> None:
-        """Let each task that still waits end early."""
+        """Throw `TimeIsUp` into each waiting task, and keep the results that they return."""
         for number in self._requests:
             try:
                 while True:  # whatever it wants besides
@@ -151,7 +152,7 @@ class _Lane(Generic[ResultT]):
 
 
 class PanelMeter:
-    """Counts what a panel has judged since it was last asked, and measures time."""
+    """Counts the blocks that a panel judged since the last call, and measures time."""
 
     def __init__(self, panel: Panel, clock: Callable[[], float]) -> None:
         self._panel = panel
@@ -163,31 +164,31 @@ class PanelMeter:
         self._recent: deque[tuple[float, int]] = deque()
 
     def start(self, before: float) -> None:
-        """Begin to measure; earlier attempts took so many seconds.
+        """Start the clock; earlier attempts took `earlier_seconds`.
 
-        What the panel has judged up to now is not counted: it was before, or, as for the schemes that are
-        supported, belongs to no search.
+        Blocks that the panel judged before are not counted: they belong to an earlier attempt or to the check
+        of support.
         """
         self.take_counts()
         self._earlier_seconds = before
         self._started_at = self._clock()
 
     def seconds(self) -> float:
-        """Of searching, over all attempts."""
+        """Seconds of searching, over all attempts."""
         return self._earlier_seconds + self._clock() - self._started_at
 
     def uncounted(self) -> int:
         return self._panel.judged - self._judged
 
     def take_counts(self) -> tuple[int, Counter[str]]:
-        """Blocks judged, and failures by words, since this was last called."""
+        """Blocks judged since the last call, and {"FAILURE of NUMBER": count}."""
         judged, failures = self.uncounted(), self._panel.failures - self._failures
         self._judged, self._failures = self._panel.judged, Counter(self._panel.failures)
         words = {f"{failure} of {number}": count for (number, failure), count in failures.items()}
         return judged, Counter(words)
 
     def rate(self) -> float:
-        """Blocks judged per second lately."""
+        """Blocks judged per second over the last `_WINDOW` seconds."""
         now = self._clock()
         self._recent.append((now, self._panel.judged))
         while len(self._recent) > 2 and self._recent[1][0] < now - _WINDOW:

@@ -1,4 +1,4 @@
-"""What a campaign may be told about its search, and when it shall end (thesis §8.2.2)."""
+"""Settings of a campaign's search, and when it ends (thesis §8.2.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROUNDING = 1e-9  # 0.29 of 100 is 29, whatever their product is in binary
 
 @dataclass(frozen=True)
 class SearchSettings(AlgorithmSettings):
-    """The tunables of Algorithms 8.1 and 8.2. Raises `InvalidInputError` for values outside their domain."""
+    """The parameters of Algorithms 8.1 and 8.2. Raises `InvalidInputError` for values out of range."""
 
     NAME = "the search"
     samples: int = setting(
@@ -78,25 +78,29 @@ class SearchSettings(AlgorithmSettings):
         check_integer("attempts", self.attempts, 1, 1000)
 
     def batch_sizes(self) -> list[int]:
-        """How many samples are looked at together, one look after the other; they add up to `samples`."""
+        """Numbers of samples that are judged together, one batch after the other; they add up to
+        `samples`.
+        """
         first = min(self.first_look, self.samples)
         return [look for look in (first, self.samples - first) if look]
 
     def allowed_exceptions(self, samples: int) -> int:
-        """How many of so many samples need not be interesting."""
+        """How many of these samples need not be interesting."""
         return math.floor(self.exceptions * samples + _ROUNDING)
 
     @property
     def confirms(self) -> bool:
-        """Whether results are looked at once more: only if what speaks against one is remembered."""
+        """Whether results are sampled once more; only with shared evidence, which rejects the wrong expansion
+        next time.
+        """
         return self.share_evidence and self.confirming > 0
 
 
 @dataclass(frozen=True)
 class Termination(AlgorithmSettings):
-    """When a campaign ends: as soon as one of these is reached; at least one must be given.
+    """When a campaign ends: at the first of these limits; at least one must be set.
 
-    All but `minutes` make the same campaign end at the same point every time.
+    All but `minutes` end a campaign at the same point every time.
     """
 
     NAME = "the end of a campaign"

@@ -1,4 +1,4 @@
-"""Campaigns: the list, one with its counters and files, starting one, name and note, deletion, exports."""
+"""Campaigns over the API: list, start, status and files, name and note, deletion, exports."""
 
 from __future__ import annotations
 
@@ -52,14 +52,16 @@ from inference.web.api.shapes import (
 from inference.web.validation import Id
 
 router = Router()
-"""Of all operations on campaigns themselves; those that name one by its number come behind these."""
+"""Operations on campaigns; those with a campaign's number come after these, so that `/campaigns/settings`
+matches first.
+"""
 
 KIND = "campaign"
 Preset = Annotated[str, AllowedTexts(PRESETS)]
 
 
 class CampaignRequest(Input):
-    """What is searched for. What is absent is as usual, or as the campaign in `like` has it."""
+    """The description of a campaign. Absent parts have their defaults, or those of the campaign in `like`."""
 
     like: Id | None = Field(
         None, description="A campaign whose predictors and settings are taken over.", examples=[None]
@@ -117,14 +119,14 @@ class NewCampaign(CampaignRequest):
 
 
 class StartedCampaignOut(Schema):
-    """The run that searches, and the campaign that holds what it finds from the beginning on."""
+    """The run that searches, and its campaign, which holds results from the beginning."""
 
     run: RunOut
     campaign: Ref
 
 
 class PlanOut(Schema):
-    """A complete description, as `POST /runs` takes it too, and what is known of how long it takes."""
+    """A complete description, as `POST /runs` takes it, and an estimate of its size."""
 
     config: dict[str, Any] = Field(
         examples=[{"predictors": [2, 5], "preset": "tools", "end": {"minutes": 10.0}}]
@@ -188,8 +190,8 @@ def list_campaign_settings(request: HttpRequest) -> Any:
 def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
     """Start to search for blocks on which predictors disagree.
 
-    To go on where a campaign has ended, without finding something again, name the campaign in `like` and the
-    discovery in `excluded`.
+    To continue a campaign that has ended without finding a discovery again, name the campaign in `like` and
+    the discovery in `excluded`.
     """
     with transaction.atomic():  # no predictor is stored for a description that is refused
         config = read_config(_described(data)).as_json()
@@ -199,9 +201,9 @@ def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
 
 @router.post("/campaigns/check", response=PlanOut)
 def check_campaign(request: HttpRequest, data: CampaignRequest) -> Any:
-    """Make the description of a campaign complete, and estimate it. Nothing is started.
+    """Complete the description of a campaign, and estimate it. Nothing is started.
 
-    Predictors that are named for the first time are stored: their numbers stand in the description.
+    Predictors that are named for the first time are stored: the description has their numbers.
     """
     with transaction.atomic():
         plan = plan_of(read_config(_described(data)).as_json())
@@ -210,7 +212,7 @@ def check_campaign(request: HttpRequest, data: CampaignRequest) -> Any:
 
 
 def _described(data: CampaignRequest) -> Json:
-    """The description of the run, not yet checked."""
+    """The unchecked description of the run."""
     stated = data.dict(exclude={"like", "predictors", "processor", "excluded", "settings", "name", "note"})
     config: Json = {name: value for name, value in stated.items() if value is not None}
     settings, excluded = dict(data.settings), list[Any](data.excluded)
@@ -240,7 +242,7 @@ Kind = Annotated[str, AllowedTexts(["", *Campaign.Kind.values])]
 
 
 class CampaignOut(RowOut):
-    """A search for blocks on which tools disagree. `discoveries` counts those not covered by another one."""
+    """A search for blocks on which tools disagree. `discoveries` excludes those that another one covers."""
 
     id: Id
     name: Name = Field(examples=["llvm-mca 13 and llvm-mca 22"])
@@ -271,7 +273,7 @@ class FailureOut(Schema):
 
 
 class CampaignFileOut(Schema):
-    """A file that came with an imported campaign, or that its run has kept."""
+    """A file of an imported campaign, or one that its run has stored."""
 
     id: Id
     path: str = Field(examples=["support.json"])
@@ -279,7 +281,7 @@ class CampaignFileOut(Schema):
 
 
 class CampaignStatusOut(Schema):
-    """How far a campaign is; while it runs, as it told last."""
+    """The progress of a campaign; while it runs, as of its last event."""
 
     sampled: int = Field(examples=[6000])
     interesting: int = Field(examples=[412])
@@ -297,7 +299,7 @@ class CampaignStatusOut(Schema):
 
 
 class CampaignInFull(CampaignOut):
-    """A campaign with its counters and its whole description, by which it can be started again."""
+    """A campaign with its status and its complete description, which starts it again."""
 
     note: Note
     isa: Ref | None
@@ -340,16 +342,16 @@ def list_campaigns(
     ),
     sort: CampaignSort = "-newest",
 ) -> Any:
-    """All campaigns, those with the text `q` in name or note, of a kind, with a predictor.
+    """All campaigns, filtered by a text `q` in name or note, by kind, and by predictor.
 
-    Generalisations of single blocks and explanations of single predictions are among them.
+    The list includes generalisations of single blocks and explanations of single predictions.
     """
     return list_answer(campaigns(q.strip(), kind, predictor), CAMPAIGN_ORDERS, sort, paging, CAMPAIGNS.values)
 
 
 @router.get("/campaigns/{campaign_id}", response=CampaignInFull)
 def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
-    """One campaign, with what it was asked, how far it is, and its files."""
+    """One campaign with its configuration, status and files."""
     row = CAMPAIGNS.row(campaign_id)
     status = campaign_status(row, row.run if row.origin == Campaign.Origin.RUN else None)
     words = failures_in_words(status.failures, [tool.name for tool in row.tools])
@@ -372,6 +374,6 @@ def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
 
 
 def _campaign(row: Any) -> dict[str, Any]:
-    """A row of `campaigns`, with its seats at hand."""
+    """A row of `campaigns`, whose seats are prefetched."""
     state = None if row.run is None else row.run.state
     return fields_of(row, CampaignOut, state=state, predictors=row.tools)

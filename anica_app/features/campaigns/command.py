@@ -1,4 +1,4 @@
-"""`manage.py campaign`: find out, in the shell, where tools disagree; see `run_command`."""
+"""`manage.py campaign`: search for disagreements in the shell; see `run_command`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anica_app.features.families.shell import (
     family_lines,
 )
 from anica_app.models import Campaign, Discovery
-from inference.core.events import Event, Progress, rate_in_words
+from inference.core.events import Event, Progress, rate_text
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import check_processor, row_on_processor
@@ -123,7 +123,7 @@ class Command(RunCommand):
             if event.seconds - self._reported_seconds < _REPORT_INTERVAL:
                 return ""
             self._reported_seconds = event.seconds
-            pace = rate_in_words(event.rate, "blocks")
+            pace = rate_text(event.rate, "blocks")
             return (
                 f"  {event.seconds:.0f} s: {event.sampled:,} blocks sampled, "
                 f"{event.interesting:,} interesting, {event.standing} discoveries"
@@ -188,7 +188,7 @@ def _predictor(name: str, processor: str = "") -> Predictor:
 
 
 def _discoveries(text: str) -> list[int]:
-    """Ids of the discoveries that `CAMPAIGN[:N]` names."""
+    """The ids of the discoveries that `CAMPAIGN[:N]` names. Raises `CommandError`."""
     name, colon, number = text.rpartition(":")
     is_numbered = bool(colon) and number.isdigit() and not Campaign.objects.filter(name=text).exists()
     campaign = by_name(Campaign, name if is_numbered else text)

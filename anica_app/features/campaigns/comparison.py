@@ -1,4 +1,4 @@
-"""Campaigns side by side: where their descriptions differ, and what of the one the others have found."""
+"""Campaigns side by side: differences in configuration, and the discoveries that they share."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
 
 Line = tuple[str, list[str]]
-"""What, and its value in each campaign."""
+"""A setting, and its value in each campaign."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A campaign with what it alone has found: so many of its `discoveries` no other one includes."""
+    """A campaign in a comparison. `alone`: its discoveries that no other campaign covers; None before they
+    are computed.
+    """
 
     campaign: Campaign
     discoveries: int
@@ -28,7 +30,7 @@ class Side:
 
 @dataclass(frozen=True)
 class InclusionPair:
-    """How many discoveries of one campaign are included by some of another one's."""
+    """How many of a campaign's `of` discoveries some discovery of another campaign covers."""
 
     shared: int | None
     of: int
@@ -39,15 +41,15 @@ class InclusionPair:
 
     @property
     def shade(self) -> int:
-        """From 0 to 8, for the cell's background."""
+        """From 0 to 8, for the background of the cell."""
         return round(8 * (self.share or 0.0))
 
 
 class ComparedCampaigns:
-    """Some campaigns with what the newest run over just these has found out, if there is one."""
+    """Campaigns with the result of the newest coverage run over exactly these."""
 
     def __init__(self, rows: Sequence[Campaign]) -> None:
-        """`rows` are of `campaigns`, each once."""
+        """`rows` are of `campaigns`, without duplicates."""
         self.rows = list(rows)
         self.runs: CoverageRuns = coverage_runs([row.pk for row in rows])
         self.result: Json = self.runs.result
@@ -59,7 +61,7 @@ class ComparedCampaigns:
 
     @cached_property
     def _overlap(self) -> dict[int, set[int | None]]:
-        """Of each discovery that others include, whose these are."""
+        """{discovery: the campaigns that cover it}, without those that none covers."""
         overlap = self.result.get("overlap", {})
         return {int(pk): {self._owner.get(other) for other in including} for pk, including in overlap.items()}
 
@@ -79,7 +81,7 @@ class ComparedCampaigns:
 
     @property
     def pairs(self) -> list[tuple[Campaign, list[InclusionPair | None]]]:
-        """Of each campaign's discoveries, how many each of the others includes; None beside itself."""
+        """For each campaign, how many of its discoveries each other one covers; None for itself."""
         return [(row, [self._pair(row, other) for other in self.rows]) for row in self.rows]
 
     def _pair(self, row: Campaign, other: Campaign) -> InclusionPair | None:
@@ -91,23 +93,25 @@ class ComparedCampaigns:
 
     @property
     def alone(self) -> list[int]:
-        """The ids of the discoveries that no other campaign has."""
+        """The ids of discoveries that no other campaign covers."""
         pks = self.result.get("discoveries", [])
         return [pk for pk in pks if pk in self._owner and not self._overlap.get(pk)]
 
     @property
     def covered(self) -> dict[int, int]:
-        """How many of the blocks looked at each discovery includes, by its id."""
+        """{discovery: number of blocks that it covers}."""
         return {int(pk): count for pk, count in self.result.get("by_discovery", {}).items()}
 
 
 def compared_campaigns(ids: Sequence[int]) -> ComparedCampaigns:
-    """Those of these ids that there are, in the order of their numbers."""
+    """The campaigns with these ids, ordered by id; unknown ids are ignored."""
     return ComparedCampaigns(list(campaigns().defer(None).filter(pk__in=ids).order_by("pk")))
 
 
 def differing(descriptions: Sequence[Mapping[str, str]], unknown: str) -> tuple[list[Line], list[Line]]:
-    """What is not the same in all; apart from it, what some have nothing of, which is told as `unknown`."""
+    """The settings that differ: those that all have, and those that some lack, whose value there is
+    `unknown`.
+    """
     names = dict.fromkeys(name for facts in descriptions for name in facts)
     lines = [(name, [facts.get(name, unknown) for facts in descriptions]) for name in names]
     differences = [(name, values) for name, values in lines if len(set(values)) > 1]
@@ -116,7 +120,7 @@ def differing(descriptions: Sequence[Mapping[str, str]], unknown: str) -> tuple[
 
 
 def flattened(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested objects, each under the names that lead to it, joined by dots."""
+    """The values of nested objects, with the path of keys joined by dots."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from flattened(inner, f"{name}.{key}" if name else str(key))

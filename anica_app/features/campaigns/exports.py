@@ -1,4 +1,4 @@
-"""A campaign as it leaves the site: its archive, its files, and its published page."""
+"""Exports of a campaign: its archive, its files, and its published page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_DISCOVERIES = 2000
 
 
 def archive_answer(row: Campaign) -> FileResponse:
-    """A campaign with all that it has sampled, as an archive that another installation imports."""
+    """A campaign with all sampled blocks, as an archive that another installation can import."""
     file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  the answer closes it
     write_campaign(row, file)  # type: ignore[arg-type]
     file.seek(0)
@@ -37,19 +37,18 @@ def archive_answer(row: Campaign) -> FileResponse:
 
 
 def stored_file_answer(row: CampaignFile) -> FileResponse:
-    """A file that came with an imported campaign, or that its run has kept, as it was."""
+    """A file of a campaign, unchanged."""
     content = io.BytesIO(zlib.decompress(bytes(row.content)))
     name = row.path.rpartition("/")[2]
     return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
 
 
 def publishable() -> QuerySet[Campaign]:
-    """Every campaign, the newest first."""
     return Campaign.objects.only("name").order_by("-pk")
 
 
 def published_page(pk: int) -> PublishedPage:
-    """Of a campaign, as far as it is. Raises `Campaign.DoesNotExist`."""
+    """The page of a campaign in its current state. Raises `Campaign.DoesNotExist`."""
     row = Campaign.objects.select_related("isa", "run").get(pk=pk)
     run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
     status = campaign_status(row, run)
@@ -116,7 +115,7 @@ def _tables(
 
 
 def _families(families: Sequence[Family], tools: Sequence[str], sentence: str) -> PublishedTable:
-    """The one that explains most first, under the sentence that the campaign comes to."""
+    """The table of families, the largest share first, with the campaign's sentence below."""
     return table_of(
         "families",
         "Families",

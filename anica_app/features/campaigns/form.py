@@ -1,4 +1,4 @@
-"""What can be set of a campaign: in the form for a new one, and in the words of what was asked of one."""
+"""The settings of a campaign: fields of the form, and items of the configuration of an existing one."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ LABELS = {
     "share_evidence": "Share evidence",
     "kinds_apart": "Keep kinds separate",
     "exceptions": "Share of exceptions",
-    "names_first": "Names first",
+    "names_first": "Relax names first",
     "attempts": "Attempts per block",
     "metric": "Disagreement measure",
-    "failures": "Failures that count",
+    "failures": "Count as disagreement",
     "groups": "Additional kinds of schemes",
     "extensions": "CPU features",
     "edit_distance": "Edits of mnemonics",
     "log_bound": "Maximum k for µops",
-    "aliasing": "Say which operands are the same",
-    "dependencies": "Say which instruction reads another's result",
-    "gradual": "Ranges and kinds of operands",
+    "aliasing": "Constrain equal operands",
+    "dependencies": "Constrain dependencies",
+    "gradual": "Allow ranges and kinds",
     "barren": "Blocks without a discovery",
     "blocks": "Random blocks",
 }
@@ -64,7 +64,7 @@ _HELP = {
     "groups": "Kinds of schemes beyond the default ones",
     "features": "Features of abstract instructions; uops needs µop counts",
 }
-"""Where the class explains how to write what the form has boxes for."""
+"""Help texts of settings that are check boxes in the form, where the class explains how to write them."""
 
 _CHOICES: Mapping[str, Mapping[str, str]] = {"metric": {name: name for name in METRICS}}
 _WORDS: Mapping[str, tuple[Sequence[str], str]] = {
@@ -72,37 +72,37 @@ _WORDS: Mapping[str, tuple[Sequence[str], str]] = {
     "groups": (sampling_groups(), " "),
     "features": (FEATURES, " "),
 }
-"""Settings that are lists of words, with what stands between these."""
+"""Settings that are lists of words: the words, and their separator."""
 NO_PREDICTOR = ""
 SECTIONS = (
-    ("The search", "search", "Algorithms 8.1 and 8.2."),
+    ("Search", "search", "Algorithms 8.1 and 8.2."),
     (
-        "What abstract blocks can say",
+        "Abstract blocks",
         "domain",
-        "Features of instructions, and whether operands are the same.",
+        "Features of instructions that they constrain, equal operands, and dependencies.",
     ),
 )
-"""Settings that are folded: heading, group, and what they are about."""
+"""Folded groups of settings: heading, group, description."""
 _PLAIN = ("preset", "seed", "scheme_filter", "evaluate", "block", "minimise", "tolerance")
 _LABELS = {
     "scheme_filter": "Scheme search",
     "evaluate": "Fresh blocks for coverage",
     "block": "Block",
-    "minimise": "Minimised first",
+    "minimise": "Minimise first",
     "tolerance": "Equal within",
 }
 _LONGEST = 300
 
 
 class WordsField(forms.MultipleChoiceField):
-    """Some words of a list, as one text."""
+    """Words of a list as check boxes; the value is one text."""
 
     def __init__(self, words: Sequence[str], between: str, **options: Any) -> None:
         super().__init__(choices=[(word, word) for word in words], **options)
         self._between = between
 
     def prepare_value(self, value: Any) -> Any:
-        """The boxes to tick for a text."""
+        """The words of a text, to be checked."""
         if isinstance(value, str):
             return [word.strip() for word in value.split(self._between.strip() or None) if word.strip()]
         return value
@@ -112,7 +112,7 @@ class WordsField(forms.MultipleChoiceField):
 
 
 def setting_fields() -> Iterator[tuple[str, forms.Field]]:
-    """(name, field) of every setting, group by group, and of what ends a campaign."""
+    """(name, field) of every setting by group, then of every limit."""
     for group, cls in GROUPS.items():
         for entry in dataclasses.fields(cls):
             yield SETTING + entry.name, _field(cls, entry, group)
@@ -121,7 +121,7 @@ def setting_fields() -> Iterator[tuple[str, forms.Field]]:
 
 
 def _field(cls: type[Any], entry: dataclasses.Field[Any], group: str) -> Any:
-    """With what the template shows beside it: `paper` and `group`."""
+    """The form field of a setting, with `paper` and `group` for the template."""
     help_text = _HELP.get(entry.name, entry.metadata["help"])
     presentation: dict[str, Any] = {
         "label": LABELS.get(entry.name, entry.name.replace("_", " ").capitalize()),
@@ -155,18 +155,18 @@ def value_text(value: Any) -> str:
 
 
 def _named(cleaned: Mapping[str, Any], prefix: str) -> Json:
-    """What the form says, by the names of the settings."""
+    """The fields with this prefix, under the names of their settings."""
     return {name.removeprefix(prefix): value for name, value in cleaned.items() if name.startswith(prefix)}
 
 
 def initial_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What the fields hold for a campaign that there is."""
+    """Initial values of the fields for an existing campaign's configuration."""
     settings = {SETTING + name: value for group in GROUPS for name, value in config.get(group, {}).items()}
     return settings | {END + name: value for name, value in config.get("end", {}).items()}
 
 
 class CampaignForm(RunForm):
-    """One field per thing that can be chosen; what they mean together is checked when the run is made."""
+    """The form of a campaign; the combination of its fields is checked when the run is made."""
 
     request = CampaignConfig
     extra_fields = frozenset({"from"})
@@ -228,7 +228,7 @@ class CampaignForm(RunForm):
         describe_fields(self)
 
     def clean(self) -> dict[str, Any]:
-        """Find or make the predictors' rows, so that what they lack is told beside them."""
+        """Get or create the predictors' rows; errors appear at their fields."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         for place in ("first", "second"):
             if not data.get(place):
@@ -244,7 +244,7 @@ class CampaignForm(RunForm):
         return data
 
     def config(self) -> Json:
-        """The description of the run, as `read_config` takes it."""
+        """The description of the run, for `read_config`."""
         data = self.cleaned_data
         settings = _named(data, SETTING).items()  # a number that was left out is as usual
         described: Json = {
@@ -261,7 +261,7 @@ class CampaignForm(RunForm):
         return described
 
     def blame(self, complaint: str) -> None:
-        """Put what `read_config` says beside the field that it is about."""
+        """Attach an error of `read_config` to its field."""
         words = complaint.replace(":", " ").split()
         for word in words[:2]:
             for prefix in (SETTING, END, ""):
@@ -280,7 +280,7 @@ class CampaignForm(RunForm):
 
     @property
     def sections(self) -> list[tuple[str, str, list[forms.BoundField], bool]]:
-        """(heading, what about, fields, whether something in it is not as usual) of what is folded."""
+        """(heading, description, fields, whether a field differs from its default) of the folded groups."""
         return [
             (heading, about, fields, any(field.errors or _unusual(field) for field in fields))
             for heading, group, about in SECTIONS
@@ -295,7 +295,7 @@ def _unusual(field: forms.BoundField) -> bool:
 
 
 def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The campaigns of these runs, those that are still searched for among them (one query)."""
+    """The campaigns of these runs, running ones included (one query)."""
     rows = Campaign.objects.filter(run__in=[run.pk for run in runs]).only("name", "run_id")
     return {
         row.run_id: RunOutcome(row.name, reverse("campaign", args=[row.pk]))
@@ -305,7 +305,7 @@ def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 
 def configuration_items(campaign: Campaign) -> list[DescriptionItem]:
-    """Configuration of it; of an imported one in the words of its file."""
+    """The configuration as items; of an imported campaign under the names of its file."""
     if campaign.format != Campaign.Format.OURS:
         return [DescriptionItem(name, _text(value)) for name, value in flattened(campaign.config)]
     return [item for item in _own_items(campaign.config) if item.text or item.links]
@@ -343,7 +343,7 @@ def _excluded(ids: list[Any]) -> DescriptionItem:
     )
     deleted = len(ids) - len(links)
     return DescriptionItem(
-        "Excluded discoveries", f"{deleted} that are gone" if deleted else "", links=links, changed=True
+        "Excluded discoveries", f"{deleted} deleted" if deleted else "", links=links, changed=True
     )
 
 

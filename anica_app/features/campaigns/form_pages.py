@@ -1,4 +1,4 @@
-"""The page of the form for a new campaign: presets, estimate and start are buttons of the same form."""
+"""The page with the form for a new campaign; presets, estimate and start are buttons of the form."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from inference.web.request_fields import start_run
 from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_ids
 
 _INHERITED_FIELDS = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mode")
-"""Of a campaign that is searched again, beside its settings."""
+"""Fields, beside the settings, that a campaign run again inherits."""
 _OPTIONAL_FIELDS = ("uops",)
-"""Fields of a description that the form leaves out where nothing was chosen for them."""
+"""Fields that the form omits from the description where they are empty."""
 
 
 def campaign_new(request: HttpRequest) -> HttpResponse:
-    """Show the form, fill it in, estimate, or start the campaign."""
+    """Show the form, apply a preset, estimate, or start the campaign."""
     usable = [predictor for predictor in predictor_listings() if predictor.usable]
     if request.method != "POST":
         initial, excluded = _initial(request)
@@ -65,8 +65,9 @@ def _plan(form: CampaignForm, again: int | None) -> CampaignPlan | None:
 
 
 def _with_inherited(described: Json, again: int | None) -> Json:
-    """A valid description with what the campaign that is searched again was told and no field is about, as
-    far as it suits what was changed."""
+    """The description with values of the campaign run again that no field shows, where they are still
+    valid.
+    """
     row = None if again is None else Campaign.objects.filter(pk=again, format=Campaign.Format.OURS).first()
     if row is None:
         return described
@@ -81,14 +82,15 @@ def _with_inherited(described: Json, again: int | None) -> Json:
 
 
 def _is_there(excluded: Any) -> bool:
-    """Whether a discovery that is not to be found again has a box to tick."""
+    """Whether an excluded discovery still exists and so has a check box."""
     pk = excluded.get("discovery") if isinstance(excluded, dict) else excluded
     return isinstance(pk, int) and Discovery.objects.filter(pk=pk, abstract__isnull=False).exists()
 
 
 def _initial(request: HttpRequest) -> tuple[dict[str, Any], list[int]]:
-    """What the address asks for, `from` a campaign, `predictor` ids, a `preset`; discoveries not to be found
-    again: those that it names, and those of `from`."""
+    """Initial values from the address: `from` a campaign, `predictor` ids, a `preset`; and the excluded
+    discoveries, those that it names and those of `from`.
+    """
     initial: dict[str, Any] = {}
     excluded = row_ids(request.GET.getlist("exclude"))
     preset = choice_parameter(request, "preset", tuple(PRESETS))
@@ -113,7 +115,7 @@ def _initial(request: HttpRequest) -> tuple[dict[str, Any], list[int]]:
 
 
 def _with_preset(data: QueryDict, name: str) -> QueryDict:
-    """The form's data with the usual settings, and those of the preset in place of them."""
+    """The form's data with default settings, overridden by those of the preset."""
     filled = data.copy()
     if name not in PRESETS:
         return filled

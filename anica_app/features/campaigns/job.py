@@ -1,4 +1,4 @@
-"""Runs of kind `campaign`: a durable search for what tools disagree about, and how far it is."""
+"""Runs of kind `campaign`: a search that survives interruptions, and its progress."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from inference.storage.instruction_sets import code_isa
 LABELS = ("Find schemes supported by every predictor", "Search", "Compute coverage", "Group into families")
 STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES = "search", "judge", "families"
 _SEARCHED = "searched"
-"""In the last checkpoint: whoever takes the run up again does not search any more."""
+"""Key in the last checkpoint: a resumed run does not search again."""
 _KEEP_EVERY = 5.0  # seconds
 
 
@@ -52,11 +52,11 @@ class CampaignJob:
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
-        """The campaign's row: what is discovered is seen while it runs."""
+        """Create the campaign's row, so that discoveries are visible while it runs."""
         make_campaign(run, Campaign.Kind.CAMPAIGN, common_isa(run.config["predictors"]))
 
     def work(self, task: Task) -> Store:
-        """Search, storing what is discovered with each checkpoint."""
+        """Search, storing results with each checkpoint; then compute coverage and families."""
         description = task.run.config  # of an earlier release, perhaps, which did not know some settings
         config = CampaignConfig.from_stored(description)
         campaign = campaign_of(task.run)
@@ -97,7 +97,7 @@ def _searched(
     panel: Panel,
     judge: InterestJudge,
 ) -> CampaignState:
-    """The search itself, from its beginning or where it was interrupted."""
+    """The final state of the search, from its beginning, a checkpoint, or a finished search."""
     is_resumed = task.checkpoint is not None and bool(task.checkpoint.meta)
     resume = task.checkpoint if is_resumed else None
     if resume is not None and resume.meta.get(_SEARCHED):
@@ -125,7 +125,7 @@ def _searched(
 def _store(
     campaign: Campaign, state: CampaignState, judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
 ) -> tuple[Json, Sequence[Event]]:
-    """The campaign's last facts and its families; its discoveries are stored already."""
+    """Store the campaign's final facts and its families; its discoveries are stored already."""
     counters = state.counters
     if judged is not None:
         campaign.facts["explained"] = judged.as_json()
@@ -151,11 +151,11 @@ def _store(
 
 
 class Progressing:
-    """A `Reporter`. `flush` has the predictors keep their answers.
+    """A `Reporter` that saves a checkpoint between waves. `flush` makes the predictors store their answers.
 
-    Blocks may be generalised for longer than between two checkpoints. Whoever takes the run up again asks for
-    the same answers, finds them remembered and is soon where it was; the checkpoint, saved once more, tells
-    that the run gets on.
+    Generalising may take longer than the time between two checkpoints. A resumed run asks the same questions
+    and gets stored answers, so it catches up quickly; saving the last checkpoint again shows that the run
+    makes progress.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Progressing:
         self._pace = PacedReporter(self)
 
     def emit(self, event: Event) -> None:
-        """Pass it on; counters become progress towards whichever end is nearest."""
+        """Pass the event on; counters also become progress towards the nearest limit."""
         self._reporter.emit(event)
         if not isinstance(event, CountersEvent):
             return
@@ -182,18 +182,18 @@ class Progressing:
         self._reporter.save(checkpoint)
 
     def pulse(self) -> None:
-        """Raises `InterruptedRunError` when asked to stop."""
+        """Raises `InterruptedRunError` on a request to stop."""
         self._reporter.pulse()
 
 
 def _with_seconds(checkpoint: Checkpoint, seconds: float) -> Checkpoint:
-    """The same state, but for the time that has been spent since."""
+    """The checkpoint with the time spent so far."""
     counters = {**checkpoint.meta["counters"], "seconds": seconds}
     return Checkpoint({**checkpoint.meta, "counters": counters}, checkpoint.arrays)
 
 
 def _progress(counters: CountersEvent, end: Termination) -> Progress:
-    """How far the campaign is towards the end that is nearest."""
+    """The progress towards the limit that is nearest."""
     limits = [
         (done, total, unit)
         for done, total, unit in (

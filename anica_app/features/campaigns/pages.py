@@ -1,4 +1,6 @@
-"""Campaigns: the list, the page of each, live and afterwards, what they cover, some side by side."""
+"""Pages of campaigns: the list, a campaign while it runs and afterwards, its coverage, a comparison of
+several.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ OWN = "own"
 
 
 def chart_of(campaign: Campaign) -> RoundsChart | None:
-    """The share of interesting blocks in each round (one query)."""
+    """The share of interesting blocks per round (one query)."""
     rows = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND, interesting__isnull=False)
     return rounds_chart(
         [
@@ -106,7 +108,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 
 
 def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """A page of the blocks, sorted by a tool or as they were sampled."""
+    """A page of a round's blocks, sorted by a tool's answer or in the order of sampling."""
     batch = get_object_or_404(SampleBatch.objects.select_related("campaign"), campaign=pk, number=number)
     tools = batch.campaign.tools
     columns = {name: name for name in (BY_BLOCK, BY_LENGTH, *(str(at) for at in range(1, len(tools) + 1)))}
@@ -161,7 +163,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
-    """What the page begins with: the answer; while there is none yet, what there is so far."""
+    """The top of the page: the families, or while the campaign runs, the families so far."""
     answer = answer_of(row)
     return {
         "answer": answer,
@@ -174,7 +176,7 @@ def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
 
 
 def _discoveries(request: HttpRequest, row: Campaign, _tools: list[str]) -> dict[str, Any]:
-    """The table, sorted as the address says: the most interesting first where it says nothing."""
+    """The table of discoveries, by interestingness unless the address gives an order."""
     subsumed = choice_parameter(request, "subsumed", ("", "yes")) == "yes"
     order = Order.read(request.GET.get("sort", ""), _ORDERS, "-interestingness")
     measure = measure_of(row, number_parameter(request, "cover"))
@@ -215,23 +217,22 @@ def _configuration(_request: HttpRequest, row: Campaign, _tools: list[str]) -> d
 
 
 def campaign_export(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The campaign with all that it has sampled, as a zip archive that another installation reads."""
+    """The campaign with all sampled blocks, as a zip archive that another installation can import."""
     return archive_answer(get_object_or_404(Campaign, pk=pk))
 
 
 def campaign_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """Its discoveries as a table."""
     row = get_object_or_404(Campaign, pk=pk)
     return file_answer(discoveries_csv(row), "text/csv", f"{row.name} discoveries", "csv")
 
 
 def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:
-    """A file that came with an imported campaign, or that its run has kept, as it was."""
+    """A file of the campaign, unchanged."""
     return stored_file_answer(get_object_or_404(CampaignFile, pk=file, campaign=pk))
 
 
 def selection(request: HttpRequest, campaign: Campaign, _tools: list[str]) -> dict[str, Any]:
-    """What the tab shows: a run's best selections of every size, the one of `k` in full."""
+    """The context of the tab: the best selections of every size, and that of size `k` in full."""
     runs = coverage_runs([campaign.pk], number_parameter(request, "cover"))
     result = runs.result
     context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": own_measure(campaign)}
@@ -260,7 +261,7 @@ def selection(request: HttpRequest, campaign: Campaign, _tools: list[str]) -> di
 
 @require_POST
 def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start to look at the campaign's own blocks, or at those of a set."""
+    """Start a coverage run over the campaign's own blocks, or over those of a set."""
     row = get_object_or_404(Campaign, pk=pk)
     over = request.POST.get("over", OWN)
     chosen = None
@@ -271,13 +272,13 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
-    """Submit the run and lead back to where its result will be."""
+    """Submit the run and redirect to the page of its result."""
     start_run(request, KIND, config, f"Coverage of {name}"[:180])
     return redirect(back)
 
 
 def campaign_compare(request: HttpRequest) -> HttpResponse:
-    """Those that the address names with `c`, each once."""
+    """The campaigns that the address names with `c`."""
     ids = _ids(request.GET.getlist("c"))
     compared = compared_campaigns(ids)
     rows = compared.rows
@@ -323,7 +324,7 @@ def _facts(row: Campaign) -> dict[str, str]:
 
 @require_POST
 def campaign_overlap(request: HttpRequest) -> HttpResponse:
-    """Start to hold the discoveries of campaigns against each other."""
+    """Start to compute which discoveries of some campaigns cover each other."""
     ids = _ids(request.POST.getlist("c"))
     back = f"{reverse('campaign-compare')}?{urlencode([('c', pk) for pk in ids])}"
     names = Campaign.objects.filter(pk__in=ids).values_list("name", flat=True)

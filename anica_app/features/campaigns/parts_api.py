@@ -1,4 +1,4 @@
-"""What campaigns have found and sampled: discoveries, the best of them, rounds, what others found too."""
+"""Parts of campaigns over the API: discoveries, best selections, sampled blocks, files, comparisons."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ _ABSENT = "null"
 
 
 class DiscoveriesOut(PageOf[DiscoveryOut]):
-    """Part of a campaign's discoveries. `covered` of each is out of `blocks`, described by `over`."""
+    """A page of a campaign's discoveries. `covered` of each is out of `blocks`, which `over` describes."""
 
     over: str | None = Field(examples=["interesting random blocks of the campaign itself"])
     blocks: int | None = Field(examples=[212])
 
 
 class SizeOut(Schema):
-    """What the best k discoveries cover together."""
+    """The joint coverage of the best k discoveries."""
 
     k: int = Field(examples=[2])
     covered: int = Field(examples=[180])
@@ -88,7 +88,7 @@ class SizeOut(Schema):
 
 
 class BestSelectionOut(Schema):
-    """The k discoveries that together include most of the blocks, and what other numbers would."""
+    """The k discoveries with the largest joint coverage, and the coverage of other sizes."""
 
     coverage: Id = Field(description="The run that found it out.")
     over: str = Field(examples=["interesting random blocks of the campaign itself"])
@@ -101,7 +101,7 @@ class BestSelectionOut(Schema):
 
 
 class NewCoverageOfCampaign(Input):
-    """Over which blocks: those of a set, or the campaign's own random ones."""
+    """The blocks to cover: those of a set, or the campaign's own random ones."""
 
     block_set: Id | None = Field(
         None, description="One with a column of each of the campaign's predictors.", examples=[None]
@@ -109,7 +109,7 @@ class NewCoverageOfCampaign(Input):
 
 
 class BatchOut(Schema):
-    """Blocks that were judged together: a round of fresh ones, or those of another purpose."""
+    """Blocks that were judged together: those of a round, or of another purpose."""
 
     number: int = Field(examples=[0])
     purpose: str = Field(description="round, minimisation, discovery or other.", examples=["round"])
@@ -121,7 +121,7 @@ class BatchOut(Schema):
 
 
 class LackingOut(RowOut):
-    """Schemes that were left out because a tool does not support them."""
+    """Schemes that are excluded because a tool does not support them."""
 
     predictor: str = Field(validation_alias="tool", examples=["osaca 0.7.1"])
     reason: str = Field(examples=["unsupported"])
@@ -138,7 +138,7 @@ def list_discoveries(
     coverage: int | None = Over,
     sort: DiscoverySort = "-interestingness",
 ) -> Any:
-    """What a campaign has discovered, each with how many blocks it includes, where that is known."""
+    """The discoveries of a campaign, each with its coverage where that has been computed."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     measure = measure_of(row, coverage)
     order = Order.of(sort)
@@ -163,7 +163,7 @@ def get_best_selection(
     k: int = parameter(10, ge=1, le=1000, description="How many discoveries.", examples=[2]),
     coverage: int | None = Over,
 ) -> Any:
-    """The k discoveries that together cover the most of what was looked at; fewer where fewer suffice."""
+    """The k discoveries with the largest joint coverage; fewer where fewer cover as much."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     runs = coverage_runs([row.pk], coverage)
     _needed(None if runs.selected is None else measure_of_run(runs))
@@ -186,9 +186,9 @@ def get_best_selection(
 
 @router.post("/campaigns/{campaign_id}/coverages", response={201: RunOut})
 def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewCoverageOfCampaign) -> Any:
-    """Start to look how many blocks the discoveries of a campaign include, and which of them the most.
+    """Start to compute the coverage of a campaign's discoveries, and their best selections.
 
-    `GET /coverages` lists what was found out. `POST /coverages` takes several campaigns and any columns.
+    `GET /coverages` lists results. `POST /coverages` takes several campaigns and any columns.
     """
     row = get_object_or_404(Campaign, pk=campaign_id)
     over = None if data.block_set is None else get_object_or_404(BasicBlockSet, pk=data.block_set)
@@ -197,7 +197,7 @@ def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewC
 
 @router.get("/campaigns/{campaign_id}/batches", response=PageOf[BatchOut])
 def list_batches(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -> Any:
-    """What a campaign has sampled outside of generalisations, in order."""
+    """The batches that a campaign sampled outside of generalisations, in order."""
     check_cursor(paging)
     page = rounds(get_object_or_404(Campaign, pk=campaign_id), paging.cursor, paging.limit)
     return page_json(page, page.rows)
@@ -213,7 +213,7 @@ def list_batch_blocks(
         BY_BLOCK, description="As sampled, by length in bytes, or by what the first or second tool says."
     ),
 ) -> Any:
-    """The blocks of such a batch, with every tool's answer and whether they are interesting."""
+    """The blocks of a batch, with every tool's answer and whether they are interesting."""
     rows = SampleBatch.objects.select_related("campaign__isa")
     batch = get_object_or_404(rows, campaign=campaign_id, number=number)
     names = [tool.name for tool in batch.campaign.tools]
@@ -231,14 +231,14 @@ def list_batch_blocks(
 
 @router.get("/campaigns/{campaign_id}/unsupported", response=list[LackingOut])
 def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
-    """The schemes that a campaign had to leave out, by the tool that lacks them."""
+    """The schemes that a campaign excluded, by the tool that does not support them."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     return lacking_of(row, [tool.name for tool in row.tools])
 
 
 @router.get("/campaigns/{campaign_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
 def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
-    """The discoveries of a campaign as CSV, in words and as documents."""
+    """The discoveries of a campaign as CSV, with text and documents."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     access.log_action(request, AuditAction.EXPORTED, row)
     return attachment(discoveries_csv(row), "text/csv; charset=utf-8", f"{row.name} discoveries", "csv")
@@ -250,7 +250,7 @@ def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
     openapi_extra={FILE: "application/octet-stream"},
 )
 def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> HttpResponseBase:
-    """A file of a campaign, as it was."""
+    """A file of a campaign, unchanged."""
     row = get_object_or_404(CampaignFile.objects.select_related("campaign"), pk=file_id, campaign=campaign_id)
     access.log_action(request, AuditAction.EXPORTED, row.campaign)
     return stored_file_answer(row)
@@ -268,7 +268,7 @@ def _needed(measure: Measure | None) -> Measure:
 
 
 class Campaigns(Schema):
-    """Which of them, each once."""
+    """The campaigns to compare, without duplicates."""
 
     campaigns: Annotated[
         list[Id],
@@ -277,14 +277,14 @@ class Campaigns(Schema):
 
 
 class DifferenceOut(Schema):
-    """A part of the descriptions that is not the same in all; null where one has nothing of it."""
+    """A setting that differs; null for a campaign that lacks it."""
 
     name: str = Field(examples=["search.samples"])
     values: list[Any] = Field(examples=[[100, 50]])
 
 
 class SideOut(Schema):
-    """A campaign with what it alone has found; null until a run has looked."""
+    """A campaign and the discoveries that only it has; null before a coverage run over these campaigns."""
 
     campaign: Ref
     discoveries: int = Field(examples=[31])
@@ -295,9 +295,9 @@ class SideOut(Schema):
 
 
 class CampaignComparisonOut(Schema):
-    """Campaigns side by side. `shared[i][j]`: discoveries of campaign i that campaign j includes as well.
+    """Campaigns side by side. `shared[i][j]`: discoveries of campaign i that campaign j covers as well.
 
-    `coverage` is the run that looked: null until `POST /coverages` with these campaigns has been done.
+    `coverage` is the run that computed this: null before `POST /coverages` with these campaigns.
     """
 
     sides: list[SideOut]
@@ -310,7 +310,7 @@ class CampaignComparisonOut(Schema):
 
 @router.get("/campaign-comparisons", response=CampaignComparisonOut)
 def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
-    """Compare campaigns: where their descriptions differ, how much their discoveries have in common."""
+    """Compare campaigns: differences in configuration, and shared discoveries."""
     compared = _compared(chosen)
     descriptions = [
         {
@@ -341,7 +341,9 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
 
 @router.get("/campaign-comparisons/alone", response=PageOf[CampaignDiscoveryOut])
 def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Query[Paging]) -> Any:
-    """The discoveries that only one of some campaigns has, campaign by campaign; none until a run looked."""
+    """The discoveries that only one of the campaigns has, by campaign; empty before a coverage run over
+    them.
+    """
     compared = _compared(chosen)
 
     def discoveries_json(pks: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Campaigns and what they have found, paged; how far each is; how quick another will be; who needs them."""
+"""Queries of campaigns: lists, discoveries, status, estimates, dependents."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ DISCOVERY_ORDERS: Mapping[str, str] = {
     "generality": "schemes",
     "length": "length",
 }
-"""What lists can be sorted by, and the field for it."""
+"""Sort keys of the lists, and the field of each."""
 
 INFINITE = 1e18
-"""Stands for infinite interestingness where rows are sorted: a cursor in an address must be a number."""
+"""Replaces an infinite interestingness in sorted queries: a cursor in an address must be a finite number."""
 NEWEST_BLOCKS = 8
 MOST_NEWEST = 5
 _MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
-"""Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
+"""Limits of that file; with ten thousand schemes and the answers of some tools it has about a megabyte."""
 
 
 def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QuerySet[Campaign]:
@@ -95,10 +95,10 @@ def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QueryS
 def discoveries(
     campaign: Campaign, order: Order, cursor: str = "", *, subsumed: bool = False, size: int = PAGE_SIZE
 ) -> Page[Discovery]:
-    """A page of a campaign's discoveries (two queries); `subsumed`: those covered by others as well.
+    """A page of a campaign's discoveries (two queries); with `subsumed`, also those that others cover.
 
-    What the original files said (`foreign`) is not loaded. Discoveries of which an interestingness or a
-    generality is not known come last when the greatest are first.
+    `foreign`, the original of an imported one, is not loaded. Unknown interestingness or generality sorts
+    below all numbers.
     """
     rows = campaign.discoveries.defer("foreign", "remarks", "note")
     if not subsumed:
@@ -112,13 +112,15 @@ def discoveries(
 
 
 def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[SampleBatch]:
-    """A page of what was sampled outside of generalisations (two queries), in order, without the blocks."""
+    """A page of the batches sampled outside of generalisations (two queries), in order, without their
+    blocks.
+    """
     rows = campaign.batches.defer("samples")
     return page_of(rows, Order("number"), {"number": "number"}, cursor, size)
 
 
 def newest_disagreements(campaign: Campaign) -> list[Sample]:
-    """The newest random blocks on which the tools disagree, while a campaign goes on (two queries)."""
+    """The newest random blocks on which the tools disagree, while a campaign runs (two queries)."""
     judge = judge_of(campaign)
     if judge is None:
         return []
@@ -127,14 +129,14 @@ def newest_disagreements(campaign: Campaign) -> list[Sample]:
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest campaigns, those that are still searching first, and the newest discoveries."""
+    """The newest campaigns, running ones first, and the newest discoveries."""
 
     campaigns: Sequence[Campaign]
     discoveries: Sequence[Discovery]
 
 
 def newest() -> Newest:
-    """Two queries. Discoveries that others include are left out."""
+    """Two queries. Discoveries that others cover are excluded."""
     going_on = [state for state in Run.State.values if state not in Run.FINAL]
     later = Case(When(run__state__in=going_on, then=Value(0)), default=Value(1))
     unsubsumed = Discovery.listed().filter(subsumed_by=None)
@@ -146,7 +148,7 @@ def newest() -> Newest:
 
 @dataclass(frozen=True)
 class CampaignPace:
-    """What an earlier campaign did: `rate` in blocks per second, `schemes` that all its tools support."""
+    """The speed of an earlier campaign: `rate` in blocks per second, `schemes` that all its tools support."""
 
     campaign: Campaign
     rate: float
@@ -154,7 +156,9 @@ class CampaignPace:
 
 
 def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
-    """The newest campaign made here with just these predictors (one query); None where there is none."""
+    """The pace of the newest campaign run here with exactly these predictors (one query); None without
+    one.
+    """
     rows = Campaign.objects.filter(origin=Campaign.Origin.RUN, seconds__gt=0, facts__judged__gt=0)
     rows = rows.annotate(tools_count=Count("seats")).filter(tools_count=len(predictors))
     for pk in predictors:
@@ -167,7 +171,7 @@ def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """What a complete description asks for, and what is known of how long that takes."""
+    """A complete description with estimates."""
 
     config: Json
     schemes: int
@@ -175,7 +179,7 @@ class CampaignPlan:
 
     @property
     def left(self) -> int | None:
-        """The schemes of the campaign that tells the pace, where it had the same choice of them."""
+        """The supported schemes of the campaign that gives the pace, if it had the same choice of schemes."""
         if self.pace is None:
             return None
         earlier = self.pace.campaign.config
@@ -184,20 +188,20 @@ class CampaignPlan:
 
     @property
     def blocks(self) -> int | None:
-        """How many blocks will be judged, where time ends the campaign and the pace is known."""
+        """The estimated number of judged blocks, where time ends the campaign and the pace is known."""
         minutes = self.config["end"]["minutes"]
         return None if minutes is None or self.pace is None else round(60 * minutes * self.pace.rate)
 
 
 def plan_of(config: Json) -> CampaignPlan:
-    """Of a description that has been checked (four queries)."""
+    """The plan of a checked description (four queries)."""
     isa = code_isa_row(common_isa(config["predictors"]))
     schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
     return CampaignPlan(config, schemes, pace_of(config["predictors"]))
 
 
 def of_campaign(row: Campaign) -> list[Dependent]:
-    """Its discoveries go with it; its run forbids its deletion as long as it works."""
+    """The dependents of a campaign: its discoveries go with it; an unfinished run forbids deletion."""
     run = row.run if row.origin == Campaign.Origin.RUN else None
     working = run is not None and run.state not in Run.FINAL
     return [
@@ -211,7 +215,7 @@ def of_campaign(row: Campaign) -> list[Dependent]:
 
 
 def search_hits(text: str, most: int) -> list[SearchHits]:
-    """What the search box finds: campaigns by name and note."""
+    """Campaigns with the text in name or note, for the search box."""
     return [
         group(
             SearchHits("campaigns", "Campaigns", (), 0, "campaigns"),
@@ -224,7 +228,9 @@ def search_hits(text: str, most: int) -> list[SearchHits]:
 
 @dataclass(frozen=True)
 class DiscoveryRow:
-    """A discovery of a table, in words where ours suffice; `covered`: of the blocks looked at, if any."""
+    """A discovery in a table; `words` is None where its constraints cannot be expressed here, `covered` None
+    without a coverage.
+    """
 
     row: Discovery
     words: BlockWording | None
@@ -232,20 +238,20 @@ class DiscoveryRow:
 
 
 def discovery_row(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
-    """A row of the table; `covered`: blocks by id of the discovery."""
+    """A row of the table. `covered`: {discovery: blocks that it covers}."""
     blocks = None if covered is None else covered.get(row.pk, 0)
     return DiscoveryRow(row, wording_or_none(row.abstract), blocks)
 
 
 class _Support(BaseModel):
-    """What it says; see `anica_app.storage.domains`."""
+    """The contents of the file `SUPPORT`; see `anica_app.storage.domains`."""
 
     lacking: dict[str, dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], str]]
 
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """How far a campaign is, from its rows and, while it runs, from what it told last."""
+    """The progress of a campaign, from its rows and, while it runs, from its last event."""
 
     sampled: int
     interesting: int
@@ -268,7 +274,9 @@ class CampaignStatus:
 
 @dataclass(frozen=True)
 class Lacking:
-    """Schemes that a tool does not support: which tool, why, how many, the first ones; `file` has all."""
+    """Schemes that a tool does not support, with the reason: their number, the first texts, and the `file`
+    with all.
+    """
 
     tool: str
     reason: str
@@ -278,7 +286,7 @@ class Lacking:
 
 
 def campaign_status(campaign: Campaign, run: Run | None) -> CampaignStatus:
-    """Counters of a campaign (two queries, three while it runs)."""
+    """The counters of a campaign (two queries, three while it runs)."""
     counts = campaign.discoveries.aggregate(n=Count("pk"), unsubsumed=Count("pk", filter=Q(subsumed_by=None)))
     live = None if run is None or run.state in Run.FINAL else _last_counted(run)
     counters = live or campaign
@@ -309,7 +317,9 @@ def _last_counted(run: Run) -> CountersEvent | None:
 
 
 def lacking_of(campaign: Campaign, tools: list[str], limit: int = 200) -> list[Lacking]:
-    """Which schemes were left out because of whom (one query); [] where nobody has kept it."""
+    """The schemes excluded for lack of support, by tool and reason (one query); [] where that was not
+    recorded.
+    """
     file = campaign.files.filter(path=SUPPORT, size__lte=_MOST_BYTES).first()
     lacking = {} if file is None else _lacking(zlib.decompress(bytes(file.content)))
     if file is None or not lacking:
@@ -325,10 +335,7 @@ def lacking_of(campaign: Campaign, tools: list[str], limit: int = 200) -> list[L
 
 
 def _lacking(content: bytes) -> dict[str, dict[str, str]]:
-    """{scheme: {number of the tool: reason}}.
-
-    {} where the file came with an imported campaign and says something else: it is kept as it was.
-    """
+    """{scheme: {number of the tool: reason}}; {} for an imported file of another form."""
     try:
         return _Support.model_validate(load(content, SUPPORT, _MOST_VALUES)).lacking
     except (StrictJsonError, ValidationError):
@@ -341,7 +348,7 @@ def _tool(tools: list[str], number: str) -> str:
 
 
 def failures_in_words(failures: tuple[tuple[str, int], ...], tools: list[str]) -> list[tuple[str, str, int]]:
-    """(what, whose, how often) of "timeout of 2"."""
+    """(failure, predictor, count) of "timeout of 2"."""
     counts: Counter[tuple[str, str]] = Counter()
     for name, count in failures:
         failure, of, number = name.rpartition(" of ")

@@ -1,4 +1,6 @@
-"""The description of a campaign and its presets: read from JSON, checked by the database, made complete."""
+"""The description of a campaign and its presets: parsed from JSON, checked against the database,
+completed.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,9 @@ DEFAULT_MINUTES = 10.0
 
 @dataclass(frozen=True)
 class Preset:
-    """`settings` by the names of their fields; `filter` is a search text that chooses schemes. `mode`: what
-    the form offers first."""
+    """Settings for a purpose. `settings` by the names of their fields; `filter`: a search text that chooses
+    schemes; `mode`: initial value of the form.
+    """
 
     title: str
     help: str
@@ -100,7 +103,7 @@ PRESETS = {
 
 
 class ExcludedDiscovery(RequestPart):
-    """A discovery that is not to be found again, by its document: its row may be gone."""
+    """A discovery to exclude, by its document, since its row may be deleted."""
 
     discovery: RowId | None = None
     abstract: dict[str, JsonValue]
@@ -116,7 +119,7 @@ class ExcludedDiscovery(RequestPart):
 
 
 def _read_end(value: Any) -> Any:
-    """Without any of them, the usual time."""
+    """The limits; the default time limit where none is set."""
     if not isinstance(value, Mapping):
         return value
     stated = {name: limit for name, limit in value.items() if limit is not None}
@@ -125,16 +128,15 @@ def _read_end(value: Any) -> Any:
 
 
 class CampaignConfig(SearchRequest):
-    """What is searched, how, over which tools, and until when.
+    """The description of a campaign: predictors, search, blocks, limits.
 
-    `predictors` are ids of rows. `scheme_filter` is a search text that schemes must satisfy besides. `uops`
-    is the id of a port mapping that gives the numbers of µops. `excluded`: ids are replaced by documents.
-    `evaluate`: so many fresh blocks of four instructions are predicted at the end, to tell how much
-    discoveries and families explain (§8.2.3); 0 for none: then they are weighed by the blocks that the
-    campaign began with. `against`: id of a campaign whose families those of this one are held against;
-    without, the newest over the same tools but for their releases. `judge`: id of a predictor, such as a
-    machine, that tells who is right. `mode`: in which all are asked; without, as blocks are measured where
-    one of them measures.
+    `predictors`: ids of rows. `scheme_filter`: a search text that schemes must match. `uops`: id of a port
+    mapping that gives the numbers of µops. `excluded`: ids, which are replaced by documents. `evaluate`:
+    fresh blocks of four instructions to predict at the end, to compute the coverage of discoveries and
+    families (§8.2.3); with 0 families are weighed by the blocks that the search began with. `against`: id of
+    a campaign to compare families with; without, the newest over the same tools except for their releases.
+    `judge`: id of a predictor, such as a machine, that decides which tool is right. `mode`: in which blocks
+    are predicted; without, that of measuring predictors.
     """
 
     noun = "a campaign"
@@ -152,13 +154,17 @@ class CampaignConfig(SearchRequest):
 
     @classmethod
     def purpose(cls, described: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Those of the preset; one that there is not is told of its field."""
+        """The settings of the preset; {} for an unknown one, which is reported at its field."""
         preset = described.get("preset", "tools")
         return PRESETS[preset].settings if isinstance(preset, str) and preset in PRESETS else {}
 
 
 def read_config(description: Json) -> CampaignConfig:
-    """Check and complete a description. Raises `ConfigError` naming the field."""
+    """Check and complete a description.
+
+    Raises:
+        ConfigError: Names the field and what would be right.
+    """
     config = CampaignConfig.read(description)
     judges = [] if config.judge is None else [read_row(Predictor, "judge", config.judge)]
     predictors = read_predictors(config.predictors, config.mode, judges)
@@ -192,7 +198,7 @@ def read_predictors(
 
 
 def _judge(judges: Sequence[Predictor], predictors: Sequence[Predictor]) -> int | None:
-    """The id of a third predictor, if one judges. Raises `ConfigError`."""
+    """The id of a third predictor that judges; None without one. Raises `ConfigError`."""
     if not judges:
         return None
     (row,) = judges
@@ -212,7 +218,7 @@ def _filter(text: str) -> str:
 
 
 def _with_document(excluded: int | ExcludedDiscovery) -> ExcludedDiscovery:
-    """A discovery by its document, which stays when the campaign is done again."""
+    """The discovery by its document, which stays valid when the campaign is run again."""
     if isinstance(excluded, ExcludedDiscovery):
         return excluded
     row = Discovery.objects.filter(pk=excluded).first() if is_id(excluded) else None

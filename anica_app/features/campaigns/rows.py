@@ -1,4 +1,4 @@
-"""The rows of a campaign while its run goes on."""
+"""Stores the rows of a running campaign."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import free_name
 
 _COUNTED_FACTS = {"judged", "barren", "generalisations", "failed_samples"}
-"""Counters of which a campaign's row has no columns."""
+"""Counters that are stored in the campaign's facts, not in columns."""
 
 
 class CampaignRowStore:
-    """A `Keeper` over the rows of one campaign; `domain` writes documents, `last` is the last checkpoint."""
+    """A `CampaignStore` of rows. `domain` writes documents; `last` is the last checkpoint."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class CampaignRowStore:
             self._reporter.emit(self._tracker.event())
 
     def store(self, update: CampaignUpdate) -> None:
-        """The rows alone, within a transaction of the caller's."""
+        """Store the rows, within the caller's transaction."""
         if update.fresh is not None:
             self._store_round(update.fresh)
         rows = Discovery.objects.bulk_create(self._discovery(discovery) for discovery in update.discoveries)
@@ -125,7 +125,9 @@ class CampaignRowStore:
     def _steps(
         self, row: Generalisation, generalisation: CampaignGeneralisation, blobs: dict[int, bytes]
     ) -> Iterable[GeneralisationStep]:
-        """The check of the start, then each expansion; `blobs` are packed samples by the check's identity."""
+        """The check of the start, then each expansion. `blobs`: packed samples by the identity of their
+        check.
+        """
         trace = generalisation.trace
         pairs = [(None, trace.start_check), *((step.expansion, step.check) for step in trace.steps)]
         for number, (expansion, check) in enumerate(pairs):
@@ -147,7 +149,7 @@ class CampaignRowStore:
 
 
 def make_campaign(run: Run, kind: Campaign.Kind, isa: str) -> Campaign:
-    """The campaign of a run over blocks of an instruction set, with its predictors in their order."""
+    """Create the campaign of a run over blocks of an instruction set, with its predictors in order."""
     campaign = Campaign.objects.create(
         name=free_name(Campaign, run.name),
         isa=code_isa_row(isa),
@@ -169,5 +171,5 @@ def campaign_of(run: Run) -> Campaign:
 
 
 def packed(judged: Iterable[JudgedBlock]) -> bytes:
-    """Blocks with all answers, as `samples` packs them."""
+    """Blocks with all answers, in the format of `inference.predictors.samples`."""
     return pack(Sample(block.code, block.answers) for block in judged)

@@ -1,4 +1,4 @@
-"""How much of what is interesting the discoveries of campaigns explain."""
+"""The share of interesting blocks that the discoveries of campaigns cover."""
 
 from __future__ import annotations
 

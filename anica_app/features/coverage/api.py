@@ -1,4 +1,6 @@
-"""What the discoveries of campaigns explain: coverages of basic-block sets or of campaigns' own blocks."""
+"""Coverage over the API: of basic-block sets, or of campaigns' own blocks, by the discoveries of
+campaigns.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ router = Router()
 
 
 class NewCoverage(CoverageConfig):
-    """Which discoveries are held against which blocks. Without a set, the blocks are the campaigns' own."""
+    """Campaigns, and the blocks to cover: those of a set, else the campaigns' own."""
 
     name: NameOfRun = ""
 
 
 class BestOut(Schema):
-    """The discoveries that cover the most together, of those with so many."""
+    """The best selection of one size: the discoveries with the largest joint coverage."""
 
     chosen: list[Id] = Field(examples=[[31, 12]])
     covered: int = Field(examples=[180])
@@ -39,7 +41,9 @@ class BestOut(Schema):
 
 
 class CoverageOut(Schema):
-    """What a run has found out. Interesting blocks with instructions of no scheme are `strange`."""
+    """The result of a coverage run. `strange`: interesting blocks with an instruction that has no scheme, not
+    counted.
+    """
 
     run: RunOut
     campaigns: list[Id] = Field(examples=[[4]])
@@ -55,7 +59,7 @@ class CoverageOut(Schema):
 
 @router.post("/coverages", response={201: RunOut})
 def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
-    """Start to look how many interesting blocks the discoveries of campaigns include."""
+    """Start to compute how many interesting blocks the discoveries of campaigns cover."""
     config = data.model_dump(exclude={"name"})
     return start_response(request, KIND, config, "Coverage through the API", data.name)
 
@@ -67,7 +71,7 @@ def list_coverages(
     block_set: int | None = parameter(None, ge=0, le=2**63 - 1, examples=[2]),
     campaign: int | None = parameter(None, ge=0, le=2**63 - 1, examples=[4]),
 ) -> Any:
-    """The runs that looked at coverage, newest first: over a set, of a campaign, or all."""
+    """Coverage runs, newest first: over a set, of a campaign, or all."""
     rows = Run.objects.filter(kind=KIND)
     if block_set is not None:
         rows = rows.filter(config__block_set=block_set)
@@ -79,7 +83,7 @@ def list_coverages(
 
 @router.get("/coverages/{coverage_id}", response=CoverageOut)
 def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
-    """What one of them has found out; 409 until it is done."""
+    """The result of a coverage run; 409 until it is done."""
     run = done_run(coverage_id, KIND, "coverage_id")
     result = run.result
     return {
@@ -94,9 +98,9 @@ def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
 
 @router.get("/coverages/{coverage_id}/uncovered", response=PageOf[SetBlockOut])
 def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging]) -> Any:
-    """The interesting blocks of a set that no discovery includes, those furthest apart first.
+    """The interesting blocks of a set that no discovery covers, the largest difference first.
 
-    Each comes with the answers that make it interesting. Its number is where the list of `blocks` has it.
+    Each has the answers that make it interesting; its number is its place in the list of `blocks`.
     """
     run = done_run(coverage_id, KIND, "coverage_id")
     if run.config["block_set"] is None:

@@ -1,4 +1,6 @@
-"""`manage.py coverage`: what the discoveries of campaigns explain, and which interesting blocks are left."""
+"""`manage.py coverage`: coverage of interesting blocks by discoveries, and the blocks that are not
+covered.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do the run and tell what it has found."""
+        """Run, and print the coverage."""
         if bool(options["block_set"]) != bool(options["columns"]):
             raise CommandError("--set and --columns belong together")
         run = self.do_run(lambda: _submit(options))

@@ -1,4 +1,4 @@
-"""Runs of kind `coverage`: which interesting blocks discoveries subsume, and what campaigns have in common.
+"""Runs of kind `coverage`: which interesting blocks discoveries cover, and which discoveries campaigns share.
 
 The blocks are those of a basic-block set on which two of its columns disagree, or the interesting ones among
 the random blocks of the campaigns themselves.
@@ -39,17 +39,18 @@ MOST_BLOCKS = 1000
 LARGEST_SELECTION = 20
 MOST_UNCOVERED_CODES = 500
 MOST_UNCOVERED_PLACES = 10_000
-"""Of blocks of a set that are not covered."""
+"""Places of uncovered blocks that the result stores."""
 _SOLVER_SECONDS = 5.0
 _CHUNK = 2000
 
 
 class CoverageConfig(RunRequest):
-    """`campaigns`: ids, whose standing discoveries are looked at.
+    """The description of a coverage run.
 
-    `block_set` and `columns`: id of a basic-block set, and names of one or two of its columns, which tell
-    which blocks are interesting by `interest` (fields of `InterestSettings`). Without a set, the blocks are
-    the campaigns' own. `blocks`: at most so many are looked at, the first ones.
+    `campaigns`: ids; discoveries that others cover are ignored. `block_set` and `columns`: id of a
+    basic-block set, and names of one or two of its columns, whose answers are judged by `interest` (fields of
+    `InterestSettings`). Without a set, the blocks are the campaigns' own. `blocks`: number of interesting
+    blocks to use, the first ones.
     """
 
     noun = "a coverage"
@@ -96,10 +97,10 @@ class CoverageJob:
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
-        """Nothing is to be prepared."""
+        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
-        """Ask each discovery about each block."""
+        """Check each discovery against each block."""
         config = CoverageConfig.from_stored(task.run.config)
         campaigns = list(Campaign.objects.filter(pk__in=config.campaigns).order_by("pk"))
         if len(campaigns) < len(config.campaigns):
@@ -125,7 +126,7 @@ class CoverageJob:
 
 
 def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
-    """The interesting random blocks of campaigns, the same number of each as far as there are so many."""
+    """Interesting random blocks of campaigns, in equal numbers as far as there are enough."""
     for campaign in campaigns:
         judge = judge_of(campaign) or Disagreement(InterestSettings())
         samples = interesting_samples(campaign, judge)
@@ -133,7 +134,9 @@ def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
 
 
 def _progress_pulse(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]:
-    """Called for each block twice: when it is read, and when all discoveries have been asked about it."""
+    """A pulse to be called twice per block: when it is decoded, and when it is compared with all
+    discoveries.
+    """
     done = 0
 
     def pulse() -> None:
@@ -177,7 +180,7 @@ def _result(coverage: Coverage, isa: str) -> Json:
 
 
 def _by_campaign(coverage: Coverage) -> Json:
-    """{campaign: how many of the blocks its discoveries cover}."""
+    """{campaign: number of blocks that its discoveries cover}."""
     rows_by_campaign: dict[int, list[int]] = {}
     for at, row in enumerate(coverage.discoveries):
         rows_by_campaign.setdefault(row.campaign_id, []).append(at)
@@ -185,7 +188,7 @@ def _by_campaign(coverage: Coverage) -> Json:
 
 
 def _uncovered_at(coverage: Coverage) -> list[int]:
-    """Places in the set of what no discovery subsumes, the most interesting first."""
+    """Places in the set of uncovered blocks, the most interesting first."""
     ordered = sorted(coverage.uncovered, key=lambda block: (-block.interest, block.position))
     return [block.position for block in ordered[:MOST_UNCOVERED_PLACES]]
 
@@ -205,7 +208,7 @@ def _store(result: Json) -> tuple[Json, Sequence[Event]]:
 
 @dataclass(frozen=True)
 class SetBlock:
-    """A block of a set, by its place; `interest`: how far its answers are apart."""
+    """A block and its place in the set; `interest`: the difference of its answers."""
 
     position: int
     code: bytes
@@ -214,10 +217,11 @@ class SetBlock:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Which discovery subsumes which block: `covered[d, b]` for `discoveries[d]` and `blocks[b]`.
+    """Which discovery covers which block: `covered[d, b]` for `discoveries[d]` and `blocks[b]`.
 
-    `strange` are blocks with instructions of no scheme, `unsaid` discoveries that our words cannot say: for
-    both nobody knows. `widened`: numbers of µops were not looked at, so that some discoveries count for more.
+    `strange`: blocks with an instruction that has no scheme; `unsaid`: discoveries that cannot be expressed
+    here. Both are undecided. `widened`: constraints on µops were ignored, so that some discoveries count for
+    more.
     """
 
     discoveries: tuple[Discovery, ...]
@@ -229,7 +233,7 @@ class Coverage:
 
     @property
     def uncovered(self) -> list[SetBlock]:
-        """The blocks that no discovery subsumes."""
+        """The blocks that no discovery covers."""
         if not self.discoveries:
             return list(self.blocks)
         is_covered: Any = self.covered.any(axis=0)
@@ -237,7 +241,7 @@ class Coverage:
 
 
 def unsubsumed_discoveries(campaigns: Sequence[Campaign]) -> list[Discovery]:
-    """The discoveries of these campaigns not covered by another one, campaign by campaign."""
+    """The discoveries of these campaigns that no other one covers, campaign by campaign."""
     rows = Discovery.objects.filter(campaign__in=campaigns, subsumed_by=None).defer("foreign")
     return list(rows.order_by("campaign_id", "number"))
 
@@ -247,7 +251,7 @@ def coverage_of(
     discoveries: Sequence[Discovery],
     pulse: Callable[[], None] = lambda: None,
 ) -> Coverage:
-    """Ask each discovery about each block; `pulse` is called in between, and may raise."""
+    """The coverage of blocks by discoveries. `pulse` is called in between, and may raise."""
     domain = full_domain()
     readable, unreadable, abstracts, widened = [], [], [], False
     for discovery in discoveries:
@@ -276,9 +280,10 @@ def coverage_of(
 def interesting_blocks(
     block_set: BasicBlockSet, columns: Sequence[str], judge: InterestJudge
 ) -> list[SetBlock]:
-    """Those of a set's blocks whose answers in these columns are interesting.
+    """The blocks of a set whose answers in these columns are interesting; blocks without an answer are not.
 
-    A block that a tool was not asked about is not. Raises `JobError` for a column that there is not.
+    Raises:
+        JobError: The set lacks a column.
     """
     columns_by_name = {column.name: column for column in columns_of(block_set)}
     if missing := [name for name in columns if name not in columns_by_name]:
@@ -298,9 +303,9 @@ def interesting_blocks(
 def overlap_of(
     discoveries: Sequence[Discovery], pulse: Callable[[], None] = lambda: None
 ) -> dict[str, list[int]]:
-    """{id of a discovery: ids of those of other campaigns that subsume it}.
+    """{id of a discovery: ids of those of other campaigns that cover it}, without empty lists.
 
-    All must be in our words, as `Coverage.discoveries` are. `pulse` is called for each.
+    All must be readable, as `Coverage.discoveries` are. `pulse` is called for each.
     """
     domain = full_domain()
     abstracts = [(row, domain.read(without_uops(row.abstract)[0])) for row in discoveries]

@@ -1,4 +1,4 @@
-"""How many of the interesting blocks of a set the discoveries of campaigns cover, and which are left."""
+"""The tab of a basic-block set with the coverage of its interesting blocks by campaigns."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from inference.web.validation import number_parameter
 
 GENERALISE = "generalise"
 OFFERED = 40
-"""Campaigns that can be chosen: the newest ones."""
+"""Campaigns to choose from, the newest ones."""
 LISTED = 50
 
 
 class CoverageForm(RequestForm):
-    """Which campaigns, which columns, and when a block is interesting."""
+    """Campaigns, columns, and the criterion for interesting blocks."""
 
     request = CoverageConfig
     campaigns = forms.ModelMultipleChoiceField(
@@ -52,7 +52,7 @@ class CoverageForm(RequestForm):
     blocks = RequestField(label="Blocks evaluated", help_text="The first interesting ones.", required=True)
 
     def __init__(self, columns: Sequence[BlockColumn], data: Any = None, last: Json | None = None) -> None:
-        """`last`: the description of the run whose choices are proposed again."""
+        """`last`: the description of the run whose values are the initial ones."""
         names = [column.name for column in columns]
         choices = [(name, name) for name in names]
         pair = names if last is None else last["columns"]
@@ -87,7 +87,7 @@ def campaigns_offered() -> Any:
 
 
 def coverage_tab(request: HttpRequest, subject: BlockSetView) -> dict[str, Any]:
-    """What the newest run has found out, or the one that the address names, and the form for another."""
+    """The newest result, or that of the run in the address, and the form for another run."""
     block_set, columns = subject.row, subject.columns
     runs = coverage_of_set(block_set.pk, number_parameter(request, "run"))
     last = None if runs.selected is None else runs.selected.config
@@ -125,13 +125,13 @@ def _result(
 
 
 def _askable(column: BlockColumn) -> bool:
-    """Whether there is a predictor behind a column that could be asked here."""
-    return column.predictor is not None and column.predictor.askable and column.predictor.kind in kinds()
+    """Whether the column's predictor can run here."""
+    return column.predictor is not None and column.predictor.is_runnable and column.predictor.kind in kinds()
 
 
 @require_POST
 def block_set_cover(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start to look which interesting blocks are covered."""
+    """Start to compute the coverage of a set."""
     block_set = get_object_or_404(BasicBlockSet, pk=pk)
     form = CoverageForm(columns_of(block_set), request.POST)
     if form.is_valid():
@@ -167,7 +167,7 @@ def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) ->
 
 
 def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResponse:
-    """The interesting blocks that are not covered as a table."""
+    """The uncovered interesting blocks as CSV."""
     block_set = get_object_or_404(BasicBlockSet, pk=pk)
     row = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk, state=Run.State.DONE)
     names = set(row.config["columns"])

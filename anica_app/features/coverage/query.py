@@ -1,4 +1,4 @@
-"""How many blocks the discoveries of campaigns include: what runs were asked and have found out."""
+"""Coverage runs and their results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_CAMPAIGNS = 8
 
 @dataclass(frozen=True)
 class Measure:
-    """How many of `blocks` each discovery subsumes, by its id; `over` says which blocks they are."""
+    """How many of `blocks` each discovery covers, by its id; `over` describes the blocks."""
 
     over: str
     blocks: int
@@ -31,18 +31,18 @@ class Measure:
 
     @property
     def share(self) -> float | None:
-        """What all discoveries together cover."""
+        """The share that all discoveries cover together."""
         return self.covered / self.blocks if self.blocks else None
 
 
 def measure_of(campaign: Campaign, run: int | None = None) -> Measure | None:
-    """The newest run over the campaign, or the one asked for; else what it found out at its own end."""
+    """The result of this run, or of the newest one over the campaign; else that of the campaign's own end."""
     runs = coverage_runs([campaign.pk], run)
     return own_measure(campaign) if runs.selected is None else measure_of_run(runs)
 
 
 def own_measure(campaign: Campaign) -> Measure | None:
-    """What a campaign found out at its own end."""
+    """The coverage that a campaign computed at its end."""
     explained: Json = campaign.facts.get("explained") or {}
     if not explained.get("interesting"):
         return None
@@ -54,7 +54,7 @@ def own_measure(campaign: Campaign) -> Measure | None:
 
 
 def measure_of_run(runs: CoverageRuns) -> Measure:
-    """That of the run which is shown."""
+    """The result of the selected run."""
     result = runs.result
     by_pk = {int(pk): count for pk, count in result["by_discovery"].items()}
     assert runs.selected is not None
@@ -62,7 +62,7 @@ def measure_of_run(runs: CoverageRuns) -> Measure:
 
 
 def over_in_words(config: Json) -> str:
-    """Which blocks a run has looked at."""
+    """A description of the blocks that a run covers."""
     if config.get("block_set") is None:
         return "interesting random blocks of the campaign itself"
     name = BasicBlockSet.objects.filter(pk=config["block_set"]).values_list("name", flat=True).first()
@@ -70,7 +70,7 @@ def over_in_words(config: Json) -> str:
 
 
 def sets_for(campaign: Campaign) -> list[BasicBlockSet]:
-    """The sets that have a column of each of the campaign's predictors (one query)."""
+    """Sets with a column of each of the campaign's predictors (one query)."""
     rows = BasicBlockSet.objects.order_by("-id")
     for pk in campaign.seats.values_list("predictor", flat=True):
         rows = rows.filter(columns__predictor=pk)
@@ -80,7 +80,7 @@ def sets_for(campaign: Campaign) -> list[BasicBlockSet]:
 def sorted_by_coverage(
     campaign: Campaign, measure: Measure, order: Order, number: int, size: int, *, subsumed: bool
 ) -> Page[Discovery]:
-    """A page of discoveries. Coverage is no column of the database: all ids are sorted (two queries)."""
+    """A page of discoveries, sorted in memory since coverage is no column (two queries)."""
     rows = campaign.discoveries.all() if subsumed else campaign.discoveries.filter(subsumed_by=None)
     sign = -1 if order.descending else 1
     ids = sorted(
@@ -93,9 +93,9 @@ def sorted_by_coverage(
 
 
 def coverage_config(campaign: Campaign, over: BasicBlockSet | None = None) -> Json:
-    """The description of a run over the campaign's own random blocks, or those of a set (two queries).
+    """The description of a run over the campaign's own random blocks, or over a set (two queries).
 
-    Of a set, blocks count on which the columns of the campaign's tools disagree as the campaign judges.
+    Of a set, the columns of the campaign's tools are compared by the campaign's criterion.
     """
     config: Json = {"campaigns": [campaign.pk]}
     if over is None:
@@ -111,7 +111,7 @@ def coverage_config(campaign: Campaign, over: BasicBlockSet | None = None) -> Js
 
 @dataclass(frozen=True)
 class CoverageRuns:
-    """The runs over some campaigns: `shown` is the one to look at, where one is done."""
+    """Runs over some campaigns; `selected` is the one whose result is displayed, None where none is done."""
 
     working: tuple[Run, ...]
     failed: Run | None
@@ -119,17 +119,17 @@ class CoverageRuns:
 
     @property
     def result(self) -> Json:
-        """What the shown one has found; {} without one."""
+        """The result of the selected run; {} without one."""
         return {} if self.selected is None else dict(self.selected.result)
 
 
 def coverage_runs(campaigns: Sequence[int], run: int | None = None) -> CoverageRuns:
-    """Those over just these campaigns, newest first; `wanted`: the id of the one to look at (two queries)."""
+    """Runs over exactly these campaigns, newest first; `run`: id of the one to select (two queries)."""
     return _select_run(Run.objects.filter(kind=KIND, config__campaigns=sorted(campaigns)), run)
 
 
 def coverage_of_set(block_set: int, run: int | None = None) -> CoverageRuns:
-    """Those over a basic-block set, of whatever campaigns (two queries)."""
+    """Runs over a basic-block set, of any campaigns (two queries)."""
     return _select_run(Run.objects.filter(kind=KIND, config__block_set=block_set), run)
 
 
@@ -145,7 +145,7 @@ def _select_run(rows: QuerySet[Run], chosen: int | None) -> CoverageRuns:
 
 
 def coverage_words(run: Run) -> Iterator[DescriptionItem]:
-    """Which discoveries, on which blocks."""
+    """The campaigns and the blocks of a run."""
     config = run.config
     yield DescriptionItem("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
     if config["block_set"] is None:
@@ -160,7 +160,7 @@ def coverage_words(run: Run) -> Iterator[DescriptionItem]:
 
 
 def coverages_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """Where the coverage that these runs have found out is shown."""
+    """Outcome and page of these runs."""
     done = [run for run in runs if run.result]
     return {
         run.pk: RunOutcome(f"{run.result['covered']:,} of {run.result['blocks']:,} blocks", run.result["url"])

@@ -1,4 +1,4 @@
-"""Discoveries: what they say, their examples, what people make of them, and how others can see it too."""
+"""Discoveries over the API: text, constraints, examples, marks, and reproduction."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Block = parameter(
 
 
 class FeatureOut(Schema):
-    """What is said of a feature, instruction by instruction; empty where nothing is."""
+    """The constraint on a feature for each instruction; empty where there is none."""
 
     feature: str = Field(examples=["mnemonic"])
     values: list[str] = Field(examples=[["bsf ± 2"]])
@@ -68,7 +68,7 @@ class ConstraintsOut(Schema):
 
 
 class GeneralisationOut(Schema):
-    """A generalisation that led to the discovery. `became`: what was made of it."""
+    """A generalisation that led to the discovery. `became`: its outcome."""
 
     number: int = Field(examples=[4])
     order: int = Field(description="Which of the orders tried for the block.", examples=[0])
@@ -82,14 +82,14 @@ class GeneralisationOut(Schema):
 
 
 class RepresentedOut(Schema):
-    """What an instruction of an abstract block stands for: so many schemes, of which the first are listed."""
+    """The schemes that an instruction of an abstract block represents: their number, and the first ones."""
 
     count: int = Field(examples=[12])
     schemes: list[str] = Field(examples=[["bsf GPR[64]:W, GPR[64]:R"]])
 
 
 class DiscoveryInFull(DiscoveryOut):
-    """A discovery with its constraints and where it comes from. `abstract` is what imports and runs read."""
+    """A discovery with its constraints and origin. `abstract` is the document that imports and runs read."""
 
     campaign: Ref
     predictors: list[Ref]
@@ -117,7 +117,7 @@ class DiscoveryInFull(DiscoveryOut):
 
 
 class CommandOut(Schema):
-    """A line for the shell. `own`: whether it asks one of the campaign's own tools."""
+    """A shell command. `own`: whether it runs one of the campaign's tools."""
 
     title: str = Field(examples=["llvm-mca 22"])
     text: str = Field(examples=["llvm-mca-22 -mcpu=haswell <<'END' …"])
@@ -125,7 +125,7 @@ class CommandOut(Schema):
 
 
 class ReproductionOut(NamedBlock):
-    """All that somebody else needs to see the disagreement."""
+    """Everything needed to reproduce the disagreement."""
 
     assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
     commands: list[CommandOut]
@@ -137,13 +137,13 @@ class ReproductionOut(NamedBlock):
 
 
 class MentionOut(CampaignDiscoveryOut):
-    """A discovery that speaks of a scheme: it is named, or among those that the abstract block allows."""
+    """A discovery that mentions a scheme: by name, or as one of a class that its constraints describe."""
 
     how: str = Field(examples=["named"])
 
 
 class MentionsOut(Schema):
-    """The discoveries that speak most plainly of a scheme, 20 at most, newest first."""
+    """Discoveries that mention a scheme, at most 20: by name first, then newest first."""
 
     named: int = Field(description="So many name it, or come from a block with it.", examples=[3])
     among: int = Field(description="So many others allow it.", examples=[12])
@@ -157,7 +157,7 @@ def list_all_discoveries(
     paging: Query[Paging],
     mark: Annotated[Mark | None, parameter(description="Only with this mark; empty: without.")] = None,
 ) -> Any:
-    """The discoveries of all campaigns not covered by another one, newest first."""
+    """The discoveries of all campaigns that no other one covers, newest first."""
     rows = Discovery.listed().filter(subsumed_by=None)
     if mark is not None:
         rows = rows.filter(mark=mark)
@@ -166,7 +166,9 @@ def list_all_discoveries(
 
 @router.get("/discoveries/mentioning/{scheme_id}", response=MentionsOut)
 def list_mentions(request: HttpRequest, scheme_id: Id) -> Any:
-    """The discoveries that speak of an instruction scheme; none where discoveries cannot."""
+    """The discoveries that mention an instruction scheme; none where blocks of its instruction set cannot be
+    abstracted.
+    """
     scheme = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
     mentions = mentions_of(scheme) or Mentions((), 0, 0, 0)
     discoveries = [{**_discovery_json(row), "how": mention.value} for row, mention in mentions.listed]
@@ -175,13 +177,13 @@ def list_mentions(request: HttpRequest, scheme_id: Id) -> Any:
 
 @router.get("/discoveries/{discovery_id}", response=DiscoveryInFull)
 def get_discovery(request: HttpRequest, discovery_id: Id) -> Any:
-    """One discovery: its abstract block in words, as constraints, as a document; where it comes from."""
+    """One discovery: its abstract block as text, as constraints, as a document; its origin."""
     return _in_full(discovery_or_404(discovery_id))
 
 
 @router.patch("/discoveries/{discovery_id}", response=DiscoveryInFull)
 def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> Any:
-    """Mark a discovery as known, reported or fixed, and note what is worth remembering."""
+    """Mark a discovery as known, reported or fixed, and store a note."""
     parts = discovery_or_404(discovery_id)
     data.store(parts.discovery)
     access.log_action(request, AuditAction.CHANGED, parts.discovery)
@@ -190,7 +192,7 @@ def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> 
 
 @router.get("/discoveries/{discovery_id}/examples", response=PageOf[JudgedBlockOut])
 def list_examples(request: HttpRequest, discovery_id: Id, paging: Query[Paging]) -> Any:
-    """The blocks that a discovery rests on, each with what the campaign's tools said."""
+    """The blocks that a discovery rests on, each with the answers of the campaign's tools."""
     parts = discovery_or_404(discovery_id)
     names = [predictor.name for predictor in parts.predictors]
     return list_answer_in_memory(
@@ -200,7 +202,7 @@ def list_examples(request: HttpRequest, discovery_id: Id, paging: Query[Paging])
 
 @router.get("/discoveries/{discovery_id}/reproduction", response=ReproductionOut)
 def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block) -> Any:
-    """Command lines, a session of Compiler Explorer, a bug report: of the smallest example, or a `block`."""
+    """Commands, a Compiler Explorer session and a bug report for the smallest example, or for `block`."""
     parts, report = _report(request, discovery_id, block)
     name, session = BlockName(parts.isa, report.code), report.session
     return {

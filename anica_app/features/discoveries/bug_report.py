@@ -1,4 +1,6 @@
-"""Everything to see a disagreement elsewhere: a block with its answers, commands, a session, a bug report."""
+"""The report of a disagreement: a block with its answers, commands, a Compiler Explorer session, a bug
+report.
+"""
 
 from __future__ import annotations
 
@@ -56,13 +58,12 @@ ANICA = (
 
 @dataclass(frozen=True)
 class BugReport:
-    """A block that shows a discovery, with what is known of it. `predictors` are the campaign's tools.
+    """A block that shows a discovery, with all known about it. `predictors` are the campaign's tools.
 
-    `code` is the witness; `answers` what each predictor said of it, the campaign's first; `digits` is ""
-    where it is the usual one. `evidence`: (blocks sampled, how many of them are interesting), None where the
-    discovery came without. `others`: further examples as (code, answers of the campaign's tools). `address`:
-    where the discovery is, "" where that is not known. `family`: the name of several discoveries with one
-    cause, which is then reported as a whole, and `cause` what was found out about that.
+    `code` is the witness; `answers` of the campaign's tools come first; `digits` is "" for the default
+    witness. `evidence`: (sampled blocks, interesting ones), None where unknown. `more_examples`: (code,
+    answers of the campaign's tools). `address` is the page of the discovery, "" where unknown. `family`: name
+    of a family that is reported as a whole, with the sentences about its `cause`.
     """
 
     discovery: Discovery
@@ -78,7 +79,7 @@ class BugReport:
 
     @property
     def title(self) -> str:
-        """What a maintainer reads first: who says how much about what."""
+        """The headline: which tool predicts what for which block."""
         tools = len(self.predictors)
         title = title_of(self.code, self.answers[:tools], self.answers[tools:])
         if lost_on(self.repeated):
@@ -88,17 +89,17 @@ class BugReport:
 
     @cached_property
     def repeated(self) -> list[RepeatedFinding]:
-        """What machines measured of the block with other values of its operands."""
+        """Measurements of the block with other operand values."""
         return findings_of_block(self.discovery, self.code)
 
     @property
     def commands(self) -> list[Command]:
-        """How each of the campaign's tools, and the usual ones, are asked about the block in a shell."""
+        """A shell command for each of the campaign's tools and for the default ones."""
         return commands_for(self.predictors, self.code)
 
     @property
     def core(self) -> str:
-        """The core, as LLVM names it, that an llvm-mca among the tools was asked about; "" without such."""
+        """The core, in LLVM's name, that an llvm-mca among the tools predicts for; "" without one."""
         tools = (tool_and_core(row) for row in self.predictors)
         return next((tool[2] for tool in tools if tool is not None and tool[0] == LLVM_MCA and tool[2]), "")
 
@@ -113,7 +114,7 @@ class BugReport:
 
     @property
     def session(self) -> Json:
-        """The state of a Compiler Explorer session with the block and what was said of it."""
+        """The state of a Compiler Explorer session with the block and its answers."""
         lines = [f"{self.discovery.campaign.name}, {self.discovery}"]
         for row, answer in self.answers:
             lines.append(f"{name_with_mode(row)}: {answer.failure or f'{answer.cycles:.2f} cycles'}")
@@ -127,10 +128,18 @@ def address_of(request: HttpRequest | None, page: str, pk: int) -> str:
 def report_of(
     parts: DiscoveryParts, digits: str = "", request: HttpRequest | None = None
 ) -> BugReport | None:
-    """Of the block with these digits, else the smallest witness; None where a discovery came without one.
+    """The report of a discovery, for a block or its smallest witness; None for a discovery without a block.
 
-    A witness that a machine measured with other values of its operands is preferred to a smaller one, and of
-    these one that it showed again. Raises `BlockError` for digits of no block.
+    A witness that a machine measured with other operand values is preferred to a smaller one, and among these
+    one that the machine confirmed.
+
+    Args:
+        parts: The discovery.
+        digits: Machine code of the block in hexadecimal; "" for the default witness.
+        request: Gives the address of the page; None for a report without it.
+
+    Raises:
+        BlockError: `digits` is not a block.
     """
     examples, predictors = parts.examples(), parts.predictors
     witnesses = (finding for finding in repeated_findings(parts.discovery) if not finding.is_example)
@@ -157,7 +166,7 @@ def report_of(
         predictors,
         code,
         answers,
-        (len(examples), sum(one.interesting is not False for one in examples)),
+        (len(examples), sum(judged.interesting is not False for judged in examples)),
         [(one.code, one.answers) for one in further[:MOST_EXAMPLES]],
         address_of(request, "discovery", parts.discovery.pk),
         digits,
@@ -165,7 +174,7 @@ def report_of(
 
 
 def markdown(report: BugReport) -> str:
-    """The report. Raises `BlockError` where the witness is no block."""
+    """The report as Markdown. Raises `BlockError` where the witness cannot be decoded."""
     parts = [
         f"# {markdown_line(report.title)}",
         *_warning(report),
@@ -190,7 +199,7 @@ def markdown(report: BugReport) -> str:
 
 
 def _warning(report: BugReport) -> list[str]:
-    """Why this is nothing to report, where it is not."""
+    """A warning where a machine did not confirm the witness; [] otherwise."""
     return [
         f"**Do not report this:** {markdown_line(machine)} measured the block again with the same values, "
         "and did not show the difference."
@@ -199,7 +208,7 @@ def _warning(report: BugReport) -> list[str]:
 
 
 def _operand_values(report: BugReport) -> list[str]:
-    """With which values machines measured the block, and what they measured with others."""
+    """The operand values of measurements, and the results with other values."""
     values = [(row, operand_values_text(row, report.code)) for row, _ in report.answers]
     lines = [
         f"- {markdown_line(row.name)} measured with {markdown_line(text)}" for row, text in values if text
@@ -243,7 +252,7 @@ def _cause(report: BugReport) -> list[str]:
 
 
 def _for_maintainers(report: BugReport) -> list[str]:
-    """A test and a snippet for LLVM's developers, and where the issue may be known already."""
+    """A test and a snippet for LLVM's developers, and searches for existing issues."""
     rows = [row for row, _ in report.answers]
     sections = []
     if report.core:
@@ -278,7 +287,7 @@ def _answer_text(answer: Answer) -> str:
 
 
 def version_of(row: Predictor) -> str:
-    """What stands for a predictor's version: of a machine its processor; "" where nobody knows one."""
+    """The version of a predictor; for a machine its processor; "" where unknown."""
     measured = row.identity.get("measured")
     processor = measured.get("cpu") if isinstance(measured, dict) else ""
     version = row.identity.get("version") or row.identity.get("program") or processor or ""

@@ -1,4 +1,4 @@
-"""A discovery's page with its tree, files and mark, and those to ask about it anew and to report it."""
+"""Pages of a discovery: tree, files, mark, predictions of its blocks, bug report."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from anica_app.features.discoveries.tool_commands import link
 from anica_app.features.discoveries.wording import (
     decision_label,
     decision_text,
+    discovery_title,
     mentions_of,
     reason_text,
     table_of,
@@ -53,12 +54,12 @@ from inference.web.request_fields import start_run
 from inference.web.validation import number_parameter
 
 PART = "X-Part"
-"""A request with this header wants only the part about a decision: a click on a node of the tree."""
+"""A request with this header gets only the part of the page about a decision, for clicks in the tree."""
 MOST_SCHEMES = 200
 
 
 def tree_or_404(request: HttpRequest, parts: DiscoveryParts) -> Tree | None:
-    """The generalisation in the address, else the main one; None where no decision of it is known."""
+    """The generalisation in the address, else the main one; None where its decisions are not stored."""
     number = number_parameter(request, "g")
     if number is not None and parts.generalisation(number) is None:
         raise Http404(f"generalisation {number} has not led to this discovery")
@@ -66,7 +67,7 @@ def tree_or_404(request: HttpRequest, parts: DiscoveryParts) -> Tree | None:
 
 
 def decision_of(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree | None, Node | None]:
-    """A discovery with the generalisation and the decision in the address, None where there is none."""
+    """A discovery with the generalisation and the decision in the address; None for what does not exist."""
     parts = discovery_or_404(pk)
     tree = tree_or_404(request, parts)
     return parts, tree, None if tree is None else chosen_node(request, tree)
@@ -75,7 +76,7 @@ def decision_of(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree | N
 def page_or_part(
     request: HttpRequest, page: str, parts: Mapping[str, str], context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """The page, or the part of it that the request wants alone: {what it asks for: template}."""
+    """The page, or the part that the request's header names: {name: template}."""
     template = parts.get(request.headers.get(PART, ""), page)
     answer = render(request, template, context, status=status)
     answer["Vary"] = PART
@@ -83,7 +84,7 @@ def page_or_part(
 
 
 def discovery(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page, or the part of it about a decision."""
+    """The page, or its part about a decision."""
     parts, tree, node = decision_of(request, pk)
     if node is None and "step" in request.GET:
         raise Http404(f"the generalisation has no step {request.GET['step'][:20]}")
@@ -99,12 +100,12 @@ def discovery(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _page_beside(parts: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
-    """What only the whole page needs."""
+    """The context that only the full page needs."""
     row = parts.discovery
     code = bytes(row.code)
     included = parts.campaign.discoveries.filter(subsumed_by=row).order_by("number")
     return {
-        "title": row.label or f"Discovery {row.number}",
+        "title": discovery_title(row),
         "words": wording_or_none(row.abstract),
         "table": None if row.abstract is None else table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
@@ -117,7 +118,7 @@ def _page_beside(parts: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
 
 
 def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
-    """The tree as a JSON file, with `samples=1` every judged block of it."""
+    """The tree as a JSON file; with `samples=1` it includes every judged block."""
     parts = discovery_or_404(pk)
     tree = tree_or_404(request, parts)
     if tree is None:
@@ -126,7 +127,7 @@ def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
-    """All blocks of a decision as CSV, in the form of a basic-block set: digits, and a column per tool."""
+    """The blocks of a decision as CSV, in the form of a basic-block set: code, and a column per tool."""
     parts, tree, node = decision_of(request, pk)
     if tree is None or node is None:
         raise Http404("there is no such step")
@@ -135,11 +136,11 @@ def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def picture(parts: DiscoveryParts, tree: Tree) -> Json:
-    """What `generalisation-tree.js` draws: a node per decision, in order (one query).
+    """The data of `generalisation-tree.js`: a node per decision, in order (one query).
 
-    Of each its number, `kind`, whether `taken`, `label` and `words`, `reason`, and how many of `n` blocks are
-    `interesting`; `implied` has the words of those that represent the same blocks and have no node of their
-    own, `against` the block that speaks against it. `result` marks the one that has become the discovery.
+    Each has its number, `kind`, whether `taken`, `label` and `words`, `reason`, and how many of `n` blocks
+    are `interesting`; `implied`: decisions that represent the same blocks and have no node of their own;
+    `against`: a counter-example. `result` marks the decision that became the discovery.
     """
     accepted = [node.number for node in tree.nodes if node.taken and node.number in tree.implied]
     counter_examples = counter_examples_of(parts, tree.generalisation)
@@ -171,7 +172,7 @@ def discovery_edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
-    """What the template needs; None where discoveries cannot speak of the scheme."""
+    """The context of the panel; None where blocks of the instruction set cannot be abstracted."""
     mentions = mentions_of(scheme)
     if mentions is None:
         return None
@@ -182,12 +183,11 @@ def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
 
 
 class AskForm(ChoosingForm):
-    """Which of the predictors that can be asked here, one at least."""
+    """The predictors to ask, at least one."""
 
     mode = mode_field("as each is named")
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a question that nobody is asked."""
         data = super().clean()
         if not self.rows and not self.errors:
             raise ValidationError("Choose at least one predictor.")
@@ -195,7 +195,7 @@ class AskForm(ChoosingForm):
 
 
 def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
-    """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
+    """The form with predictors, as a page or as part of the discovery's; a POST starts the run."""
     parts, tree, node = _decision(request, pk)
     usual = common_mode(parts.predictors) or LOOP
     form = AskForm(request.POST if request.method == "POST" else None, initial={"mode": usual})
@@ -224,7 +224,7 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _decision(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree, Node]:
-    """A discovery with the decision in the address, which rests on blocks."""
+    """A discovery and the decision in the address; 404 for a decision without blocks."""
     parts, tree, node = decision_of(request, pk)
     if tree is None or node is None or not node.n:
         raise Http404("there are no blocks to predict")
@@ -237,7 +237,7 @@ def _address(pk: int, tree: Tree, node: Node) -> str:
 
 @require_POST
 def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask the campaign's own tools about the blocks of a decision once more, whatever is cached."""
+    """Run the campaign's tools on the blocks of a decision again, ignoring cached answers."""
     parts, tree, node = _decision(request, pk)
     rows = tools_here(parts)
     if rows:
@@ -249,7 +249,7 @@ def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
-    """The schemes that each instruction represents, as a page or as a part of the discovery's."""
+    """The schemes that each instruction represents, as a page or as part of the discovery's."""
     parts = discovery_or_404(pk)
     try:
         represented = represented_schemes(parts.discovery.abstract, MOST_SCHEMES)
@@ -261,7 +261,7 @@ def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _report(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, BugReport]:
-    """A discovery, and the report of the block in the address, else of its smallest witness."""
+    """A discovery, and the report of the block in the address, else of its default witness."""
     parts = discovery_or_404(pk)
     try:
         report = report_of(parts, request.GET.get("block", ""), request)
@@ -273,7 +273,7 @@ def _report(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, BugReport]:
 
 
 def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
-    """Commands, session and report on one page, each to be copied."""
+    """Commands, session and report on one page, to be copied."""
     parts, report = _report(request, pk)
     context = {
         "discovery": parts.discovery,

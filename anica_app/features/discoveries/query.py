@@ -30,7 +30,9 @@ BY_BLOCK, BY_LENGTH, BY_INTEREST = "block", "length", "interest"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One decision. `expansion` is ours, else `foreign` is the imported one; see `GeneralisationStep`."""
+    """A decision. `foreign` is the expansion of an imported file where `expansion` is None; see
+    `GeneralisationStep`.
+    """
 
     number: int
     kind: str
@@ -45,13 +47,15 @@ class Node:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether it was taken without a look: it represents the same blocks as before."""
+        """Whether it was accepted without samples, because it represents the same blocks as before."""
         return self.kind == GeneralisationStep.Kind.EXPANSION and self.taken and not self.n
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A generalisation with all its decisions, in order: those taken are the spine, the others leave it."""
+    """A generalisation with all decisions, in order: the accepted ones are the spine, rejected ones branch
+    off.
+    """
 
     generalisation: Generalisation
     nodes: tuple[Node, ...]
@@ -62,9 +66,8 @@ class Tree:
 
     @cached_property
     def implied(self) -> Mapping[int, tuple[Node, ...]]:
-        """{number of a decision: those taken after it that represent the same blocks}; without the latter.
-
-        They go with the decision taken before them: to whoever looks at the blocks, they are one.
+        """{number of a decision: accepted ones after it that represent the same blocks}; these have no key of
+        their own.
         """
         implied: dict[int, list[Node]] = {}
         head = None
@@ -77,28 +80,28 @@ class Tree:
         return {number: tuple(nodes) for number, nodes in implied.items()}
 
     def head(self, node: Node) -> Node:
-        """The decision that stands for this one: the one before it that represents the same blocks."""
+        """The decision that this one is implied by; itself for a key of `implied`."""
         if node.number in self.implied:
             return node
         number = next(number for number, implied in self.implied.items() if node in implied)
         return next(node_ for node_ in self.nodes if node_.number == number)
 
     @property
-    def telling(self) -> Node | None:
-        """The last decision taken of which there are blocks: they are examples of the result."""
+    def example_node(self) -> Node | None:
+        """The last accepted decision with blocks: these are examples of the result."""
         accepted = [node for node in self.nodes if node.taken]
         return next((node for node in reversed(accepted) if node.n), accepted[-1] if accepted else None)
 
-    def resting(self, number: int) -> Node | None:
-        """The last decision taken before this one of which there are blocks; None where there is none."""
+    def sampled_before(self, number: int) -> Node | None:
+        """The last accepted decision before this one that has blocks; None without one."""
         before = [node for node in self.nodes if node.number < number and node.taken and node.n]
         return before[-1] if before else None
 
-    def around(self, number: int) -> tuple[Json | None, Json | None]:
-        """The abstract block before this decision and what was tried with it, as documents.
+    def documents_around(self, number: int) -> tuple[Json | None, Json | None]:
+        """The abstract blocks before this decision and after trying it, as documents.
 
-        What was tried is without the constraints that go with it (`implied`). None where some decision on the
-        way cannot be said in our words; the start has nothing before it.
+        The latter lacks the constraints of implied decisions. None where a decision on the way cannot be
+        expressed here; the start has no block before it.
         """
         before, tried = self._around(number)
         for node in self.implied.get(number, ()):
@@ -121,12 +124,12 @@ class Tree:
 
 
 def _expanded(document: Json | None, expansion: Json | None) -> Json | None:
-    """None where our words lack for either."""
+    """The expanded document; None where either cannot be expressed here."""
     return None if document is None or expansion is None else expanded_document(document, expansion)
 
 
 def tree_of(generalisation: Generalisation) -> Tree:
-    """All decisions, and its start where it was not loaded (two queries); no block is read."""
+    """The tree of a generalisation (two queries), without blocks."""
     if "start" in generalisation.get_deferred_fields():
         generalisation.refresh_from_db(fields=["start"])
     rows = GeneralisationStep.objects.filter(generalisation=generalisation).order_by("number")
@@ -134,14 +137,14 @@ def tree_of(generalisation: Generalisation) -> Tree:
 
 
 def samples_of_step(generalisation: Generalisation, number: int) -> list[Sample] | None:
-    """The blocks that a decision rests on, with all answers (one query); None where there is no such step."""
+    """The blocks of a decision with all answers (one query); None where there is no such step."""
     rows = GeneralisationStep.objects.filter(generalisation=generalisation, number=number)
     packed = rows.values_list("samples", flat=True).first()
     return None if packed is None else unpack(bytes(packed))
 
 
 def all_samples(generalisation: Generalisation) -> Iterator[list[Sample]]:
-    """The blocks of every decision, in order (one query), one decision in memory at a time."""
+    """The blocks of each decision, in order (one query), one decision in memory at a time."""
     rows = GeneralisationStep.objects.filter(generalisation=generalisation).order_by("number")
     for packed in rows.values_list("samples", flat=True).iterator(_AT_A_TIME):
         yield unpack(bytes(packed))
@@ -156,10 +159,10 @@ def sample_page(
     number: int = 0,
     size: int = PAGE_SIZE,
 ) -> Page[Sample]:
-    """A page of samples, by `BY_BLOCK` (as sampled), `BY_LENGTH` (bytes), or a tool's place from 1 as text.
+    """A page of samples, by `BY_BLOCK` (as sampled), `BY_LENGTH` (bytes), or the place of a tool, from 1, as
+    text.
 
-    By `BY_INTEREST`, `value` says how interesting each is. Failures come behind all numbers, whichever way
-    these are sorted.
+    By `BY_INTEREST`, `value` is the key. Failures sort after all numbers in either direction.
     """
     rows = list(samples)
     if order == BY_LENGTH:
@@ -181,22 +184,22 @@ def _behind_failures(sample: Sample, place: int, sign: int) -> tuple[bool, float
 
 @dataclass(frozen=True)
 class JudgedBlock:
-    """A block that was judged: what each of the tools said, and what that means (None: nobody knows)."""
+    """A sample with its verdict; None where the campaign's criterion is unknown."""
 
     sample: Sample
     verdict: BlockInterest | None
 
     @property
     def interesting(self) -> bool | None:
-        """Whether it is; None where nobody can tell."""
+        """Whether it is interesting; None where the criterion is unknown."""
         return None if self.verdict is None else self.verdict.interesting
 
 
 class DiscoveryParts:
-    """A discovery of which the parts are read when they are asked for, each once."""
+    """A discovery whose parts are loaded on first use."""
 
     def __init__(self, discovery: Discovery) -> None:
-        """`discovery` has its campaign at hand."""
+        """`discovery` has its campaign loaded."""
         self.discovery = discovery
         self.campaign = discovery.campaign
         self.isa = code_isa(self.campaign.isa)
@@ -208,24 +211,28 @@ class DiscoveryParts:
 
     @cached_property
     def generalisations(self) -> list[Generalisation]:
-        """Those that led here or to what it includes, in order (one query), without their documents."""
+        """Generalisations that led to it or to discoveries that it covers, in order (one query), without
+        documents.
+        """
         rows = self.discovery.generalisations.defer("start", "result", "foreign", "facts")
         return list(rows.order_by("number"))
 
     @cached_property
     def main(self) -> Generalisation | None:
-        """The generalisation that has become the discovery, else any that has decisions."""
+        """The generalisation that became the discovery, else any with decisions."""
         rows = sorted(self.generalisations, key=lambda row: row.became != Generalisation.Became.DISCOVERY)
         return next((row for row in rows if row.steps_count), rows[0] if rows else None)
 
     def generalisation(self, number: int | None) -> Generalisation | None:
-        """That with this number in its campaign; the main one for None; None where there is none."""
+        """The generalisation with this number in its campaign; the main one for None; None where there is
+        none.
+        """
         if number is None:
             return self.main
         return next((row for row in self.generalisations if row.number == number), None)
 
     def tree(self, number: int | None = None) -> Tree | None:
-        """The decisions of such a generalisation; None where there is none, or no decision of it is known."""
+        """The tree of a generalisation; None where there is none, or its decisions are not stored."""
         row = self.generalisation(number)
         tree = None if row is None else tree_of(row)
         return tree if tree is not None and tree.nodes else None
@@ -235,32 +242,32 @@ class DiscoveryParts:
         return judge_of(self.campaign)
 
     def examined(self, samples: Sequence[Sample]) -> list[JudgedBlock]:
-        """These samples with their verdicts; answers beyond those of the campaign's tools do not count."""
+        """The samples with verdicts; answers beyond those of the campaign's tools do not count."""
         return judged(self.judge, samples, len(self.predictors))
 
     def examples(self) -> list[JudgedBlock]:
-        """The blocks that the result rests on, with a verdict each (three queries)."""
+        """The blocks that the result rests on, with verdicts (three queries)."""
         main = self.main
         tree = None if main is None else tree_of(main)
-        example_node = None if tree is None else tree.telling
+        example_node = None if tree is None else tree.example_node
         if main is None or example_node is None:
             return []
         return self.examined(samples_of_step(main, example_node.number) or [])
 
     def smallest(self, examples: Sequence[JudgedBlock]) -> JudgedBlock | None:
-        """The shortest interesting one, by bytes; of equally short ones the most interesting."""
+        """The interesting block with the fewest bytes; of equal ones the most interesting."""
         candidates = [example for example in examples if example.interesting is not False]
         return min(candidates, key=_by_size, default=None)
 
 
 def discovery_or_404(pk: int) -> DiscoveryParts:
-    """A discovery with what its parts need of its campaign (one query)."""
+    """A discovery with the fields of its campaign that its parts need (one query)."""
     rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
     return DiscoveryParts(get_object_or_404(rows.defer("campaign__note", "campaign__run__config"), pk=pk))
 
 
 def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -> list[JudgedBlock]:
-    """Samples with their verdicts by their first answers, which are those of the campaign's `tools`."""
+    """Samples with verdicts on their first answers, which are those of the campaign's `tools`."""
     return [
         JudgedBlock(sample, None if judge is None else judge.verdict(sample.answers[:tools]))
         for sample in samples
@@ -273,7 +280,7 @@ def _by_size(block: JudgedBlock) -> tuple[int, float, bytes]:
 
 
 def stored_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:
-    """What all other predictors are remembered to have said of a block (two queries)."""
+    """The stored answers of all other predictors for a block, by name (two queries)."""
     predictors = {row.pk: row for row in Predictor.objects.exclude(pk__in=[row.pk for row in but])}
     # Named one by one, they are looked up by the index over predictor and block.
     ids, key = list(predictors), block_key(name.code)

@@ -1,4 +1,6 @@
-"""What a maintainer looks for in a report: a title with the numbers, a test, a snippet, known issues."""
+"""Parts of a bug report for maintainers: a title with numbers, a test, a snippet, searches for existing
+issues.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from inference.predictors import machine, nanobench
 from inference.predictors.protocol import Answer
 
 ToolAnswer = tuple[Predictor, Answer]
-"""A predictor, and what it says of the block."""
+"""A predictor, and its answer for the block."""
 
 MEASURING = (machine.KIND, nanobench.KIND)
 """Kinds of predictors that measure instead of predicting."""
@@ -33,7 +35,7 @@ _TRACKERS = {
     UICA: "https://github.com/andreas-abel/uiCA/issues",
 }
 _ENCODING = re.compile(r"\{(vex[23]?|evex|load|store|disp\d+)\}")
-"""How an assembler is told which encoding of an instruction is meant."""
+"""Choices of an instruction's encoding in assembly."""
 _MOST_INSTRUCTIONS = 3
 _MOST_MNEMONICS = 3
 _KINDS = tuple(
@@ -61,12 +63,12 @@ class IssueSearch:
 
 
 def measures(row: Predictor) -> bool:
-    """Whether it measures, as far as kind and name tell."""
+    """Whether it measures, judged by kind and name."""
     return row.sort in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
 
 
 def short_form(code: bytes) -> str:
-    """The instructions with the kinds of their operands, such as `bsf r, m`."""
+    """The instructions with operands abbreviated by kind, such as `bsf r, m`."""
     lines = intel_or_digits(code)
     forms = [_short(line) for line in lines[:_MOST_INSTRUCTIONS]]
     return "; ".join([*forms, "…"] if len(lines) > _MOST_INSTRUCTIONS else forms)
@@ -79,7 +81,9 @@ def _short(line: str) -> str:
 
 
 def _split(line: str) -> list[str]:
-    """Prefixes, the mnemonic and the text of the operands, "" without any; no choice of an encoding."""
+    """Prefixes, the mnemonic and the text of the operands, "" without any; choices of an encoding are
+    dropped.
+    """
     words = [word for word in line.split(" ") if word != "rex.w" and not _ENCODING.fullmatch(word)]
     at = 0
     while words[at] in ("lock", "rep", "repe", "repne") and at + 1 < len(words):
@@ -93,20 +97,23 @@ def _kind(operand: str) -> str:
 
 
 def mnemonics(code: bytes) -> list[str]:
-    """Of the instructions, in order, each once."""
+    """The mnemonics of the instructions, in order, without repetitions."""
     return list(dict.fromkeys(_split(line)[-2] for line in intel_or_digits(code)))
 
 
 def title_of(code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = ()) -> str:
     """`llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)`.
 
-    `own`: what the tools say that disagree; `others` may have measured the block.
+    Args:
+        code: The block.
+        own: Answers of the tools that disagree.
+        other_answers: Further answers, among which a measurement is looked for.
     """
     if not own:
         return f"`{short_form(code)}`"
     measured = measurement_among([*own, *other_answers])
     row, answer = report_subject(own, measured)
-    rivals = [(tool, said) for tool, said in own if tool is not row and not measures(tool)]
+    rivals = [(tool, reply) for tool, reply in own if tool is not row and not measures(tool)]
     comparisons = [_comparison_note(row, *rival) for rival in rivals]
     if measured is not None:
         comparisons.append(f"measured: {_number(measured[1])}")
@@ -124,14 +131,14 @@ def _verb(answer: Answer) -> str:
 
 
 def measurement_among(answers: Sequence[ToolAnswer]) -> ToolAnswer | None:
-    """The first measurement of a block; None without any."""
+    """The first measurement of the block; None without one."""
     return next(((row, answer_) for row, answer_ in answers if measures(row) and answer_.cycles), None)
 
 
 def report_subject(own: Sequence[ToolAnswer], measured: ToolAnswer | None) -> ToolAnswer:
-    """Whom a report is about: who fails, else is furthest from what was measured.
+    """The tool that the report is about: a failing one, else the one farthest from the measurement.
 
-    Without a measurement the later of two releases, else the tool that says more cycles.
+    Without a measurement, the later of two releases of one tool, else the tool with more cycles.
     """
     candidates = [candidate for candidate in own if not measures(candidate[0])] or list(own)
     failing = [candidate for candidate in candidates if candidate[1].cycles is None]
@@ -167,7 +174,7 @@ def _number(answer: Answer) -> str:
 
 
 def issue_searches(code: bytes, predictors: Sequence[Predictor]) -> list[IssueSearch]:
-    """Where the trackers of the tools may know of it: each tool once, by its name and the mnemonics."""
+    """Searches of the tools' issue trackers by the block's mnemonics, one per tool."""
     searches = {}
     for row in predictors:
         tool = tool_and_core(row)
@@ -195,14 +202,16 @@ def mca_test(code: bytes, core: str) -> str:
 
 
 def measured_from(row: Predictor) -> StartValues | None:
-    """What blocks start with on a machine of this site; None for what does not measure with known values."""
+    """The start values of blocks on a machine of this site; None for other predictors."""
     if row.kind != machine.KIND or not row.is_runnable:
         return None
     return kind_of(row.kind).settings_of(row.options).options.start  # type: ignore[no-any-return]
 
 
 def operand_values_text(row: Predictor, code: bytes) -> str:
-    """`rax = 0x62345600, cl = 0`: what the block read where a machine of this site measured it, else ""."""
+    """`rax = 0x62345600, cl = 0`: operand values of a measurement on a machine of this site; "" for other
+    predictors.
+    """
     start = measured_from(row)
     if start is None:
         return ""
@@ -211,9 +220,11 @@ def operand_values_text(row: Predictor, code: bytes) -> str:
 
 
 def exegesis_snippet(code: bytes, answers: Sequence[ToolAnswer]) -> str:
-    """A snippet by which llvm-exegesis measures the block, with the values that a machine measured it with.
+    """A snippet with which llvm-exegesis measures the block, from the start values of a measurement if there
+    is one.
 
-    Raises `BlockError`.
+    Raises:
+        BlockError: The code cannot be decoded.
     """
     schemes = [text for text in schemes_of_bytes(code) if text is not None]
     lines = [

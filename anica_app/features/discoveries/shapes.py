@@ -1,4 +1,4 @@
-"""Pieces that answers of several families have in common."""
+"""Schemas of blocks and discoveries that several routers share."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Interestingness = Annotated[
 
 
 class JudgedBlockOut(NamedBlock):
-    """A block that was judged, with what each predictor said: those of the campaign first.
+    """A judged block with each predictor's answer, the campaign's tools first.
 
-    `interesting` and `interestingness` are null where nobody can judge any more.
+    `interesting` and `interestingness` are null where the campaign's criterion is unknown.
     """
 
     assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
@@ -49,7 +49,8 @@ class WordsOut(Schema):
 
 
 class DiscoveryOut(NamedBlock):
-    """An abstract block, all of whose sampled blocks were interesting; `words` is null where ours lack.
+    """An abstract block whose sampled blocks were all interesting; `words` is null where it cannot be
+    expressed here.
 
     `hex` is the block that it was generalised from.
     """
@@ -78,7 +79,7 @@ class DiscoveryOut(NamedBlock):
 
 
 def judged_json(example: JudgedBlock, isa: str, columns: Sequence[str]) -> dict[str, Any]:
-    """A block as `JudgedBlockOut`; `columns` are the names behind its answers."""
+    """A block as `JudgedBlockOut`; `columns` are the names of its answers."""
     name, verdict = BlockName(isa, example.sample.code), example.verdict
     return {
         **name.as_json(),
@@ -93,7 +94,9 @@ def judged_json(example: JudgedBlock, isa: str, columns: Sequence[str]) -> dict[
 
 
 def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> dict[str, Any]:
-    """A discovery as `DiscoveryOut`; `covered`: blocks by id, where somebody has looked."""
+    """A discovery as `DiscoveryOut`; `covered`: {discovery: blocks that it covers}, None without a
+    coverage.
+    """
     return fields_of(
         row,
         DiscoveryOut,

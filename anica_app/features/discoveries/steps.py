@@ -1,4 +1,4 @@
-"""One decision of a generalisation: its blocks, who can be asked about them again, its page and files."""
+"""One decision of a generalisation: its blocks, later answers for them, its part of the page, its files."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from inference.web.paging import Page
 from inference.web.validation import choice_parameter, number_parameter
 
 MOST = 500
-"""Of a tree with more rejected steps, so many have theirs."""
+"""Rejected steps of a tree that show a counter-example; further ones do not."""
 NOT_PREDICTED = "not predicted for this block"
 BEFORE, AFTER = ", before", ", after"
-"""What columns of a tool that was asked again are called besides its name."""
+"""Suffixes of the columns of a tool that was run again."""
 PAGE_SIZE = 25
 
 
 @dataclass(frozen=True)
 class StepCounterExample:
-    """A block that speaks against an expansion, and what the campaign's tools say of it."""
+    """A block that refutes an expansion, and the answers of the campaign's tools."""
 
     code: bytes
     answers: tuple[Answer, ...]
@@ -64,7 +64,7 @@ class StepCounterExample:
 
     @property
     def answers_text(self) -> str:
-        """`3.00 = 3.00`, `3.00 ≈ 3.10`, or with what failed `crash | 3.00`."""
+        """`3.00 = 3.00`, `3.00 ≈ 3.10`, or with a failure `crash | 3.00`."""
         texts = [str(row.failure) if row.cycles is None else f"{row.cycles:.2f}" for row in self.answers]
         if any(answer.cycles is None for answer in self.answers):
             return " | ".join(texts)
@@ -77,7 +77,7 @@ class StepCounterExample:
 def counter_example(parts: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
     """Of a rejected step, the shortest block that is not interesting, else one that is in another way.
 
-    None where nobody can tell what was interesting.
+    None where the criterion is unknown.
     """
     kind = parts.discovery.kind
     judged = [(block.sample, block.verdict) for block in parts.examined(samples)]
@@ -89,7 +89,7 @@ def counter_example(parts: DiscoveryParts, samples: Sequence[Sample]) -> StepCou
 
 
 def counter_examples_of(parts: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
-    """Those of the rejected steps of a generalisation by their numbers (one query)."""
+    """{number of a rejected step: its counter-example} (one query)."""
     steps = GeneralisationStep.objects.filter(generalisation=row, taken=False, n__gt=0).order_by("number")
     examples = {}
     for number, packed in steps.values_list("number", "samples")[:MOST]:
@@ -101,14 +101,14 @@ def counter_examples_of(parts: DiscoveryParts, row: Generalisation) -> Mapping[i
 
 @dataclass(frozen=True)
 class StepBlocks:
-    """The blocks as they were sampled, and with an answer more for each predictor that was asked later."""
+    """The blocks of a decision, with their original answers and those of predictors that were run later."""
 
     samples: Sequence[Sample]
     later: QuestionAnswers
 
     @property
     def extended(self) -> list[Sample]:
-        """The samples with all answers: the campaign's tools first, then whoever was asked later."""
+        """The samples with all answers: the campaign's tools first, then later predictors."""
         reports, absent = self.later.reports, Answer(failure=Failure.NO_NUMBER, detail=NOT_PREDICTED)
         return [
             Sample(
@@ -120,9 +120,8 @@ class StepBlocks:
         ]
 
     def columns(self, parts: DiscoveryParts) -> list[str]:
-        """Whose answers these are, in their order; `found`: whose decision it is.
-
-        Of a tool of the campaign that was asked again there are two: `… before` and `… after`.
+        """The names of the answers, in their order. A tool that was run again has two: `… before` and `…
+        after`.
         """
         repeated = repeated_predictors(parts, self.later.reports)
         places = set(repeated.values())
@@ -132,7 +131,7 @@ class StepBlocks:
         ]
 
     def changed(self, parts: DiscoveryParts) -> list[tuple[str, int]]:
-        """Of each campaign tool that was asked again, for how many blocks it says something else."""
+        """For each campaign tool that was run again, the number of blocks with another answer."""
         repeated = repeated_predictors(parts, self.later.reports)
         return [
             (row.name, sum(_differ(part, repeated[row.predictor], row.answers) for part in self.samples))
@@ -149,17 +148,17 @@ def _differ(sample: Sample, place: int, answers: Mapping[bytes, Answer]) -> bool
 
 
 def about(row: Generalisation, number: int) -> dict[str, int]:
-    """What runs that ask about the blocks of a decision say of them."""
+    """The key by which runs refer to the blocks of a decision."""
     return {"generalisation": row.pk, "step": number}
 
 
 def blocks_of_step(row: Generalisation, number: int) -> StepBlocks:
-    """The blocks of a decision (three queries); none where it rests on none or they were pruned."""
+    """The blocks of a decision (three queries); none where it has none or they were pruned."""
     return StepBlocks(samples_of_step(row, number) or [], answers_about(about(row, number)))
 
 
 def orders_of(columns: int) -> tuple[str, ...]:
-    """What the blocks can be sorted by: as sampled, length, interest, a tool's place; a minus: descending."""
+    """Sort keys of blocks: as sampled, length, interest, or a tool's place; with a minus descending."""
     sorts = (BY_BLOCK, BY_LENGTH, BY_INTEREST, *(str(place) for place in range(1, columns + 1)))
     return (*sorts, *(f"-{order}" for order in sorts))
 
@@ -167,7 +166,7 @@ def orders_of(columns: int) -> tuple[str, ...]:
 def page_of_blocks(
     parts: DiscoveryParts, blocks: StepBlocks, sort: str, number: int, size: int
 ) -> Page[Sample]:
-    """A page of the blocks with all answers, in one of `orders_of`."""
+    """A page of blocks with all answers, sorted by one of `orders_of`."""
     extended = blocks.extended
     values = {
         id(row.sample): row.verdict.value for row in parts.examined(extended) if row.verdict is not None
@@ -183,7 +182,7 @@ def page_of_blocks(
 
 
 def blocks_csv(parts: DiscoveryParts, row: Generalisation, number: int) -> str:
-    """All blocks of a decision in the form of a basic-block set: digits, and a column per tool."""
+    """The blocks of a decision as a basic-block set: code, and a column per tool."""
     blocks = blocks_of_step(row, number)
     lines = [
         [sample.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in sample.answers)]
@@ -208,12 +207,12 @@ def question_about_step(
 
 
 def name_of_question(discovery: Discovery, number: int) -> str:
-    """What that run is called."""
+    """The name of that run."""
     return f"{discovery.campaign.name[:100]}, {discovery}, step {number}, predicted again"
 
 
 def questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
-    """The steps of discoveries about whose blocks these runs ask (one query)."""
+    """The steps of discoveries whose blocks these runs predict (one query)."""
     generalisations = {run.pk: number_about(run, "generalisation") for run in runs}
     ids = {pk for pk in generalisations.values() if pk is not None}
     rows_ = Generalisation.objects.filter(pk__in=ids, discovery__isnull=False).select_related("discovery")
@@ -231,7 +230,7 @@ def _step_of(row: Generalisation, step: int) -> RunOrigin:
 
 
 def tools_here(parts: DiscoveryParts) -> list[Predictor]:
-    """The campaign's tools that can be asked here; for those of a file, the same tool and processor."""
+    """The campaign's tools that can run here; for imported ones, the same tool and processor."""
     rows = [row if row.is_runnable else _of_file(row) for row in parts.predictors]
     return list(dict.fromkeys(row for row in rows if row is not None))
 
@@ -247,7 +246,7 @@ def _of_file(row: Predictor) -> Predictor | None:
 
 
 def repeated_predictors(parts: DiscoveryParts, reports: Sequence[PredictorReport]) -> Mapping[int, int]:
-    """{id of a predictor that was asked later: the place of the campaign's tool that it is}."""
+    """{id of a predictor that was run later: the place of the campaign's tool that it repeats}."""
     own = {row.pk: place for place, row in enumerate(parts.predictors)}
     places = {report.predictor: own[report.predictor] for report in reports if report.predictor in own}
     rows = list(enumerate(parts.predictors))
@@ -263,21 +262,21 @@ def repeated_predictors(parts: DiscoveryParts, reports: Sequence[PredictorReport
 
 
 def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
-    """The decision in the address, else that which shows examples of the result; None where there is none."""
+    """The decision in the address, else the one with examples of the result; None without one."""
     number = number_parameter(request, "step")
-    node = tree.telling if number is None else tree.node(number)
+    node = tree.example_node if number is None else tree.node(number)
     return None if node is None else tree.head(node)
 
 
 def step_context(request: HttpRequest, parts: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
-    """What the part of the page about a decision needs (three or four queries)."""
+    """The context of a decision's part of the page (three or four queries)."""
     row = tree.generalisation
     blocks = blocks_of_step(row, node.number)
     columns = blocks.columns(parts)
     places = [str(place) for place in range(1, len(columns) + 1)]
     sort = choice_parameter(request, "sort", orders_of(len(columns)), BY_BLOCK)
     page = page_of_blocks(parts, blocks, sort, number_parameter(request, "page", 0) or 0, PAGE_SIZE)
-    before, now = tree.around(node.number)
+    before, now = tree.documents_around(node.number)
     return {
         "node": node,
         "implied": [decision_text(node_) for node_ in tree.implied[node.number]],
@@ -288,7 +287,7 @@ def step_context(request: HttpRequest, parts: DiscoveryParts, tree: Tree, node: 
         "tried": decision_text(node),
         "why": reason_text(node),
         "compared": compare_wordings(before, now),
-        "rests": tree.resting(node.number),
+        "rests": tree.sampled_before(node.number),
         "columns": list(zip(places, columns, strict=True)),
         "tools": len(parts.predictors),
         "sort": sort,
@@ -317,7 +316,7 @@ def tree_answer(parts: DiscoveryParts, tree: Tree, *, samples: bool) -> HttpResp
 
 
 def tree_document(parts: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
-    """A generalisation as JSON: every decision with its words, and with `samples` every judged block.
+    """A generalisation as JSON: every decision with its text, and with `samples` every judged block.
 
     `expansion` and `start` are documents of abstract blocks (docs/abstract-blocks.md).
     """
@@ -360,5 +359,5 @@ def _result(row: Generalisation) -> Json | None:
 
 
 def finite(value: float) -> float | str:
-    """The number; "infinite" for what JSON has no number for."""
+    """The number; "infinite" where JSON has no number."""
     return value if abs(value) < float("inf") else "infinite"

@@ -1,9 +1,8 @@
-"""Command lines that ask a tool about one basic block, as a user would paste them into a shell.
+"""Shell commands that run a tool on one basic block.
 
-They contain the block, so that they work wherever the tool is installed. What a campaign's own tools were
-told is kept: release, processor, flags. Of tools that came with a file, what their identities say of that is
-shown as far as the tool itself would take it; of the published campaigns only names are known:
-`llvm-mca.13.hsw`.
+A command contains the block, so that it works wherever the tool is installed. Release, processor and flags
+are those of the campaign's tools. Of imported tools, identities give these as far as the tool would accept
+them; of the published campaigns only names such as `llvm-mca.13.hsw` are known.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
 
 @dataclass(frozen=True)
 class Command:
-    """A command line. `title` says what it asks, `own` whether it is one of the campaign's own tools."""
+    """A command line. `title` names the tool, `own` whether it is one of the campaign's."""
 
     title: str
     text: str
@@ -48,7 +47,7 @@ class Command:
 
 @dataclass(frozen=True)
 class _ToolOptions:
-    """A tool, what it is told of the processor as LLVM names it, and the options that only it has."""
+    """A tool with its core, in LLVM's name, and the options that only it has."""
 
     tool: str
     core: str
@@ -58,10 +57,12 @@ class _ToolOptions:
 
 
 def commands_for(predictors: Sequence[Predictor], code: bytes) -> list[Command]:
-    """For each predictor that can be asked in a shell, and for the usual tools that are not among them.
+    """Commands for the predictors that have one, and for the default tools that are not among them.
 
-    The latter are asked about the first core that a predictor speaks of. Raises `BlockError` for code that is
-    no block.
+    The latter use the first core that a predictor names.
+
+    Raises:
+        BlockError: The code cannot be decoded.
     """
     tools = [(row, _tool_options(row)) for row in predictors]
     commands = []
@@ -79,24 +80,26 @@ def commands_for(predictors: Sequence[Predictor], code: bytes) -> list[Command]:
 
 
 def core_of(predictors: Sequence[Predictor]) -> str:
-    """The core that the first of them speaks of, as LLVM names it; the usual one where none does."""
+    """The first core that a predictor names, in LLVM's name; a default core without one."""
     tools = map(_tool_options, predictors)
     return next((tool.core for tool in tools if tool is not None and tool.core), _DEFAULT_CORE)
 
 
 def osaca_name(core: str) -> str:
-    """What OSACA calls a core of LLVM's; "" where it has none."""
+    """OSACA's name of a core, given LLVM's; "" where it has none."""
     return next((names.osaca for names in TOOL_NAMES.values() if names.llvm == core and names.osaca), "")
 
 
 def tool_and_core(row: Predictor) -> tuple[str, str, str] | None:
-    """The tool, its release ("" where nobody says) and the core as LLVM names it; None for other kinds."""
+    """The tool, its release ("" where unknown) and the core in LLVM's name; None for other kinds of
+    predictors.
+    """
     tool = _tool_options(row)
     return None if tool is None else (tool.tool, tool.release, tool.core)
 
 
 def options_here(row: Predictor) -> tuple[str, Json] | None:
-    """The kind and the options by which a tool that came with a file may be asked here; None for others."""
+    """Kind and options with which an imported tool can run here; None where it cannot."""
     tool = None if row.is_runnable else _tool_options(row)
     if tool is None or not tool.core:
         return None
@@ -108,7 +111,7 @@ def options_here(row: Predictor) -> tuple[str, Json] | None:
 
 
 def _tool_options(row: Predictor) -> _ToolOptions | None:
-    """What a predictor is; None for one of another kind."""
+    """The tool that a predictor is; None for other kinds."""
     options = row.options if row.is_runnable else row.identity
     if row.sort == LLVM_MCA:
         return _llvm_mca(options, _major(str(row.identity.get("version", ""))))
@@ -122,7 +125,7 @@ def _tool_options(row: Predictor) -> _ToolOptions | None:
 
 
 def _llvm_mca(options: Json, release: str) -> _ToolOptions | None:
-    """What llvm-mca was told; None for what no llvm-mca of ours was ever told, and a file may say."""
+    """The options of an llvm-mca; None for options that only imported files have."""
     flags = options.get("flags") or ""
     words = flags.split() if isinstance(flags, str) else flags
     try:
@@ -138,7 +141,7 @@ def _llvm_mca(options: Json, release: str) -> _ToolOptions | None:
 
 
 def _core(short: str) -> str:
-    """A core by a short name of another tool; "" for one that nobody knows."""
+    """A core by another tool's short name; "" for an unknown one."""
     name = short.upper()
     if short.lower() in _SHORT:
         return _SHORT[short.lower()]
@@ -173,16 +176,17 @@ def _text(tool: _ToolOptions, code: bytes) -> str:
 
 
 def _own(row: Predictor, code: bytes) -> str:
-    """How this program asks it; "" for what only an imported file knows."""
+    """The command of this program; "" for an imported predictor."""
     if not row.is_runnable:
         return ""
     return f"echo {code.hex()} | manage.py predict - {shell_option('--predictor', row.name)}"
 
 
 def state(code: bytes, core: str, comment: str = "") -> Json:
-    """A session with the block in AT&T syntax below the comment, for a core as LLVM names it.
+    """A Compiler Explorer session: the block in AT&T syntax below the comment, for a core in LLVM's name.
 
-    Raises `BlockError` for code that is no block.
+    Raises:
+        BlockError: The code cannot be decoded.
     """
     head = [assembly_comment(line) for line in comment.splitlines()]
     compilers = [{"id": _LLVM_MCA, "options": f"-mtriple=x86_64 -mcpu={core} -iterations=100"}]

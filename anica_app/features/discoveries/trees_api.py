@@ -1,4 +1,6 @@
-"""How a discovery was generalised: its decisions, the blocks that each rests on, asking about these anew."""
+"""Generalisations of discoveries over the API: decisions, their blocks, predictions of these by other
+tools.
+"""
 
 from __future__ import annotations
 
@@ -67,26 +69,26 @@ class DecisionStepOut(Schema):
 
 
 class StepCounterExampleOut(NamedBlock):
-    """A block that speaks against an expansion, with what the campaign's tools say of it."""
+    """A block that refutes an expansion, with the answers of the campaign's tools."""
 
     block: str = Field(examples=["bsf r9d, r9d"])
     said: str = Field(examples=["3.00 = 3.00"])
 
 
 class ChangedOut(Schema):
-    """A tool that was asked again, and for how many blocks it says something else."""
+    """A tool that was run again, and the number of blocks with another answer."""
 
     predictor: str = Field(examples=["llvm-mca 22 · haswell"])
     blocks: int = Field(examples=[0])
 
 
 class DecisionStepInFull(DecisionStepOut):
-    """A decision with the abstract block before it and the one that it tried.
+    """A decision with the abstract blocks before and after trying it.
 
-    `columns`: who answered about its blocks, the campaign's tools first. `rests_on`: the decision whose
-    blocks tell where this one has none. `working`: questions about its blocks that go on. `against`: of a
-    rejected decision, a block on which the tools agree. `changed`: answers of the campaign's own tools that
-    were others when they were asked again.
+    `columns`: names of the answers, the campaign's tools first. `rests_on`: the decision with the last blocks
+    before, where this one has none. `working`: unfinished runs about its blocks. `against`: of a rejected
+    decision, a block on which the tools agree. `changed`: tools whose answers differ after running them
+    again.
     """
 
     before: WordsOut | None
@@ -101,7 +103,7 @@ class DecisionStepInFull(DecisionStepOut):
 
 
 class StepQuestion(Input):
-    """Who shall be asked about the blocks of a decision, also whom the campaign has never seen."""
+    """The predictors to run on the blocks of a decision; they need not be of the campaign."""
 
     predictors: list[str] = Field(
         [],
@@ -119,7 +121,7 @@ def export_tree(
     generalisation: int | None = Which,
     samples: bool = parameter(False, description="With every judged block.", examples=[False]),
 ) -> HttpResponse:
-    """The whole tree of a generalisation as one JSON document, as the page gives it to take away."""
+    """The tree of a generalisation as one JSON document."""
     parts, tree = _tree(discovery_id, generalisation)
     access.log_action(request, AuditAction.EXPORTED, parts.discovery)
     return tree_answer(parts, tree, samples=samples)
@@ -129,18 +131,18 @@ def export_tree(
 def list_steps(
     request: HttpRequest, discovery_id: Id, paging: Query[Paging], generalisation: int | None = Which
 ) -> Any:
-    """The decisions of a generalisation in order; those taken are the way from the block to the result."""
+    """The decisions of a generalisation in order; the taken ones lead from the block to the result."""
     tree = _tree(discovery_id, generalisation)[1]
     return list_answer_in_memory(tree.nodes, paging, lambda page: [_step(tree, node) for node in page])
 
 
 @router.get("/discoveries/{discovery_id}/steps/{step}", response=DecisionStepInFull)
 def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which) -> Any:
-    """One decision, with what was known before it and what it tried."""
+    """One decision, with the abstract blocks before and after trying it."""
     parts, tree, node = _node(discovery_id, generalisation, step)
     blocks = blocks_of_step(tree.generalisation, node.number)
-    before, tried = tree.around(node.number)
-    resting = tree.resting(node.number)
+    before, tried = tree.documents_around(node.number)
+    resting = tree.sampled_before(node.number)
     return {
         **_step(tree, node),
         "before": wording_or_none(before),
@@ -169,7 +171,7 @@ def list_step_blocks(
         "it for descending. Failures come last.",
     ),
 ) -> Any:
-    """The blocks that a decision rests on, with all answers, also of those who were asked later."""
+    """The blocks of a decision with all answers, those of later runs included."""
     parts, tree, node = _node(discovery_id, generalisation, step)
     blocks = blocks_of_step(tree.generalisation, node.number)
     columns = blocks.columns(parts)
@@ -186,7 +188,7 @@ def list_step_blocks(
 def export_step_blocks(
     request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which
 ) -> HttpResponse:
-    """All blocks of a decision as CSV in the form of a basic-block set, which imports as one."""
+    """The blocks of a decision as CSV, which can be imported as a basic-block set."""
     parts, tree, node = _node(discovery_id, generalisation, step)
     access.log_action(request, AuditAction.EXPORTED, parts.discovery)
     text = blocks_csv(parts, tree.generalisation, node.number)
@@ -198,7 +200,7 @@ def export_step_blocks(
 def ask_about_step(
     request: HttpRequest, discovery_id: Id, step: Id, data: StepQuestion, generalisation: int | None = Which
 ) -> Any:
-    """Ask any predictors about the blocks of a decision now; their answers come beside those of the campaign.
+    """Run predictors on the blocks of a decision; their answers appear beside those of the campaign.
 
     `GET` the blocks again, or follow the run's events.
     """

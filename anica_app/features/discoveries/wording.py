@@ -1,4 +1,4 @@
-"""Discoveries in words: abstract blocks, decisions, reasons; those that speak of a scheme; all as a table."""
+"""Discoveries as text: abstract blocks, decisions, reasons; mentions of a scheme; discoveries as CSV."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from inference.storage.instruction_sets import code_isa
 UNCHANGED, REMOVED, ADDED = "kept", "gone", "new"
 
 Phrase = tuple[str, str]
-"""What is asked for, and whether that is kept, gone or new."""
+"""A constraint, and whether it is unchanged, removed or added."""
 MOST_SEARCHED = 1000
-"""Newest discoveries that are looked through; those covered by others are not among them."""
+"""Newest discoveries to search for mentions; those that others cover do not count."""
 MOST_LISTED = 20
 HEADS = (
     *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
@@ -39,7 +39,7 @@ HEADS = (
 
 @dataclass(frozen=True)
 class ComparedPhrases:
-    """An abstract block in phrases, each beside what became of it since another one."""
+    """An abstract block in phrases, each compared with those of an earlier block."""
 
     instructions: tuple[tuple[Phrase, ...], ...]
     sentences: tuple[Phrase, ...]
@@ -47,9 +47,9 @@ class ComparedPhrases:
 
 @dataclass(frozen=True)
 class Table:
-    """Constraints as a table: a row per feature that something is said of, a cell per instruction.
+    """Constraints as a table: a row per constrained feature, a cell per instruction.
 
-    `dependencies` as `1 → 2 (flag)`: from whom it is written to whom it is read.
+    `dependencies` as `1 → 2 (flag)`, from writer to reader.
     """
 
     rows: tuple[tuple[str, tuple[str, ...]], ...]
@@ -58,15 +58,28 @@ class Table:
 
 
 def wording_or_none(document: Json | None) -> BlockWording | None:
-    """In words; None where our words do not suffice."""
+    """The text of a document; None where it cannot be expressed here."""
     try:
         return None if document is None else block_wording(document)
     except AnicaError:
         return None
 
 
+def discovery_title(row: Discovery) -> str:
+    """Its label, else the first constraint of each instruction: `Shift, then reads the flag cf`.
+
+    `Discovery 3` where no instruction is constrained, or the block cannot be expressed here.
+    """
+    wording = wording_or_none(row.abstract)
+    names = [] if wording is None else [phrases[0].replace("`", "") for phrases in wording.instructions]
+    if row.label or not set(names) - {ANY_INSTRUCTION}:
+        return row.label or f"Discovery {row.number}"
+    text = ", then ".join(name.removeprefix("mnemonic ").removeprefix("category ") for name in names)
+    return text if names[0].startswith(("mnemonic", "scheme")) else text[:1].upper() + text[1:]
+
+
 def compare_wordings(before: Json | None, now: Json | None) -> ComparedPhrases | None:
-    """What `now` asks for, with what `before` asked for marked as gone where it is."""
+    """The constraints of both documents, with their changes; None where `now` cannot be expressed here."""
     after = wording_or_none(now)
     if after is None:
         return None
@@ -78,7 +91,7 @@ def compare_wordings(before: Json | None, now: Json | None) -> ComparedPhrases |
 
 
 def _phrases(before: Sequence[str], now: Sequence[str]) -> tuple[Phrase, ...]:
-    """In the order of before, what is new where the old stood."""
+    """All phrases in the order of `before`; added ones stand where the first was removed."""
     new = [phrase for phrase in now if phrase not in before]
     phrases: list[Phrase] = []
     for phrase in before:
@@ -92,7 +105,7 @@ def _phrases(before: Sequence[str], now: Sequence[str]) -> tuple[Phrase, ...]:
 
 
 def table_of(document: Json) -> Table:
-    """The constraints of a document, feature by feature."""
+    """The constraints of a document by feature."""
     instructions = document["instructions"]
     features = dict.fromkeys(name for instruction in instructions for name in instruction)
     rows = [
@@ -119,7 +132,7 @@ def _value(value: Any) -> str:
 
 
 def decision_text(node: Node) -> str:
-    """What was tried, in words."""
+    """The tried expansion as text."""
     if node.kind == GeneralisationStep.Kind.START:
         return "the block itself"
     if node.kind == GeneralisationStep.Kind.END:
@@ -133,7 +146,7 @@ def decision_text(node: Node) -> str:
 
 
 def decision_label(node: Node) -> str:
-    """The same in few words, for a box of the tree."""
+    """The same abbreviated, for a box of the tree."""
     match node.expansion:
         case {"aliasing": [str(first), str(second)]}:
             return f"{_short(first)} , {_short(second)} free".replace(" ,", ",")
@@ -154,7 +167,7 @@ def _short(place: str) -> str:
 
 
 def _foreign(document: object) -> str:
-    """An expansion of the published AnICA that our words do not say, as far as it can be read."""
+    """An expansion of the published AnICA that has no counterpart here, as far as it can be read."""
     match document:
         case [0, int(number), [str(feature), value]]:
             value_text = "any" if value == "$SV:TOP" else json.dumps(value)
@@ -165,7 +178,7 @@ def _foreign(document: object) -> str:
 
 
 def reason_text(node: Node) -> str:
-    """Why it was taken or not."""
+    """Why it was accepted or rejected."""
     missed = node.n - (node.interesting or 0)
     sentences = {
         InterestReason.ALL.value: (
@@ -187,8 +200,10 @@ def reason_text(node: Node) -> str:
 
 @dataclass(frozen=True)
 class Mentions:
-    """`found`: the `SHOWN` discoveries that speak most plainly of the scheme, the newest first. `named`: how
-    many by its mnemonic or by the block they come from, `among` others; `looked` through were so many.
+    """Discoveries that mention a scheme. `listed`: at most `MOST_LISTED`, by name first, then newest first.
+
+    `named`: number that mention it by mnemonic or whose witness has it; `among`: number of others; `looked`:
+    number of discoveries searched.
     """
 
     listed: Sequence[tuple[Discovery, Mention]]
@@ -198,12 +213,14 @@ class Mentions:
 
     @property
     def more(self) -> int:
-        """Those that are not listed."""
+        """The number of mentions that are not listed."""
         return self.named + self.among - len(self.listed)
 
 
 def mentions_of(scheme: InstructionScheme) -> Mentions | None:
-    """Two queries; None for a scheme that discoveries cannot speak of."""
+    """The mentions of a scheme (two queries); None where blocks of its instruction set cannot be
+    abstracted.
+    """
     isa = scheme.isa.name
     mention_in = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
     if mention_in is None:
@@ -236,7 +253,7 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
 
 @lru_cache(maxsize=2 * MOST_SEARCHED)
 def _schemes_in(name: BlockName) -> frozenset[str]:
-    """The schemes of a block, remembered: the same discoveries are looked through for every scheme."""
+    """The schemes of a block, cached: every scheme's page searches the same discoveries."""
     try:
         return frozenset(text for text in schemes_of_bytes(name.code, name.isa) if text is not None)
     except BlockError:
@@ -244,7 +261,7 @@ def _schemes_in(name: BlockName) -> frozenset[str]:
 
 
 def discoveries_csv(campaign: Campaign) -> str:
-    """All discoveries as CSV below where they come from, with what each includes where that is known."""
+    """All discoveries as CSV below their origin, with coverage where it has been computed."""
     return csv_text(
         HEADS,
         _lines(campaign),
@@ -267,6 +284,6 @@ def _lines(campaign: Campaign) -> Iterator[list[object]]:
 
 
 def wording_line(row: Discovery) -> str:
-    """An abstract block in words; "" where ours do not suffice."""
+    """The text of an abstract block on one line; "" where it cannot be expressed here."""
     wording = wording_or_none(row.abstract)
     return "" if wording is None else wording.line

@@ -1,4 +1,6 @@
-"""Why predictors differ about one block, or what one prediction rests on: it is generalised."""
+"""Explains why predictors differ on one block, or what one prediction depends on, by generalising the
+block.
+"""
 
 from __future__ import annotations
 

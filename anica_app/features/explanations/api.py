@@ -1,4 +1,4 @@
-"""Explaining why predictors differ about a block, for programs."""
+"""Explanations of a block over the API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = ["llvm-mca 19 · haswell", "OSACA 0.7.1 · HSW"]
 
 
 class NewExplanation(Code):
-    """A block and two predictors whose difference is explained, or one whose prediction is (§8.4.1)."""
+    """A block, and two predictors whose difference is explained, or one whose prediction is (§8.4.1)."""
 
     code: str = Field(min_length=1, max_length=MAX_CODE_LENGTH, examples=[_CODE])
     predictors: list[str] = Field(min_length=1, max_length=2, examples=[_NAMES])
@@ -38,7 +38,7 @@ class NewExplanation(Code):
 
 
 class ExplanationOut(Schema):
-    """The run that generalises the block, and the campaign that will hold its discovery."""
+    """The run that generalises the block, and the campaign that will have its discovery."""
 
     run: Ref
     campaign: Ref
@@ -47,7 +47,7 @@ class ExplanationOut(Schema):
 
 @router.post("/explanations", response={201: ExplanationOut})
 def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
-    """Generalise one block as far as two predictors keep differing, or one keeps saying the same."""
+    """Generalise one block while two predictors keep differing, or while one keeps its prediction."""
     (block,) = read_blocks(data.code, 1, data.isa)
     settings = {"metric": data.metric, "threshold": data.threshold, "samples": data.samples}
     with transaction.atomic():  # no predictor is stored for a block that is refused

@@ -1,4 +1,4 @@
-"""Runs of kind `generalise`: why tools disagree about one block, or what one tool's prediction rests on."""
+"""Runs of kind `generalise`: why tools disagree on one block, or what one tool's prediction depends on."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _STAGE = "generalise"
 
 
 class GeneraliseConfig(SearchRequest):
-    """Which block is generalised over which tools; `block` is its machine code in hexadecimal
-    digits, `isa` the instruction set of that.
+    """The description of a generalisation.
 
-    `minimise`: instructions are left out first as long as the block stays interesting; usually where two
-    tools differ. With one predictor that gives a number, blocks are interesting where it predicts the same;
-    `tolerance` is the relative difference that still counts as the same (§8.4.1). `mode` as for a campaign.
+    `block`: machine code in hexadecimal, of the instruction set `isa`. `minimise`: remove instructions first
+    while the block stays interesting; by default with two predictors. With one predictor that gives a number,
+    blocks are interesting where it predicts the same; `tolerance` is the relative difference that counts as
+    equal (§8.4.1). `mode` as for a campaign.
     """
 
     noun = "a generalisation"
@@ -73,19 +73,19 @@ def read_config(description: Json) -> GeneraliseConfig:
 
 
 class GeneraliseJob:
-    """Runs of kind `generalise`. They take a minute; interrupted, they begin anew with remembered answers."""
+    """Runs of kind `generalise`. They take about a minute; a resumed run starts over with cached answers."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
-        """The campaign's row, which this one block's discoveries belong to."""
+        """Create the campaign's row, which gets the block's discoveries."""
         alone = len(run.config["predictors"]) == 1
         kind = Campaign.Kind.EXPLANATION if alone else Campaign.Kind.GENERALISATION
         make_campaign(run, kind, run.config["isa"])
 
     def work(self, task: Task) -> Store:
-        """Judge the block, make it short, generalise it."""
+        """Judge the block, minimise it, generalise it."""
         config = GeneraliseConfig.from_stored(task.run.config)
         campaign = campaign_of(task.run)
         isa = code_isa(campaign.isa)
@@ -111,7 +111,7 @@ class GeneraliseJob:
 
 
 def _progress_pulse(task: Task, meter: PanelMeter) -> Callable[[], None]:
-    """Tells now and then how many blocks have been judged."""
+    """A pulse that reports the number of judged blocks at intervals."""
     pace = PacedReporter(task.reporter)
 
     def tell() -> None:
@@ -124,7 +124,7 @@ def _progress_pulse(task: Task, meter: PanelMeter) -> Callable[[], None]:
 def _judge_and_start(
     config: GeneraliseConfig, domain: BlockDomain, panel: Panel
 ) -> tuple[InterestJudge, JudgedBlock]:
-    """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
+    """The judge, and its verdict on the block. Raises `JobError` where there is nothing to generalise."""
     code = bytes.fromhex(config.block)
     block = domain.block_of_code(code)
     if block is None:
@@ -154,7 +154,7 @@ def _store(
     counts: tuple[int, Mapping[str, int]],
     explanation: BlockExplanation,
 ) -> tuple[Json, Sequence[Event]]:
-    """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
+    """Store discoveries and generalisations. `counted`: blocks judged for them, and {failure: count}."""
     seconds = task.lease.busy_seconds()
     judged, failures = counts
     counters = CampaignCounters(

@@ -1,4 +1,4 @@
-"""The section of a block's page in which a difference, or one prediction, is explained, with its form."""
+"""The section of a block's page that explains a difference or a prediction, with its form."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MOST_LISTED = 10
 
 
 def context_of(request: HttpRequest, subject: QuestionBlock) -> Context:
-    """The form, and the generalisations of the block so far, whose runs are followed."""
+    """The form, and the earlier generalisations of the block, which are updated while they run."""
     del request
     return _context(subject, ExplainForm(subject.lines, subject.name))
 
 
 def press(request: HttpRequest, subject: QuestionBlock) -> HttpResponse | Context:
-    """Start a generalisation; the context with what is wrong where that is refused."""
+    """Start a generalisation; the context with the form's errors where it is invalid."""
     form = ExplainForm(subject.lines, subject.name, request.POST)
     if form.is_valid():
         try:
@@ -58,7 +58,7 @@ def _context(subject: QuestionBlock, form: ExplainForm) -> Context:
 
 
 def explanations_of(name: BlockName) -> list[Campaign]:
-    """The last generalisations of a block, whoever started them, with what a list of them shows."""
+    """The latest generalisations of a block by anyone, with the rows that the list needs."""
     rows = Campaign.objects.filter(
         of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
     )
@@ -67,7 +67,7 @@ def explanations_of(name: BlockName) -> list[Campaign]:
 
 
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
-    """A generalisation of the block: its predictors, and its discoveries not covered by another one."""
+    """A generalisation, its predictors, and its discoveries that no other one covers, with their text."""
     names = [tool.name for tool in campaign.tools]
     rows = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
     return campaign, names, [(row, wording_or_none(row.abstract)) for row in rows]
@@ -100,7 +100,7 @@ class ExplainForm(RequestForm):
     samples = RequestField(of=SearchSettings, label="Samples per step")
 
     def __init__(self, lines: Sequence[PredictorAnswer], block: BlockName, data: Any = None) -> None:
-        """`lines`: what each predictor said of the block."""
+        """`lines`: the answers for the block."""
         pair = furthest_pair(lines)
         super().__init__(data, initial={} if pair is None else {"first": pair[1], "second": pair[0]})
         answered = [line for line in lines if line.answer is not None and line.row is not None]
@@ -112,11 +112,11 @@ class ExplainForm(RequestForm):
 
     @property
     def possible(self) -> bool:
-        """Whether there is anybody to choose."""
+        """Whether there is a predictor to choose."""
         return bool(self._lines)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse what the run would refuse a minute later."""
+        """Reject descriptions that the run would reject later."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if self.errors:
             return data
@@ -141,7 +141,7 @@ class ExplainForm(RequestForm):
             self.add_error("threshold", complaint)
 
     def config(self) -> Json:
-        """The description of the run, of a valid form."""
+        """The description of the run; the form must be valid."""
         data = self.cleaned_data
         names = [data["first"], *filter(None, [data["second"]])]
         return {
@@ -153,7 +153,7 @@ class ExplainForm(RequestForm):
         }
 
     def title(self) -> str:
-        """What the run is called."""
+        """The name of the run."""
         data = self.cleaned_data
         first = self._lines[data["first"]].name
         second = self._lines[data["second"]].name if data["second"] else ""

@@ -1,4 +1,4 @@
-"""What the discoveries of a campaign have in common, told to people."""
+"""Families: discoveries of a campaign grouped by their cause, with their pages, API and commands."""
 
 from inference.runs.kinds import Job, RunKind
 

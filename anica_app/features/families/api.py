@@ -1,4 +1,4 @@
-"""Families of a campaign: what the disagreements have in common, marks, and reports for maintainers."""
+"""Families of a campaign over the API: list, marks, and reports for maintainers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class EarlierFamilyOut(Schema):
 
 
 class AgainstOut(Schema):
-    """What has become of the families of an earlier campaign: `unseen` are those not found again."""
+    """The fate of an earlier campaign's families: `gone`, or `unseen`, those not found again."""
 
     campaign: Id | None = Field(examples=[7])
     name: str = Field(examples=["last month"])
@@ -98,7 +98,7 @@ class AgainstOut(Schema):
 
 
 class LeagueRowOut(RowOut):
-    """How the tools do on blocks with instructions of a class, by what the judge says; "" is all of them."""
+    """Results of the tools on blocks with instructions of a class, by the judge; "" stands for all blocks."""
 
     instruction_class: str = Field(validation_alias="class", examples=["bit scan"])
     blocks: int = Field(examples=[40])
@@ -111,7 +111,7 @@ class LeagueRowOut(RowOut):
 
 
 class JudgeOut(Schema):
-    """Who judged, and the league by class of instructions."""
+    """The judge, and the results of the tools by class of instructions."""
 
     name: str = Field(examples=["machine lab"])
     answered: int = Field(examples=[930])
@@ -120,7 +120,7 @@ class JudgeOut(Schema):
 
 
 class FamiliesOut(PageOf[FamilyOut]):
-    """What a campaign comes to, and its families. `sentence` is empty before they are grouped."""
+    """The families of a campaign and their summary. `sentence` is empty before they are grouped."""
 
     sentence: str = Field(examples=["llvm-mca 22 and OSACA differ on 13.7 % of random blocks; …"])
     judged: int = Field(description="Random blocks by which families are weighed.", examples=[2000])
@@ -131,7 +131,9 @@ class FamiliesOut(PageOf[FamilyOut]):
 
 
 class MemberOut(NamedBlock):
-    """A discovery of a family with its witness. `right`: which tool is, from 1, 0: none; by the judge."""
+    """A discovery of a family with its witness. `right`: the correct tool by the judge, from 1, or 0 for
+    none.
+    """
 
     id: Id = Field(validation_alias="discovery.pk")
     number: int = Field(validation_alias="discovery.number", examples=[3])
@@ -141,7 +143,7 @@ class MemberOut(NamedBlock):
 
 
 class FamilyInFull(FamilyOut):
-    """A family with its evidence: what was tried on the witness, what everybody says of it."""
+    """A family with its evidence: changes tried on the witness, and all answers for it."""
 
     campaign: Ref
     note: Note
@@ -150,7 +152,7 @@ class FamilyInFull(FamilyOut):
     answers: list[NamedAnswerOut]
     measured: bool = Field(description="Whether a machine has measured the witness.", examples=[False])
     causes: list[str] = Field(
-        examples=[["Behind an instruction that writes rax anew: 1.00 | 1.00 cycles; the difference vanishes"]]
+        examples=[["Breaking the rax dependency: 1.00 | 1.00 cycles; the difference vanishes"]]
     )
 
 
@@ -162,7 +164,7 @@ class IssueSearchOut(Schema):
 
 
 class FamilyReportOut(Schema):
-    """A family for a bug tracker: title, body, and what a maintainer wants beside them."""
+    """A family as an issue: title, body, test and snippet."""
 
     title: str = Field(examples=["llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)"])
     body: str = Field(description="Markdown.", examples=["# llvm-mca 22 predicts …"])
@@ -173,7 +175,7 @@ class FamilyReportOut(Schema):
 
 @router.get("/campaigns/{campaign_id}/families", response=FamiliesOut)
 def list_families(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -> Any:
-    """The families of a campaign, the one that explains most first, and how much they explain together."""
+    """The families of a campaign, the largest share first, and what they explain together."""
     check_cursor(paging)
     row = get_object_or_404(Campaign, pk=campaign_id)
     answer = answer_of(row)
@@ -197,7 +199,7 @@ def _against(comparison: Json | None, isa: str) -> Json | None:
 
 @router.post("/campaigns/{campaign_id}/families", response={201: RunOut})
 def group_families(request: HttpRequest, campaign_id: Id, data: NewGrouping) -> Any:
-    """Group the discoveries of a campaign that has ended, or was imported; marks of families stay."""
+    """Group the discoveries of a finished or imported campaign; marks of families are kept."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     return start_response(request, KIND, data.config_for(row), name_of_grouping(row))
 
@@ -210,7 +212,7 @@ def get_family(request: HttpRequest, family_id: Id) -> Any:
 
 @router.patch("/families/{family_id}", response=FamilyInFull)
 def judge_family(request: HttpRequest, family_id: Id, data: Judgement) -> Any:
-    """Mark a family as known, reported or fixed, and note what is worth remembering."""
+    """Mark a family as known, reported or fixed, and store a note."""
     parts = _family_parts(family_id)
     data.store(parts.family)
     access.log_action(request, AuditAction.CHANGED, parts.family)
@@ -219,7 +221,9 @@ def judge_family(request: HttpRequest, family_id: Id, data: Judgement) -> Any:
 
 @router.get("/families/{family_id}/report", response=FamilyReportOut)
 def get_family_report(request: HttpRequest, family_id: Id) -> Any:
-    """The family as an issue for the tool's developers, with a test and a snippet; where to look for it."""
+    """The family as an issue for the tool's developers, with a test, a snippet, and searches of issue
+    trackers.
+    """
     parts = _family_parts(family_id)
     report = parts.report(request)
     return fields_of(report, FamilyReportOut, body=markdown(report), searches=parts.searches)
@@ -247,7 +251,7 @@ def _family_parts(family_id: int) -> FamilyParts:
 
 
 def family_out(row: Family) -> dict[str, Any]:
-    """A family, its discoveries at hand, as `FamilyOut`."""
+    """A family as `FamilyOut`; its discoveries are prefetched."""
     judge = row.facts.get("judge", {})
     name = BlockName(code_isa(row.campaign.isa), bytes(row.code))
     return fields_of(

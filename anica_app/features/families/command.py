@@ -1,4 +1,4 @@
-"""`manage.py families`: group the discoveries of a campaign that has ended, or was imported."""
+"""`manage.py families`: group the discoveries of a finished or imported campaign."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Command(RunCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do the run and tell the families, or tell of those that are there."""
+        """Run and print the families, or print stored ones."""
         if options["list"] or options["mark"] or options["report"] is not None:
             self._stored(options)
             return

@@ -1,4 +1,4 @@
-"""Families held against those of an earlier campaign: what its tools said, what is new, gone, still there."""
+"""Compares families with those of an earlier campaign: new, still there, gone."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from inference.runs.kinds import Task
 from inference.storage.instruction_sets import code_isa
 
 NOT_STORED = Answer(failure=Failure.NO_NUMBER, detail="not kept")
-"""Stands for what a tool may once have said, and nobody knows any more."""
+"""Stands for an answer of an earlier campaign that is not stored any more."""
 
 _MEASURING = (machine.KIND, nanobench.KIND)
 _RELEASE_OPTIONS = ("release", "version", "program")
-"""Options in which releases of one tool differ."""
+"""Options that differ between releases of one tool."""
 _MOST_SEARCHED = 50
 _MOST_BLOCKS = 20
-"""Of what a family explains: so many at most tell whether it was there, where no witness does."""
+"""Blocks of a family's share to ask about, where no witness decides whether it was there."""
 
 
 class StoredAnswers:
-    """What a campaign has kept of its tools' answers, gone through until all that is asked for is found."""
+    """The stored answers of a campaign's tools, from the cache and from the campaign's samples."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
@@ -46,7 +46,7 @@ class StoredAnswers:
         self._tools = campaign.tools
 
     def ask(self, codes: Sequence[bytes]) -> list[Answers]:
-        """The answers for each block, `NOT_KEPT` where nobody has kept one."""
+        """The answers for each block; `NOT_STORED` where there is none."""
         remembered = [DatabaseAnswers(row, self._isa).known(codes) for row in self._tools]
         lacking = {code for code in codes if any(code not in known for known in remembered)}
         sampled = self._sampled(lacking)
@@ -80,10 +80,10 @@ class StoredAnswers:
 
 
 def earlier_answers(against: Campaign, codes: Sequence[bytes], task: Task | None) -> list[Answers]:
-    """What each tool of an earlier campaign says of each block; `NOT_KEPT` where nobody can tell.
+    """The answers of an earlier campaign's tools for each block; `NOT_STORED` where they are unknown.
 
-    A predictor's row stands for one version of its tool with its options: where that is here, what it says
-    now is what it said then. Else, and of whatever measures, what is remembered counts.
+    A predictor's row stands for one version of a tool with its options: where that can run here, its answers
+    are the same as then. For other tools, and for measurements, only stored answers count.
     """
     isa = code_isa(against.isa)
     columns = [_answers_now(row, codes, isa, task) for row in against.tools]
@@ -97,7 +97,7 @@ def earlier_answers(against: Campaign, codes: Sequence[bytes], task: Task | None
 
 
 def _answers_now(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) -> list[Answer] | None:
-    """The answers of a tool as it was; None where it is not here any more, or nobody wants to wait for it."""
+    """The answers of a tool; None where it cannot run here, or measures, which would take too long."""
     if row.kind in _MEASURING:
         return None
     pulse = (lambda: None) if task is None else task.reporter.pulse
@@ -110,10 +110,11 @@ def _answers_now(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | 
 
 @dataclass(frozen=True)
 class ComparedFamilies:
-    """`against` is the earlier campaign. `before`: {place of a family: id of what it was there}.
+    """The comparison with the campaign `against`.
 
-    `status`: by the place of a family, whether it is new. `gone`: families of the earlier campaign whose
-    witness the tools agree about by now; `unseen`: those that were merely not found again, or nobody knows.
+    `before`: {place of a family: id of the earlier one}. `status`: {place of a family: its status}.
+    `vanished`: earlier families on whose witness the tools agree now; `unseen`: earlier families that were
+    not found again otherwise.
     """
 
     against: Campaign
@@ -123,9 +124,9 @@ class ComparedFamilies:
     unseen: tuple[Family, ...]
 
     def as_json(self) -> Json:
-        """For the page and for scripts."""
-        gone, unseen = list(map(_family_json, self.vanished)), list(map(_family_json, self.unseen))
-        return {"campaign": self.against.pk, "name": self.against.name, "gone": gone, "unseen": unseen}
+        """The comparison as the campaign's facts store it."""
+        vanished, unseen = list(map(_family_json, self.vanished)), list(map(_family_json, self.unseen))
+        return {"campaign": self.against.pk, "name": self.against.name, "gone": vanished, "unseen": unseen}
 
 
 def _family_json(row: Family) -> Json:
@@ -133,7 +134,7 @@ def _family_json(row: Family) -> Json:
 
 
 def identity_of(family: DiscoveryFamily) -> FamilyIdentity:
-    """What it is recognised by elsewhere."""
+    """The identity of a family, by which it is matched."""
     group = family.group
     about = frozenset(name for member in group.members for name in member.culprits.classes)
     classes = frozenset(group.classes)
@@ -141,7 +142,7 @@ def identity_of(family: DiscoveryFamily) -> FamilyIdentity:
 
 
 def campaign_before(campaign: Campaign) -> Campaign | None:
-    """The newest earlier campaign with families over the same kinds of tools, but for their releases."""
+    """The newest earlier campaign with families over the same tools, ignoring releases; None without one."""
     rows = Campaign.objects.filter(pk__lt=campaign.pk, families__isnull=False).distinct()
     own = _seats(campaign)
     for row in rows.order_by("-pk").only("name")[:_MOST_SEARCHED]:
@@ -159,9 +160,9 @@ def _seats(campaign: Campaign) -> list[tuple[str, Json]]:
 
 @dataclass(frozen=True)
 class FamilyComparison:
-    """What is needed to hold families against those of an earlier campaign.
+    """The inputs of a comparison with the families of an earlier campaign.
 
-    `ask`: the tools of this campaign. `explained`: the blocks by which its families were weighed.
+    `ask`: answers of this campaign's tools. `explained`: the blocks by which its families were weighed.
     """
 
     against: Campaign
@@ -172,7 +173,9 @@ class FamilyComparison:
     task: Task | None = None
 
     def compared(self, families: Sequence[DiscoveryFamily]) -> ComparedFamilies:
-        """A family is the same one by bound, direction and class; of others, evidence tells what they are."""
+        """Match families by bound, slower tool and classes; the status of others follows from their
+        evidence.
+        """
         old = list(self.against.families.order_by("number"))
         identities = [FamilyIdentity.read(row.identity) for row in old]
         pairs = dict(matched_families([identity_of(family) for family in families], identities))
@@ -194,11 +197,11 @@ class FamilyComparison:
         )
 
     def _status_by_evidence(self, rows: Sequence[tuple[int, DiscoveryFamily]]) -> dict[int, Family.Status]:
-        """Of families that the earlier campaign did not find: it may have been too short to meet them.
+        """The status of families without a match: the earlier campaign may have been too short to find them.
 
-        They were there where an earlier discovery covers the witness, or where the earlier tools disagreed in
-        the same way about most of the blocks of which their answers are known: the witnesses, or without
-        these what the family explains.
+        A family was there if an earlier discovery covers its witness, or if the earlier tools disagreed in
+        the same way on most of the blocks whose answers are known: its witnesses, or without answers for
+        these, the blocks that it explains.
         """
         status = {place: Family.Status.THERE for place, family in rows if self._covered(family)}
         undecided = [(place, family) for place, family in rows if place not in status]
@@ -225,7 +228,7 @@ class FamilyComparison:
     def _disagreed(
         self, family: DiscoveryFamily, codes: Sequence[bytes], answers_by_code: Mapping[bytes, Answers]
     ) -> list[bool]:
-        """For each block of which the answers are known, whether they differed in the family's way."""
+        """For each block with known answers, whether they differed in the family's way."""
         way = family.group.way
         known = [answers_by_code[code] for code in codes if NOT_STORED not in answers_by_code[code]]
         return [self._is_way(answers, way.kind, way.slower) for answers in known]
@@ -234,7 +237,7 @@ class FamilyComparison:
         return self.judge.verdict(answers).kind == kind and slower_of(answers) == slower
 
     def _covered(self, family: DiscoveryFamily) -> bool:
-        """Whether a discovery of the earlier campaign subsumes the witness in the same way."""
+        """Whether a discovery of the earlier campaign covers the witness in the same way."""
         block = self.domain.block_of_code(family.witness.code)
         if block is None:
             return False
@@ -251,7 +254,7 @@ class FamilyComparison:
         return False
 
     def _vanished_ids(self, missing: Sequence[Family]) -> set[int]:
-        """The ids of those about whose witness this campaign's tools agree."""
+        """The ids of families on whose witness this campaign's tools agree."""
         answers = self.ask([bytes(row.code) for row in missing]) if missing else []
         return {
             row.pk

@@ -1,4 +1,4 @@
-"""The events of a campaign about its families while it goes on."""
+"""Events about the families of a running campaign."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PartialFamily:
 
 @dataclass(frozen=True)
 class FamiliesEvent(Event):
-    """The families so far, by the classes of their instructions: nobody has asked for causes yet."""
+    """The families so far, by classes of instructions; causes are only looked for at the end."""
 
     kind = "families"
     replaced = True

@@ -1,4 +1,4 @@
-"""Families as rows of the database, and as scripts are told of them."""
+"""Families as rows of the database, and as JSON in results of runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ MOST_NAME = 300
 
 
 def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
-    """Put the families of a campaign in place of those that it has; what the result tells of them.
+    """Replace the families of a campaign, within the caller's transaction; returns their part of the run's
+    result.
 
-    Within a transaction of the caller's. Marks and notes are those of the same family before, or of the
-    campaign that it was held against.
+    Marks and notes are those of the family of the same name before, else those of the matching earlier
+    family.
     """
     marks = {row.name: (row.mark, row.note) for row in campaign.families.all()}
     campaign.families.all().delete()
@@ -49,7 +50,7 @@ def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
 
 
 def _store_repeated(campaign: Campaign, repeated: Mapping[int, Sequence[Json]]) -> None:
-    """With each discovery, what machines measured of its witness with other values."""
+    """Store the measurements with other operand values in the facts of their discoveries."""
     rows = list(campaign.discoveries.filter(number__in=list(repeated)).only("number", "facts"))
     for row in rows:
         row.facts = {**row.facts, OPERAND_VALUES: list(repeated[row.number])}
@@ -89,7 +90,7 @@ def _row(campaign: Campaign, place: int, family: DiscoveryFamily, grouped: Group
 
 
 def _member(member: FamilyMember) -> Json:
-    """Its witness, and what the tools say of it."""
+    """The witness of a member, and the answers for it."""
     answers = member.cause.answers
     return {
         "block": member.code.hex(),
@@ -99,7 +100,7 @@ def _member(member: FamilyMember) -> Json:
 
 
 def summary_of(grouped: GroupedDiscoveries) -> Json:
-    """What the page begins with: how often the tools disagree, and how much of that is explained."""
+    """How often the tools disagree, and how much of that is explained."""
     families, by = grouped.families, grouped.disagreements
     return {
         "judged": by.judged,
@@ -114,7 +115,9 @@ def summary_of(grouped: GroupedDiscoveries) -> Json:
 
 
 def families_result(campaign: Campaign) -> Json:
-    """What results of runs tell scripts: a summary, what has changed, and last the families."""
+    """The families in the result of a run: a summary, changes since the earlier campaign, and the
+    families.
+    """
     rows = list(campaign.families.prefetch_related("discoveries"))
     summary: Json = campaign.facts["families"]
     against = summary["against"] or {}
@@ -131,7 +134,7 @@ def families_result(campaign: Campaign) -> Json:
 
 
 def family_json(row: Family) -> Json:
-    """A family as scripts are promised it."""
+    """A family in the result of a run; a documented format."""
     return {
         "name": row.name,
         "share": row.share,

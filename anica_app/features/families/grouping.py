@@ -1,4 +1,4 @@
-"""A campaign's discoveries are grouped: the tools tell the causes, an earlier campaign what is new."""
+"""Groups a campaign's discoveries: asks the tools for causes, and compares with an earlier campaign."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa
 
 SHARE_OF_QUESTIONS = 0.2
-"""Of the questions that a campaign has asked: so many more at most tell the causes."""
+"""Questions about causes, as a share of the blocks that the campaign judged."""
 MOST_OWN = 2000
-"""Of a campaign's own disagreements that are looked at where no fresh block was judged."""
+"""Disagreements of the campaign's own rounds that weigh families where no fresh block was judged."""
 
 _PIECE = 500
 _ATTEMPTS = 20
 _BOUND = re.compile(r"bound by (ports|slots|dependencies|front end):")
 MOST_PARTIAL = 12
-"""Of the families so far, the largest."""
+"""Families in an event of a running campaign, the largest ones."""
 
 
 @dataclass(frozen=True)
 class JudgedDisagreements:
-    """The blocks by which families are weighed: so many were judged, about these the tools disagree.
+    """The blocks that weigh families: `judged` were judged, and the tools disagree on these `blocks`.
 
-    `fresh`: they played no part in the search.
+    `fresh`: they are independent of the search.
     """
 
     judged: int
@@ -78,18 +78,20 @@ class JudgedDisagreements:
 
 @dataclass(frozen=True)
 class GroupedDiscoveries:
-    """What the stage comes to: the families, by which blocks, and what others say of them."""
+    """The result of grouping: families, the blocks that weigh them, and the comparisons."""
 
     families: CampaignFamilies
     disagreements: JudgedDisagreements
     compared: ComparedFamilies | None = None
     refereed: RefereedFamilies | None = None
     repeated: Mapping[int, Sequence[Json]] = field(default_factory=dict)
-    """By the numbers of discoveries, what machines measured of their witnesses with other values."""
+    """{number of a discovery: measurements of its witness with other operand values, per machine}."""
 
 
 def panel_query(panel: Panel, pulse: Callable[[], None] = lambda: None) -> Query:
-    """Ask all tools, piece by piece; answers are kept on the way, so that nobody asks twice."""
+    """A query of all tools in pieces; answers are stored after each piece, so that an interrupted run does
+    not repeat them.
+    """
 
     def ask(codes: Sequence[bytes]) -> list[Answers]:
         answers: list[Answers] = []
@@ -103,7 +105,7 @@ def panel_query(panel: Panel, pulse: Callable[[], None] = lambda: None) -> Query
 
 
 def cause_context(campaign: Campaign, ask: Query) -> CauseContext:
-    """What finding causes needs to know of a campaign's tools (one query)."""
+    """The access to a campaign's tools for finding causes (one query)."""
     kinds = [tool.kind for tool in campaign.tools]
     executes = any(kind in (machine.KIND, nanobench.KIND) for kind in kinds)
 
@@ -119,7 +121,7 @@ def cause_context(campaign: Campaign, ask: Query) -> CauseContext:
 
 
 def ungrouped_discoveries(campaign: Campaign, domain: BlockDomain) -> list[UngroupedDiscovery]:
-    """Those of a campaign that no other one covers, as far as our words and the domain's schemes suffice."""
+    """The discoveries of a campaign that no other one covers and that its domain can express."""
     rows = campaign.discoveries.filter(subsumed_by=None, abstract__isnull=False).order_by("number")
     rows = rows.select_related("campaign").defer("foreign", "facts", "remarks", "note")
     discoveries = (ungrouped_discovery(row, domain) for row in rows)
@@ -127,9 +129,10 @@ def ungrouped_discoveries(campaign: Campaign, domain: BlockDomain) -> list[Ungro
 
 
 def ungrouped_discovery(row: Discovery, domain: BlockDomain) -> UngroupedDiscovery | None:
-    """With its witness; without one the smallest block that it rests on, else a random block of it.
+    """A discovery with its witness; without one, the smallest block that it rests on, else a random block of
+    it.
 
-    None for one that we cannot read.
+    None for a discovery that cannot be expressed here.
     """
     abstract = _read(row, domain)
     if abstract is None:
@@ -148,7 +151,9 @@ def ungrouped_discovery(row: Discovery, domain: BlockDomain) -> UngroupedDiscove
 
 
 def _read(row: Discovery, domain: BlockDomain) -> AbstractBlock | None:
-    """Of a domain that knows no numbers of µops, without what is said of these; None where words lack."""
+    """The abstract block, without constraints on µops where the domain lacks them; None where it cannot be
+    expressed.
+    """
     documents = [row.abstract or {}, *([without_uops(row.abstract)[0]] if row.abstract else [])]
     for document in documents:
         try:
@@ -159,7 +164,7 @@ def _read(row: Discovery, domain: BlockDomain) -> AbstractBlock | None:
 
 
 def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
-    """Witness and kind of a discovery that came with a file, which says neither."""
+    """Witness and kind of an imported discovery whose file has neither."""
     parts = DiscoveryParts(row)
     smallest = parts.smallest(parts.examples())
     if smallest is None:
@@ -169,7 +174,7 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
 
 
 def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
-    """Those among the random blocks that the campaign began with."""
+    """Disagreements among the random blocks of the campaign's rounds."""
     known = (domain.block_of_code(sample.code) for sample in interesting_samples(campaign, judge))
     blocks = islice((block for block in known if block is not None), MOST_OWN)
     return JudgedDisagreements(campaign.sampled, tuple(blocks), fresh=False)
@@ -183,7 +188,7 @@ def grouped_discoveries(
     questions: int,
     pulse: Callable[[], None] = lambda: None,
 ) -> CampaignFamilies:
-    """The families of a campaign whose discoveries are stored."""
+    """The families of a campaign, whose discoveries are stored."""
     return families_of(
         domain,
         ungrouped_discoveries(campaign, domain),
@@ -196,7 +201,7 @@ def grouped_discoveries(
 
 
 def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
-    """The one with this id, else the newest that fits, if any. Raises `JobError` if it was deleted."""
+    """The campaign with this id, else the newest that fits, if any. Raises `JobError` for a deleted one."""
     if chosen is None:
         return campaign_before(campaign)
     return needed_row(Campaign, chosen, "earlier campaign")
@@ -204,8 +209,8 @@ def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
 
 @dataclass(frozen=True)
 class CampaignGrouping:
-    """What the stage works with. `against`: id of a campaign that families are held against, else the newest
-    that fits; `referee`: id of a predictor that judges, None without.
+    """The inputs of grouping. `against`: id of a campaign to compare with, None for the newest that fits;
+    `referee`: id of a predictor that judges, None without.
     """
 
     task: Task
@@ -217,7 +222,7 @@ class CampaignGrouping:
     referee: int | None = None
 
     def judged(self, number: int, phase: str) -> list[JudgedBlock]:
-        """The verdicts on so many fresh blocks, which tell how much the discoveries explain."""
+        """Verdicts on `number` fresh blocks."""
 
         def report(done: int) -> None:
             self.panel.flush()
@@ -227,9 +232,10 @@ class CampaignGrouping:
         return judge_blocks(driver, fresh_blocks(self.domain, number), report)
 
     def grouped(self, judged: Sequence[JudgedBlock], questions: int) -> GroupedDiscoveries:
-        """The families, weighed by the judged blocks; without such, by the campaign's own random blocks.
+        """The families, weighed by the judged blocks, or without any by the campaign's own random blocks.
 
-        Raises `JobError` where what they are held against, or the judge, is not there any more.
+        Raises:
+            JobError: The earlier campaign or the judge has been deleted.
         """
         against = earlier_campaign(self.campaign, self.against)
         referee = None if self.referee is None else needed_row(Predictor, self.referee)
@@ -265,7 +271,7 @@ class CampaignGrouping:
 
 
 class FamilyTracker:
-    """Takes in what a search finds; `told` is the payload of the event."""
+    """The families of a running campaign, from its updates."""
 
     def __init__(self, domain: BlockDomain, tools: list[str]) -> None:
         self._domain = domain
@@ -273,12 +279,12 @@ class FamilyTracker:
         self._members: dict[int, FamilyMember] = {}
 
     def seed(self, discoveries: Sequence[UngroupedDiscovery]) -> None:
-        """What was found before the search was interrupted; nobody has kept the answers at hand."""
+        """Add the discoveries from before an interruption; their answers are not loaded."""
         for discovery in discoveries:
             self._add(discovery, ())
 
     def take(self, update: CampaignUpdate) -> bool:
-        """Whether that has changed anything."""
+        """Add an update; whether the families changed."""
         witnesses = [generalisation.candidate.witness for generalisation in update.generalised]
         answers: dict[bytes, Answers] = {witness.code: witness.answers for witness in witnesses}
         for discovery in update.discoveries:
@@ -303,7 +309,7 @@ class FamilyTracker:
         )
 
     def event(self) -> FamiliesEvent:
-        """The families so far, those with most discoveries first."""
+        """The families so far, those with the most discoveries first."""
         members = [self._members[number] for number in sorted(self._members)]
         rows = {member.number: row for row, member in enumerate(members)}
         no_blocks = np.zeros((len(members), 0), dtype=np.bool_)

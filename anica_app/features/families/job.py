@@ -1,6 +1,6 @@
-"""Runs of kind `families`: the discoveries of an earlier or imported campaign are grouped.
+"""Runs of kind `families`: group the discoveries of a finished or imported campaign.
 
-Where the campaign's tools can be asked here, they tell the causes; else what is stored has to do.
+Where the campaign's tools can run here, they are asked for causes; else stored answers are used.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from inference.runs.request import needed_row, read_row
 from inference.storage.instruction_sets import code_isa
 
 LEAST_QUESTIONS = 400
-"""For campaigns of which nobody knows how many questions they took."""
+"""Questions about causes for campaigns whose number of judged blocks is unknown."""
 
 
 def read_config(description: Json) -> FamiliesConfig:
@@ -69,10 +69,10 @@ class FamiliesJob:
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
-        """Nothing is to be prepared."""
+        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
-        """Group by the tools' answers, or by what is stored."""
+        """Group by the tools' answers, or by stored ones."""
         config = FamiliesConfig.from_stored(task.run.config)
         campaign = needed_row(Campaign, config.campaign)
         judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
@@ -90,7 +90,7 @@ class FamiliesJob:
 
 
 def domain_of(campaign: Campaign) -> BlockDomain:
-    """That of a campaign's own search; of an imported one, over all schemes that blocks can have."""
+    """The domain of the campaign's own search; of an imported campaign, the domain of all schemes."""
     if campaign.format != Campaign.Format.OURS:
         return full_domain()
     config = campaign.config
@@ -109,7 +109,7 @@ def domain_of(campaign: Campaign) -> BlockDomain:
 
 
 def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
-    """The campaign's tools; None where one cannot be asked here."""
+    """A panel of the campaign's tools; None where one cannot run here."""
     isa = code_isa(campaign.isa)
     try:
         tools = [stack.enter_context(closing(open_predictor(row, task, isa=isa))) for row in campaign.tools]
@@ -133,7 +133,7 @@ def _by_asking(stage: CampaignGrouping, evaluate: int) -> GroupedDiscoveries:
 def _by_what_is_stored(
     campaign: Campaign, domain: BlockDomain, judge: InterestJudge, task: Task, against: int | None
 ) -> GroupedDiscoveries:
-    """No question is asked: what the tools once said of the witnesses is looked up."""
+    """Group by stored answers for the witnesses, without questions."""
     ask = StoredAnswers(campaign).ask
     disagreements = own_disagreements(campaign, domain, judge)
     families = grouped_discoveries(campaign, domain, ask, disagreements, 0, task.reporter.pulse)

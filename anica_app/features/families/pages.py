@@ -1,4 +1,4 @@
-"""A family: what the tools disagree about, why, what a machine says, and the report of it."""
+"""The page of a family: disagreement, cause, measurements, report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from inference.web.request_fields import start_run
 
 
 def family_or_404(pk: int) -> FamilyParts:
-    """The family with its campaign."""
     return FamilyParts(get_object_or_404(Family.objects.select_related("campaign__isa", "before"), pk=pk))
 
 
@@ -90,7 +89,7 @@ def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a machine measure the witness."""
+    """Start a measurement of the witness."""
     row = get_object_or_404(Family, pk=pk)
     machine_name = request.POST.get("machine", "")
     if machine_name not in [machine.text for machine in offers().machines]:
@@ -114,7 +113,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def campaign_families(request: HttpRequest, pk: int) -> HttpResponse:
-    """Group the discoveries of a campaign, once more where that was done."""
+    """Start to group a campaign's discoveries, again if they are grouped."""
     row = get_object_or_404(Campaign, pk=pk)
     start_run(request, KIND, NewGrouping().config_for(row), name_of_grouping(row))
     return redirect("campaign", pk=pk)

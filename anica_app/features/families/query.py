@@ -1,4 +1,4 @@
-"""Families of a campaign: the answer in one sentence, the picture, and each with the parts of its report."""
+"""Families of a campaign: their summary as a sentence, their treemap, and the parts of a family's report."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from inference.predictors.protocol import Answer, Failure
 from inference.storage.instruction_sets import code_isa
 
 KIND = "families"
-"""The event by which a campaign tells its families so far."""
+"""The kind of the event with a running campaign's families, and of runs that group discoveries."""
 _LEAST_WIDTH, _LEAST_HEIGHT = 7.0, 11.0
 MOST_EXAMPLES = 10
 """Further blocks in a report."""
 _CHANGES = {
-    "repeated": "as several copies after one another",
-    "padded": "with no-ops that only take room",
+    "repeated": "as several copies in a row",
+    "padded": "padded with no-ops",
     "lock prefixes left out": "without lock prefixes",
-    "loads before stores": "as several copies, all loads of which stand before all stores",
-    "registers in place of loads": "as several copies, with registers in place of what they load",
-    "all dependencies cut": "behind instructions that write {cut} anew",
-    "one dependency cut": "behind an instruction that writes {cut} anew",
-    "all dependencies cut in each copy": "with {cut} written anew before each instruction that reads it",
-    "one dependency cut in each copy": "with {cut} written anew before each instruction that reads it",
+    "loads before stores": "as several copies, with all loads before all stores",
+    "registers in place of loads": "as several copies, with registers in place of loads",
+    "all dependencies cut": "breaking the dependencies through {cut}",
+    "one dependency cut": "breaking the {cut} dependency",
+    "all dependencies cut in each copy": "breaking the dependencies through {cut} in each copy",
+    "one dependency cut in each copy": "breaking the {cut} dependency in each copy",
 }
 
 
 @dataclass(frozen=True)
 class FamilyAnswer:
-    """What a campaign comes to. `summary` is as its facts have it, see `storing.summary_of`."""
+    """The families of a campaign. `summary` is that of the campaign's facts, see `family_rows.summary_of`."""
 
     sentence: str
     summary: Json
@@ -52,24 +52,23 @@ class FamilyAnswer:
 
     @property
     def against(self) -> Json | None:
-        """What it was held against: the campaign, families that are gone or were not seen again."""
+        """The comparison with an earlier campaign, see `ComparedFamilies.as_json`; None without one."""
         comparison: Json | None = self.summary["against"]
         return comparison
 
     @property
     def judge(self) -> Json | None:
-        """Who is right, by class of instructions."""
+        """The judge's results by class of instructions; None without a judge."""
         judge_result: Json | None = self.summary["judge"]
         return judge_result
 
     @property
     def statuses(self) -> Mapping[str, int]:
-        """How many are new, may be new (`unsure`), or were there before."""
         return Counter(row.status for row in self.families)
 
     @property
     def rate(self) -> float | None:
-        """Share of the judged blocks about which the tools disagree."""
+        """Share of the judged blocks on which the tools disagree."""
         judged = self.summary["judged"]
         return self.summary["disagreements"] / judged if judged else None
 
@@ -81,9 +80,9 @@ class FamilyAnswer:
 
 @dataclass(frozen=True)
 class FamilyCell:
-    """A part of the picture: a family, or what none explains (`row` is None).
+    """A rectangle of the treemap: a family, or the disagreements without a family (`row` is None).
 
-    `share`: of the disagreements, what it explains and no larger family does.
+    `share`: of the disagreements, those that it explains and no larger family does.
     """
 
     row: Family | None
@@ -92,12 +91,12 @@ class FamilyCell:
 
     @property
     def labelled(self) -> bool:
-        """Whether it has room for words."""
+        """Whether it has room for text."""
         return self.box.width > _LEAST_WIDTH and self.box.height > _LEAST_HEIGHT
 
 
 def treemap_of(answer: FamilyAnswer) -> list[FamilyCell]:
-    """The disagreements among the families, each in one: that of the largest that explains it."""
+    """The treemap of disagreements; each counts for the largest family that explains it."""
     total = answer.summary["disagreements"]
     if not total or not answer.families:
         return []
@@ -114,12 +113,12 @@ def share_of(summary: Json, name: str) -> float | None:
 
 
 def families_in_order(campaign: Campaign) -> QuerySet[Family]:
-    """Those of a campaign, the one that explains most first; `size`: how many discoveries each has."""
+    """The families of a campaign, the largest share first; `size`: their number of discoveries."""
     return campaign.families.annotate(size=Count("discoveries")).prefetch_related("discoveries")
 
 
 def answer_of(campaign: Campaign) -> FamilyAnswer | None:
-    """The answer of a campaign; None before its discoveries are grouped (two queries)."""
+    """The families of a campaign; None before its discoveries are grouped (two queries)."""
     summary = campaign.facts.get("families")
     if not summary:
         return None
@@ -162,13 +161,13 @@ def _percent(share: float, places: int = 1) -> str:
 
 
 def growing_families(run: Run) -> Sequence[PartialFamily]:
-    """The families so far, as a campaign that goes on told them last (one query)."""
+    """The families of a running campaign as of its last event (one query)."""
     event = run.events.filter(kind=FamiliesEvent.kind).order_by("-seq").first()
     return [] if event is None else FamiliesEvent.read(event.payload).families
 
 
 def grouping_runs(campaign: Campaign) -> tuple[Run | None, Run | None]:
-    """The run that is grouping a campaign's discoveries now, and the newest that failed (one query each)."""
+    """The run that groups a campaign's discoveries now, and the newest one if it failed (one query each)."""
     rows = Run.objects.filter(kind=KIND, config__campaign=campaign.pk).order_by("-pk")
     newest = rows.first()
     if newest is None:
@@ -179,7 +178,7 @@ def grouping_runs(campaign: Campaign) -> tuple[Run | None, Run | None]:
 
 
 def cycles_of(row: Family) -> str:
-    """The cycles of both tools for its witnesses: `1.00 | 8.00 cycles`, ranges where they differ."""
+    """The cycles of both tools for the witnesses: `1.00 | 8.00 cycles`, as ranges where they differ."""
     return f"{' | '.join(map(range_of, row.predictions))} cycles"
 
 
@@ -193,7 +192,9 @@ def range_of(ends: tuple[float | None, float | None]) -> str:
 
 @dataclass(frozen=True)
 class FamilyMemberRow:
-    """A discovery of a family: its witness, and what the tools say of it. `right`: by the judge, if any."""
+    """A discovery of a family with its witness and the tools' answers. `right`: the correct tool by the
+    judge, if any.
+    """
 
     discovery: Discovery
     code: bytes
@@ -202,10 +203,10 @@ class FamilyMemberRow:
 
 
 class FamilyParts:
-    """A family of which the parts are read when they are asked for, each once."""
+    """A family whose parts are loaded on first use."""
 
     def __init__(self, family: Family) -> None:
-        """`family` has its campaign at hand."""
+        """`family` has its campaign loaded."""
         self.family = family
         self.campaign = family.campaign
         self.name = BlockName(code_isa(self.campaign.isa), bytes(family.code))
@@ -231,7 +232,9 @@ class FamilyParts:
 
     @cached_property
     def answers(self) -> list[ToolAnswer]:
-        """What is known of the witness: by the campaign's tools, then by everybody else (two queries)."""
+        """The known answers for the witness: of the campaign's tools, then of all other predictors (two
+        queries).
+        """
         witness = next((row for row in self.members if row.code == self.code and row.answers), None)
         stored = [NOT_STORED] * len(self.tools) if witness is None else witness.answers
         own = [(row, answer) for row, answer in zip(self.tools, stored, strict=False) if answer != NOT_STORED]
@@ -239,16 +242,16 @@ class FamilyParts:
 
     @property
     def searches(self) -> list[IssueSearch]:
-        """Where the tools' developers may know of it."""
+        """Searches of the tools' issue trackers."""
         return issue_searches(self.code, self.tools)
 
     @property
     def causes(self) -> list[str]:
-        """What was tried on the witness, in sentences."""
+        """The changes tried on the witness, a sentence each."""
         return [cause_sentence(change) for change in self.family.facts.get("tried", ())]
 
     def report(self, request: HttpRequest | None = None) -> BugReport:
-        """All of it as one report; a page's or operation's request tells where people find the family."""
+        """The bug report of the family; `request` gives the address of its page."""
         other_members = [member for member in self.members if member.code != self.code and member.answers]
         first = next((member for member in self.members if member.code == self.code), self.members[0])
         return BugReport(
@@ -277,9 +280,9 @@ def _failed(failure: str) -> Answer:
 
 
 def cause_sentence(tried: Json) -> str:
-    """`Behind an instruction that writes rax anew: 1.00 | 1.00 cycles; the difference vanishes`."""
+    """`Breaking the rax dependency: 1.00 | 1.00 cycles; the difference vanishes`."""
     pattern: str = _CHANGES.get(tried["change"]) or tried["change"]
     change = pattern.format(cut=", ".join(tried["cut"]))
     cycles = " | ".join("–" if value is None else f"{value:.2f}" for value in tried["cycles"])
-    verdict = "the difference vanishes" if tried["vanishes"] else "the difference stays"
+    verdict = "the difference vanishes" if tried["vanishes"] else "the difference remains"
     return f"{change[:1].upper()}{change[1:]}: {cycles} cycles; {verdict}"

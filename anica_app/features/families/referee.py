@@ -1,4 +1,4 @@
-"""Machines on families: who of two tools is right, and findings measured again with other operand values."""
+"""Machines and families: which of two tools is right, and findings repeated with other operand values."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ from inference.runs.kinds import Task
 
 MOST_DISPUTED = 500
 MOST_UNDISPUTED = 500
-"""So many blocks are measured at most, beside the witnesses: about which the tools disagree, and others."""
+"""Blocks that the judge measures besides the witnesses: of those on which the tools disagree, and of the
+others.
+"""
 MOST_REPEATED = 1500
-"""Measurements per machine."""
+"""Measurements with other operand values, per machine."""
 EXAMPLES = 2
-"""Of each discovery, beside its witness."""
+"""Further blocks of each discovery to repeat, besides its witness."""
 _PIECE = 150
 
 
 @dataclass(frozen=True)
 class RefereedFamilies:
-    """What the judge says: `witnesses` by the numbers of discoveries, and the league by class.
+    """The judge's results: `witnesses` by numbers of discoveries, and the results of the tools by class.
 
-    `blocks`: of a family, by its place, how often which tool is right about what it explains.
+    `blocks`: {place of a family: how often each tool is right about the blocks that it explains}.
     """
 
     predictor: Predictor
@@ -53,7 +55,7 @@ class RefereedFamilies:
     unanswered: int
 
     def as_json(self) -> Json:
-        """For the page and for scripts; families have theirs by themselves."""
+        """The results as the campaign's facts store them; those of families are stored with these."""
         return {
             "predictor": self.predictor.pk,
             "name": self.predictor.name,
@@ -71,9 +73,15 @@ def refereed(
     domain: BlockDomain,
     tools: int,
 ) -> RefereedFamilies:
-    """Ask the judge about all witnesses and some of the judged blocks; `ask` has an answer of its own each.
+    """Ask the judge about all witnesses and some of the judged blocks.
 
-    `judged` are those by which the families are weighed, in their order.
+    Args:
+        predictor: The judge.
+        ask: Its answers, one per block.
+        families: The families.
+        judged: The blocks by which the families are weighed, in their order.
+        domain: The domain of the blocks.
+        tools: Number of tools.
     """
     disputed = [block for block in judged if block.verdict.interesting][:MOST_DISPUTED]
     undisputed = [block for block in judged if not block.verdict.interesting][:MOST_UNDISPUTED]
@@ -116,7 +124,7 @@ def _ruling(answers: Sequence[Answer], measured: Answer) -> Json:
 def _tally(
     places: Sequence[int], disputed: Sequence[JudgedBlock], measured: Sequence[Answer], tools: int
 ) -> Json:
-    """How often who is right: `places` are among the disputed blocks, of which the first were measured."""
+    """How often each tool is right on the disputed blocks at these places, as far as they were measured."""
     rulings = [
         correct_tool(disputed[at].answers, cycles)
         for at in places
@@ -136,7 +144,7 @@ def repeated_with_values(
     judge: InterestJudge,
     ruled: RefereedFamilies | None,
 ) -> Mapping[int, list[Json]]:
-    """What machines among the tools, or one that judges, measure of the witnesses with other values.
+    """Measure witnesses with other operand values on all machines among the tools, and on a judging one.
 
     Returns:
         By the numbers of discoveries, an object for each machine (`anica_app.storage.findings`).
@@ -156,7 +164,7 @@ def repeated_with_values(
 
 
 def _in_order(families: CampaignFamilies) -> Iterator[FamilyMember]:
-    """The witness of each family, then the others of the largest families first."""
+    """The witness of each family, then the other members, family by family."""
     yield from (family.witness for family in families.families)
     for family in families.families:
         yield from (member for member in family.group.members if member is not family.witness)
@@ -175,7 +183,7 @@ def _findings_of_tool(
 def _findings_of_examples(
     campaign: Campaign, members: Sequence[FamilyMember], place: int, judge: InterestJudge
 ) -> Iterator[MeasuredFinding]:
-    """Blocks with other instructions than the witness: a discovery may stand for shifts and additions."""
+    """Blocks with other instructions than the witness: a discovery may cover, say, shifts and additions."""
     numbers = [member.number for member in members]
     discoveries = campaign.discoveries.select_related("campaign").filter(number__in=numbers)
     rows = {row.number: row for row in discoveries}
@@ -230,7 +238,7 @@ def _repeat(
 
 
 def _measuring(task: Task, tool: machine.MeasuredBlocks) -> MeasureFrom:
-    """Measure piece by piece, telling how far it is."""
+    """Measurements in pieces, with progress."""
 
     def measure(blocks: Sequence[tuple[bytes, StartValues]]) -> list[Answer]:
         answers: list[Answer] = []

@@ -1,4 +1,4 @@
-"""What can be asked of families: to be found once more."""
+"""Descriptions of runs that group discoveries."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class NewGrouping(RunRequest):
 
 
 class FamiliesConfig(NewGrouping):
-    """Fresh blocks need tools that can be asked here; the judge is asked in the mode of the campaign's."""
+    """Fresh blocks need tools that can run here; the judge predicts in the mode of the campaign's tools."""
 
     campaign: Annotated[int, Field(examples=[4])]
 
 
 def name_of_grouping(campaign: Campaign) -> str:
-    """What the run is called."""
+    """The name of the run."""
     return f"Families of {campaign.name}"[:180]

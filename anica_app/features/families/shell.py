@@ -1,4 +1,4 @@
-"""Families in the shell: what it prints, and campaigns as a check between releases, with JUnit verdicts."""
+"""Families in the shell: their output, and campaigns as a check between releases, with JUnit results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inference.web.data_command import write_file
 from inference.web.validation import error_message, expected_value
 
 NEW = 2
-"""Exit status where a family is new, or nobody can tell; everything else that goes wrong is 1."""
+"""Exit status where a family is new or may be new; other errors exit with 1."""
 
 
 def add_against_options(parser: ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def add_against_options(parser: ArgumentParser) -> None:
 
 
 def check_against_options(options: Mapping[str, Any]) -> None:
-    """Raise `CommandError` where some of them are of no use together."""
+    """Raise `CommandError` for options that exclude each other."""
     if options["junit"] and not options["against"]:
         raise CommandError("--junit needs --against with the campaign that families are held against")
     if options["block"] and (options["against"] or options["judge"]):
@@ -48,9 +48,10 @@ def check_against_options(options: Mapping[str, Any]) -> None:
 
 
 def check_against(result: Json, junit: str) -> None:
-    """Write the verdicts where they are wanted.
+    """Write JUnit results if requested.
 
-    Raises `CommandError` with `NEW` where a family is new, or nobody can tell.
+    Raises:
+        CommandError: A family is new or may be new; the exit status is `NEW`.
     """
     campaign = Campaign.objects.get(pk=result["campaign"])
     if junit:
@@ -67,7 +68,7 @@ def check_against(result: Json, junit: str) -> None:
 
 
 def family_lines(result: Json) -> Iterator[str]:
-    """What the shell prints of a result: the sentence, the families, and what has changed."""
+    """The output for a run's result: sentence, families, and changes since the earlier campaign."""
     if not result.get("families"):
         return
     campaign = Campaign.objects.get(pk=result["campaign"])
@@ -82,7 +83,7 @@ def family_lines(result: Json) -> Iterator[str]:
 
 
 def stored_lines(campaign: Campaign) -> Iterator[str]:
-    """The sentence, the families with their numbers, and who is right by the judge, if any."""
+    """The sentence, the families with their numbers, and the judge's results, if any."""
     yield f"  {campaign_sentence(campaign) or 'no families yet: they are looked for without --list'}"
     for row in families_in_order(campaign):
         share = "     –" if row.share is None else f"{100 * row.share:5.1f} %"
@@ -109,7 +110,7 @@ def _league_lines(campaign: Campaign) -> Iterator[str]:
 
 
 def numbered_family(campaign: Campaign, number: int) -> Family:
-    """Raises `CommandError` where there is none."""
+    """The family with this number. Raises `CommandError` where there is none."""
     row = campaign.families.filter(number=number).select_related("campaign").first()
     if row is None:
         raise CommandError(f"{campaign.name!r} has no family {number}: --list shows their numbers")
@@ -117,7 +118,7 @@ def numbered_family(campaign: Campaign, number: int) -> Family:
 
 
 def mark_family(campaign: Campaign, text: str, note: str | None) -> None:
-    """What `--mark N=MARK` says. Raises `CommandError`."""
+    """Apply `--mark N=MARK` and `--note`. Raises `CommandError`."""
     number, equals, mark = text.partition("=")
     if not equals or not number.strip().isdecimal():
         raise CommandError(f"--mark takes N=MARK, such as 0=reported, not {text!r}")
@@ -131,7 +132,7 @@ def mark_family(campaign: Campaign, text: str, note: str | None) -> None:
 
 
 def regression_cases(campaign: Campaign) -> list[TestCase]:
-    """A case for each family, which fails where it is or may be new; one for each that is gone or unseen."""
+    """A test case for each family, failing where it is or may be new, and for each that is gone or unseen."""
     against = campaign.facts["families"]["against"] or {"gone": [], "unseen": []}
     return [
         *map(_case, campaign.families.all()),

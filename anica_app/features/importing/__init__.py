@@ -1,6 +1,6 @@
-"""Published campaigns and generalisations of AnICA, and archives of campaigns: looked at and imported.
+"""Imports published campaigns and generalisations of AnICA, and archives of campaigns.
 
-They come in through `inference.features.asking.block_files`, whose runs and page import what is registered.
+Uploads go through `inference.features.asking.block_files`, whose runs and page use the registered importers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Campaigns and generalisations out of files: stored by a run of an upload, or at once from the shell."""
+"""Imports campaigns and generalisations from files: in a run over an upload, or directly in the shell."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class CampaignImporter(UploadImporter):
     list_title = "Campaigns"
 
     def reads(self, file: BinaryIO) -> bool:
-        """Whether an archive has campaigns."""
+        """Whether an archive contains campaigns."""
         return kind_of_file(file) is not None
 
     def reads_directory(self, path: Path) -> bool:
-        """Whether it is a campaign or has some."""
+        """Whether a directory is a campaign or contains some."""
         return kind_of_path(path) is not None
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """Its format, and how much of what is in it. Raises `ExchangeError`."""
+        """The format of an archive, and facts about its contents. Raises `ExchangeError`."""
         del options
         sort = kind_of_content(content)
         if sort is None:
@@ -69,18 +69,18 @@ class CampaignImporter(UploadImporter):
         return {"sort": sort.value, "facts": _archive_facts(content, file_name)}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
-        """The campaigns of a file or a directory. Raises `ExchangeError`."""
+        """Import the campaigns of a file or directory; returns a line per result. Raises `ExchangeError`."""
         campaigns = store_campaigns(read_all(tree_of_path(path)), options["name"], options["note"])
         return [line for campaign in campaigns for line in import_lines(campaign)]
 
     def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
-        """Read the archive, to be stored when the run is finished. Raises `ExchangeError`."""
+        """Parse the archive; its rows are stored when the run finishes. Raises `ExchangeError`."""
         tree = ZipTree(io.BytesIO(content), upload.file_name)
         campaigns = read_all(tree, progress_reporter(task, "blocks"))
         return partial(_store, task, upload, campaigns)
 
     def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:
-        """The campaigns of these runs (one query); of several, the first and how many more."""
+        """The campaigns of these runs (one query); of several, the first and the number of others."""
         more = {run.pk: len(run.result.get("campaigns", ())) - 1 for run in runs}
         return {
             run: replace(outcome, name=f"{outcome.name} and {more[run]} more") if more[run] > 0 else outcome
@@ -89,7 +89,7 @@ class CampaignImporter(UploadImporter):
 
 
 def _archive_facts(content: bytes, file_name: str) -> list[list[str]]:
-    """(label, number) of what an archive has. Raises `ExchangeError` where it is damaged or lacks files."""
+    """(label, number) of the contents. Raises `ExchangeError` for a damaged or incomplete archive."""
     tree = ZipTree(io.BytesIO(content), file_name)
     parts = parts_of(tree)
     discoveries = traces = 0
@@ -127,9 +127,13 @@ def _store(task: Task, upload: Upload, campaigns: Sequence[SpooledCampaign]) -> 
 def store_campaigns(
     campaigns: Sequence[SpooledCampaign], name: str, note: str, run: Run | None = None
 ) -> list[Campaign]:
-    """Store one under the name, or several, each with its own name behind it; "": under their own names.
+    """Store one campaign under `name`, or several with their own names appended; with "" under their own
+    names.
 
-    All of them or none. Raises `NameInUseError` for one campaign with a name in use.
+    All or none are stored.
+
+    Raises:
+        NameTakenError: A single campaign's name is in use.
     """
     if len(campaigns) == 1:
         (content,) = campaigns
@@ -146,7 +150,7 @@ def store_campaigns(
 
 
 def import_lines(campaign: Campaign) -> list[str]:
-    """What an import of a campaign has made, a line each."""
+    """The contents of an imported campaign, for the log."""
     steps = sum(campaign.generalisations.values_list("steps_count", flat=True))
     lines = [
         f"campaign {campaign.name!r}: {count_of(campaign.discoveries.count(), 'discovery', 'discoveries')}, "

@@ -1,6 +1,6 @@
-"""How often each two tools disagree about the blocks of a set.
+"""How often each two tools disagree on the blocks of a set.
 
-The blocks may be fresh ones of AnICA's domains, and a disagreement is what a campaign would count as one.
+The blocks may be fresh random ones; a disagreement is defined as for a campaign.
 """
 
 from inference.features.running.runs.kind_presentation import KindPresentation

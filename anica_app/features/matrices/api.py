@@ -1,4 +1,4 @@
-"""Tool × tool matrices: how often each two tools disagree about the same blocks."""
+"""Tool × tool matrices over the API: how often each two tools disagree on the same blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DifferingSort = Annotated[str, allowed_sorts(ORDERS)]
 
 
 class NewMatrix(MatrixConfig):
-    """Which tools, and which blocks: those of a set, or so many new random ones, which become a set."""
+    """The tools, and the blocks: those of a set, or new random ones, which become a set."""
 
     predictors: PredictorNames = []  # type: ignore[assignment]
     name: NameOfRun = ""
@@ -42,7 +42,9 @@ class MatrixToolOut(Schema):
 
 
 class MatrixOut(Schema):
-    """`differing[i][j]` of the `both[i][j]` blocks for which tools i and j gave a number are far apart."""
+    """Of the `both[i][j]` blocks for which tools i and j gave a number, `differing[i][j]` differ by more than
+    the threshold.
+    """
 
     run: RunOut
     block_set: Id
@@ -54,7 +56,7 @@ class MatrixOut(Schema):
 
 @router.post("/matrices", response={201: RunOut})
 def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
-    """Start to ask tools for the same blocks, and to count how often each two of them disagree."""
+    """Start to predict the same blocks with several tools, and count how often each two disagree."""
     with transaction.atomic():  # no predictor is stored for a matrix that is refused
         config = {
             **data.model_dump(exclude={"name"}),
@@ -65,7 +67,7 @@ def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
 
 @router.get("/matrices", response=PageOf[RunOut])
 def list_matrices(request: HttpRequest, paging: Query[Paging]) -> Any:
-    """The runs that make matrices, newest first."""
+    """The runs that compute matrices, newest first."""
     return listed_runs(Run.objects.filter(kind=KIND), paging)
 
 
@@ -86,7 +88,7 @@ def list_differing(
     paging: Query[Paging],
     sort: DifferingSort = "-difference",
 ) -> Any:
-    """The blocks behind a cell, the places of its tools counted from 0: those that both disagree about."""
+    """The blocks of a cell, on which its tools disagree; tools are numbered from 0."""
     run = done_run(matrix_id, KIND, "matrix_id")
     heads = run.result["columns"]
     ids = [heads[at]["id"] for at in (first, second) if at < len(heads)]

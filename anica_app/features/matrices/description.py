@@ -1,4 +1,4 @@
-"""What matrices were asked, in words."""
+"""The configuration of a matrix as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inference.models import Run
 
 
 def matrix_words(run: Run) -> Iterator[DescriptionItem]:
-    """Which tools, about which blocks."""
+    """The tools and the blocks of a run."""
     config = run.config
     if config["block_set"] is None:
         yield DescriptionItem(

@@ -1,4 +1,4 @@
-"""Runs of kind `matrix`: how often each two tools disagree about the blocks of a set (thesis, Figure 8.1)."""
+"""Runs of kind `matrix`: how often each two tools disagree on the blocks of a set (thesis, Figure 8.1)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KIND = "matrix"
 MOST_TOOLS = 20
 MOST_BLOCKS = 100_000
 ALL_BLOCKS = 10_000_000
-"""Of a set, all blocks are asked for."""
+"""Larger than any set: all blocks of a set are predicted."""
 DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
 
 
@@ -47,12 +47,12 @@ def _counts_differences(interest: InterestSettings) -> InterestSettings:
 
 
 class MatrixConfig(RunRequest):
-    """`predictors`: ids of those to ask, `columns`: ids of columns of the set that are there already.
+    """The description of a matrix.
 
-    `block_set`: id of the basic-block set; None to sample `blocks` random ones of `length` instructions, as
-    `space` allows (fields of `SpaceSettings`), into a new set. `interest`: fields of `InterestSettings`;
-    failures do not count here. `mode`: in which the predictors are asked; without, as measured columns were
-    measured.
+    `predictors`: ids of those to run; `columns`: ids of existing columns of the set. `block_set`: id of the
+    basic-block set; None to sample `blocks` random ones of `length` instructions, as `space` allows (fields
+    of `SpaceSettings`), into a new set. `interest`: fields of `InterestSettings`; failures do not count.
+    `mode`: in which the predictors run; by default that of measured columns.
     """
 
     noun = "a matrix"
@@ -90,20 +90,20 @@ def read_config(description: Json) -> MatrixConfig:
 
 
 class ExtendedBlockSet(BlockAnswers):
-    """A basic-block set that keeps what is asked about it as new columns."""
+    """A basic-block set that stores new answers as columns."""
 
     def store_columns(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
         return store_answer_columns(self.row, columns)
 
 
 class MatrixJob(JudgeJob):
-    """Runs of kind `matrix`: a comparison of tools with each other, of which the first is the reference."""
+    """Runs of kind `matrix`: a comparison of tools with each other, with the first as the reference."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        """Ask the predictors for the blocks that they have no column of, and count."""
+        """Run the predictors that have no column yet, and count differences."""
         config = MatrixConfig.from_stored(task.run.config)
         existing = BlockColumn.objects.filter(pk__in=config.columns).order_by("position")
         against, *sources = (

@@ -1,5 +1,5 @@
-"""The form for a comparison of tools on random blocks, and the addresses that matrices had: their pages are
-those of any comparison.
+"""The form for a comparison of tools on random blocks, and redirects from the former addresses of matrices to
+the pages of comparisons.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from inference.web.validation import number_parameter
 
 
 class RandomBlocksForm(RunForm, ProcessorForm):
-    """How many blocks, which tools, and when two of them disagree."""
+    """Blocks, tools, and the criterion for a disagreement."""
 
     request = MatrixConfig
     blocks = RequestField(label="Random blocks", help_text="They become a basic-block set.")
@@ -69,7 +69,7 @@ class RandomBlocksForm(RunForm, ProcessorForm):
 
 
 def random_blocks(request: HttpRequest) -> HttpResponse:
-    """Show the form, or start the run, whose page is that of any comparison."""
+    """Show the form, or start the run and redirect to its comparison."""
     form = RandomBlocksForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         config = form.config()
@@ -80,7 +80,7 @@ def random_blocks(request: HttpRequest) -> HttpResponse:
 
 
 def matrix(request: HttpRequest, pk: int) -> HttpResponse:
-    """The matrix of a comparison, by its own threshold."""
+    """Redirect to the matrix view of the comparison, with its threshold."""
     run = get_object_or_404(Run, pk=pk, kind=KIND)
     return redirect(comparison_address(run.pk, view="matrix", **limit_query(**_interest(run))))
 
@@ -90,7 +90,7 @@ def _interest(run: Run) -> Json:
 
 
 def matrix_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """All pairs as a table."""
+    """All pairs of tools as CSV."""
     run = get_object_or_404(Run, pk=pk, kind=KIND, state=Run.State.DONE)
     names = [column["name"] for column in run.result["columns"]]
     pairs = combinations(range(len(names)), 2)
@@ -104,7 +104,9 @@ def matrix_csv(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpResponse:
-    """The smallest blocks that tell two tools apart; the form for a comparison where there is none yet."""
+    """Redirect to the smallest blocks that distinguish two tools, or to the form where there is no comparison
+    yet.
+    """
     run = get_object_or_404(Run, pk=pk, kind=KIND, state=Run.State.DONE)
     heads = run.result["columns"]
     if first == second or max(first, second) >= len(heads):
@@ -120,7 +122,7 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
 
 
 def matrix_new(request: HttpRequest) -> HttpResponse:
-    """The form for random blocks, or where the address names a `set` that for any comparison."""
+    """The form for random blocks, or redirect to that for the `set` in the address."""
     block_set = number_parameter(request, "set")
     if block_set is None:
         return random_blocks(request)

@@ -175,7 +175,7 @@ def test_a_family_says_who_what_and_why_with_a_report(visitor, campaign, family)
     page = visitor.get(f"/families/{family.pk}/").content.decode()
     said = text_of(page)
     assert "llvm-mca 22 predicts 8 cycles for bsf r, m on haswell (14: 1)" in said
-    assert "Behind an instruction that writes rax anew: 1.00 | 1.00 cycles; the difference vanishes" in said
+    assert "Breaking the rax dependency: 1.00 | 1.00 cycles; the difference vanishes" in said
     assert "https://github.com/llvm/llvm-project/issues?q=is%3Aissue+llvm-mca+bsf" in page
     report = visitor.get(f"/families/{family.pk}/report.md").content.decode()
     assert f"# {TITLE}\n" in report

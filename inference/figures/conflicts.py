@@ -44,7 +44,7 @@ def conflict_figure(labels: Sequence[str], shares: Floats) -> Json:
     }
     axis = {"type": "category", "showgrid": False}
     figure = figure_json([trace], {"xaxis": axis, "yaxis": {**axis, "autorange": "reversed"}})
-    # Whole numbers need no check, which takes longer than everything else for a hundred thousand of them.
+    # Validating a hundred thousand integers would take longer than all the rest.
     figure["data"][0]["z"] = [[None if cell < 0 else cell for cell in row] for row in percent.tolist()]
     return figure
 

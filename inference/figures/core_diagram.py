@@ -69,7 +69,7 @@ def _stages(core: CoreOverview) -> Iterator[tuple[str, list[str]]]:
         limits = [f"{core.slots:.3g} slots per cycle"] if core.slots is not None else []
         if core.instructions is not None:
             limits.append(f"{core.instructions:.3g} instructions per cycle")
-        yield "Issue", limits or ["no limit known beside the ports"]
+        yield "Issue", limits or ["no known limit besides the ports"]
 
 
 def _front_end_lines(front: FrontEndLimits) -> Iterator[str]:
@@ -201,10 +201,7 @@ def _legend(core: CoreOverview) -> str:
 def _label(core: CoreOverview, names: Mapping[str, str]) -> str:
     ports = "; ".join(
         f"port {port.name}{f' ({names[port.name]})' if port.name in names else ''}: "
-        + (
-            ", ".join(kind_on_port.kind.name for kind_on_port in port.kinds if kind_on_port.most)
-            or "no kind that has a name"
-        )
+        + (", ".join(k.kind.name for k in port.kinds if k.most) or "no named kind")
         for port in core.ports
     )
     return f"Core with {len(core.ports)} ports; {ports}" if ports else "Core without known ports"

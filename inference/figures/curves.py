@@ -107,7 +107,7 @@ def cloud_figure(frames: Sequence[Json], minimised: str = "error") -> Json:
         {
             "type": "scatter",
             "mode": "lines",
-            "name": "way of the fittest",
+            "name": "path of the fittest",
             "x": [frame["volumes"][0] for frame in populated],
             "y": [error_percent(frame["errors"][0]) for frame in populated],
             "line": {"width": 1.5, "dash": "dot"},
@@ -176,7 +176,7 @@ def front_figure(points: Iterable[FrontPlotPoint]) -> Json:
         {
             "type": "scatter",
             "mode": "markers",
-            "name": "on experiments learnt from",
+            "name": "error on training experiments",
             "x": [point.kinds for point in plotted],
             "y": [point.error for point in plotted],
             "customdata": volumes,
@@ -199,7 +199,7 @@ def front_figure(points: Iterable[FrontPlotPoint]) -> Json:
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": "MAPE on those not learnt from",
+                "name": "MAPE on held-out experiments",
                 "x": [point.kinds for point in judged],
                 "y": [point.mape for point in judged],
                 "marker": {"symbol": "x-thin", "size": 8, "line": {"width": 1.75}},

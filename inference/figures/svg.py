@@ -159,11 +159,11 @@ def graph_drawing(mapping: PortMapping) -> SvgDrawing:
         *(_uop_text(uop, y) for uop, y in zip(uops, at_uop.values(), strict=True)),
         *(_port_box(port, name, at_port[port]) for port, name in enumerate(model["ports"])),
     ]
-    left_out = len(model["groups"]) - len(groups)
+    n_omitted = len(model["groups"]) - len(groups)
     label = (
         f"Graph: {len(mapping.usage):,} schemes in {len(model['groups']):,} groups with equal µops, "
         f"{len(model['uops'])} kinds of µops, {len(model['ports'])} ports"
-        + (f"; {left_out:,} groups are not drawn" if left_out else "")
+        + (f"; {n_omitted:,} groups omitted" if n_omitted else "")
     )
     return SvgDrawing(820, height, "".join(shapes), label)
 

@@ -119,7 +119,7 @@ def access_of(command: Sequence[str], *parts: str) -> FileAccess:
     for path in tool:
         for hop in _link_hops(Path(path)):
             if private := private_ancestor(hop):
-                raise CannotStartError(f"{path} leads into {private}, where no program may look")
+                raise CannotStartError(f"{path} leads into {private}, which programs may not open")
     installed = _installation_of_tool(tool, os.environ.get("PATH", os.defpath), shielded_places())
     access = FileAccess((*confinement.SYSTEM, *confinement.COMMON_FILES, *installed, *reads), writes)
     _check_words(command[1:], access)
@@ -157,11 +157,11 @@ def _check_words(words: Sequence[str], access: FileAccess) -> None:
             hops = list(_link_hops(path))
             if private := next(filter(None, map(private_ancestor, hops)), None):
                 raise CannotStartError(
-                    f"its command names {path}, which leads into {private}, where no program may look"
+                    f"its command names {path}, which leads into {private}, which programs may not open"
                 )
             if not any(hops[-1].is_relative_to(place) for place in granted):
                 raise CannotStartError(
-                    f"its command names {path}, which is neither of its own installation nor in a directory "
+                    f"its command names {path}, which is outside its installation and the directories "
                     f"of {READ_VARIABLE}"
                 )
 

@@ -59,7 +59,7 @@ class _StarterProcess:
         with starter_socket:
             self._process = subprocess.Popen(  # noqa: S603  our own script
                 [sys.executable, "-I", "-S", "-c", _STARTER_SCRIPT, str(starter_socket.fileno())],
-                env={},  # whatever is a secret of ours stays here
+                env={},  # keeps our secrets out of the starter
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[starter_socket.fileno()],
@@ -92,7 +92,7 @@ class _StarterProcess:
     def host(self) -> Abilities:
         """The means of confinement that this host has. Raises `CannotStartError`."""
         if not self._abilities_reported.wait(_START_SECONDS) or self._host is None:
-            raise CannotStartError("the process that starts programs does not come up")
+            raise CannotStartError("the process that starts programs does not answer")
         return self._host
 
     def end(self, number: int) -> None:

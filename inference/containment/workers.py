@@ -111,7 +111,8 @@ class LineWorker:
         os.set_blocking(self._input, False)
 
     def _extend_cpu_limit(self, seconds: float) -> None:
-        """Raise its limit of CPU time by the time of this answer, whatever it has used before."""
+        """Raise its limit of CPU time to what it has used so far plus twice the time of this answer, in
+        seconds."""
         assert self._program is not None
         pid = self._program.pid
         with contextlib.suppress(OSError, ValueError):  # it has ended: the question will find out
@@ -125,7 +126,7 @@ class LineWorker:
         while unsent:
             _, ready, _ = select.select([], [self._input], [], max(0.0, deadline - time.monotonic()))
             if not ready:
-                raise WorkerSlowError("it does not take its input")
+                raise WorkerSlowError("it does not read its input")
             try:
                 unsent = unsent[os.write(self._input, unsent) :]
             except BrokenPipeError:

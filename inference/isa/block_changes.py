@@ -21,7 +21,7 @@ NOPS_PER_BLOCK = 4
 
 
 class CarrierRole(StrEnum):
-    """How the block uses a carrier."""
+    """The reads and writes of a carrier in the block."""
 
     ACCUMULATOR = "accumulator"
     """One instruction reads and writes it."""
@@ -32,7 +32,7 @@ class CarrierRole(StrEnum):
 
 
 class CarrierKind(StrEnum):
-    """What carries a value from one execution of a block to the next."""
+    """The kinds of storage that pass a value from one execution of a block to the next."""
 
     REGISTER = "register"
     FLAGS = "flags"
@@ -116,7 +116,7 @@ OFFSET_DISTANCE = 128
 
 
 class AddressRelation(StrEnum):
-    """How the addresses of a variant relate to each other."""
+    """The relation between the addresses of a variant."""
 
     SAME = "same address"
     OFFSET = "other offset"

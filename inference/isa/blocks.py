@@ -179,7 +179,7 @@ def access_reader(isa: str) -> AccessReader:
     """The reader of reads and writes of an instruction set. Raises `BlockError` where there is none."""
     reader = target_of(isa).accesses
     if reader is None:
-        raise BlockError(f"what instructions of {isa} read and write is not known here")
+        raise BlockError(f"reads and writes of {isa} instructions are not supported yet")
     return reader
 
 

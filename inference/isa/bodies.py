@@ -27,7 +27,7 @@ def body_maker(isa: str) -> BodyMaker:
     """The maker of loop bodies of an instruction set. Raises `LookupError` where there is none."""
     maker = code_target(isa).bodies
     if maker is None:
-        raise LookupError(f"no machine code of {isa} can be made here")
+        raise LookupError(f"machine code of {isa} cannot be generated")
     return maker
 
 
@@ -48,5 +48,5 @@ def front_end_maker(isa: str) -> FrontEndMaker:
     """The maker of code that shows a front end. Raises `BlockError` where there is none."""
     maker = target_of(isa).front_end
     if maker is None:
-        raise BlockError(f"there is no code yet that shows the front end of a core of {isa}")
+        raise BlockError(f"front ends of {isa} cannot be measured yet")
     return maker

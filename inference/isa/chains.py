@@ -149,7 +149,7 @@ POP_AND_LOAD = "the stack, by a pop that goes on, beside another load"
 
 
 class MemoryCondition(StrEnum):
-    """What a chain through memory varies beside widths and addresses; most conditions have a number."""
+    """The property that a chain through memory varies beside widths and addresses; most have a number."""
 
     NONE = ""
     REWRITTEN = "register of the address written in between"

@@ -159,7 +159,7 @@ class ForeignNames(Protocol):
         return False
 
     def mnemonics_named(self, word: str) -> frozenset[str]:
-        """The mnemonics that a word names, whatever operands it also implies."""
+        """The mnemonics that a word names, without the operands that it implies."""
         return frozenset()
 
 
@@ -232,7 +232,7 @@ class BodyMaker(Protocol):
 
 
 class LlvmSide(Protocol):
-    """What LLVM, and tools with its syntax, need to know of an instruction set."""
+    """The properties of an instruction set that LLVM, and tools with its syntax, need."""
 
     @property
     def triple(self) -> str:

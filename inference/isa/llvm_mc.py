@@ -25,7 +25,7 @@ from inference.containment import (
 
 PROGRAM = "llvm-mc"
 LIMITS = Limits(seconds=10.0, memory=1024, output=64, processes=1, open_files=32)
-"""Of one call; a hundred thousand instructions take less than a second."""
+"""Limits of one call; a hundred thousand instructions take less than a second."""
 LINES_PER_SECOND = 2000
 """Calls with more lines get more time."""
 MOST_TEXT = 32 << 20
@@ -176,4 +176,4 @@ def _text_section(elf: bytes) -> bytes:
                 return elf[offset : offset + length]
     except (struct.error, IndexError, ValueError):
         pass
-    raise AssemblerError(f"{PROGRAM} gave no object file that can be read")
+    raise AssemblerError(f"{PROGRAM} produced no readable object file")

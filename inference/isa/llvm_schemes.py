@@ -19,7 +19,7 @@ def llvm_side(isa: str) -> LlvmSide:
     """The LLVM facet of an instruction set. Raises `LookupError` where there is none."""
     tools = code_target(isa).tools
     if tools is None:
-        raise LookupError(f"no machine code of {isa} can be made here")
+        raise LookupError(f"machine code of {isa} cannot be generated")
     return tools
 
 

@@ -29,7 +29,7 @@ WRITTEN_LINES = 20
 """Cache lines that mere writes take turns in: far more than are written within five cycles. The number suits
 bodies of 100 instructions, in which the turns begin again with every iteration."""
 FEWEST_WRITTEN_LINES = 8
-"""For cores that are slower with more lines (Zen 5: twice as slow over 13 as over 12)."""
+"""The choice for cores that are slower with more lines (Zen 5: twice as slow over 13 as over 12)."""
 
 USUAL = "usual"
 ZERO = "zero"

@@ -76,7 +76,7 @@ class SchemeNameParts:
 
     @property
     def key(self) -> Key:
-        """Equal for names of the same scheme, whatever their accesses."""
+        """The part of a name that is equal for all names of a scheme: it omits accesses."""
         return self.head, self.operands
 
     def variants(self) -> Iterator[Key]:

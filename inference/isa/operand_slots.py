@@ -53,7 +53,7 @@ Content = int | Address
 """The content of an operand: the units of a register, or an address."""
 
 Filling = tuple[int | Address, ...]
-"""For each operand of an instruction that can alias, the family of its register, or its address."""
+"""The family of the register, or the address, for each operand of an instruction that can alias."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +177,7 @@ class BlockScheme(Protocol):
 
     @property
     def scheme(self) -> Scheme:
-        """What is known of it without measuring."""
+        """The described scheme."""
 
     @property
     def slots(self) -> Slots:

@@ -100,7 +100,7 @@ def confine(places: AllowedFiles, abilities: Abilities) -> None:
     else:
         kernel.no_capabilities()
     if not kernel.no_new_privileges():
-        raise OSError("this kernel keeps its programs from no privileges")
+        raise OSError("this kernel does not support no_new_privs")
     files.restrict(places.reads, (*places.writes, *DEVICES))
     if abilities.system_calls:
         _filter_calls(has_mounts=abilities.mounts)
@@ -132,7 +132,7 @@ def _filter_calls(*, has_mounts: bool) -> None:
     """Raise `OSError` where the kernel has no filters, or none are known for this machine."""
     machine = platform.machine()
     if machine not in MACHINES:
-        raise OSError(f"system calls of {machine} are not known")
+        raise OSError(f"system calls of {machine} are unknown")
     program = confined_calls.filter_program(machine, os.getpid(), files.landlock_version(), mounts=has_mounts)
     if not (kernel.no_new_privileges() and call_filter.install(program)):
         raise OSError("the kernel refuses a filter of system calls")

@@ -141,5 +141,5 @@ def _set_flags(place: str, scope: int, *, added: int = 0, removed: int = 0) -> N
 def _call(name: str, *arguments: object) -> None:
     number = number_of(name)
     if number is None:
-        raise OSError(f"{os.uname().machine} is not known")
+        raise OSError(f"system calls of {os.uname().machine} are unknown")
     kernel.system_call(number, *arguments)

@@ -47,7 +47,7 @@ def enter_mount_namespace() -> None:
 def _unshare(flags: int) -> None:
     number = number_of("unshare")
     if number is None:
-        raise OSError(f"{platform.machine()} is not known")
+        raise OSError(f"system calls of {platform.machine()} are unknown")
     system_call(number, flags)
 
 
@@ -112,10 +112,10 @@ def no_new_privileges() -> bool:
 
 
 def no_capabilities(*, but: int | None = None) -> None:
-    """Give up root's capabilities, except `but` if given. Raises `OSError`.
+    """Give up all capabilities of root except `but`, if given. Raises `OSError`.
 
     After `no_new_privileges`, a program that root executes has none either; it keeps the excepted one,
-    whoever executes it.
+    whichever user executes it.
     """
     if (number := number_of("capset")) is None:
         return
@@ -124,7 +124,7 @@ def no_capabilities(*, but: int | None = None) -> None:
         number, ctypes.c_char_p(_CAPABILITIES), ctypes.c_char_p(struct.pack("6I", bits, bits, bits, 0, 0, 0))
     )
     if but is not None and not prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, but, 0, 0):
-        raise OSError("this kernel passes no capability on to programs")
+        raise OSError("this kernel does not support ambient capabilities")
 
 
 def pass_no_capabilities_on() -> None:

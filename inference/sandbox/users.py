@@ -36,7 +36,7 @@ def become_unprivileged(*, keep_read_capability: bool = False) -> None:
     lacks.
     """
     if keep_read_capability and not kernel.keep_capabilities():
-        raise OSError("this kernel keeps no capability for another user")
+        raise OSError("this kernel cannot keep capabilities for another user")
     os.setgroups([])
     os.setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
     os.setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)

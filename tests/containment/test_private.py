@@ -157,7 +157,7 @@ def test_what_is_opened_around_the_data_follows_no_link(home, tmp_path):
 def test_a_program_in_the_data_is_not_started(place, home, tmp_path):
     script(home / "tool", "echo ran")
     (tmp_path / "linked-tool").symlink_to(home / "tool")
-    with pytest.raises(CannotStartError, match="where no program may look"):
+    with pytest.raises(CannotStartError, match="which programs may not open"):
         run([place.format(home=home, tmp=tmp_path)], limits=LIMITS)
 
 

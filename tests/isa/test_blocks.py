@@ -131,7 +131,7 @@ def test_text_becomes_the_shortest_code(text: str, code: str):
         ("vaddps zmm1{k9}, zmm2, zmm3", "no decoration {k9}"),
         ("%rax", "begins with its mnemonic"),
         ("call again\nret", "no instruction but jumps, calls and returns"),
-        ("nop\nmov rax, [\0]", "line 2, column 1: 'mov rax, .* has characters that no assembly has"),
+        ("nop\nmov rax, [\0]", "line 2, column 1: 'mov rax, .* contains control characters"),
         ("nop" + " " * 10**6 + "x", "line 1, column 1: an instruction has at most 500 characters"),
         ("nop\n" * 600, "line 1: a basic block has at most 500 instructions, not 600"),
         ("nop\n" * 10**5, "a text has at most 50,000 instructions"),

@@ -3,10 +3,8 @@
 As on x86-64 (`isa/x86/chains`), with other connectors: sign extensions between general-purpose registers, AND
 and negation (of the floating-point units) between vector registers, since moves may be eliminated. An address
 is restored: two exclusive ORs of its register with the loaded value cancel. Between classes of registers,
-flags and memory only sums with the way back are known.
-
-Chains are loop bodies in the frame of experiments, except that x0, which may be an index, starts with zero.
-All lines are assembled in one call.
+flags and memory only sums with the way back are known. Chains are loop bodies in the frame of experiments,
+except that x0, which may be an index, starts with zero. All lines are assembled in one call.
 """
 
 from __future__ import annotations
@@ -92,8 +90,8 @@ _Way = Callable[[dict[str, int]], Iterator[_Steps]]
 
 def frame() -> Frame:
     """The registers and memory that chains rely on."""
-    usual = assembling.frame()
-    return replace(usual, registers={**usual.registers, "x0": 0})
+    default = assembling.frame()
+    return replace(default, registers={**default.registers, "x0": 0})
 
 
 def links_of(text: str) -> tuple[ChainLink, ...]:
@@ -101,12 +99,12 @@ def links_of(text: str) -> tuple[ChainLink, ...]:
     scheme = by_text().get(text)
     if scheme is None:
         return ()
-    spots = list(link_ends(scheme))
+    ends = list(link_ends(scheme))
     return tuple(
         ChainLink(text, source.name, target.name)
-        for source in spots
+        for source in ends
         if is_source(source)
-        for target in spots
+        for target in ends
         if is_target(target)
     )
 
@@ -138,7 +136,7 @@ def idioms_of(text: str) -> tuple[IdiomChains, ...]:
 
 
 def reference_additions() -> None:
-    """None, since there are no idioms to compare with."""
+    """None, without idioms to compare with."""
 
 
 def memory_chains() -> tuple[MemoryChain, ...]:
@@ -187,13 +185,13 @@ class _Linker:
         self._link = link if values is None else replace(link, values=values.kind.name)
         self._values = {} if values is None else values.patterns
         self._scheme = by_text()[link.scheme]
-        self._spots = list(link_ends(self._scheme))
-        self._source = next(spot for spot in self._spots if is_source(spot) and spot.name == link.source)
-        self._target = next(spot for spot in self._spots if is_target(spot) and spot.name == link.destination)
+        self._ends = list(link_ends(self._scheme))
+        self._source = next(end for end in self._ends if is_source(end) and end.name == link.source)
+        self._target = next(end for end in self._ends if is_target(end) and end.name == link.destination)
         reason = obstacle(link.scheme)
         if reason and not reason.startswith(ONLY_IN_CHAINS):
             raise NoChainError(reason)
-        stores = any(spot.bank == MEMORY and "W" in spot.operand.access for spot in self._spots)
+        stores = any(end.bank == MEMORY and "W" in end.operand.access for end in self._ends)
         self._base = _STORE_BASE if stores else _LOAD_BASE
 
     def texts(self) -> tuple[list[_ChainText], bool, str]:
@@ -236,26 +234,26 @@ class _Linker:
 
     # Registers, by (position of the operand, name of the part of an address or "").
 
-    def _form(self, spot: AArch64LinkEnd) -> OperandForm:
-        return instruction_set().forms[spot.operand.name]
+    def _form(self, end: AArch64LinkEnd) -> OperandForm:
+        return instruction_set().forms[end.operand.name]
 
     def _registers(self, *, shared: bool) -> dict[str, int]:
         """{name of an operand: its register, of a list the first one}."""
         free = {"general": list(_GENERAL), "vector": list(_VECTORS)}
         registers: dict[str, int] = {}
-        order = [self._source, self._target, *self._spots]
-        for spot in order:
-            if spot.name in registers or spot.bank in {FLAGS, MEMORY}:
+        order = [self._source, self._target, *self._ends]
+        for end in order:
+            if end.name in registers or end.bank in {FLAGS, MEMORY}:
                 continue
-            if spot.name == BASE or spot.name.endswith(ADDRESS):
-                registers[spot.name] = self._base
-            elif shared and spot is self._target and self._source.name in registers:
-                registers[spot.name] = registers[self._source.name]
-            elif spot.name.endswith(INDEX):
-                registers[spot.name] = free["general"].pop(0)
+            if end.name == BASE or end.name.endswith(ADDRESS):
+                registers[end.name] = self._base
+            elif shared and end is self._target and self._source.name in registers:
+                registers[end.name] = registers[self._source.name]
+            elif end.name.endswith(INDEX):
+                registers[end.name] = free["general"].pop(0)
             else:
-                form = self._form(spot)
-                registers[spot.name] = _take_registers(free[spot.bank], form.span, form.registers_below)
+                form = self._form(end)
+                registers[end.name] = _take_registers(free[end.bank], form.span, form.registers_below)
         return registers
 
     def _line(self, registers: dict[str, int]) -> str:
@@ -274,19 +272,19 @@ class _Linker:
 
     def _initialization(self, registers: dict[str, int]) -> Iterator[str]:
         """Lines that overwrite read-write operands other than the link's source."""
-        for spot in self._spots:
-            if spot.name in self._values and spot.name != self._source.name:
-                yield from with_value(spot.bank, registers[spot.name], self._values[spot.name], _SCRATCH)
-            if spot.name.endswith(INDEX) and spot.name != self._source.name:
-                yield f"mov x{registers[spot.name]}, #0"
-            if spot.name in {self._source.name, BASE} or spot.operand.access != "RW":
+        for end in self._ends:
+            if end.name in self._values and end.name != self._source.name:
+                yield from with_value(end.bank, registers[end.name], self._values[end.name], _SCRATCH)
+            if end.name.endswith(INDEX) and end.name != self._source.name:
+                yield f"mov x{registers[end.name]}, #0"
+            if end.name in {self._source.name, BASE} or end.operand.access != "RW":
                 continue
-            if spot.bank == FLAGS:
+            if end.bank == FLAGS:
                 yield f"cmp x{_CONSTANT}, #0"
-            elif spot.bank == "general" and registers[spot.name] != registers.get(self._source.name):
-                yield f"mov x{registers[spot.name]}, #16"
-            elif spot.bank == "vector" and registers[spot.name] != registers.get(self._source.name):
-                yield f"movi v{registers[spot.name]}.2d, #0"
+            elif end.bank == "general" and registers[end.name] != registers.get(self._source.name):
+                yield f"mov x{registers[end.name]}, #16"
+            elif end.bank == "vector" and registers[end.name] != registers.get(self._source.name):
+                yield f"movi v{registers[end.name]}.2d, #0"
 
     # Ways back from the destination to the source.
 
@@ -304,7 +302,7 @@ class _Linker:
                 yield [line.format(source, of) for of in order], [link] * times
 
     def _restored(self, registers: dict[str, int]) -> Iterator[_Steps]:
-        """The source's value, whatever the destination contains; both are in one bank."""
+        """An AND with zero and an OR with the source's value; destination and source are in one bank."""
         bank, value = self._source.bank, self._values[self._source.name]
         source, target = registers[self._source.name], registers[self._target.name]
         cleared, filled, links = _RESTORING[bank]
@@ -345,9 +343,9 @@ class _Linker:
         return self._move("ldr" if stores else "str", register.bank, registers[register.name], register)
 
     def _move(self, mnemonic: str, bank: str, number: int, register: AArch64LinkEnd) -> _Steps:
-        memory = next(spot for spot in self._spots if spot.bank == MEMORY)
-        parts = [spot for spot in self._spots if spot.position is not None and not spot.is_in_address]
-        parts = [spot for spot in parts if spot.bank in {"general", "vector"}]
+        memory = next(end for end in self._ends if end.bank == MEMORY)
+        parts = [end for end in self._ends if end.position is not None and not end.is_in_address]
+        parts = [end for end in parts if end.bank in {"general", "vector"}]
         width = memory.operand.width // max(len(parts), self._form(register).span)
         if (bank, width) not in _MOVES or not self._has_base:
             raise NoChainError(f"no instruction moves {width} bits between that memory and registers")
@@ -360,7 +358,7 @@ class _Linker:
 
     @property
     def _has_base(self) -> bool:
-        return any(operand.name.endswith(ADDRESS) for operand in self._spots)
+        return any(operand.name.endswith(ADDRESS) for operand in self._ends)
 
     def _to_scratch(self, registers: dict[str, int]) -> _Steps:
         """The destination in the scratch register."""
@@ -370,8 +368,7 @@ class _Linker:
         if target.bank == FLAGS:
             return [f"cset x{_SCRATCH}, lo"], [_FROM_FLAGS]
         if target.bank == MEMORY:
-            written = (spot for spot in self._spots if spot.position is not None)
-            stored = next(spot for spot in written if not spot.is_in_address)
+            stored = next(end for end in self._ends if end.position is not None and not end.is_in_address)
             if stored.bank != "general":
                 lines, links = self._move("ldr", "vector", _LAST_VECTOR, stored)
                 return [*lines, f"fmov x{_SCRATCH}, d{_LAST_VECTOR}"], [*links, _FROM_VECTOR]
@@ -379,7 +376,7 @@ class _Linker:
         return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [_EXTEND]
 
     def _from_scratch(self, registers: dict[str, int]) -> _Steps:
-        """From the scratch register to the source."""
+        """Moves the scratch register to the source."""
         source = self._source
         if source.is_in_address:
             return self._through_address(registers, _SCRATCH, 1)

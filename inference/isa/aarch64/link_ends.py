@@ -51,21 +51,21 @@ def link_ends(scheme: Scheme) -> Iterator[AArch64LinkEnd]:
     yield from (AArch64LinkEnd(FLAGS, FLAGS, operand) for operand in flags[:1])
 
 
-def is_source(spot: AArch64LinkEnd) -> bool:
+def is_source(end: AArch64LinkEnd) -> bool:
     """Whether a latency can begin here; the base that a pre- or post-indexed access moves is the address."""
-    return spot.is_in_address or ("R" in spot.operand.access and spot.name != BASE)
+    return end.is_in_address or ("R" in end.operand.access and end.name != BASE)
 
 
-def is_target(spot: AArch64LinkEnd) -> bool:
-    return not spot.is_in_address and "W" in spot.operand.access
+def is_target(end: AArch64LinkEnd) -> bool:
+    return not end.is_in_address and "W" in end.operand.access
 
 
-def bank_in_words(spot: AArch64LinkEnd) -> str:
+def bank_in_words(end: AArch64LinkEnd) -> str:
     """The class of the operand."""
-    if spot.is_in_address:
+    if end.is_in_address:
         return "an address"
     words = {"general": "a general-purpose register", "vector": "a vector register"}
-    return words.get(spot.bank, spot.bank)
+    return words.get(end.bank, end.bank)
 
 
 _DIVIDEND, _DIVISOR = 0x743A9ED744556677, 3
@@ -92,7 +92,7 @@ def values_of(scheme: Scheme) -> tuple[EndValues, ...]:
 
 
 def _integer_division(scheme: Scheme) -> Iterator[EndValues]:
-    dividend, divisor = (spot.name for spot in link_ends(scheme) if is_source(spot))
+    dividend, divisor = (end.name for end in link_ends(scheme) if is_source(end))
     large = _DIVIDEND >> (64 - scheme.operands[0].width)
     for name, first, second in ((QUICK, 0, 1), (SLOW, large, _DIVISOR)):
         description = f"{first:#x} / {second}" if first else f"{first} / {second}"
@@ -100,7 +100,7 @@ def _integer_division(scheme: Scheme) -> Iterator[EndValues]:
 
 
 def _floating(scheme: Scheme) -> Iterator[EndValues]:
-    read = [spot for spot in link_ends(scheme) if is_source(spot)]
+    read = [end for end in link_ends(scheme) if is_source(end)]
     vector = _VECTOR.fullmatch(read[0].operand.name)
     bits = read[0].operand.width if vector is None else _BITS[vector[1]]
     for values in float_values(bits):

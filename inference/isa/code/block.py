@@ -126,7 +126,7 @@ class BlockInstruction(ABC):
 
     @abstractmethod
     def jump_text(self, size: int) -> str:
-        """As the jump that closes a loop of so many bytes."""
+        """The text as the closing jump of a loop with a body of `size` bytes."""
 
 
 @dataclass(frozen=True)

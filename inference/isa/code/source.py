@@ -21,7 +21,7 @@ _DRAWING_CHARACTERS = "←-⇿─-◿➔-➾⟰-⟿⤀-⥿⬀-⬑"
 """Arrows, frames, blocks and triangles, as a class of characters."""
 
 _DRAWING = re.compile(rf"[{_DRAWING_CHARACTERS}]+(?:(?<=[─═╌┄┈])[<>])?")
-"""With the head of an arrow that radare2 writes behind its line: `┌─>`."""
+"""Arrows and frames, including the head of radare2's arrows behind their line: `┌─>`."""
 
 
 def without_colours(text: str) -> str:
@@ -136,7 +136,7 @@ def _part(written: str, column: int, *, first: bool) -> LinePart:
 def refuse_control_characters(text: str) -> None:
     """Raise `BlockError` for characters that do not occur in assembly."""
     if _CONTROL.search(text):
-        raise BlockError(f"{text[:40]!a} has characters that no assembly has")
+        raise BlockError(f"{text[:40]!a} contains control characters")
 
 
 _REGION_MARK = re.compile(r"\W{0,9}(?:LLVM-MCA|OSACA)[-_](BEGIN|START|END|STOP)\b\s*(.*)", re.IGNORECASE)
@@ -175,7 +175,7 @@ class Regions:
             name = next(iter(self._open))
         if name not in self._open:
             which = f"the region {name!r}" if name else "a region"
-            raise BlockError(f"{which} ends here that has not begun", line)
+            raise BlockError(f"{which} ends here without a begin", line)
         del self._open[name]
 
     def end(self) -> None:

@@ -95,7 +95,7 @@ class Partition:
     """The families of one bank for operands that are read, written, or both."""
 
     def __init__(self, bank: Bank, copy: Sequence[Demands]) -> None:
-        """For the schemes of one copy. Raises `AllocationError` where one lacks registers."""
+        """`copy`: the schemes of one copy. Raises `AllocationError` where a scheme lacks registers."""
         schemes = tuple(dict.fromkeys(copy))
         self._order = _ORDERS[bank]
         fixed = {(used.family, used.role) for scheme in schemes for used in scheme.fixed if used.bank == bank}

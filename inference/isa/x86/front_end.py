@@ -110,7 +110,7 @@ def _mix_codes() -> Iterator[FrontEndCode]:
 
 
 def _uneven(lengths: Sequence[int], by: int) -> list[int]:
-    """Of each three lengths, one is smaller and one larger."""
+    """The lengths with one shorter and one longer one in each group of three."""
     changed = len(lengths) // 3 * 3
     return [length + by * (0, -1, 1)[k % 3] * (k < changed) for k, length in enumerate(lengths)]
 
@@ -166,7 +166,7 @@ _CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A
 """The opposites, which are the other half of each pair of opcodes, depend on the same flags."""
 _BETWEEN = bytes.fromhex("4589c8")  # mov r8d, r9d
 _FUSION_NOPS = 12
-"""Of four bytes: denser instructions exceed µop caches, which would be another limit."""
+"""NOPs of four bytes: denser instructions exceed µop caches, which would be another limit."""
 
 
 def _fusion_codes() -> Iterator[FrontEndCode]:

@@ -98,7 +98,7 @@ class Fixed:
 
     @classmethod
     def of(cls, operand: Operand) -> Fixed:
-        """From an operand that is a fixed register."""
+        """The register of an operand without a choice."""
         bank, family = family_of(_numbers()[operand.registers[0]])
         return cls(bank, family, operand.access or "R")
 

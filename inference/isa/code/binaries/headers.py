@@ -196,7 +196,7 @@ def _sections(file: ELFFile, content: bytes, rows: list[Any]) -> Iterator[Sectio
                 f"the file has {len(content):,}: it has been cut off"
             )
         if row["sh_addr"] + size > _ADDRESS_LIMIT:
-            raise BinaryFileError(f"section {index} ({name}) lies behind all addresses: the file is damaged")
+            raise BinaryFileError(f"section {index} ({name}) exceeds all addresses: the file is damaged")
         yield Section(
             index,
             name,
@@ -224,7 +224,7 @@ def _segments(file: ELFFile, content: bytes) -> tuple[tuple[Segment, ...], tuple
                     "been cut off"
                 )
             if row["p_vaddr"] + row["p_filesz"] > _ADDRESS_LIMIT:
-                raise BinaryFileError("a segment lies behind all addresses: the file is damaged")
+                raise BinaryFileError("a segment exceeds all addresses: the file is damaged")
             is_executable = bool(row["p_flags"] & 1)
             segments.append(Segment(row["p_offset"], row["p_vaddr"], row["p_filesz"], is_executable))
     return tuple(segments), index

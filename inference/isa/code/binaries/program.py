@@ -218,7 +218,7 @@ _FIELD = 4  # bytes of a displacement, at the end of a jump
 
 
 Relocations = dict[int, int | None]
-"""Of one section, {address of a displacement: its target in the same section}.
+"""{address of a displacement in a section: its target in the same section}.
 
 None is a target in another section or file.
 """

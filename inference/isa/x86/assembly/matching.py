@@ -27,7 +27,7 @@ _FAR_WIDTHS = (48, 80)
 _IMMEDIATE, _MEMORY, _TARGET = -1, -2, -3
 
 _Shape = tuple[int, ...]
-"""For each operand its register (a representative of those that opcodes do not distinguish), or its kind."""
+"""The register of each operand (a representative of those that opcodes do not distinguish), or its kind."""
 
 Orders = tuple[tuple[int, ...], ...]
 """The positions of the written operands, for each possible order."""

@@ -131,13 +131,13 @@ def sum_of(text: str, constants: dict[str, int]) -> Sum:
     while position < len(stripped):
         match = _TOKEN.match(stripped, position)
         if match is None:
-            raise BlockError(f"{stripped[:40]!r} is no number and no name of something")
+            raise BlockError(f"{stripped[:40]!r} is neither a number nor a name")
         tokens.append(match)
         position = match.end()
     expression = _Expression(tokens, constants)
     value = expression.sum(0)
     if expression.has_tokens or not tokens:
-        raise BlockError(f"{stripped[:40]!r} is no number and no name of something")
+        raise BlockError(f"{stripped[:40]!r} is neither a number nor a name")
     if not -_MOST < value < _MOST:
         raise BlockError(f"{stripped[:40]} does not fit into 64 bits")
     return Sum(value, expression.symbol, has_number=expression.has_number)
@@ -178,7 +178,7 @@ class _Expression:
         if depth > _DEEPEST:
             raise BlockError(f"more than {_DEEPEST} parentheses or signs stand within each other")
         if not self.has_tokens:
-            raise BlockError("something is missing after the last sign of a sum")
+            raise BlockError("an operand is missing behind the last sign of a sum")
         token = self._tokens[self._at]
         self._at += 1
         if (number := token["number"]) is not None:

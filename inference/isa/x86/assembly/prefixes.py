@@ -29,7 +29,7 @@ _LEGACY = frozenset({0xF0, 0xF2, 0xF3, 0x66, 0x67, 0x2E, 0x36, 0x3E, 0x26, 0x64,
 
 
 def is_prefix(word: str) -> bool:
-    """Whether the word can stand before a mnemonic."""
+    """Whether the word is a prefix, pseudo prefixes of GNU's assembler included; in any case."""
     return word.lower() in PREFIXES
 
 

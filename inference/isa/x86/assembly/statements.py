@@ -172,7 +172,7 @@ def _target(text: str, *, is_att: bool) -> TargetOperand | None:
     if not is_att:
         stripped = _DISTANCE.sub("", stripped, count=1)
     if not stripped:
-        raise BlockError("where it leads to is missing")
+        raise BlockError("the target of the jump is missing")
     if place := _PLACE.fullmatch(stripped):
         address = place["address"]
         return TargetOperand(

@@ -219,7 +219,7 @@ class _TextReader:
         if not name.strip("."):
             raise BlockError("dots stand for missing code: paste all of it, or less")
         if not kind:
-            raise BlockError(f"there is no directive .{name[:40]} that is known here")
+            raise BlockError(f"unknown directive .{name[:40]}")
         if kind == "data":
             self._data_directive(name, arguments, part, number)
             return
@@ -244,7 +244,7 @@ class _TextReader:
 
     def _constant(self, name: str, value: str) -> None:
         if mentions_register(f"{name} {value}"):
-            raise BlockError(f"{name} = {value[:40]}: a register has no other name and gets no value here")
+            raise BlockError(f"{name} = {value[:40]}: registers cannot be renamed or assigned")
         try:
             total = sum_of(value, self.state.constants)
         except BlockError:

@@ -42,7 +42,7 @@ class VectorConnectors:
 
     @classmethod
     def of(cls, leads: CodeValue, ors: CodeValue, name: str, lead: str, restored: str) -> VectorConnectors:
-        """From the second operand to the first one, of registers with this name."""
+        """The connectors for registers called `name`, from the second operand to the first one."""
         links = (ChainLink(f"{verb} {name}:W, {name}:R, {name}:R", "2", "1") for verb in (lead, restored))
         return cls(leads, ors, *links)
 

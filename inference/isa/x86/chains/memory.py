@@ -93,7 +93,7 @@ def memory_chains() -> tuple[MemoryChain, ...]:
 
 
 def _loads() -> Iterator[MemoryChain]:
-    """From an address to the value loaded from it."""
+    """Chains from an address to the value loaded from it."""
     for words, address in _ADDRESSES.items():
         load = Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RBX, address)
         link = ChainLink("mov GPR[64]:W, MEM[64]:R", f"2 address {words}", "1")
@@ -121,7 +121,7 @@ def _loads() -> Iterator[MemoryChain]:
 
 
 def _forwarded() -> Iterator[MemoryChain]:
-    """From a stored value to a load by the same register, with various widths and distances."""
+    """Chains from a store to a load by the same register, with various widths and distances."""
     for stored, loaded, offset in _GENERAL_PAIRS:
         yield from _chains(stored, loaded, offset, SAME, MemoryOperand(Register.RSI), _at(offset))
 
@@ -195,7 +195,7 @@ def _vectors() -> Iterator[MemoryChain]:
 
 
 def _unchained() -> Iterator[MemoryChain]:
-    """For throughput: loads and stores alone, and loads without forwarding."""
+    """Codes for throughput: loads and stores alone, and loads without forwarding."""
     code, hole = STORES[64]
     for lines, offsets in _STORE_OFFSETS.items():
         stores = [

@@ -105,7 +105,7 @@ class ReturnPaths:
         return self._within_legacy() if self.legacy else self._within_vectors()
 
     def to_address(self) -> ReturnPath:
-        """To the base: two exclusive ORs with the loaded value cancel, so that it stays the same address."""
+        """Two exclusive ORs of the base with the loaded value, which cancel: it stays the same address."""
         for times in REPEATED:
             yield self._through_address(self.families.target, times)
 
@@ -299,7 +299,7 @@ class ReturnPaths:
         return [load], (ChainLink(text, f"2 {DATA}", "1"),)
 
     def _from_general(self) -> Steps:
-        """From `SCRATCH` to the source."""
+        """Moves `SCRATCH` to the source."""
         source, families = self.source, self.families
         if source.name.endswith(ADDRESS):
             return self._through_address(SCRATCH, 1)

@@ -25,9 +25,10 @@ _CODES: dict[int, tuple[CodeValue, Hole]] = {
 
 
 def store_chains() -> Iterator[MemoryChain]:
-    """By general-purpose registers over every number of lines, and a few numbers with two stores per line.
+    """General-purpose stores over 1 to 32 lines, and over some numbers of lines with two stores per line.
 
-    Other widths over a few numbers. Those of vectors need AVX2 or, for 512 bits, AVX-512.
+    Stores of other widths go over some numbers of lines. Those of vectors need AVX2 or, for 512 bits,
+    AVX-512.
     """
     for width in _CODES:
         for lines in range(1, MOST_LINES + 1) if width == GPR64.width else _FEW:

@@ -41,7 +41,7 @@ _MOVES = {
     "movpqi2qi": ("movq", "MEM XMM", "XMM"),
     "movzpqilo2pqi": ("movq", "XMM", "XMM"),
 }
-"""Of moves between register files: mnemonic, and prefixes of each operand."""
+"""{LLVM's name of a move between register files: mnemonic, and prefixes of each operand}."""
 _ALIASES = {
     "movsx": ("movsxd",),
     "noopl": ("nop",),

@@ -60,7 +60,7 @@ def is_avx512(word: str) -> bool:
 
 
 def mnemonics_named(word: str) -> frozenset[str]:
-    """Our mnemonics that a word names, whatever operands it implies: {"add"} for `addq`."""
+    """Our mnemonics that a word names, without the operands that it implies: {"add"} for `addq`."""
     meaning = meaning_of(word)
     scheme_forms = [scheme_and_form(text) for text in meaning.texts]
     return meaning.mnemonics | {scheme.mnemonic for scheme, _ in filter(None, scheme_forms)}

@@ -57,7 +57,7 @@ def schemes_named(name: str) -> tuple[str, ...]:
 
 
 def _penalty(words: list[str], scheme: Scheme) -> int | None:
-    """How badly the words fit a scheme, 0 for exactly, None for not at all."""
+    """The penalty of a scheme for these words: 0 for an exact match, None for no match."""
     marks, operands = _split_marks(words)
     if not _marks_fit(marks, scheme):
         return None

@@ -225,7 +225,7 @@ def test_a_command_that_names_a_private_file_is_no_predictor(word, protocol, tmp
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", "")
     monkeypatch.setattr(private, "_shielded", [data])
     words = ["/bin/cat", word.format(data / "secret-key")]
-    with pytest.raises(PredictorError, match=r"its command names .*, where no program may look"):
+    with pytest.raises(PredictorError, match=r"its command names .*, which programs may not open"):
         KINDS["command"].predictor({"command": words, "protocol": protocol})
     assert started == []
 

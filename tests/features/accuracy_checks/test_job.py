@@ -10,17 +10,17 @@ import pytest
 
 from inference.core.judging.residual_traits import memory_traits
 from inference.core.judging.sheet import AnswerSheet, Grouping, ItemKind, Items
-from inference.features.asking.predictors.query import chosen
+from inference.features.asking.predictors.query import predictor_row
 from inference.features.judging.accuracy_checks.query import check_of, check_of_sheet, error_of
-from inference.features.judging.accuracy_checks.request import usual_predictors
+from inference.features.judging.accuracy_checks.request import default_predictors
 from inference.features.judging.column_accuracy.accuracy import accuracy_of
-from inference.features.judging.engine.judge_jobs import bounds_by, first_core_model, machines_core_model
-from inference.features.judging.engine.new_blocks import drawn_blocks, medians
+from inference.features.judging.engine.judge_jobs import largest_bounds, first_core_model, core_model_of_machine
+from inference.features.judging.engine.new_blocks import sampled_blocks, median_answers
 from inference.features.judging.engine.query import (
-    EVERYTHING,
+    FULL_COMPARISON,
     columns_of,
     comparison_rows,
-    in_bin,
+    items_in_bin,
     verdict_of,
 )
 from inference.features.judging.engine.request import QuestionLimits
@@ -47,7 +47,7 @@ def check(machine: Machine, block_set: BasicBlockSet, **more: Any) -> Run:
 def test_blocks_are_measured_in_rounds_and_predictors_scored(
     machine: Machine, block_set: BasicBlockSet, wrong_mapping: PortMapping
 ) -> None:
-    row = chosen("mapping:mapping=inferred")
+    row = predictor_row("mapping:mapping=inferred")
     run = check(machine, block_set, predictors=[row.pk])
     assert run.state == "done", run.error
     found = check_of(run)
@@ -66,10 +66,10 @@ def test_blocks_are_measured_in_rounds_and_predictors_scored(
     columns = columns_of(row_of_run)
     assert [column.name for column in columns] == ["lab, measured again", row.name]
     assert (row_of_run.block_set_id, row_of_run.n) == (run.result["block_set"], block_set.size)
-    judged = verdict_of(columns, columns[1], EVERYTHING)
+    judged = verdict_of(columns, columns[1], FULL_COMPARISON)
     assert judged is not None
     assert judged.as_json() == one["judgement"]
-    (worst, *_), _ = in_bin(columns[1], EVERYTHING, None)
+    (worst, *_), _ = items_in_bin(columns[1], FULL_COMPARISON, None)
     assert bytes(worst.block.code).hex() == one["worst"][0]["hex"]
 
 
@@ -77,15 +77,15 @@ def test_of_several_rounds_the_median_counts_and_failures_only_where_nothing_was
     failed = Answer(failure=Failure.UNSUPPORTED)
     first = [Answer(2.0), failed, failed]
     rounds = [first, [Answer(9.0), Answer(3.0), failed], [Answer(2.5), Answer(4.0), failed]]
-    assert medians(rounds) == [Answer(2.5), Answer(3.5), failed]
-    assert medians([first]) == first
+    assert median_answers(rounds) == [Answer(2.5), Answer(3.5), failed]
+    assert median_answers([first]) == first
 
 
 @pytest.mark.django_db(transaction=True)  # predictors are asked in threads
 def test_what_was_found_is_a_set_with_columns_too(
     machine: Machine, block_set: BasicBlockSet, wrong_mapping: PortMapping
 ) -> None:
-    run = check(machine, block_set, blocks=40, predictors=[chosen("mapping:mapping=inferred").pk])
+    run = check(machine, block_set, blocks=40, predictors=[predictor_row("mapping:mapping=inferred").pk])
     made = BasicBlockSet.objects.get(pk=run.result["block_set"])
     assert (made.size, made.origin, made.run) == (40, "run", run)
     columns = list(made.columns.order_by("position"))
@@ -106,7 +106,7 @@ def test_without_a_choice_all_that_suit_the_machine_are_asked(
     monkeypatch.setenv("PATH", str(tmp_path))
     configured = Predictor.objects.create(name="mine", kind="command", key="m" * 64, origin="configured")
     imported = Predictor.objects.create(name="foreign", kind="imported", key="f" * 64, origin="imported")
-    rows, _ = usual_predictors(machine, UNROLLED)
+    rows, _ = default_predictors(machine, UNROLLED)
     assert "mapping inferred" in [row.name for row in rows]
     assert configured in rows
     assert imported not in rows
@@ -119,18 +119,18 @@ def test_blocks_are_told_apart_by_the_largest_bound_of_the_core_model(
     imul, loads = "480fafc3", "488b07" * 4
     codes = [bytes.fromhex(code) for code in (imul, loads, UNKNOWN)]
     measuring = Predictor(kind="machine", options={"machine": machine.name})
-    assert machines_core_model(measuring) is None
+    assert core_model_of_machine(measuring) is None
     made = {"isa": machine.isa, "machine": machine, "mapping": wrong_mapping}
     StoredCoreModel.objects.create(name="lab", **made)
-    assert "core model lab" in [row.name for row in usual_predictors(machine, UNROLLED)[0]]
-    assert "core model lab · loop" in [row.name for row in usual_predictors(machine, LOOP)[0]]
-    options = machines_core_model(measuring)
+    assert "core model lab" in [row.name for row in default_predictors(machine, UNROLLED)[0]]
+    assert "core model lab · loop" in [row.name for row in default_predictors(machine, LOOP)[0]]
+    options = core_model_of_machine(measuring)
     assert options is not None
-    told = bounds_by(options, codes, UNROLLED)
+    told = largest_bounds(options, codes, UNROLLED)
     assert (told[1], told[2]) == ("ports", "")
-    without = first_core_model([chosen("core-model:model=lab,without=ports")])
+    without = first_core_model([predictor_row("core-model:model=lab,without=ports")])
     assert without is not None
-    assert bounds_by(without, codes, UNROLLED)[1] != "ports"
+    assert largest_bounds(without, codes, UNROLLED)[1] != "ports"
 
 
 def test_who_cannot_answer_is_left_out_with_the_reason(machine: Machine, block_set: BasicBlockSet) -> None:
@@ -145,7 +145,7 @@ def test_the_seed_draws_the_blocks(block_set: BasicBlockSet) -> None:
     task = SimpleNamespace(run=Run(name="a run"))
 
     def drawn(seed: int, most: int = 20) -> list[bytes]:
-        reader = drawn_blocks(task, block_set, QuestionLimits(most=most, seed=seed))  # type: ignore[arg-type]
+        reader = sampled_blocks(task, block_set, QuestionLimits(most=most, seed=seed))  # type: ignore[arg-type]
         reader.read_all()
         return reader.codes
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from inference.core.metrics import score
 from inference.features.asking.block_sets.query import columns_of
 from inference.features.judging.column_accuracy import accuracy
-from inference.features.judging.column_accuracy.accuracy import accuracy_known, accuracy_of
+from inference.features.judging.column_accuracy.accuracy import known_accuracy, accuracy_of
 from inference.figures.heatmap import heat_map
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, BlockColumn, Run
@@ -71,7 +71,7 @@ def test_the_worst_blocks_have_the_largest_relative_errors(
         for at, (seen, _, said) in enumerate(answers())
         if seen not in ("", "-1", "0")
     }
-    assert far["worst"] == sorted(errors, key=lambda at: (-errors[at], at))[: accuracy.WORST]
+    assert far["worst"] == sorted(errors, key=lambda at: (-errors[at], at))[: accuracy.MOST_WORST]
 
 
 @pytest.mark.django_db
@@ -90,18 +90,18 @@ def test_without_weights_there_is_no_weighted_error(block_set: BasicBlockSet, me
 def test_a_large_set_waits_for_a_run(
     block_set: BasicBlockSet, measured: BlockColumn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accuracy, "AT_ONCE", 10)
+    monkeypatch.setattr(accuracy, "MOST_WITHOUT_RUN", 10)
     columns = columns_of(block_set)
-    assert accuracy_known(block_set, columns, measured).accuracy is None
+    assert known_accuracy(block_set, columns, measured).accuracy is None
     config = {"block_set": block_set.pk, "reference": measured.pk}
     kept = accuracy_of(block_set, measured)
     Run.objects.create(name="a", kind="accuracy", state="done", config=config, result={"accuracy": kept})
-    found = accuracy_known(block_set, columns, measured)
+    found = known_accuracy(block_set, columns, measured)
     assert (found.accuracy, found.lacks) == (kept, False)
     block_set.columns.create(position=3, name="new")
-    assert accuracy_known(block_set, columns_of(block_set), measured).lacks
+    assert known_accuracy(block_set, columns_of(block_set), measured).lacks
     waiting = Run.objects.create(name="b", kind="accuracy", state="queued", config=config)
-    assert accuracy_known(block_set, columns, measured).working == waiting
+    assert known_accuracy(block_set, columns, measured).working == waiting
 
 
 @pytest.mark.shared

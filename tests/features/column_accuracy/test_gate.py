@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inference.features.asking.block_sets.columns import column_named
 from inference.features.judging.column_accuracy.accuracy import accuracy_of, baseline_of
-from inference.features.judging.engine.gate import judged
+from inference.features.judging.engine.gate import judge_against_baseline
 from inference.formats.accuracy_baseline import (
     AccuracyBaseline,
     BaselineColumn,
@@ -59,22 +59,22 @@ def test_a_baseline_has_the_scores_of_all_columns_and_comes_back(block_set: Basi
 
 
 def test_what_is_the_same_is_not_worse_without_any_tolerance(block_set: BasicBlockSet) -> None:
-    found = judged(now(block_set), now(block_set), 0.0)
+    found = judge_against_baseline(now(block_set), now(block_set), 0.0)
     assert [one.reasons for one in found.verdicts] == [(), ()]
 
 
 def test_a_larger_error_is_worse_beyond_the_tolerance_alone(block_set: BasicBlockSet) -> None:
     before = now(block_set)
     change(block_set, "good", 2, 4.22)  # 5.5 % in place of 2.5 %: a point more in the mean
-    assert not judged(before, now(block_set), 1.01).worse
-    (worse,) = judged(before, now(block_set), 0.99).worse
+    assert not judge_against_baseline(before, now(block_set), 1.01).worse
+    (worse,) = judge_against_baseline(before, now(block_set), 0.99).worse
     assert (worse.name, round(worse.change or 0, 3)) == ("good", 1.0)
 
 
 def test_fewer_answers_are_worse_whatever_the_tolerance(block_set: BasicBlockSet) -> None:
     before = now(block_set)
     change(block_set, "good", 0, None)  # the block that it was worst at
-    (worse,) = judged(before, now(block_set), 100.0).worse
+    (worse,) = judge_against_baseline(before, now(block_set), 100.0).worse
     assert (worse.now.mape or 0) < (worse.before.mape or 0)
     assert "2 blocks answered instead of 3" in worse.reasons[0]
 
@@ -82,30 +82,30 @@ def test_fewer_answers_are_worse_whatever_the_tolerance(block_set: BasicBlockSet
 def test_nothing_left_to_compare_is_worse(block_set: BasicBlockSet) -> None:
     before = now(block_set)
     Prediction.objects.filter(column__name="measured").update(cycles=0)
-    assert {one.name for one in judged(before, now(block_set), 1.0).worse} == {"good", "partial"}
+    assert {one.name for one in judge_against_baseline(before, now(block_set), 1.0).worse} == {"good", "partial"}
 
 
 def test_asked_columns_alone_are_judged_and_new_ones_are_named(block_set: BasicBlockSet) -> None:
     before = now(block_set)
     block_set.columns.create(position=3, name="newer")
     change(block_set, "good", 0, 9.0)
-    assert judged(before, now(block_set), 1.0).added == ("newer",)
-    assert not judged(before, now(block_set), 1.0, ["partial"]).worse
+    assert judge_against_baseline(before, now(block_set), 1.0).added == ("newer",)
+    assert not judge_against_baseline(before, now(block_set), 1.0, ["partial"]).worse
     with pytest.raises(ExchangeError, match="baseline has no column 'newer'"):
-        judged(before, now(block_set), 1.0, ["newer"])
+        judge_against_baseline(before, now(block_set), 1.0, ["newer"])
 
 
 def test_other_blocks_another_reference_and_lost_columns_are_errors(block_set: BasicBlockSet) -> None:
     before = now(block_set)
     other = store(io.BytesIO(TEXT.replace(b"4829d8", b"4831d8")), "c.csv", "others", BlockSetOptions())[0]
     with pytest.raises(ExchangeError, match="other blocks"):
-        judged(before, now(other), 1.0)
+        judge_against_baseline(before, now(other), 1.0)
     reference = column_named(block_set, "good")
-    with pytest.raises(ExchangeError, match="beside 'measured', not beside 'good'"):
-        judged(before, baseline_of(block_set, reference, accuracy_of(block_set, reference)), 1.0)
+    with pytest.raises(ExchangeError, match="the reference of the baseline is 'measured', not 'good'"):
+        judge_against_baseline(before, baseline_of(block_set, reference, accuracy_of(block_set, reference)), 1.0)
     block_set.columns.filter(name="partial").delete()
     with pytest.raises(ExchangeError, match="no column 'partial', only good"):
-        judged(before, now(block_set), 1.0)
+        judge_against_baseline(before, now(block_set), 1.0)
 
 
 @given(st.lists(st.binary(max_size=20)), st.randoms())

@@ -7,7 +7,7 @@ import time
 import pytest
 from django.conf import settings
 
-from inference.core.deviating import Sampling
+from inference.core.deviation import Sampling
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.judging.comparing.query import compared_schemes, described_loads, deviation_of

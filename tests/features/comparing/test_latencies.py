@@ -25,12 +25,12 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.judging.comparing.latencies import (
     KnownLatency,
     comparison_of_latencies,
-    standing_of,
+    relation_of,
 )
 from inference.formats.problems import ExchangeError
 from inference.isa.x86.chains import links_of, pair_chains
-from inference.isa.x86.scheme_set import described
-from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.isa.x86.scheme_set import scheme_and_form
+from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
 from inference.models import ISA, LatencySet, Machine
 from inference.storage.instruction_sets import new_isa, store_isa
 from inference.storage.latencies import store_latencies
@@ -48,7 +48,7 @@ SCHEMES = (ADD, IMUL, LOAD, COMPARE)
 
 @pytest.fixture
 def isa(db: None) -> ISA:
-    found = [described(text) for text in SCHEMES]
+    found = [scheme_and_form(text) for text in SCHEMES]
     return store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
 
 
@@ -76,7 +76,7 @@ def second(machine: Machine) -> LatencySet:
 
 def a_set(machine: Machine, name: str, schemes: tuple[str, ...]) -> LatencySet:
     pairs = [pair_chains(link) for text in schemes for link in links_of(text)]
-    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(drawn_latencies(3)))
+    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(sampled_latencies(3)))
     return store_latencies(name, machine, found, {})
 
 
@@ -107,7 +107,7 @@ def test_latencies_differ_where_they_are_further_apart_than_noise(
     here: KnownLatency | None, there: KnownLatency | None, relation: str, difference: float | None
 ) -> None:
     for pair in ((here, there), (there, here)):
-        assert standing_of(pair) == (relation, difference)
+        assert relation_of(pair) == (relation, difference)
 
 
 def test_schemes_are_counted_by_what_they_have_in_common(first: LatencySet, second: LatencySet) -> None:
@@ -138,8 +138,8 @@ def test_the_page_has_both_beside_each_other(visitor: Client, first: LatencySet,
     address = reverse("latencies-compare")
     assert address in visitor.get(reverse("latencies")).text
     assert f"{address}?first={first.pk}" in visitor.get(reverse("latency-set", args=[first.pk])).text
-    assert "Which sets?" in visitor.get(address).text
-    assert "With which other set?" in visitor.get(address, {"first": first.pk}).text
+    assert "No sets chosen" in visitor.get(address).text
+    assert "Choose the other set" in visitor.get(address, {"first": first.pk}).text
     page = visitor.get(address, two(first, second))
     assert [row.scheme for row in page.context["page"].rows] == [IMUL, LOAD]
     assert page.text.count('<span class="badge">≠</span>') == 1
@@ -260,8 +260,8 @@ def test_a_page_offers_no_set_twice(
 @given(st.lists(st.tuples(st.floats(0, 60), st.floats(0, 60)).map(sorted), min_size=2, max_size=4))
 def test_sets_differ_where_any_two_of_them_do(ranges: list[list[float]]) -> None:
     several = [known(*each) for each in ranges]
-    relation, difference = standing_of(tuple(several))
-    each_two = [standing_of(pair) for pair in combinations(several, 2)]
+    relation, difference = relation_of(tuple(several))
+    each_two = [relation_of(pair) for pair in combinations(several, 2)]
     assert (relation == "different") == any(relation == "different" for relation, _ in each_two)
     assert difference == max(apart for _, apart in each_two if apart is not None)
 

@@ -184,7 +184,7 @@ def test_what_cannot_be_asked_is_told_beside_the_rest(
 
 def test_mappings_without_a_common_scheme_have_no_deviation(visitor: Client, mapping: PortMapping):
     there = other(mapping, Mapping(("a",), {LOAD: ((1, 1),)}))
-    assert "0 schemes are described by both." in compared(visitor, mapping, there).content.decode()
+    assert "both describe 0 schemes." in compared(visitor, mapping, there).content.decode()
 
 
 def test_a_resource_mapping_stands_beside_with_its_loads(

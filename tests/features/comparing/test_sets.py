@@ -19,7 +19,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.judging.comparing import sets
 from inference.features.judging.comparing.sets import ComparedSets, compared_sets
 from inference.features.judging.engine.differences_view import TOLERANCES, Closeness
-from inference.features.judging.engine.query import EVERYTHING, Predicted, heat_map_of, in_bin
+from inference.features.judging.engine.query import FULL_COMPARISON, PredictedExperiment, heat_map_of, items_in_bin
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, Run
 from inference.runs.errors import ConfigError
@@ -102,9 +102,9 @@ def test_a_comparison_is_what_single_experiments_give(isa: ISA, seed: int) -> No
         those = [far for each, far in apart.items() if text in each.schemes]
         assert by_scheme[text].n == len(those)
         assert by_scheme[text].absolute == pytest.approx(mean(those), abs=1e-3)
-    heat = heat_map_of(report.question.column, EVERYTHING)
+    heat = heat_map_of(report.question.column, FULL_COMPARISON)
     assert sum(map(sum, heat.counts)) + heat.outside == report.n
-    worst = [row for row in in_bin(report.question.column, EVERYTHING, None)[0] if isinstance(row, Predicted)]
+    worst = [row for row in items_in_bin(report.question.column, FULL_COMPARISON, None)[0] if isinstance(row, PredictedExperiment)]
     assert [abs(row.difference) for row in worst] == pytest.approx(sorted(apart.values(), reverse=True)[:50])
     pairs = {row.stored.value.experiment: (row.measured, row.predicted) for row in worst}
     assert pairs.items() <= expected.items()
@@ -170,8 +170,8 @@ def text_of(visitor: Client, name: str, query: dict[str, object] | dict[str, int
 def test_the_page_leads_from_no_set_to_one_to_two(
     visitor: Client, experiment_set: ExperimentSet, again: ExperimentSet
 ) -> None:
-    assert "Which sets?" in text_of(visitor, "sets-compare", {})
-    assert "With which other set?" in text_of(visitor, "sets-compare", {"first": again.pk})
+    assert "No sets chosen" in text_of(visitor, "sets-compare", {})
+    assert "Choose the other set" in text_of(visitor, "sets-compare", {"first": again.pk})
     text = text_of(visitor, "sets-compare", two(experiment_set, again))
     assert "66.67 %" in text  # two of three are within 5 %
     assert "+30.0 %" in text
@@ -185,7 +185,7 @@ def test_a_bin_of_the_map_lists_its_experiments(
 ) -> None:
     report = compared_sets(experiment_set, again)
     assert report is not None
-    counts = heat_map_of(report.question.column, EVERYTHING).counts
+    counts = heat_map_of(report.question.column, FULL_COMPARISON).counts
     (row, column), *_ = [(r, c) for r in range(35) for c in range(35) if counts[r][c] == 1 and r != c]
     query = {**two(experiment_set, again), "bin": f"{row},{column}"}
     text = text_of(visitor, "sets-compare", query)
@@ -222,7 +222,7 @@ def test_both_tables_are_files(
 def test_large_sets_are_compared_by_a_run_once(
     visitor: Client, experiment_set: ExperimentSet, again: ExperimentSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sets, "KEPT_FROM", 1)
+    monkeypatch.setattr(sets, "STORED_SUMMARY_SIZE", 1)
     query = two(experiment_set, again)
     assert "Not compared yet" in text_of(visitor, "sets-compare", query)
     assert visitor.get(reverse("sets-compare-csv"), query).status_code == 400
@@ -278,7 +278,7 @@ def test_the_api_tells_the_same(
     assert program("GET", f"{path}/experiments?row=1")[0] == 422
     itself = program("GET", f"/sets/{again.pk}/comparisons/{again.pk}")
     assert itself[0] == 422
-    monkeypatch.setattr(sets, "KEPT_FROM", 1)
+    monkeypatch.setattr(sets, "STORED_SUMMARY_SIZE", 1)
     status, problem = program("GET", path)
     assert status == 409
     assert "compare-sets" in problem["problems"][0]["right"]

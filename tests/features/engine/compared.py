@@ -56,7 +56,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Counting:
             raise PredictorError("it is not installed")
         return tool
 
-    monkeypatch.setattr(item_answers, "opened", opened)
+    monkeypatch.setattr(item_answers, "open_predictor", opened)
     return tool
 
 

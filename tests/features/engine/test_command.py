@@ -36,7 +36,7 @@ def test_the_table_has_a_line_per_column(capsys, measured: ExperimentSet):
     call_command("compare-predictors", "measured", "--mapping", "two ports", "--tool", "Oracle")
     told = capsys.readouterr()
     head, *lines = told.out.splitlines()
-    assert head == "Beside measured"
+    assert head == "Compared with measured"
     found = {line[:11].strip(): line.split("  ") for line in lines[1:]}
     assert found.keys() == {"two ports", "Oracle"}
     cells = {name: [cell.strip() for cell in line if cell.strip()] for name, line in found.items()}

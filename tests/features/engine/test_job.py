@@ -18,7 +18,7 @@ from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import score
 from inference.core.tables import ExperimentTable
 from inference.features.judging.engine.evaluation_sheets import joined_tables
-from inference.features.judging.engine.item_answers import block_of, sampled
+from inference.features.judging.engine.item_answers import block_of, sample_places
 from inference.features.judging.engine.query import ComparisonPart, columns_of, comparison_rows, scores_of
 from inference.features.judging.engine.request import read_lists
 from inference.isa import x86
@@ -50,9 +50,9 @@ def test_an_experiment_becomes_copies_that_do_not_wait_for_each_other() -> None:
 
 def test_the_same_seed_draws_the_same_experiments() -> None:
     table = ExperimentTable.from_experiments([Experiment.of({ADD: n}) for n in range(1, 101)])
-    assert sampled(len(table), 100, 1).tolist() == list(range(100))
-    drawn = sampled(len(table), 10, 1)
-    assert drawn.tolist() == sampled(len(table), 10, 1).tolist() != sampled(len(table), 10, 2).tolist()
+    assert sample_places(len(table), 100, 1).tolist() == list(range(100))
+    drawn = sample_places(len(table), 10, 1)
+    assert drawn.tolist() == sample_places(len(table), 10, 1).tolist() != sample_places(len(table), 10, 2).tolist()
     assert len(set(drawn.tolist())) == 10
 
 
@@ -100,7 +100,7 @@ def test_every_kind_of_column_answers_for_the_same_experiments(monkeypatch: pyte
         [("no answer came with the set", 6)],
         [("not measured there", 2)],
         [("unsupported", 2)],
-        [("nothing is said at all", 6)],
+        [("no answers at all", 6)],
     ]
     assert columns[-1].error == "it is not installed"
     assert (row.read, row.n, row.common) == (6, 6, 2)
@@ -119,7 +119,7 @@ def test_of_a_large_set_a_tool_is_asked_for_a_part(monkeypatch: pytest.MonkeyPat
     run = small.compare({"experiment_set": small.measured_set(isa).pk, **config})
     assert run.state == "done", run.error
     lacking = dict(read_answers(run.comparison.columns.get()).lacking())
-    assert lacking["not among those asked for"] == 3
+    assert lacking["not in the sample"] == 3
     assert len(tool.asked) == 3
     assert all(len(block_of_bytes(code).instructions) >= 40 for code in tool.asked)
 
@@ -174,7 +174,7 @@ def test_published_mappings_and_tools_have_the_numbers_of_core(client: Client, a
     for name, row in mappings.items():
         mapping = published_mapping(f"mapping_{name}.json")
         evaluator = Evaluator(ExperimentTable.from_experiments(published.mixes), len(mapping.ports))
-        expected[row.name] = score(published.cycles, evaluator.cycles_one(mapping))
+        expected[row.name] = score(published.cycles, evaluator.mapping_cycles(mapping))
     for tool in tools:
         known = np.isfinite(published.annotations[tool])
         expected[tool] = score(published.cycles[known], published.annotations[tool][known])

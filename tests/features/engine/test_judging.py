@@ -135,7 +135,7 @@ def test_each_view_says_the_same_on_page_and_by_the_api(
     told = program.get(f"/comparisons/{run.pk}?view={view}&against=1&common=true")
     assert told["tables"][0]["rows"] or view in ("bounds", "traits", "extensions", "excess")
     tab = view if VIEWS[view].has_page else "scores"
-    if VIEWS[view].suits(columns_of(comparison_rows().get(run=run))):
+    if VIEWS[view].applies(columns_of(comparison_rows().get(run=run))):
         address = {"tab": tab, "column": 0, "against": 1, "common": 1}
         page = visitor.get(reverse("comparison", args=[run.pk]), address)
         assert page.status_code == 200
@@ -335,7 +335,7 @@ def test_what_is_measured_again_says_how_near_a_source_can_come(of_experiments: 
     (part,) = verdict_of(columns, columns[0], ComparisonPart(selection=ItemSelection(longest=1))).reasons[1:2]
     assert part == "measuring once more is off by 1.0 %"
     turned = verdict_of(columns, columns[2], ComparisonPart(against=0)).reasons
-    assert "how far a repeated measurement is off is not known" in turned
+    assert "the error of a repeated measurement is unknown" in turned
 
 
 def test_a_column_that_was_measured_again_repeats_the_measurement_of_blocks() -> None:

@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import Offer, Offers
 from inference.features.asking.questions import form
 from inference.features.judging.engine import starting_pages as starting
-from inference.features.judging.engine.bias_tab import words_of
+from inference.features.judging.engine.bias_tab import grade_words
 from inference.models import Machine, Run
 from tests.features.engine import compared as small
 from tests.features.engine.compared import ADD, COUNT, CYCLES
@@ -126,8 +126,8 @@ def test_schemes_are_listed_by_how_far_a_predictor_is_off(visitor: Client, run: 
     assert [row.bias.grade >= 1 for row in slow.context["rows"]] == [True] * slow.context["page"].total
     pinned = visitor.get(url, {"tab": "map", "column": 1, "of": rows[0].pk})
     assert pinned.context["selected"] == 5
-    assert words_of(3) == "2× to 4× too slow"
-    assert words_of(-4) == "4× and more too fast"
+    assert grade_words(3) == "2× to 4× too slow"
+    assert grade_words(-4) == "4× and more too fast"
 
 
 def test_tables_leave_as_csv(visitor: Client, run: Run) -> None:
@@ -161,9 +161,9 @@ def test_the_form_offers_what_suits_a_set_and_starts(
     isa = small.few_schemes()
     judge, mapping = small.measured_set(isa), small.ports(isa)
     row = small.planted("counting")
-    tool = OfferedPredictor("planted:0", "A tool 1.0")
+    tool = Offer("planted:0", "A tool 1.0")
     monkeypatch.setattr(starting, "offers", lambda: Offers([tool], [], [], []))
-    monkeypatch.setattr(form, "chosen", lambda text: row)
+    monkeypatch.setattr(form, "predictor_row", lambda text: row)
     url = f"{reverse('comparison-new')}?set={judge.pk}"
     page = visitor.get(url).content.decode()
     for words in ("A tool 1.0", "two ports", "Oracle"):

@@ -99,13 +99,13 @@ def test_new_doors_preset_loops_and_older_ones_leave_scripts_what_they_had(reade
     from inference.features.asking.predictors.kinds import kind_of
 
     form = JudgeForm(BasicBlockSet.objects.create(name="blocks", size=1))
-    assert form["mode"].value() == JudgeConfig.usual("mode") == LOOP
+    assert form["mode"].value() == JudgeConfig.default_of("mode") == LOOP
     assert _option("judge", "set:x").mode == LOOP
     body = reader.get("/openapi.json")["components"]["schemas"]["NewJudgement"]
     assert body["properties"]["mode"]["default"] == LOOP
-    assert AccuracyCheckConfig.usual("mode") == _option("accuracy", "x", "--machine", "y").mode == UNROLLED
+    assert AccuracyCheckConfig.default_of("mode") == _option("accuracy", "x", "--machine", "y").mode == UNROLLED
     for earlier in (ComparisonConfig, MatrixConfig):
-        assert earlier.usual("mode") == ""
+        assert earlier.default_of("mode") == ""
     for command in (("compare-predictors", "x"), ("matrix",)):
         assert _option(*command).mode == ""
     for kind in ("llvm-mca", "core-model"):

@@ -1,4 +1,4 @@
-"""Who competes with whom in a set: page, API and shell."""
+"""Competition of schemes in a set: page, API and shell."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_programs_and_the_shell_get_the_same(visitor: Client, pairs: ExperimentS
     judged = printed("judge", "set:pairs", "--view", "conflicts", "--json")
     assert judged == printed("conflicts", "pairs", "--json")
     for items in ("mapping:pairs", "set:pairs mapping:7"):
-        with pytest.raises(CommandError, match="right would be, without sources, "):
+        with pytest.raises(CommandError, match="is not possible; without sources, these are: "):
             printed("judge", *items.split(), "--view", "conflicts")
     with pytest.raises(CommandError, match="no experiment set"):
         call_command("conflicts", "nothing", stdout=StringIO())

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.judging.findings.congruence import ENOUGH, congruence_of
+from inference.features.judging.findings.congruence import SUFFICIENT_COMPARISONS, congruence_of
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.models import ISA, ExperimentSet, PortMapping, Run, RunEvent
 from inference.storage.instruction_sets import new_isa
@@ -65,7 +65,7 @@ def test_no_more_pairs_are_asked_for_than_are_enough(isa: ISA, row: PortMapping)
     row.report = {"congruence_classes": [["a x", "a y"], *([f"s{number}"] for number in range(30))]}
     (weak,) = congruence_of(row).weak
     partners = {scheme for pair in weak.pairs for scheme in pair.schemes} - {"a x", "a y"}
-    assert len(partners) == ENOUGH - 1
+    assert len(partners) == SUFFICIENT_COMPARISONS - 1
 
 
 def test_the_page_says_how_few_were_compared_and_measures_the_rest(
@@ -73,7 +73,7 @@ def test_the_page_says_how_few_were_compared_and_measures_the_rest(
 ) -> None:
     address = reverse("mapping", args=[row.pk])
     tab = visitor.get(address, {"tab": "classes"})
-    members = {each.text: each for line in tab.context["class_lines"] for each in line.others}
+    members = {each.text: each for line in tab.context["class_lines"] for each in line.other_members}
     assert (members["a y"].few, members["a z"].few) == (True, False)
     assert [each.scheme for each in tab.context["weak"]] == ["a y"]
     button = reverse("mapping-classes-measure", args=[row.pk])

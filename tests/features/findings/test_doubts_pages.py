@@ -195,7 +195,7 @@ def test_without_a_machine_the_page_says_what_is_missing(visitor: Client, row: P
     assert "the agent of &#x27;far&#x27; is not connected" in tab(visitor, row).content.decode()
     answer = ask(visitor, row, "again:excluded", BSF)
     assert [str(each) for each in get_messages(answer.wsgi_request)] == [
-        "Nothing was measured: no machine of toy is connected."
+        "Nothing was started: no machine for toy is connected."
     ]
     assert not Run.objects.exists()
 
@@ -219,7 +219,7 @@ def test_what_a_search_left_open_is_ambiguous_and_what_clashed_excluded(isa: ISA
     }  # fmt: skip
     row = store_mapping("searched", isa, TRUTH, origin=PortMapping.Origin.RUN, report={SEARCHED: told})
     ambiguous, excluded = doubts_of(row).rows
-    assert (ambiguous.kind.value, ambiguous.scheme, ambiguous.others) == ("ambiguous", ADD, (((0b0001, 1),),))
+    assert (ambiguous.kind.value, ambiguous.scheme, ambiguous.alternatives) == ("ambiguous", ADD, (((0b0001, 1),),))
     assert (excluded.kind.value, excluded.scheme) == ("excluded", DIV)
     assert "div alone 40" in excluded.words
 

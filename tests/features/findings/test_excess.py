@@ -49,7 +49,7 @@ def test_programs_and_the_shell_are_told_the_same(visitor: Client, mapping: Port
     judged = printed("judge", "mapping:mine", "--view", "excess", "--against", "set:mixes", "--json")
     assert json.loads(judged) == said
     shown = printed("excess", "mine", "--dataset", "mixes")
-    assert shown.startswith("2 of 3 experiments take longer than mine says")
+    assert shown.startswith("2 of 3 experiments take longer than mine predicts")
     assert re.search(r"\[0,1\] and \[0,1,3\] +2 +2 ", shown)
 
 

@@ -95,5 +95,5 @@ def test_the_shell_writes_the_report(mapping: PortMapping) -> None:
     out = StringIO()
     call_command("llvm-difference", "two ports", "--cpu", "haswell", "--tolerance", "0.1", stdout=out)
     assert f"## `{ADD}`: too fast by a factor of 2" in out.getvalue()
-    with pytest.raises(CommandError, match="name it with --cpu"):
+    with pytest.raises(CommandError, match="give it with --cpu"):
         call_command("llvm-difference", "two ports", stdout=out)

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from inference.features.judging.findings.llvm_job import (
-    Differing,
+    DifferingScheme,
     LlvmDifference,
     is_notable,
     markdown,
     witness_lines,
-    worst_first,
+    by_factor,
 )
 
 GOLDEN = Path(__file__).parent / "golden_llvm_difference.md"
 
 
-def differing(**changes: Any) -> Differing:
+def differing(**changes: Any) -> DifferingScheme:
     facts: dict[str, Any] = {
         "scheme": "add GPR[64]:RW, GPR[64]:R",
         "pk": 1,
@@ -37,7 +37,7 @@ def differing(**changes: Any) -> Differing:
         "pressure": [["Port|0", 0.5], ["Port1", 0.5]],
         "command": "printf '%s\\n' 'addq %rax, %rbx' | llvm-mca-19 -mcpu=haswell -json",
     }
-    return Differing(**{**facts, **changes})
+    return DifferingScheme(**{**facts, **changes})
 
 
 REPORT = LlvmDifference(
@@ -89,7 +89,7 @@ def test_a_difference_counts_from_the_tolerance_on(llvm: float, reference: float
 
 def test_the_largest_factor_comes_first_whichever_way_it_goes() -> None:
     rows = [differing(scheme=str(k), llvm=llvm) for k, llvm in enumerate((0.3, 0.05, 1.0, 0.0))]
-    assert [row.scheme for row in worst_first(rows)] == ["3", "1", "2", "0"]
+    assert [row.scheme for row in by_factor(rows)] == ["3", "1", "2", "0"]
     assert rows[1].verdict == "too fast by a factor of 5"
     assert rows[2].verdict == "too slow by a factor of 4"
     assert differing(measured=0.0).factor == math.inf
@@ -106,4 +106,4 @@ def test_witnesses_are_told_with_their_cycles_and_many_of_them_counted() -> None
     assert witness_lines("add", [step()] * 4) == [line] * 4
     assert witness_lines("add", [step()] * 6) == [*[line] * 4, "and 2 more"]
     (unusable,) = witness_lines("add", [step(None, 0.0)])
-    assert "take no usable number of cycles, with add beside them 0.000 cycles: " in unusable
+    assert "take an unsettled number of cycles, with add beside them 0.000 cycles: " in unusable

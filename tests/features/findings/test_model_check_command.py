@@ -35,7 +35,7 @@ def test_the_shell_gets_the_tables_and_the_files(site, tmp_path):
     told = json.loads(out.splitlines()[-1])
     assert (told["set"], told["within"], told["compared"]) == ("mine", 8, 8)
     assert [row["length"] for row in told["orders"]] == list(range(2, 21, 2))
-    assert "held against 'truth'" in err
+    assert "compared with 'truth'" in err
     assert "[3/3] Measure other orders" in err
     assert (tmp_path / "schemes.csv").read_text().splitlines()[1].startswith("alu,within,0.333")
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["mixes.csv", "orders.csv", "schemes.csv"]

@@ -188,7 +188,7 @@ def test_nothing_within_ends_after_the_single_schemes(machine, monkeypatch):
     run = check(machine, row)
     assert run.state == "done", run.error
     assert (run.result["within"], run.result["mixes"], run.result["orders"]) == (0, [], [])
-    assert any("nothing to mix" in line["text"] for line in payloads(run, "log"))
+    assert any("no mixes are measured" in line["text"] for line in payloads(run, "log"))
 
 
 @pytest.mark.parametrize(

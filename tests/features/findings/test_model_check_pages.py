@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from inference.core.mapping import uops_of
 from inference.core.model_check import MIX_LENGTHS
-from inference.features.running.runs.kind_presentation import asked_of
+from inference.features.running.runs.kind_presentation import config_lines
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.storage.mappings import store_mapping
@@ -121,7 +121,7 @@ def test_a_run_that_has_not_begun_says_what_will_come(
     text = page(visitor, run)
     assert "Appears with the first schemes" in text
     assert figures(text) == {}
-    told = {item.label: item.text or item.links[0].text for item in asked_of(run)}
+    told = {item.label: item.text or item.links[0].text for item in config_lines(run)}
     assert told["Reference"] == "documented <b>"
     assert told["Orders"] == "50 mixes of each length in up to 5 orders"
 

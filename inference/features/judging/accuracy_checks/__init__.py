@@ -1,4 +1,4 @@
-"""How good predictors are on a machine: blocks of a set measured there, and everything that predicts them."""
+"""Accuracy checks: measure blocks of a set on a machine, and score everything that predicts them."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
@@ -12,10 +12,10 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.judging.accuracy_checks.query import words  # noqa: PLC0415  pages load it
+    from inference.features.judging.accuracy_checks.query import check_description  # noqa: PLC0415  pages load it
     from inference.features.judging.engine.addresses import comparisons_of  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=words, outcomes=comparisons_of)
+    return KindPresentation(words=check_description, outcomes=comparisons_of)
 
 
 KINDS = (
@@ -23,7 +23,7 @@ KINDS = (
         "accuracy-check",
         label="Accuracy check",
         job=_job,
-        summary="How good core model, mappings and tools are on a machine",
+        summary="Accuracy of core models, mappings and tools on a machine",
         example={"machine": 1, "block_set": 6, "blocks": 500, "seed": 1},
         lane=Lane.MEASURING,
     ),
@@ -36,7 +36,7 @@ MENUS = (
         MenuPlace.MACHINE,
         "Check accuracy …",
         "accuracy-check-new",
-        "How good its core model, its mappings and all tools predict blocks that are measured on it",
+        "Accuracy of its core model, its mappings and all tools on blocks measured on it",
         "chart",
     ),
 )

@@ -1,4 +1,4 @@
-"""`manage.py accuracy`: how good everything that predicts blocks is on a machine."""
+"""`manage.py accuracy`: the accuracy of everything that predicts blocks on a machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import chosen
+from inference.features.asking.predictors.query import predictor_row
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.engine.tables import result_tables, shell_lines
@@ -18,7 +18,7 @@ from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
 
 _MOST_LINES = 20
-"""Of a table; the page has all."""
+"""Rows printed of a table; the page has all."""
 
 
 class Command(RunCommand):
@@ -30,13 +30,13 @@ class Command(RunCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("block_set", metavar="SET", help="a basic-block set")
         parser.add_argument("--machine", required=True, metavar="NAME")
-        usual = AccuracyCheckConfig.usual
+        usual = AccuracyCheckConfig.default_of
         parser.add_argument(
             "--blocks",
             type=int,
             default=usual("blocks"),
             metavar="N",
-            help=f"at most, drawn from the set; default: {usual('blocks')}",
+            help=f"blocks sampled from the set, at most; default: {usual('blocks')}",
         )
         parser.add_argument("--seed", type=int, default=usual("seed"), metavar="S")
         parser.add_argument("--mode", choices=MODES, default=usual("mode"))
@@ -45,7 +45,7 @@ class Command(RunCommand):
             type=int,
             default=usual("rounds"),
             metavar="N",
-            help=f"how often each block is measured: the median counts; default: {usual('rounds')}",
+            help=f"measurements of each block, whose median counts; default: {usual('rounds')}",
         )
         parser.add_argument(
             "--predictor",
@@ -53,28 +53,27 @@ class Command(RunCommand):
             default=[],
             dest="predictors",
             metavar="NAME",
-            help="ask this one; without, all that suit the machine. As `manage.py predictors` lists them",
+            help="a predictor of `manage.py predictors`; repeatable (default: all that fit the machine)",
         )
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do the run and print what it found."""
         run = self.do_run(lambda: _submitted(options))
-        found = check_of(run)
-        assert found is not None, "it is done"
+        check = check_of(run)
+        assert check is not None, "it is done"
         if options["json"]:
-            told = {"run": run.pk, "block_set": run.result["block_set"], **found}
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            document = {"run": run.pk, "block_set": run.result["block_set"], **check}
+            self.stdout.write(json.dumps(document, ensure_ascii=False))
             return
-        for line in shell_lines(result_tables({"check": found}), most=_MOST_LINES):
+        for line in shell_lines(result_tables({"check": check}), most=_MOST_LINES):
             self.stdout.write(line)
-        self.stdout.write(f"/accuracy/{run.pk}/ has all of it")
+        self.stdout.write(f"the page with all results: /accuracy/{run.pk}/")
 
 
 def _submitted(options: dict[str, Any]) -> Run:
     row = by_name(BasicBlockSet, options["block_set"])
     machine = by_name(Machine, options["machine"])
-    predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
+    predictors = [predictor_row(name, may_choose=True).pk for name in options["predictors"]]
     config: Json = {
         "machine": machine.pk,
         "block_set": row.pk,

@@ -1,4 +1,4 @@
-"""Runs of kind `accuracy-check`: blocks are measured on a machine, then predicted by all that can."""
+"""Runs of kind `accuracy-check`, which measure blocks on a machine and compare all predictors with them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from inference.features.asking.predictors.query import row_for
 from inference.features.judging.accuracy_checks.query import check_of_sheet
 from inference.features.judging.accuracy_checks.request import (
     AccuracyCheckConfig,
+    default_predictors,
     read_config,
-    usual_predictors,
 )
 from inference.features.judging.engine.judge_jobs import JudgeJob
-from inference.features.judging.engine.new_blocks import drawn_blocks
+from inference.features.judging.engine.new_blocks import sampled_blocks
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import ComparisonColumn, SourceKind
 from inference.models import BasicBlockSet, Machine, Predictor
@@ -28,18 +28,18 @@ from inference.storage.instruction_sets import code_isa
 
 
 class AccuracyCheckJob(JudgeJob):
-    """See `AccuracyCheckConfig`: a comparison with what a machine measures in rounds."""
+    """Runs of kind `accuracy-check`: a comparison whose reference a machine measures in rounds."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        config = AccuracyCheckConfig.stored(task.run.config)
+        config = AccuracyCheckConfig.from_stored(task.run.config)
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         source = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
         if machine is None or source is None:
-            gone = "machine" if machine is None else "basic-block set"
-            raise JobError(f"the {gone} that this run needs has been deleted")
+            noun = "machine" if machine is None else "basic-block set"
+            raise JobError(f"the {noun} that this run needs has been deleted")
         predictors, unasked = _predictors(machine, config)
         for name, reason in unasked.items():
             task.reporter.emit(Log("warning", f"{name} is left out: {reason}"))
@@ -52,7 +52,7 @@ class AccuracyCheckJob(JudgeJob):
             mode=config.mode,
             rounds=config.rounds,
         )
-        reader = drawn_blocks(task, source, described)
+        reader = sampled_blocks(task, source, described)
 
         def facts(sheet: AnswerSheet, columns: Sequence[ComparisonColumn]) -> Json:
             check = check_of_sheet(sheet, columns, reader.codes, code_isa(source.isa))
@@ -60,13 +60,13 @@ class AccuracyCheckJob(JudgeJob):
             check = {**own, "rounds": config.rounds, **check, "unasked": {**unasked, **check["unasked"]}}
             return {"name": f"accuracy on {machine.name}", "source": source.pk, "check": check}
 
-        return self.compared(task, described, reader, facts)
+        return self.compare(task, described, reader, facts)
 
 
 def _predictors(machine: Machine, config: AccuracyCheckConfig) -> tuple[list[Predictor], dict[str, str]]:
-    """Those that are asked, in the order in which they are shown; {who is left out: why}."""
+    """(predictors in the order of their columns, {predictor left out: reason})."""
     if not config.predictors:
-        return usual_predictors(machine, config.mode)
+        return default_predictors(machine, config.mode)
     rows = Predictor.objects.in_bulk(config.predictors)
     return [rows[pk] for pk in config.predictors if pk in rows], {}
 

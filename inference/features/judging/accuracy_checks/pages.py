@@ -1,4 +1,4 @@
-"""The addresses that accuracy checks had: their pages are those of any comparison."""
+"""The former URLs of accuracy checks, which redirect to pages of comparisons."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from django.urls import path
 
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND
-from inference.features.judging.engine.addresses import QueryValue, to_comparison, to_form, to_list
+from inference.features.judging.engine.addresses import (
+    QueryValue,
+    redirecting_to_comparison,
+    redirecting_to_form,
+    redirecting_to_list,
+)
 from inference.features.judging.engine.tables import check_table
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.models import Run
 from inference.web.file_answers import table_answer
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 
 def accuracy_check_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The scores of all predictors as a table."""
+    """The scores of all predictors as CSV."""
     run = get_object_or_404(Run, pk=pk, kind=KIND, state=Run.State.DONE)
-    found = check_of(run)
-    assert found is not None, "it is done"
-    text = written(_HEADS, check_table(found).rows)
-    return table_answer(text, run.name, machine=found["machine"], blocks=found["source"])
+    check = check_of(run)
+    assert check is not None, "it is done"
+    text = csv_text(_HEADS, check_table(check).rows)
+    return table_answer(text, run.name, machine=check["machine"], blocks=check["source"])
 
 
 _HEADS = (
@@ -33,8 +38,8 @@ _HEADS = (
 
 
 def _form_fields(request: HttpRequest) -> dict[str, QueryValue]:
-    """The address may name a `machine` and a `set`."""
-    block_set, machine = whole_number(request, "set"), whole_number(request, "machine")
+    """The fields of the form for the parameters `machine` and `set`."""
+    block_set, machine = number_parameter(request, "set"), number_parameter(request, "machine")
     return {
         "items": "blocks" if block_set is None else f"blocks:{block_set}",
         "against": "machine" if machine is None else f"machine:{machine}",
@@ -42,8 +47,8 @@ def _form_fields(request: HttpRequest) -> dict[str, QueryValue]:
 
 
 urlpatterns = [
-    path("accuracy/", to_list(KIND), name="accuracy-checks"),
-    path("accuracy/<int:pk>/", to_comparison(KIND), name="accuracy-check"),
+    path("accuracy/", redirecting_to_list(KIND), name="accuracy-checks"),
+    path("accuracy/<int:pk>/", redirecting_to_comparison(KIND), name="accuracy-check"),
     path("accuracy/<int:pk>/scores.csv", accuracy_check_csv, name="accuracy-check-csv"),
-    path("accuracy/new/", to_form(_form_fields), name="accuracy-check-new"),
+    path("accuracy/new/", redirecting_to_form(_form_fields), name="accuracy-check-new"),
 ]

@@ -1,4 +1,4 @@
-"""Accuracy checks in the language of their pages: what one has found, and how its run is described."""
+"""The results and descriptions of accuracy checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from inference.core.judging.accuracy import floor_of, verdict
 from inference.core.judging.agreement import agreement, errors_by_group
-from inference.core.judging.residual_traits import memory_traits, telling_traits, traits_of_table
+from inference.core.judging.residual_traits import memory_traits, significant_traits, traits_of_table
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.judging.engine.sources import ComparisonColumn
@@ -16,12 +16,12 @@ from inference.models import BasicBlockSet, Machine, Predictor, Run
 
 
 def check_of(run: Run) -> Json | None:
-    """What a run has found, complete also where an earlier version has stored it; None before it is done."""
+    """The result of a run, with the fields that earlier versions did not store; None before it is done."""
     return {"rounds": 1, "floor": None, **run.result["check"]} if run.result else None
 
 
-def words(run: Run) -> Iterator[DescriptionItem]:
-    """What is measured where, and who is asked."""
+def check_description(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a run of kind `accuracy-check`, item by item."""
     config = run.config
     yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
     yield DescriptionItem("Basic-block set", links=links(BasicBlockSet, "block-set", [config["block_set"]]))
@@ -29,27 +29,27 @@ def words(run: Run) -> Iterator[DescriptionItem]:
     names = (
         Predictor.objects.filter(pk__in=config["predictors"]).order_by("pk").values_list("name", flat=True)
     )
-    yield DescriptionItem("Asked", ", ".join(names) or "all that suit the machine")
+    yield DescriptionItem("Predictors", ", ".join(names) or "all that fit the machine")
 
 
-WORST = 50
+MOST_WORST = 50
 """Blocks listed for each predictor."""
 FACTS = ("machine", "source", "mode", "rounds", "blocks", "measured")
-"""What a check says of the measurement, plain."""
+"""Fields of a check about the measurement."""
 
 
 def check_of_sheet(
     sheet: AnswerSheet, columns: Sequence[ComparisonColumn], codes: Sequence[bytes], isa: str
 ) -> Json:
-    """All columns beside the measurement, of which the first is the same measured once more.
+    """Score all columns against the measurement; the first column is the repeated measurement.
 
-    `floor`: how far that is off, without disturbed readings. A predictor that said nothing is in `unasked`.
+    `floor`: its error without disturbed readings. `unasked`: {predictor without answers: reason}.
     """
     floor = floor_of(sheet, 0)
     assert floor.spread is not None, "the blocks were measured again"
     tools = {column.source.name: at for at, column in enumerate(columns) if column.source.is_published}
     checked = [
-        _checked(sheet, at, column.source.name, codes, isa)
+        _column_json(sheet, at, column.source.name, codes, isa)
         | {"judgement": verdict(sheet, at, floor, tools).as_json() if at else None}
         for at, column in enumerate(columns)
         if not column.error
@@ -64,13 +64,13 @@ def check_of_sheet(
     }
 
 
-def _checked(sheet: AnswerSheet, at: int, name: str, codes: Sequence[bytes], isa: str) -> Json:
+def _column_json(sheet: AnswerSheet, at: int, name: str, codes: Sequence[bytes], isa: str) -> Json:
     points, items = sheet.compare(at), sheet.items
     agreed = agreement(points)
     answered = int((sheet.columns[at].reasons == 0).sum())
     traits = traits_of_table(items, points.at)
     traits |= memory_traits([codes[place] for place in points.at.tolist()], isa)
-    worst = points.worst(WORST)
+    worst = points.worst(MOST_WORST)
     numbers = zip(worst.at.tolist(), worst.reference.tolist(), worst.predicted.tolist(), strict=True)
     return {
         "name": name,
@@ -83,17 +83,17 @@ def _checked(sheet: AnswerSheet, at: int, name: str, codes: Sequence[bytes], isa
             {"bound": group.name, "n": group.n, "mape": group.mape, "median": group.median}
             for group in (errors_by_group(points, items.bounds) if items.bounds else ())
         ],
-        "traits": telling_traits(points.errors, traits).as_json(),
+        "traits": significant_traits(points.errors, traits).as_json(),
         "worst": [
             {
                 "isa": isa,
                 "hex": codes[place].hex(),
                 "measured": measured,
-                "said": said,
+                "said": predicted,
                 "bound": _bound(sheet, place),
             }
-            for place, measured, said in numbers
-            if measured != said
+            for place, measured, predicted in numbers
+            if measured != predicted
         ],
     }
 
@@ -105,5 +105,5 @@ def _bound(sheet: AnswerSheet, place: int) -> str:
 
 
 def error_of(block: Json) -> float:
-    """In per cent of the measurement, above 0 where too much is predicted."""
+    """The error in per cent of the measurement, above 0 for a prediction that is too slow."""
     return float(100 * (block["said"] - block["measured"]) / block["measured"])

@@ -1,4 +1,4 @@
-"""What can be asked: which blocks are measured where, and who predicts them."""
+"""The description of an accuracy check, and its default predictors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from pydantic import Field
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.kinds import kind_of
-from inference.features.asking.predictors.modes import in_mode, rows_in_mode
-from inference.features.asking.predictors.query import options_for, processor_of_machine, programs, row_for
+from inference.features.asking.predictors.modes import row_in_mode, rows_in_mode
+from inference.features.asking.predictors.query import (
+    options_for,
+    processor_of_machine,
+    program_listings,
+    row_for,
+)
 from inference.features.learning.core_model.query import usable_core_models
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Machine, Predictor
@@ -19,18 +24,18 @@ from inference.predictors import core_model, mapping, nanobench
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
 from inference.runs.machines.facts import read_block_machine
-from inference.runs.request import OneOf, RunRequest, read_rows
+from inference.runs.request import AllowedTexts, RunRequest, read_rows
 
 KIND = "accuracy-check"
 MOST_PREDICTORS = 20
 
 
 class AccuracyCheckConfig(RunRequest):
-    """`machine`, `block_set` and `predictors` are ids; without predictors, all that suit it are asked.
+    """`machine`, `block_set` and `predictors` are ids; without predictors, all that fit the machine are
+    asked.
 
-    `blocks` of the set are drawn by the `seed`, all of a smaller one. `mode`: how machines surround a block,
-    and how predictors are asked.
-    All are measured `rounds` times, one round after the other, and once more.
+    `seed` samples `blocks` of the set, all of a smaller one. `mode`: that of the measurements and
+    predictions. All blocks are measured `rounds` times, one round after the other, and once more.
     """
 
     noun = "an accuracy check"
@@ -38,14 +43,14 @@ class AccuracyCheckConfig(RunRequest):
     block_set: int
     blocks: Annotated[int, Field(ge=10, le=5000, description="Drawn from the set, at most.")] = 500
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
-    mode: Annotated[str, OneOf(MODES)] = UNROLLED
+    mode: Annotated[str, AllowedTexts(MODES)] = UNROLLED
     rounds: Annotated[int, Field(ge=1, le=9, description="Measurements of each: the median counts.")] = 3
     predictors: Annotated[list[int], Field(max_length=MOST_PREDICTORS)] = []
 
 
-def read_config(given: Json) -> AccuracyCheckConfig:
+def read_config(description: Json) -> AccuracyCheckConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = AccuracyCheckConfig.read(given)
+    config = AccuracyCheckConfig.read(description)
     read_block_machine(config.machine)
     block_set = read_set(config.block_set)
     if not block_set.size:
@@ -55,18 +60,18 @@ def read_config(given: Json) -> AccuracyCheckConfig:
 
 
 MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
-"""Of the machine, the newest; mappings of each kind."""
+"""Core models and mappings of each kind that are default predictors: the newest of the machine."""
 
 
-def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict[str, str]]:
-    """The machine's core models and mappings, and all tools for its processor; {what is left out: why}.
+def default_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict[str, str]]:
+    """(the machine's core models and mappings, and all tools for its processor; {left out: reason}).
 
-    `mode`: how blocks are measured, and so all are asked.
+    `mode`: the mode of the measurements, in which all predictors answer.
     """
     rows: dict[int, Predictor] = {}
     left_out: dict[str, str] = {}
-    for name, wanted in _wanted(machine):
-        row, reason = _first_usable(wanted, mode)
+    for name, choices in _candidates(machine):
+        row, reason = _first_usable(choices, mode)
         if row is None:
             left_out[name] = reason
         elif len(rows) < MOST_PREDICTORS:
@@ -75,34 +80,34 @@ def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict
     for row in configured.exclude(kind=nanobench.KIND)[:MOST_PREDICTORS]:
         if len(rows) < MOST_PREDICTORS:
             try:
-                asked = in_mode(row, mode)
+                in_mode = row_in_mode(row, mode)
             except PredictorError as error:
                 left_out[row.name] = str(error)
             else:
-                rows.setdefault(asked.pk, asked)
+                rows.setdefault(in_mode.pk, in_mode)
     return list(rows.values()), left_out
 
 
-def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
-    """(what it is called, [(kind, options), …] of which the first is taken that can be used)."""
+def _candidates(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
+    """Yields (name, [(kind, options), …]) of the candidates; the first usable options count."""
     for name in (
         usable_core_models().filter(machine=machine).values_list("name", flat=True)[:MOST_CORE_MODELS]
     ):
         yield f"core model {name}", [(core_model.KIND, {"model": name})]
-    for made in (machine.mappings, machine.resource_mappings):
-        for name in made.order_by("-pk").values_list("name", flat=True)[:MOST_MAPPINGS]:
+    for mappings in (machine.mappings, machine.resource_mappings):
+        for name in mappings.order_by("-pk").values_list("name", flat=True)[:MOST_MAPPINGS]:
             yield f"mapping {name}", [(mapping.KIND, {"mapping": name})]
     processor = processor_of_machine(machine)
-    for kind, found, _ in programs():
-        if kind.name != nanobench.KIND:  # that measures the computer of the site
-            for one in found:
-                choices = options_for(kind.name, one.options, processor)
-                yield f"{kind.title} {one.version}", [(kind.name, options) for options in choices]
+    for kind, installed, _ in program_listings():
+        if kind.name != nanobench.KIND:  # nanoBench measures the site's computer
+            for option in installed:
+                choices = options_for(kind.name, option.options, processor)
+                yield f"{kind.title} {option.version}", [(kind.name, options) for options in choices]
 
 
-def _first_usable(wanted: Sequence[tuple[str, Json]], mode: str) -> tuple[Predictor | None, str]:
+def _first_usable(choices: Sequence[tuple[str, Json]], mode: str) -> tuple[Predictor | None, str]:
     reason = "it has no model of this processor"
-    for kind, options in wanted:
+    for kind, options in choices:
         try:
             return row_for(kind, kind_of(kind).in_mode(options, mode)), ""
         except PredictorError as error:

@@ -1,4 +1,4 @@
-"""How well the columns of a basic-block set agree with one of them, and with what they were: a gate."""
+"""The accuracy of a basic-block set's columns against one of them, and a gate against earlier scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.asking.block_sets.query import ShownSet
+    from inference.features.asking.block_sets.query import BlockSetView
     from inference.web.contributions import Context
 
 
@@ -22,10 +22,10 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.asking.block_sets.query import sets_of  # noqa: PLC0415  pages load it
-    from inference.features.judging.column_accuracy.pages import accuracy_words  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_sets.query import outcomes_of  # noqa: PLC0415  pages load it
+    from inference.features.judging.column_accuracy.pages import accuracy_description  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=accuracy_words, outcomes=sets_of)
+    return KindPresentation(words=accuracy_description, outcomes=outcomes_of)
 
 
 KINDS = (
@@ -33,7 +33,7 @@ KINDS = (
         "accuracy",
         label="Accuracy",
         job=_job,
-        summary="How well the columns of a basic-block set agree with one of them",
+        summary="Accuracy of the columns of a basic-block set against one of them",
         example={"block_set": 6, "reference": 8},
         lane=Lane.SHORT,
     ),
@@ -42,7 +42,7 @@ KINDS = (
 PRESENTATIONS = {"accuracy": _presentation}
 
 
-def _tab(request: HttpRequest, subject: ShownSet) -> Context:
+def _tab(request: HttpRequest, subject: BlockSetView) -> Context:
     from inference.features.judging.column_accuracy.pages import accuracy_tab  # noqa: PLC0415  pages load it, not every start
 
     return accuracy_tab(request, subject.row, subject.columns)

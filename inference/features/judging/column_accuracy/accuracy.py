@@ -1,9 +1,8 @@
-"""How well the columns of a basic-block set agree with one of them (thesis §5.2, Table 5.4 for blocks).
+"""The accuracy of a basic-block set's columns against one of them (thesis §5.2, Table 5.4 for blocks).
 
-Of a small set, they are compared when somebody asks; of a large one, by a run, as any comparison. Either way
-it is told as plain data, which is what runs of earlier versions have stored as well. A column is compared on
-those blocks for which it and the reference have a number; a reference of 0 cycles has no relative error, so
-such blocks are left out and counted.
+A small set is compared when it is viewed, a large one by a run. Both yield the JSON that runs of earlier
+versions have stored. A column is compared on the blocks for which it and the reference have a number; a
+reference of 0 cycles has no relative error, so such blocks are left out and counted.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from inference.core.judging.agreement import agreement
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import codes_of
-from inference.features.judging.engine.gate import columns_named
-from inference.features.judging.engine.item_answers import NOTHING_THERE, column_answers
+from inference.features.judging.engine.gate import select_columns
+from inference.features.judging.engine.item_answers import NO_COLUMN_ANSWER, column_answers
 from inference.figures.heatmap import heat_map
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
 from inference.models import BasicBlockSet, BlockColumn, Run
@@ -24,18 +23,19 @@ from inference.storage.block_sets import block_items, cycles_of
 from inference.storage.instruction_sets import code_isa
 
 KIND = "accuracy"
-AT_ONCE = 20_000
-"""Answers up to which they are compared when somebody asks; more take a run."""
-WORST = 100
-"""Blocks listed for each column: those with the largest relative errors."""
+MOST_WITHOUT_RUN = 20_000
+"""Answers up to which columns are compared when they are viewed; more need a run."""
+MOST_WORST = 100
+"""Blocks listed per column: those with the largest relative errors."""
 
 
 @dataclass(frozen=True)
 class KnownAccuracy:
-    """What is known of a comparison.
+    """The stored or computed results of a comparison.
 
-    `accuracy` as `accuracy_of` has it, and whether it `lacks` a column; the newest `run` that is done, whose
-    comparison has all views; the run that is `working` on one, or the newest where that has `failed`.
+    `accuracy`: the result of `accuracy_of`. `lacks`: whether it lacks a column. `run`: the newest finished
+    run, whose comparison has all views. `working`: the newest run if it is unfinished. `failed`: if it has
+    failed.
     """
 
     accuracy: Json | None = None
@@ -46,11 +46,11 @@ class KnownAccuracy:
 
 
 def accuracy_of(block_set: BasicBlockSet, reference: BlockColumn) -> Json:
-    """All columns of a set beside one.
+    """Compare all columns of a set with one of them.
 
-    Blocks in all, with a `numbers` above 0 and with `zeros` for the reference. Of each column, on the blocks
-    compared: `scores`, `heat_map`, `worst` (places of the blocks with the largest relative errors) and
-    `weighted` (the MAPE in which each block counts by its weight); blocks that it `answered` and `failed`.
+    Returns the number of `blocks`, of those with a reference above 0 (`numbers`) and of 0 (`zeros`), and per
+    column `scores`, `heat_map`, `worst` (places of the blocks with the largest relative errors), `weighted`
+    (MAPE weighted by the blocks' weights), and the numbers of blocks that it `answered` and `failed`.
     """
     columns = list(block_set.columns.exclude(pk=reference.pk).order_by("position"))
     answers = [column_answers(column, block_set.size) for column in columns]
@@ -59,46 +59,46 @@ def accuracy_of(block_set: BasicBlockSet, reference: BlockColumn) -> Json:
 
 
 def accuracy_of_sheet(sheet: AnswerSheet, reference: int, columns: Sequence[tuple[int, str]]) -> Json:
-    """As `accuracy_of`; ids and names of the columns, in the order of the sheet."""
+    """As `accuracy_of`; `columns`: (id, name) in the order of the sheet."""
     return {
         "reference": reference,
         "blocks": len(sheet.items),
         "numbers": int((sheet.reference > 0).sum()),
         "zeros": int((sheet.reference == 0).sum()),
         "columns": [
-            {"column": pk, "name": name, **_beside(sheet, position)}
+            {"column": pk, "name": name, **_column_json(sheet, position)}
             for position, (pk, name) in enumerate(columns)
         ],
     }
 
 
-def _beside(sheet: AnswerSheet, position: int) -> Json:
+def _column_json(sheet: AnswerSheet, position: int) -> Json:
     points, answers = sheet.compare(position), sheet.columns[position]
     agreed = agreement(points, sheet.items.weights)
     return {
         "answered": int((answers.reasons == 0).sum()),
-        "failed": sum(count for reason, count in answers.lacking() if reason != NOTHING_THERE),
+        "failed": sum(count for reason, count in answers.lacking() if reason != NO_COLUMN_ANSWER),
         "scores": agreed.scores.as_json(),
         "heat_map": heat_map(points.reference, points.predicted).as_json(),
-        "worst": points.worst(WORST).at.tolist(),
+        "worst": points.worst(MOST_WORST).at.tolist(),
         "weighted": agreed.weighted,
     }
 
 
-def accuracy_known(
+def known_accuracy(
     block_set: BasicBlockSet, columns: Sequence[BlockColumn], reference: BlockColumn
 ) -> KnownAccuracy:
-    """What can be shown at once: the comparison itself of a small set, what a run found of a large one."""
+    """The result that can be shown now: computed for a small set, that of the newest run for a large one."""
     runs = Run.objects.filter(kind=KIND, config__reference=reference.pk).order_by("-pk")
     newest = runs.defer("result").first()
     done = runs.filter(state=Run.State.DONE).first()
-    if block_set.size * len(columns) <= AT_ONCE:
+    if block_set.size * len(columns) <= MOST_WITHOUT_RUN:
         accuracy: Json | None = accuracy_of(block_set, reference)
     else:
         accuracy = None if done is None else done.result.get("accuracy")
-    there = {column.pk for column in columns}
+    column_ids = {column.pk for column in columns}
     if accuracy is not None:
-        accuracy["columns"] = [column for column in accuracy["columns"] if column["column"] in there]
+        accuracy["columns"] = [column for column in accuracy["columns"] if column["column"] in column_ids]
     return KnownAccuracy(
         accuracy,
         done,
@@ -111,7 +111,7 @@ def accuracy_known(
 def baseline_of(
     row: BasicBlockSet, reference: BlockColumn, accuracy: Json, only: Sequence[str] = ()
 ) -> AccuracyBaseline:
-    """The scores of a set's columns, or of those named. Raises `ExchangeError` for names there are not."""
+    """The baseline of a set's columns, or of those in `only`. Raises `ExchangeError` for an unknown name."""
     columns = [
         BaselineColumn(
             name=column["name"],
@@ -127,5 +127,5 @@ def baseline_of(
         digest=digest_of_blocks(codes_of(row), code_isa(row.isa)),
         reference=reference.name,
         numbers=accuracy["numbers"],
-        columns=columns_named(columns, repr(row.name), only),
+        columns=select_columns(columns, repr(row.name), only),
     )

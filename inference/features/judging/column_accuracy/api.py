@@ -1,4 +1,4 @@
-"""How well the columns of a basic-block set agree with one of them, and with a baseline."""
+"""The accuracy of a basic-block set's columns against one of them, and against a baseline, in the API."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pydantic import Field
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.block_sets.query import columns_of
-from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known, baseline_of
-from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, judged
-from inference.features.running.runs.runs_of_kind import started
+from inference.features.judging.column_accuracy.accuracy import KIND, baseline_of, known_accuracy
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, judge_against_baseline
+from inference.features.running.runs.runs_of_kind import start_response
 from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, BlockColumn
-from inference.web.api.access import reading
+from inference.web.api.access import read_access
 from inference.web.api.errors import ProblemError
 from inference.web.api.result_shapes import HeatMapOut
 from inference.web.api.shapes import Input, Ref, RunOut, Scores, parameter
@@ -38,13 +38,13 @@ Name = parameter(..., min_length=1, max_length=200, description="A column's name
 
 
 class ColumnAccuracyOut(Scores):
-    """A column beside the reference, on the blocks for which both have a number."""
+    """A column compared with the reference, on the blocks for which both have a number."""
 
     column: Ref
     numbers: int = Field(description="Blocks for which it has a number, compared or not.", examples=[390])
     failures: int = Field(examples=[10])
     weighted_mape: float | None = Field(
-        description="MAPE in which each block counts by its weight; null where none has one.", examples=[8.2]
+        description="MAPE weighted by the blocks' weights; null without weights.", examples=[8.2]
     )
     heat_map: HeatMapOut
     worst: list[int] = Field(
@@ -53,7 +53,7 @@ class ColumnAccuracyOut(Scores):
 
 
 class AccuracyOut(Schema):
-    """All columns of a set beside one of them."""
+    """All columns of a set compared with one of them."""
 
     block_set: Ref
     reference: Ref
@@ -64,14 +64,14 @@ class AccuracyOut(Schema):
 
 
 class Reference(Input):
-    """What the columns are compared with."""
+    """The reference column."""
 
     reference: str = Field(min_length=1, max_length=200, examples=["measured"])
 
 
 @router.get("/block-sets/{block_set_id}/accuracy", response=AccuracyOut)
 def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) -> Any:
-    """Compare all columns of a set with one. A large set needs a run for that: until then, 409 says so."""
+    """Compare all columns of a set with one; 409 for a large set until a run has compared them."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     known, column = accuracy_or_refuse(row, reference)
     columns = [_column(entry) for entry in known["columns"]]
@@ -83,16 +83,16 @@ def find_accuracy(request: HttpRequest, block_set_id: Id, data: Reference) -> An
     """Start the run that compares the columns of a large set with one."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     config = {"block_set": row.pk, "reference": column_named(row, data.reference).pk}
-    return started(request, KIND, config, f"Columns of {row.name} compared"[:180])
+    return start_response(request, KIND, config, f"Columns of {row.name} compared"[:180])
 
 
 def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Json, BlockColumn]:
-    """All columns beside the one of this name, and that one.
+    """(all columns compared with the one of this name, that column).
 
-    Raises `ExchangeError` for another name, `ProblemError` (409) where a run has to compare them first.
+    Raises `ExchangeError` for an unknown name, `ProblemError` (409) if a run has to compare them first.
     """
     column = column_named(row, reference)
-    known = accuracy_known(row, columns_of(row), column).accuracy
+    known = known_accuracy(row, columns_of(row), column).accuracy
     if known is None:
         raise ProblemError(
             409,
@@ -116,16 +116,16 @@ def _column(column: Json) -> Json:
 
 
 class ColumnsToJudge(Input):
-    """A baseline, and by how much a MAPE may be larger than there."""
+    """A baseline, and the tolerance of a larger MAPE."""
 
     baseline: AccuracyBaseline = Field(
-        description="As the same address answers it without `/judged`.", examples=[_EXAMPLE]
+        description="As the same URL returns it without `/judged`.", examples=[_EXAMPLE]
     )
     tolerance: float = Field(
         default=DEFAULT_TOLERANCE, ge=0, le=MOST_TOLERANCE, description="Percentage points.", examples=[0.5]
     )
     columns: list[str] = Field(
-        default=[], max_length=1000, description="Judged alone; all where it is empty.", examples=[[]]
+        default=[], max_length=1000, description="Columns to judge; empty: all.", examples=[[]]
     )
 
 
@@ -136,7 +136,7 @@ class ColumnScoresOut(Schema):
 
 
 class ColumnVerdictOut(Schema):
-    """A column beside its baseline."""
+    """A column compared with its baseline."""
 
     name: str = Field(examples=["llvm-mca 22 · znver2"])
     worse: bool = Field(examples=[True])
@@ -146,19 +146,17 @@ class ColumnVerdictOut(Schema):
 
 
 class GateResultOut(Schema):
-    """Whether the columns of a set are as good as they were."""
+    """Whether the columns of a set are as accurate as in a baseline."""
 
     set: str = Field(examples=["sqlite"])
     reference: str = Field(examples=["measured"])
     tolerance: float = Field(examples=[0.5])
     numbers_before: int = Field(description="Blocks with a reference above 0.", examples=[498])
     numbers: int = Field(description="The same now.", examples=[498])
-    worse: list[str] = Field(
-        description="Columns that do not pass; empty where all do.", examples=[["llvm-mca 22 · znver2"]]
-    )
+    worse: list[str] = Field(description="Columns that do not pass.", examples=[["llvm-mca 22 · znver2"]])
     columns: list[ColumnVerdictOut]
     added: list[str] = Field(
-        description="Columns that the baseline does not have, not judged.", examples=[[]]
+        description="Columns that the baseline lacks, which are not judged.", examples=[[]]
     )
 
 
@@ -171,13 +169,15 @@ def get_baseline(
 ) -> Any:
     """The accuracy of all columns (or of each `column`) as the file that `block-sets --baseline` reads."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
-    found, judge = accuracy_or_refuse(row, reference)
-    return baseline_of(row, judge, found, column)
+    accuracy, reference_column = accuracy_or_refuse(row, reference)
+    return baseline_of(row, reference_column, accuracy, column)
 
 
-@router.post("/block-sets/{block_set_id}/accuracy/baseline/judged", response=GateResultOut, auth=reading)
+@router.post("/block-sets/{block_set_id}/accuracy/baseline/judged", response=GateResultOut, auth=read_access)
 def judge_columns(request: HttpRequest, block_set_id: Id, data: ColumnsToJudge) -> Any:
-    """Hold the columns of a set against a baseline: those that are worse, and why. It changes nothing."""
+    """Compare the columns of a set with a baseline: which are worse, and why. Stores nothing."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
-    found, judge = accuracy_or_refuse(row, data.baseline.reference)
-    return judged(data.baseline, baseline_of(row, judge, found), data.tolerance, data.columns).as_json()
+    accuracy, reference_column = accuracy_or_refuse(row, data.baseline.reference)
+    return judge_against_baseline(
+        data.baseline, baseline_of(row, reference_column, accuracy), data.tolerance, data.columns
+    ).as_json()

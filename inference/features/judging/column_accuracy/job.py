@@ -1,4 +1,4 @@
-"""Runs of kind `accuracy`: all columns of a basic-block set beside one of them, a comparison as any."""
+"""Runs of kind `accuracy`, which compare all columns of a basic-block set with one of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inference.runs.request import RunRequest
 
 
 class AccuracyConfig(RunRequest):
-    """`block_set` is the id of one, `reference` that of a column of it."""
+    """`block_set`: row id. `reference`: id of one of its columns."""
 
     noun = "a comparison of columns"
     block_set: int
@@ -29,16 +29,15 @@ class AccuracyJob(JudgeJob):
     """Runs of kind `accuracy`; see `AccuracyConfig`."""
 
     def check(self, config: Json) -> Json:
-        """The complete description. Raises `ConfigError` naming the field."""
-        asked = AccuracyConfig.read(config)
-        row = read_set(asked.block_set)
-        if not row.columns.filter(pk=asked.reference).exists():
+        request = AccuracyConfig.read(config)
+        row = read_set(request.block_set)
+        if not row.columns.filter(pk=request.reference).exists():
             known = ", ".join(f"{column.pk} ({column.name})" for column in row.columns.order_by("position"))
             raise ConfigError(f"reference must be a column of the set: {known or 'it has none'}")
-        return asked.as_json()
+        return request.as_json()
 
     def work(self, task: Task) -> Store:
-        config = AccuracyConfig.stored(task.run.config)
+        config = AccuracyConfig.from_stored(task.run.config)
         columns = BlockColumn.objects.filter(block_set=config.block_set).order_by("position")
         names = dict(columns.values_list("pk", "name"))
         if names.pop(config.reference, None) is None or not names:
@@ -52,4 +51,4 @@ class AccuracyJob(JudgeJob):
         def facts(sheet: AnswerSheet, _columns: Sequence[ComparisonColumn]) -> Json:
             return {"accuracy": accuracy_of_sheet(sheet, config.reference, list(names.items()))}
 
-        return self.compared(task, described, facts=facts)
+        return self.compare(task, described, facts=facts)

@@ -1,5 +1,5 @@
-"""The columns of a set beside one of them: a tab with their scores, which leads to the engine's views; the
-same scores as a baseline to take away, held against one that is brought back.
+"""Pages for the accuracy of a set's columns: the tab with their scores, the baseline to download, and the
+gate that compares the scores with an uploaded baseline.
 """
 
 from __future__ import annotations
@@ -16,27 +16,32 @@ from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named, usual_reference
-from inference.features.asking.block_sets.query import columns_of, names_of_columns, set_item
+from inference.features.asking.block_sets.query import column_names, columns_of, set_item
 from inference.features.asking.predictors.query import different_processors
-from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known, baseline_of
-from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, GateResult, judged
+from inference.features.judging.column_accuracy.accuracy import KIND, baseline_of, known_accuracy
+from inference.features.judging.engine.gate import (
+    DEFAULT_TOLERANCE,
+    MOST_TOLERANCE,
+    GateResult,
+    judge_against_baseline,
+)
 from inference.features.judging.engine.tables import columns_table, page_cells
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
 from inference.formats.problems import ExchangeError
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.request_fields import StrictForm, start_run
-from inference.web.validation import row_number, whole_number
+from inference.web.validation import number_parameter, row_id_or_none
 
 
-def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
-    """The scores of all columns, and the ways to their views."""
+def accuracy_tab(request: HttpRequest, row: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
+    """The context of the tab: the scores of all columns; {} for fewer than two columns."""
     if len(columns) < 2:
         return {}
-    reference = _column(columns, whole_number(request, "reference")) or usual_reference(columns)
-    known = accuracy_known(found, columns, reference)
+    reference = _column(columns, number_parameter(request, "reference")) or usual_reference(columns)
+    known = known_accuracy(row, columns, reference)
     predictors = [column.predictor for column in columns if column.predictor is not None]
     context = {"reference": reference, "known": known, "processors": different_processors(predictors)}
     if known.accuracy is None:
@@ -54,33 +59,33 @@ def _column(columns: Sequence[BlockColumn], pk: int | None) -> BlockColumn | Non
 
 
 def column_in_address(request: HttpRequest, columns: Sequence[BlockColumn]) -> BlockColumn:
-    """The column whose number the address has as `reference`; without one it is a bad request."""
-    found = _column(columns, whole_number(request, "reference"))
-    if found is None:
-        raise BadRequest("reference must be the number of a column")
-    return found
+    """The column whose id is `reference` in the address. Raises `BadRequest` without one."""
+    column = _column(columns, number_parameter(request, "reference"))
+    if column is None:
+        raise BadRequest("reference must be the id of a column")
+    return column
 
 
 @require_POST
 def block_set_compare(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start the comparison with a column; its page has all views."""
-    found = get_object_or_404(BasicBlockSet, pk=pk)
-    reference = row_number(request.POST.get("reference", "")) or 0
+    """Start the run that compares all columns with the posted one."""
+    row = get_object_or_404(BasicBlockSet, pk=pk)
+    reference = row_id_or_none(request.POST.get("reference", "")) or 0
     config = {"block_set": pk, "reference": reference}
-    start_run(request, KIND, config, f"Columns of {found.name} compared"[:180])
+    start_run(request, KIND, config, f"Columns of {row.name} compared"[:180])
     return redirect(f"{reverse('block-set', args=[pk])}?tab=accuracy&reference={reference}")
 
 
 def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The scores of all columns as a table."""
-    found = get_object_or_404(BasicBlockSet, pk=pk)
-    columns = columns_of(found)
+    """The scores of all columns as CSV."""
+    block_set = get_object_or_404(BasicBlockSet, pk=pk)
+    columns = columns_of(block_set)
     reference = column_in_address(request, columns)
-    known = accuracy_known(found, columns, reference).accuracy
+    known = known_accuracy(block_set, columns, reference).accuracy
     if known is None:
         raise Http404("these columns have not been compared yet")
     lines = [(row[0], reference.name, *row[1:]) for row in columns_table(known).rows]
-    return table_answer(written(CSV_HEADS, lines), f"{found.name} accuracy", blocks=found.name)
+    return table_answer(csv_text(CSV_HEADS, lines), f"{block_set.name} accuracy", blocks=block_set.name)
 
 
 CSV_HEADS = (
@@ -89,14 +94,14 @@ CSV_HEADS = (
 )
 
 
-def accuracy_words(run: Run) -> Iterator[DescriptionItem]:
-    """Which columns, compared with which."""
+def accuracy_description(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a run of kind `accuracy`, item by item."""
     yield set_item(run.config)
-    yield DescriptionItem("Reference", names_of_columns([run.config["reference"]]))
+    yield DescriptionItem("Reference", column_names([run.config["reference"]]))
 
 
 class GateForm(StrictForm):
-    """A baseline, and how much worse a column may be."""
+    """A baseline file, and the tolerance in percentage points of MAPE."""
 
     file = forms.FileField(label="Baseline")
     tolerance = forms.FloatField(
@@ -105,22 +110,22 @@ class GateForm(StrictForm):
 
 
 def block_set_baseline(request: HttpRequest, pk: int) -> HttpResponse:
-    """The accuracy of all columns beside a reference, as a file."""
-    found = get_object_or_404(BasicBlockSet, pk=pk)
-    column = column_in_address(request, columns_of(found))
-    made = baseline_of(found, column, _known(found, column))
-    return file_answer(write_baseline(made), "application/json", f"{found.name} baseline", "json")
+    """The baseline of all columns against a reference, as a file."""
+    row = get_object_or_404(BasicBlockSet, pk=pk)
+    column = column_in_address(request, columns_of(row))
+    baseline = baseline_of(row, column, _accuracy_or_404(row, column))
+    return file_answer(write_baseline(baseline), "application/json", f"{row.name} baseline", "json")
 
 
 def block_set_gate(request: HttpRequest, pk: int) -> HttpResponse:
-    """The field for a baseline; a POST shows what has become of its columns, and stores nothing."""
-    found = get_object_or_404(BasicBlockSet, pk=pk)
+    """The form for a baseline; a POST shows the verdicts on its columns, and stores nothing."""
+    row = get_object_or_404(BasicBlockSet, pk=pk)
     posted = request.method == "POST"
     form = GateForm(request.POST, request.FILES) if posted else GateForm()
-    context: dict[str, Any] = {"block_set": found, "form": form}
+    context: dict[str, Any] = {"block_set": row, "form": form}
     if posted and form.is_valid():
         try:
-            result = _judged(found, form)
+            result = _gate_result(row, form)
             context |= {"result": result, **page_cells(result.table)}
         except ExchangeError as error:
             form.add_error("file", str(error))
@@ -128,16 +133,16 @@ def block_set_gate(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "inference/column_accuracy/gate.html", context, status=400 if wrong else 200)
 
 
-def _judged(found: BasicBlockSet, form: GateForm) -> GateResult:
+def _gate_result(row: BasicBlockSet, form: GateForm) -> GateResult:
     file = form.cleaned_data["file"]
     baseline: AccuracyBaseline = read_baseline(file.read(LIMIT_BYTES + 1), file.name)
-    column = column_named(found, baseline.reference)
-    now = baseline_of(found, column, _known(found, column))
-    return judged(baseline, now, form.cleaned_data["tolerance"])
+    column = column_named(row, baseline.reference)
+    now = baseline_of(row, column, _accuracy_or_404(row, column))
+    return judge_against_baseline(baseline, now, form.cleaned_data["tolerance"])
 
 
-def _known(found: BasicBlockSet, column: BlockColumn) -> Json:
-    known = accuracy_known(found, columns_of(found), column).accuracy
+def _accuracy_or_404(row: BasicBlockSet, column: BlockColumn) -> Json:
+    known = known_accuracy(row, columns_of(row), column).accuracy
     if known is None:
         raise Http404(f"the columns have not been compared with {column.name} yet: press Compare on Accuracy")
     return known

@@ -1,4 +1,4 @@
-"""Two of a kind side by side: port mappings, experiment sets, sets of latencies."""
+"""Comparisons of two mappings, of two experiment sets, and of several sets of latencies."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.library.mappings.query import ShownMapping
+    from inference.features.library.mappings.query import MappingSubject
     from inference.web.contributions import Context
 
 
-def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
+def _tab(request: HttpRequest, subject: MappingSubject) -> Context:
     from inference.features.judging.comparing.pages import compare_tab  # noqa: PLC0415  pages load it, not every start
 
     return compare_tab(request, subject.row)
@@ -53,7 +53,7 @@ PANELS = (
         "Compare",
         "inference/comparing/compare.html",
         _tab,
-        place=40,
+        order=40,
         styles=("css/core-diagram.css",),
     ),
 )

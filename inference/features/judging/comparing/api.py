@@ -1,4 +1,4 @@
-"""Two models of a processor side by side: µops up to a renaming of ports, loads, and random experiments."""
+"""Comparisons of two mappings: µops up to a renaming of ports, loads, and random experiments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from inference.features.judging.comparing.query import (
     described_loads,
     deviation_of,
     differences_first,
-    finite,
+    finite_or_none,
     furthest_json,
 )
 from inference.features.judging.comparing.tables import comparison_csv
@@ -34,7 +34,7 @@ from inference.features.library.mappings.query import comparison_of, summary
 from inference.figures.heatmap import heat_map
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.web.api.document import FILE
-from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, list_answer_in_memory
 from inference.web.api.result_shapes import HeatMapOut
 from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, ref, uops_json
 from inference.web.file_answers import attachment
@@ -45,7 +45,7 @@ router.add_router("", measured_router)
 
 
 class DifferingOut(Schema):
-    """An experiment on which two models differ, and what they say."""
+    """An experiment on which two models differ, with both predictions."""
 
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
     first: float = Field(examples=[0.5])
@@ -53,13 +53,13 @@ class DifferingOut(Schema):
 
 
 class WitnessOut(DifferingOut):
-    """In cycles; `measured` is null where nobody has measured it."""
+    """An experiment that distinguishes two mappings, in cycles; `measured`: null without a measurement."""
 
     measured: float | None = Field(examples=[0.51])
 
 
 class ComparisonOut(Schema):
-    """How two mappings of one instruction set stand to each other."""
+    """The comparison of two mappings of one instruction set."""
 
     first: Ref
     second: Ref
@@ -69,25 +69,23 @@ class ComparisonOut(Schema):
     only_first: int = Field(examples=[0])
     only_second: int = Field(examples=[12])
     equal: bool = Field(examples=[False])
-    share: float | None = Field(
-        description="Of the common schemes, those with the same µops.", examples=[0.6]
-    )
+    share: float | None = Field(description="Share of the common schemes with the same µops.", examples=[0.6])
     same_number_of_uops: float | None = Field(
-        description="Of the common schemes, those with as many µops.", examples=[0.7]
+        description="Share of the common schemes with the same number of µops.", examples=[0.7]
     )
     up_to_hidden: float | None = Field(
-        description="Those with the same µops up to what the data set does not show; null without one.",
+        description="Share with the same µops up to those hidden in the data set; null without one.",
         examples=[0.8],
     )
     renaming: dict[str, str | None] = Field(
-        description="Of each port of the second mapping, its name in the first; null without a partner.",
+        description="{port of the second mapping: its name in the first}; null without a partner.",
         examples=[{"P0": "0", "P1": "1"}],
     )
     witnesses: list[WitnessOut]
 
 
 class ContradictionOut(Schema):
-    """A witness of the first mapping against the second: so many µops cannot evade these ports."""
+    """A witness of the first mapping that contradicts the second: the number of µops bound to these ports."""
 
     blocker: SchemeText
     copies: int = Field(examples=[8])
@@ -97,7 +95,7 @@ class ContradictionOut(Schema):
 
 
 class ComparedSchemeOut(Schema):
-    """A scheme in both; null where one lacks it."""
+    """A scheme of two mappings; null where one lacks it."""
 
     scheme: SchemeText
     kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
@@ -114,31 +112,31 @@ class ComparedOut(ComparedSchemeOut):
         description="Per cent of the first; null where undefined or without end.", examples=[100.0]
     )
     differs_in_hidden: bool = Field(
-        description="Whether only µops differ that no experiment can show.", examples=[False]
+        description="Whether only hidden µops differ, which no experiment can show.", examples=[False]
     )
     contradiction: ContradictionOut | None
 
 
 class BesideLoadsOut(ComparedSchemeOut):
-    """A scheme beside a resource mapping: the µops of the one, the loads of the other in words."""
+    """A scheme in a port mapping and a resource mapping: µops, and loads in words."""
 
     uops: list[Uop] | None
     loads: str | None = Field(examples=["r01: 0.5"])
 
 
 class DeviationOut(Schema):
-    """Two models on the same experiments; no measurement says which is right.
+    """The deviation of two models on random experiments, without measurements.
 
-    `scores` has the second against the first, `backwards` the first against the second. `heat_map` has the
+    `scores`: the second against the first; `backwards`: the first against the second. `heat_map` has the
     first across.
     """
 
     first: Ref
     second: Ref
     unit: Unit
-    common: int = Field(description="Schemes that both know.", examples=[497])
-    r_max: list[float | None] = Field(description="What each was held to.", examples=[[5.0, 5.0]])
-    skipped: int = Field(description="Experiments that a model takes to need no time.", examples=[0])
+    common: int = Field(description="Schemes that both describe.", examples=[497])
+    r_max: list[float | None] = Field(description="R_max used for each.", examples=[[5.0, 5.0]])
+    skipped: int = Field(description="Experiments that take no time by a model.", examples=[0])
     scores: Scores
     backwards: Scores
     heat_map: HeatMapOut | None
@@ -147,9 +145,9 @@ class DeviationOut(Schema):
 
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)
 def compare_mappings(request: HttpRequest, mapping_id: Id, other_id: Id, dataset: Id | None = None) -> Any:
-    """Compare two mappings: what agrees, under which renaming, and an experiment that tells them apart.
+    """Compare two mappings: common µops, the renaming of ports, and experiments that distinguish them.
 
-    `dataset`: the experiment set whose measurements tell which µops can be seen at all.
+    `dataset`: the experiment set whose measurements show which µops are hidden.
     """
     row, other = _mappings(mapping_id, other_id)
     comparison = comparison_of(row, other)
@@ -179,21 +177,21 @@ def list_compared_schemes(
     comparison = comparison_of(row, other)
 
     def page_json(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
-        spoken = contradictions(row, comparison, {each.scheme for each in page})
+        by_scheme = contradictions(row, comparison, {scheme.scheme for scheme in page})
         return [
             {
-                **_scheme(each),
-                "first": _uops(each.uops[0], comparison.ports),
-                "second": _uops(each.uops[1], comparison.ports),
-                "difference": finite(each.difference),
-                "differs_in_hidden": each.differs_in_hidden,
-                "contradiction": _contradiction(row, spoken.get(each.scheme)),
+                **_scheme_json(scheme),
+                "first": _uops_json_or_none(scheme.uops[0], comparison.ports),
+                "second": _uops_json_or_none(scheme.uops[1], comparison.ports),
+                "difference": finite_or_none(scheme.difference),
+                "differs_in_hidden": scheme.differs_in_hidden,
+                "contradiction": _contradiction_json(row, by_scheme.get(scheme.scheme)),
             }
-            for each in page
+            for scheme in page
         ]
 
     schemes = differences_first(comparison.schemes, row.isa_id, q, show)
-    return listed_in_memory(schemes, paging, page_json)
+    return list_answer_in_memory(schemes, paging, page_json)
 
 
 @router.get(
@@ -209,8 +207,8 @@ def export_comparison(request: HttpRequest, mapping_id: Id, other_id: Id) -> Htt
 
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}/deviation", response=DeviationOut)
 def get_deviation(request: HttpRequest, mapping_id: Id, other_id: Id, sampled: Query[SamplingRequest]) -> Any:
-    """How far two port mappings are apart on random experiments."""
-    return _deviation(mapping_id, get_object_or_404(PortMapping, pk=other_id), sampled)
+    """The deviation of two port mappings on random experiments."""
+    return _deviation_json(mapping_id, get_object_or_404(PortMapping, pk=other_id), sampled)
 
 
 @router.get(
@@ -219,8 +217,8 @@ def get_deviation(request: HttpRequest, mapping_id: Id, other_id: Id, sampled: Q
 def get_deviation_of_resources(
     request: HttpRequest, mapping_id: Id, resource_mapping_id: Id, sampled: Query[SamplingRequest]
 ) -> Any:
-    """How far a port mapping and a resource mapping are apart on random experiments."""
-    return _deviation(mapping_id, get_object_or_404(ResourceMapping, pk=resource_mapping_id), sampled)
+    """The deviation of a port mapping and a resource mapping on random experiments."""
+    return _deviation_json(mapping_id, get_object_or_404(ResourceMapping, pk=resource_mapping_id), sampled)
 
 
 @router.get(
@@ -235,23 +233,23 @@ def list_schemes_beside_loads(
     q: Text = "",
     show: Relation = "",
 ) -> Any:
-    """The schemes of a port mapping and a resource mapping side by side, the largest differences first."""
+    """The schemes of a port mapping and a resource mapping, the largest differences first."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
     other = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=resource_mapping_id)
 
     def page_json(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
-        loads = described_loads(other, [each.scheme for each in page])
+        loads = described_loads(other, [scheme.scheme for scheme in page])
         return [
             {
-                **_scheme(each),
-                "uops": _uops(each.uops[0], row.ports),
-                "loads": loads.get(each.scheme),
+                **_scheme_json(scheme),
+                "uops": _uops_json_or_none(scheme.uops[0], row.ports),
+                "loads": loads.get(scheme.scheme),
             }
-            for each in page
+            for scheme in page
         ]
 
     schemes = differences_first(compared_schemes(row, other), row.isa_id, q, show)
-    return listed_in_memory(schemes, paging, page_json)
+    return list_answer_in_memory(schemes, paging, page_json)
 
 
 def _mappings(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping]:
@@ -259,27 +257,27 @@ def _mappings(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping]
     return get_object_or_404(rows, pk=mapping_id), get_object_or_404(rows, pk=other_id)
 
 
-def _scheme(each: ComparedScheme) -> dict[str, Any]:
+def _scheme_json(compared: ComparedScheme) -> dict[str, Any]:
     return {
-        "scheme": each.scheme,
-        "kind": each.kind.value,
-        "first_cycles": each.cycles[0],
-        "second_cycles": each.cycles[1],
+        "scheme": compared.scheme,
+        "kind": compared.kind.value,
+        "first_cycles": compared.cycles[0],
+        "second_cycles": compared.cycles[1],
     }
 
 
-def _uops(uops: Uops | None, ports: Sequence[str]) -> list[dict[str, Any]] | None:
+def _uops_json_or_none(uops: Uops | None, ports: Sequence[str]) -> list[dict[str, Any]] | None:
     return None if uops is None else uops_json(uops, ports)
 
 
-def _contradiction(row: PortMapping, witness: ReferenceContradiction | None) -> dict[str, Any] | None:
+def _contradiction_json(row: PortMapping, witness: ReferenceContradiction | None) -> dict[str, Any] | None:
     if witness is None:
         return None
     copied = {name: getattr(witness, name) for name in ("blocker", "copies", "shown", "said")}
     return {**copied, "ports": [row.ports[bit] for bit in ports_in(witness.mask)]}
 
 
-def _deviation(mapping_id: int, other: Model, sampled: SamplingRequest) -> dict[str, Any]:
+def _deviation_json(mapping_id: int, other: Model, sampled: SamplingRequest) -> dict[str, Any]:
     row = get_object_or_404(PortMapping, pk=mapping_id)
     apart = deviation_of(row, other, sampled.as_sampling())
     points = apart.points

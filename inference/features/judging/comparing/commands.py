@@ -1,4 +1,5 @@
-"""Two of a kind side by side in the shell: port mappings, experiment sets, sets of latencies."""
+"""`manage.py compare`, `compare-sets` and `compare-latencies`: mappings, experiment sets, sets of
+latencies."""
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from inference.core.deviating import Sampling
+from inference.core.deviation import Sampling
 from inference.core.identity import SchemeRelation
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.sampling import MIX_LENGTH
 from inference.features.judging.comparing.latencies import (
-    USUAL_ORDER,
-    chosen_latencies,
-    compared_json,
+    DEFAULT_ORDER,
     comparison_of_latencies,
+    filtered_schemes,
     pairs_table,
+    schemes_json,
 )
 from inference.features.judging.comparing.query import (
     Model,
@@ -52,12 +53,12 @@ from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 from inference.web.paging import Order
 
-LISTED = 20  # rows of a table of mappings that the output has
-LISTED_OF_SETS = 10
+MOST_SCHEMES = 20  # rows printed of a table of mappings
+MOST_ROWS_OF_SETS = 10
 
 
 class ComparisonCommand(DataCommand):
-    """A command that prints what it compares as JSON, or in words and tables."""
+    """A command that prints a comparison as JSON, or in words and tables."""
 
     def write(self, answer: Json, lines: Iterable[str], *, as_json: bool) -> None:
         for line in [json.dumps(answer, ensure_ascii=False)] if as_json else lines:
@@ -66,23 +67,23 @@ class ComparisonCommand(DataCommand):
 
 class CompareCommand(ComparisonCommand):
     help = (
-        "Compare two mappings of one instruction set: port mappings up to a renaming of ports, any by what "
-        "they predict for random experiments."
+        "Compare two mappings of one instruction set: port mappings up to a renaming of ports, others by "
+        "their predictions for random experiments."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("mapping", metavar="MAPPING")
-        parser.add_argument("other", metavar="OTHER", help="the mapping whose ports are renamed")
+        parser.add_argument("other", metavar="OTHER", help="mapping whose ports are renamed")
         parser.add_argument(
             "--dataset",
             metavar="SET",
-            help="experiment set whose measurements tell which µops can be seen at all",
+            help="experiment set whose measurements show which µops are hidden",
         )
         parser.add_argument(
             "--experiments",
             type=int,
             metavar="N",
-            help="ask both for so many random experiments (default: none; with a resource mapping 5000)",
+            help="compare N random experiments (default: none; with a resource mapping 5000)",
         )
         parser.add_argument(
             "--length", type=int, default=MIX_LENGTH, help="instructions of each (default: 5)"
@@ -91,7 +92,7 @@ class CompareCommand(ComparisonCommand):
             "--unit",
             choices=[unit.value for unit in Unit],
             default=Unit.IPC.value,
-            help="in which the predictions are compared (default: ipc)",
+            help="unit of the compared predictions (default: ipc)",
         )
         parser.add_argument("--r-max", type=float, metavar="R", help="R_max of both (default: their own)")
         parser.add_argument("--seed", type=int, default=1, help="of the random experiments (default: 1)")
@@ -99,7 +100,7 @@ class CompareCommand(ComparisonCommand):
         parser.add_argument("--csv", type=Path, metavar="FILE", help="write every scheme to a file as well")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print what is equal, what tells the mappings apart, and how far apart their predictions are."""
+        """Print common µops, distinguishing experiments, and the deviation of the predictions."""
         row, other = (_model(options[name]) for name in ("mapping", "other"))
         require_same_isa(row, other)
         lines: list[str] = []
@@ -129,7 +130,7 @@ class CompareCommand(ComparisonCommand):
 
 
 def _model(name: str) -> Model:
-    """The port mapping of this name, or else the resource mapping."""
+    """The port mapping of this name, else the resource mapping. Raises `CommandError` without either."""
     resources = ResourceMapping.objects.filter(name=name).first()
     if resources is not None and not PortMapping.objects.filter(name=name).exists():
         return resources
@@ -138,8 +139,8 @@ def _model(name: str) -> Model:
 
 def _sampling(options: dict[str, Any]) -> Sampling:
     names = ("experiments", "length", "seed", "r_max")
-    given = {name: options[name] for name in names if options[name] is not None}
-    return Sampling(unit=Unit(options["unit"]), **given)
+    options_set = {name: options[name] for name in names if options[name] is not None}
+    return Sampling(unit=Unit(options["unit"]), **options_set)
 
 
 def _structure_lines(structure: Structure) -> Iterator[str]:
@@ -150,7 +151,7 @@ def _structure_lines(structure: Structure) -> Iterator[str]:
         yield f"{100 * share:.1f} % have the same µops up to those that {name!r} does not show."
     different = differences_first(comparison.schemes, relation=SchemeRelation.DIFFERENT)
     tables = [*structure_tables(structure), schemes_table(different, comparison.ports)]
-    yield from shell_lines(tables, LISTED)
+    yield from shell_lines(tables, MOST_SCHEMES)
     for scheme, contradiction in sorted(contradictions(structure.row, comparison).items()):
         yield f"{scheme}: {contradiction_in_words(contradiction)}"
 
@@ -167,35 +168,33 @@ def _structure_json(structure: Structure) -> Json:
         else {"scheme": largest.scheme, "first": largest.cycles[0], "second": largest.cycles[1]},
         "told_apart_by": [witness.as_json() for witness in structure.witnesses],
         "contradicted_by": {
-            scheme: asdict(each) for scheme, each in sorted(contradictions(structure.row, comparison).items())
+            scheme: asdict(contradiction)
+            for scheme, contradiction in sorted(contradictions(structure.row, comparison).items())
         },
     }
 
 
 class CompareSetsCommand(ComparisonCommand):
-    help = (
-        "Compare two experiment sets: what share of their common experiments repeats, by length and scheme."
-    )
+    help = "Compare two experiment sets: the repeatability of their common experiments, by length and scheme."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("first", metavar="SET")
-        parser.add_argument("second", metavar="SET", help="differences are of the first in per cent")
+        parser.add_argument("second", metavar="SET", help="differences are in per cent of the first set")
         parser.add_argument(
             "--within",
             type=float,
             choices=TOLERANCES,
             default=5.0,
-            help="per cent that numbers may be apart to be the same (default: 5)",
+            help="tolerance in per cent (default: 5)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table to a file as well")
         parser.add_argument("--by", choices=OF_FORMER_FILES, default="schemes", help="rows of that table")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print how the sets compare."""
         first, second = (by_name(ExperimentSet, options[name]) for name in ("first", "second"))
         compared = compared_sets(first, second, at_once=True)
-        assert compared is not None, "it is made at once"
+        assert compared is not None, "`at_once` computes it"
         if options["csv"] is not None:
             (table,) = VIEWS[OF_FORMER_FILES[options["by"]]].tables(compared.question)
             write_file(options["csv"], csv_of(table, head_of_pair(first, second)).encode())
@@ -203,17 +202,18 @@ class CompareSetsCommand(ComparisonCommand):
 
 
 def _lines_of_sets(compared: ComparedSets, within: float) -> Iterator[str]:
-    yield f"{compared.n} experiments in both sets, {_only((compared.first, compared.second), compared.only)}"
+    only = _only_text((compared.first, compared.second), compared.only)
+    yield f"{compared.n} experiments in both sets, {only}"
     if compared.closeness is not None:
         yield (
             f"  {compared.closeness.share(within):.1f} % within {within:g} %, median difference "
             f"{compared.agreement.median:.2f} %, mean {compared.closeness.mean:.2f} %"
         )
     views = ("within", "differences", "worst")
-    yield from shell_lines((VIEWS[name].tables(compared.question)[0] for name in views), LISTED_OF_SETS)
+    yield from shell_lines((VIEWS[name].tables(compared.question)[0] for name in views), MOST_ROWS_OF_SETS)
 
 
-def _only(rows: Iterable[ExperimentSet | LatencySet], counts: Iterable[int]) -> str:
+def _only_text(rows: Iterable[ExperimentSet | LatencySet], counts: Iterable[int]) -> str:
     return ", ".join(f"{n} only in {row.name!r}" for row, n in zip(rows, counts, strict=True))
 
 
@@ -243,12 +243,12 @@ class CompareLatenciesCommand(ComparisonCommand):
         rows = [by_name(LatencySet, name) for name in options["sets"]]
         compared = comparison_of_latencies(*rows)
         counts = compared.counts()
-        schemes = chosen_latencies(compared, rows[0].isa_id, Order.of(USUAL_ORDER), different=True)
+        schemes = filtered_schemes(compared, rows[0].isa_id, Order.of(DEFAULT_ORDER), different=True)
         names = [row.name for row in rows]
         text = (
             f"{counts['shared']} schemes in {'both' if len(rows) == 2 else 'several'}: {counts['same']} the "
             f"same, {counts['different']} different, {counts['unknown']} not comparable; "
-            f"{_only(rows, compared.only)}"
+            f"{_only_text(rows, compared.only)}"
         )
-        answer = {"sets": names, **counts, "only": compared.only, "differences": compared_json(schemes)}
+        answer = {"sets": names, **counts, "only": compared.only, "differences": schemes_json(schemes)}
         self.write(answer, [text, *shell_lines([pairs_table(schemes, names)])], as_json=options["json"])

@@ -1,4 +1,4 @@
-"""Sets of latencies side by side, pair of operands by pair of operands: for page, API and shell."""
+"""Comparisons of sets of latencies, pair of operands by pair of operands."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from inference.core.protocols import Json
 from inference.features.judging.engine.tables import LinkedText, choice, code, number, text
 from inference.formats.problems import ExchangeError
 from inference.models import LatencySet, SchemeLatencies
-from inference.models.scheme_search import texts_found
+from inference.models.scheme_search import matching_texts
 from inference.web.paging import Order
 from inference.web.published_page import PublishedTable
 
 ABSOLUTE, RELATIVE = 0.1, 0.02
-"""Cycles, and share of the longer latency, that two measurements of one latency may be apart."""
+"""Cycles, and share of the longer latency, by which two measurements of one latency may differ."""
 
 MOST_SETS = 6
-"""Beside each other."""
+"""Sets of one comparison."""
 
 _FIELDS = itemgetter("least", "most", "at_most", "why", "throughput_limited", "breaks")
 
 Latencies = dict[tuple[str, str], "KnownLatency"]
-"""Those of a scheme, by source and destination."""
+"""{(source, destination): latency} of a scheme."""
 
 
 class LatencyRelation(StrEnum):
-    """How what sets say of a pair, or of all pairs of a scheme, stands to each other."""
+    """How sets agree on a pair of operands, or on all pairs of a scheme."""
 
     DIFFERENT = "different"
     SAME = "same"
     UNKNOWN = "unknown"
-    """All but one were not measured, or bounds do not tell them apart."""
+    """At most one set has a number, or bounds do not distinguish them."""
 
 
 RELATION_WORDS = {
@@ -53,7 +53,7 @@ RELATION_WORDS = {
 
 
 class KnownLatency(NamedTuple):
-    """What a set knows of a pair, as `PairLatency.as_json` has it, without the chains."""
+    """The latency of a pair in a set, with the fields of `PairLatency.as_json` except the chains."""
 
     least: float | None
     most: float | None
@@ -64,7 +64,8 @@ class KnownLatency(NamedTuple):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """What it may be, in cycles. A destination that does not wait for the source takes none."""
+        """(least, most) possible cycles; 0 if the destination does not wait for the source, None if
+        unknown."""
         if self.breaks:
             return 0.0, 0.0
         if self.least is not None and self.most is not None:
@@ -82,15 +83,15 @@ class KnownLatency(NamedTuple):
 
     @property
     def is_bound(self) -> bool:
-        """Whether only the most is known that it may be."""
+        """Whether only an upper bound is known."""
         return self.least is None and not self.breaks
 
 
 class ComparedLatency(NamedTuple):
-    """A pair of operands in all sets; `said` in their order, None where one does not have it.
+    """A pair of operands in all sets; `said`: a latency per set, None where a set lacks it.
 
-    `difference`: the most cycles between what two of them may be, 0 where that overlaps, None where nothing
-    is known.
+    `difference`: the largest number of cycles between the possible ranges of two sets, 0 if all overlap, None
+    if none can be compared.
     """
 
     source: str
@@ -101,41 +102,43 @@ class ComparedLatency(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 14)
-def standing_of(said: tuple[KnownLatency | None, ...]) -> tuple[LatencyRelation, float | None]:
-    """How what sets say of a pair stands to each other: they differ where any two do.
+def relation_of(latencies: tuple[KnownLatency | None, ...]) -> tuple[LatencyRelation, float | None]:
+    """(relation, difference in cycles) of a pair's latencies: different if any two are.
 
-    Remembered, for there are tens of thousands, and most are told like others.
+    Cached: of tens of thousands of pairs, most have the latencies of another one.
     """
-    found = [_stand(one, other) for one, other in combinations(said, 2)]
-    apart = max((cycles for _, cycles in found if cycles is not None), default=None)
-    return _overall([relation for relation, _ in found]), apart
+    relations = [_pair_relation(first, second) for first, second in combinations(latencies, 2)]
+    difference = max((cycles for _, cycles in relations if cycles is not None), default=None)
+    return _overall_relation([relation for relation, _ in relations]), difference
 
 
-def _overall(found: Collection[LatencyRelation]) -> LatencyRelation:
-    """Different where anything is, the same where anything is and nothing is different."""
-    if LatencyRelation.DIFFERENT in found:
+def _overall_relation(relations: Collection[LatencyRelation]) -> LatencyRelation:
+    """DIFFERENT if any relation is, else SAME if any is, else UNKNOWN."""
+    if LatencyRelation.DIFFERENT in relations:
         return LatencyRelation.DIFFERENT
-    return LatencyRelation.SAME if LatencyRelation.SAME in found else LatencyRelation.UNKNOWN
+    return LatencyRelation.SAME if LatencyRelation.SAME in relations else LatencyRelation.UNKNOWN
 
 
-def _stand(first: KnownLatency | None, second: KnownLatency | None) -> tuple[LatencyRelation, float | None]:
-    """How two latencies stand to each other, and the cycles between them, None where they do not tell."""
+def _pair_relation(
+    first: KnownLatency | None, second: KnownLatency | None
+) -> tuple[LatencyRelation, float | None]:
+    """(relation, cycles between the ranges) of two latencies; None if they cannot be compared."""
     here = None if first is None else first.limits
     there = None if second is None else second.limits
     if first is None or second is None or here is None or there is None:
         return LatencyRelation.UNKNOWN, None
-    apart = round(max(here[0] - there[1], there[0] - here[1], 0.0), 3)
-    if apart > max(ABSOLUTE, RELATIVE * max(here[0], there[0])):
-        return LatencyRelation.DIFFERENT, apart
+    difference = round(max(here[0] - there[1], there[0] - here[1], 0.0), 3)
+    if difference > max(ABSOLUTE, RELATIVE * max(here[0], there[0])):
+        return LatencyRelation.DIFFERENT, difference
     if first.is_bound or second.is_bound:
         return LatencyRelation.UNKNOWN, None
-    return LatencyRelation.SAME, apart
+    return LatencyRelation.SAME, difference
 
 
 class SharedScheme(NamedTuple):
-    """A scheme that at least two sets have, the same where pairs of operands are and none is different.
+    """A scheme in at least two sets; DIFFERENT if any pair of operands is, SAME if some are and none differs.
 
-    `difference`: the largest of its pairs in cycles; None where none can be compared.
+    `difference`: the largest of its pairs in cycles; None if none can be compared.
     """
 
     scheme_id: int
@@ -146,43 +149,43 @@ class SharedScheme(NamedTuple):
 
     @classmethod
     def of(cls, scheme_id: int, scheme: str, sets: Sequence[Latencies]) -> SharedScheme:
-        """What each set says of it, {} where it does not have it."""
-        places = dict.fromkeys([place for found in sets for place in found])
-        said = [tuple([found.get(place) for found in sets]) for place in places]
-        stands = [standing_of(each) for each in said]
+        """Compare a scheme; `sets`: its latencies in each set, {} for a set without it."""
+        places = dict.fromkeys([place for latencies in sets for place in latencies])
+        by_place = [tuple([latencies.get(place) for latencies in sets]) for place in places]
+        results = [relation_of(row) for row in by_place]
         pairs = [
-            ComparedLatency(*place, each, *stand)
-            for place, each, stand in zip(places, said, stands, strict=True)
+            ComparedLatency(*place, row, *relation_and_difference)
+            for place, row, relation_and_difference in zip(places, by_place, results, strict=True)
         ]
-        apart = [difference for _, difference in stands if difference is not None]
-        relation = _overall([relation for relation, _ in stands])
+        apart = [difference for _, difference in results if difference is not None]
+        relation = _overall_relation([relation for relation, _ in results])
         return cls(scheme_id, scheme, tuple(pairs), relation, max(apart, default=None))
 
 
 @dataclass(frozen=True)
 class LatencyComparison:
-    """The schemes that sets share, in the order of their texts; `only`: how many each set has alone."""
+    """The shared schemes in the order of their texts; `only`: number of schemes that each set has alone."""
 
     schemes: tuple[SharedScheme, ...]
     only: tuple[int, ...]
 
     def counts(self) -> dict[str, int]:
-        """How many shared schemes there are of each kind."""
-        found = Counter(one.relation for one in self.schemes)
-        return {"shared": len(self.schemes), **{str(kind): found[kind] for kind in LatencyRelation}}
+        """{relation: number of shared schemes}, and `shared`: the number of all."""
+        counts = Counter(scheme.relation for scheme in self.schemes)
+        return {"shared": len(self.schemes), **{str(kind): counts[kind] for kind in LatencyRelation}}
 
 
 COLUMNS: dict[str, Callable[[SharedScheme], Any]] = {
-    "scheme": lambda one: one.scheme,
-    "difference": lambda one: -1.0 if one.difference is None else one.difference,
+    "scheme": lambda scheme: scheme.scheme,
+    "difference": lambda scheme: -1.0 if scheme.difference is None else scheme.difference,
 }
-USUAL_ORDER = "-difference"
+DEFAULT_ORDER = "-difference"
 
 
 def comparison_of_latencies(*rows: LatencySet) -> LatencyComparison:
-    """The sets beside each other (a query for each, or none).
+    """Compare 2 to `MOST_SETS` sets (a query per set, or none if cached).
 
-    Raises `ExchangeError` for less than two, too many, the same twice, or different instruction sets.
+    Raises `ExchangeError` for another number of sets, a repeated set, or different instruction sets.
     """
     different = len({row.pk for row in rows})
     if not 2 <= different == len(rows) <= MOST_SETS:
@@ -193,54 +196,59 @@ def comparison_of_latencies(*rows: LatencySet) -> LatencyComparison:
                 f"{rows[0].name!r} is of {rows[0].isa.name}, {other.name!r} of {other.isa.name}: "
                 "latencies of the same instruction set can be compared"
             )
-    return _compared(tuple((row.pk, row.created) for row in rows))
+    return _cached_comparison(tuple((row.pk, row.created) for row in rows))
 
 
-def chosen_latencies(
-    found: LatencyComparison, isa_id: int, order: Order, q: str = "", *, different: bool = False
+def filtered_schemes(
+    comparison: LatencyComparison, isa_id: int, order: Order, q: str = "", *, different: bool = False
 ) -> Sequence[SharedScheme]:
-    """The schemes that a search finds, or only those that differ, in this order. Raises `SearchError`."""
-    wanted = texts_found(isa_id, q) if q else None
+    """The schemes that match a search, with `different` only those that differ, sorted. Raises
+    `SearchError`."""
+    texts = matching_texts(isa_id, q) if q else None
     rows = [
-        one
-        for one in found.schemes
-        if (wanted is None or one.scheme in wanted)
-        and (not different or one.relation is LatencyRelation.DIFFERENT)
+        scheme
+        for scheme in comparison.schemes
+        if (texts is None or scheme.scheme in texts)
+        and (not different or scheme.relation is LatencyRelation.DIFFERENT)
     ]
     return sorted(rows, key=COLUMNS[order.column], reverse=order.descending)
 
 
 @lru_cache(maxsize=8)
-def _compared(rows: tuple[tuple[int, datetime], ...]) -> LatencyComparison:
-    """Remembered, since what a set says never changes; a new set has a new number and date."""
+def _cached_comparison(rows: tuple[tuple[int, datetime], ...]) -> LatencyComparison:
+    """Cached, since a stored set never changes, and a new one has a new id and time of creation."""
     sets = [_read(*row) for row in rows]
-    having = Counter(pk for found in sets for pk in found)
-    texts = {pk: scheme for found in sets for pk, (scheme, _) in found.items()}
-    shared = sorted((scheme, pk) for pk, scheme in texts.items() if having[pk] > 1)
+    set_counts = Counter(pk for latencies in sets for pk in latencies)
+    texts = {pk: scheme for latencies in sets for pk, (scheme, _) in latencies.items()}
+    shared = sorted((scheme, pk) for pk, scheme in texts.items() if set_counts[pk] > 1)
     schemes = tuple(
-        SharedScheme.of(pk, scheme, [found[pk][1] if pk in found else {} for found in sets])
+        SharedScheme.of(pk, scheme, [latencies[pk][1] if pk in latencies else {} for latencies in sets])
         for scheme, pk in shared
     )
-    return LatencyComparison(schemes, tuple(sum(having[pk] == 1 for pk in found) for found in sets))
+    return LatencyComparison(
+        schemes, tuple(sum(set_counts[pk] == 1 for pk in latencies) for latencies in sets)
+    )
 
 
 @lru_cache(maxsize=MOST_SETS)
 def _read(pk: int, _created: datetime) -> dict[int, tuple[str, Latencies]]:
-    """{scheme: its text, its latencies}, remembered: the next comparison often has some of the same sets."""
-    rows = SchemeLatencies.objects.filter(latency_set=pk).annotate(told=Cast("pairs", TextField()))
-    found = list(rows.values_list("scheme_id", "scheme__text", "told"))
-    told = json.loads(f"[{','.join(pairs for *_, pairs in found)}]")  # takes half as long as one by one
+    """{scheme id: (text, latencies)}; cached, since the next comparison often has some of the same sets."""
+    rows = SchemeLatencies.objects.filter(latency_set=pk).annotate(pairs_text=Cast("pairs", TextField()))
+    stored = list(rows.values_list("scheme_id", "scheme__text", "pairs_text"))
+    documents = json.loads(
+        f"[{','.join(pairs for *_, pairs in stored)}]"
+    )  # half the time of parsing each document
     return {
         pk: (
             scheme,
             {(pair["source"], pair["destination"]): KnownLatency(*_FIELDS(pair)) for pair in pairs},
         )
-        for (pk, scheme, _), pairs in zip(found, told, strict=True)
+        for (pk, scheme, _), pairs in zip(stored, documents, strict=True)
     }
 
 
-def compared_json(rows: Sequence[SharedScheme]) -> list[Json]:
-    """Plain objects, as the API and the shell give them."""
+def schemes_json(rows: Sequence[SharedScheme]) -> list[Json]:
+    """The schemes as JSON, for the API and the shell."""
     return [{**row._asdict(), "pairs": [_pair_json(pair) for pair in row.pairs]} for row in rows]
 
 
@@ -252,7 +260,7 @@ _LIMITS = ("least", "most", "at_most")
 
 
 def limits_table(rows: Sequence[SharedScheme], names: Sequence[str]) -> PublishedTable:
-    """A line per pair of operands: least, most and bound by each set, empty where it says none."""
+    """A line per pair of operands: least, most and bound of each set, empty for none."""
     heads = [text("scheme"), text("source"), text("destination"), text("relation"), number("difference")]
     heads += [number(f"{name}: {limit.replace('_', ' ')}") for name in names for limit in _LIMITS]
     cells = (
@@ -271,9 +279,9 @@ def pairs_table(
     names: Sequence[str],
     url: Callable[[SharedScheme, int | None], str] = lambda row, place: "",
 ) -> PublishedTable:
-    """A line per pair of operands with each set's latency in words.
+    """A line per pair of operands, with each set's latency in words.
 
-    `url`: of a scheme's page, or with the place of a set of the page with its chains.
+    `url`: the page of a scheme, or with the place of a set, the page with its chains.
     """
     heads = (
         *(code("scheme"), text("from → to"), *(text(f"{name}, cycles") for name in names)),

@@ -1,4 +1,4 @@
-"""Measurements side by side by the API: two experiment sets, several sets of latencies."""
+"""Comparisons of two experiment sets, and of several sets of latencies, in the API."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pydantic import Field
 
 from inference.features.judging.comparing.latencies import (
     COLUMNS,
+    DEFAULT_ORDER,
     MOST_SETS,
-    USUAL_ORDER,
-    chosen_latencies,
-    compared_json,
     comparison_of_latencies,
+    filtered_schemes,
+    schemes_json,
 )
 from inference.features.judging.comparing.sets import (
     OF_FORMER_FILES,
@@ -26,13 +26,18 @@ from inference.features.judging.comparing.sets import (
 )
 from inference.features.judging.comparing.tables import head_of_pair
 from inference.features.judging.engine.differences_view import Closeness
-from inference.features.judging.engine.query import EVERYTHING, Predicted, heat_map_of, in_bin
+from inference.features.judging.engine.query import (
+    FULL_COMPARISON,
+    PredictedExperiment,
+    heat_map_of,
+    items_in_bin,
+)
 from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.engine.views import VIEWS
 from inference.models import LatencySet
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer_in_memory
 from inference.web.api.result_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.shapes import Cycles, Ref, SchemeText, Scores, Text, parameter, ref
 from inference.web.file_answers import attachment
@@ -46,14 +51,14 @@ ADDRESS = "/sets/{set_id}/comparisons/{other_set_id}"
 
 
 class WithinOut(Schema):
-    """How many experiments differ by at most so many per cent."""
+    """Number of experiments within a tolerance."""
 
     tolerance: float = Field(description="Per cent of the first set.", examples=[5.0])
     n: int = Field(examples=[4890])
 
 
 class LengthAgreementOut(Schema):
-    """The experiments of so many instructions that both sets have."""
+    """The common experiments with a number of instructions."""
 
     length: int = Field(examples=[2])
     n: int = Field(examples=[4851])
@@ -62,13 +67,13 @@ class LengthAgreementOut(Schema):
 
 
 class SetComparisonOut(Scores):
-    """How two sets compare, over the `n` experiments that both have settled, relative to the first."""
+    """The comparison of two sets over the `n` experiments settled in both, relative to the first set."""
 
     first: Ref
     second: Ref
     only_first: int = Field(examples=[10])
     only_second: int = Field(examples=[0])
-    median: float | None = Field(description="Of the absolute differences, per cent.", examples=[0.2])
+    median: float | None = Field(description="Median absolute difference in per cent.", examples=[0.2])
     within: list[WithinOut]
     lengths: list[LengthAgreementOut]
     heat_map: HeatMapOut = Field(description="Rows are of the second set, columns of the first, in cycles.")
@@ -86,7 +91,7 @@ class PairOut(Schema):
 
 @router.get(ADDRESS, response=SetComparisonOut)
 def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) -> Any:
-    """Compare two sets of one instruction set: what share of what both have measured repeats.
+    """Compare two sets of one instruction set: how well their common experiments repeat.
 
     Large sets are compared by a run of the kind `compare-sets` first: without it, the answer is 409.
     """
@@ -100,14 +105,14 @@ def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) 
             {"length": length, "n": close.n, "mean": close.mean, "within": _within(close)}
             for length, close in compared.lengths.items()
         ],
-        "heat_map": heat_map_of(compared.question.column, EVERYTHING).as_json(),
+        "heat_map": heat_map_of(compared.question.column, FULL_COMPARISON).as_json(),
     }
 
 
 @router.get(f"{ADDRESS}/schemes", response=PageOf[SchemeErrorOut])
 def list_scheme_differences(request: HttpRequest, set_id: Id, other_set_id: Id, paging: Query[Paging]) -> Any:
     """Differences by scheme, over the experiments that contain it, the largest first."""
-    return listed_in_memory(_compared(set_id, other_set_id).schemes, paging, lambda schemes: schemes)
+    return list_answer_in_memory(_compared(set_id, other_set_id).schemes, paging, lambda schemes: schemes)
 
 
 @router.get(f"{ADDRESS}/experiments", response=list[PairOut])
@@ -118,12 +123,13 @@ def list_differing_experiments(
     row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
     column: int | None = parameter(None, ge=0, le=1000, examples=[3]),
 ) -> Any:
-    """The experiments that differ most: of all, or of a bin of the heat map (`row`, `column`); 50 at most."""
+    """The experiments that differ most, at most 50: of all, or of the heat map's bin at `row` and
+    `column`."""
     compared = _compared(set_id, other_set_id)
     if (row is None) != (column is None):
         raise ProblemError(422, "a bin has a row and a column", where="query", right="give both or none")
     place = None if row is None or column is None else (row, column)
-    items, _ = in_bin(compared.question.column, EVERYTHING, place)
+    items, _ = items_in_bin(compared.question.column, FULL_COMPARISON, place)
     return [
         {
             "experiment_id": item.stored.experiment_id,
@@ -133,7 +139,7 @@ def list_differing_experiments(
             "difference": item.difference,
         }
         for item in items
-        if isinstance(item, Predicted)
+        if isinstance(item, PredictedExperiment)
     ]
 
 
@@ -150,13 +156,14 @@ def export_set_comparison(
 
 
 def _compared(set_id: int, other_set_id: int) -> ComparedSets:
-    """Both rows and their comparison. Raises `ExchangeError` for sets that cannot be compared."""
+    """The comparison of two sets. Raises `ExchangeError` if they do not fit, `ProblemError` (409) if a run
+    must compare them."""
     first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in (set_id, other_set_id))
     compared = compared_sets(first, second)
     if compared is None:
         raise ProblemError(
             409,
-            f"{first.name!r} and {second.name!r} are large, and not compared yet",
+            f"{first.name!r} and {second.name!r} are large and have not been compared yet",
             where="path",
             right=f"start a run of the kind compare-sets with first {set_id} and second {other_set_id}",
         )
@@ -167,36 +174,36 @@ def _within(close: Closeness | None) -> list[dict[str, Any]]:
     return [{"tolerance": tolerance, "n": n} for tolerance, n in counts_within(close)]
 
 
-ComparedSort = Annotated[str, sorts(COLUMNS)]
+ComparedSort = Annotated[str, allowed_sorts(COLUMNS)]
 MoreSets = Annotated[
-    list[Id], parameter(max_length=MOST_SETS - 2, description="More sets beside these two.", examples=[[]])
+    list[Id], parameter(max_length=MOST_SETS - 2, description="Further sets to compare.", examples=[[]])
 ]
 _NO_MORE: list[int] = []
 
 
 class KnownLatencyOut(Schema):
-    """What a set knows of a pair, in cycles."""
+    """The latency of a pair in a set, in cycles."""
 
-    least: float | None = Field(description="Null where it is not isolated.", examples=[1.0])
+    least: float | None = Field(description="Null if the latency is not isolated.", examples=[1.0])
     most: float | None = Field(examples=[1.0])
-    at_most: float | None = Field(description="A bound where only sums are known.", examples=[None])
+    at_most: float | None = Field(description="An upper bound, if only sums are known.", examples=[None])
     breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
 
 
 class ComparedLatencyOut(Schema):
-    """A pair of operands in all sets; `said` in their order, null where a set does not have it."""
+    """A pair of operands in all sets; `said`: a latency per set, null where a set lacks it."""
 
     source: str = Field(examples=["2"])
     destination: str = Field(examples=["1"])
     said: list[KnownLatencyOut | None]
     relation: str = Field(description="different, same or unknown.", examples=["different"])
     difference: float | None = Field(
-        description="Most cycles between two; null where none can be compared.", examples=[1.0]
+        description="Largest difference of two sets in cycles; null if none can be compared.", examples=[1.0]
     )
 
 
 class SharedSchemeOut(Schema):
-    """A scheme that at least two sets have, with the largest difference of its pairs."""
+    """A scheme in at least two sets, with the largest difference of its pairs."""
 
     scheme_id: Id
     scheme: SchemeText
@@ -206,13 +213,13 @@ class SharedSchemeOut(Schema):
 
 
 class LatencyComparisonOut(PageOf[SharedSchemeOut]):
-    """Part of the schemes that at least two sets have; the counts are over all of them."""
+    """A page of the schemes in at least two sets; the counts are over all of them."""
 
     sets: list[Ref]
     shared: int = Field(examples=[2099])
     different: int = Field(examples=[120])
     same: int = Field(examples=[1800])
-    unknown: int = Field(description="Schemes no pair of which can be compared.", examples=[179])
+    unknown: int = Field(description="Schemes without a comparable pair.", examples=[179])
     only: list[int] = Field(description="Schemes that each set has alone.", examples=[[0, 12]])
 
 
@@ -225,17 +232,17 @@ def compare_latencies(
     other_latency_set_id: Id,
     paging: Query[Paging],
     q: Text = "",
-    sort: ComparedSort = USUAL_ORDER,
+    sort: ComparedSort = DEFAULT_ORDER,
     different: bool = False,
     also: MoreSets = _NO_MORE,
 ) -> Any:
-    """The schemes of these sets that `q` finds, pair by pair; with `different` only those that differ.
+    """The schemes in at least two of these sets that match `q`; with `different`, only those that differ.
 
-    Latencies differ where they are more than 0.1 cycles and more than 2 % apart.
+    Latencies differ if they are more than 0.1 cycles and more than 2 % apart.
     """
     rows = LatencySet.objects.select_related("isa").defer("memory", "connectors", "readings")
     sets = [get_object_or_404(rows, pk=pk) for pk in (latency_set_id, other_latency_set_id, *also)]
-    found = comparison_of_latencies(*sets)
-    chosen = chosen_latencies(found, sets[0].isa_id, Order.of(sort), q.strip(), different=different)
-    told = {"sets": [ref(row) for row in sets], **found.counts(), "only": found.only}
-    return {**listed_in_memory(chosen, paging, compared_json), **told}
+    comparison = comparison_of_latencies(*sets)
+    chosen = filtered_schemes(comparison, sets[0].isa_id, Order.of(sort), q.strip(), different=different)
+    head = {"sets": [ref(row) for row in sets], **comparison.counts(), "only": comparison.only}
+    return {**list_answer_in_memory(chosen, paging, schemes_json), **head}

@@ -1,4 +1,4 @@
-"""Measurements side by side: two experiment sets in the views of the engine, sets of latencies as a table."""
+"""Pages that compare two experiment sets, in the views of comparisons, and sets of latencies, as a table."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from django.views.decorators.http import require_POST
 
 from inference.features.judging.comparing.latencies import (
     COLUMNS,
+    DEFAULT_ORDER,
     MOST_SETS,
-    USUAL_ORDER,
     SharedScheme,
-    chosen_latencies,
     comparison_of_latencies,
+    filtered_schemes,
     limits_table,
     pairs_table,
 )
@@ -44,50 +44,49 @@ from inference.models import ExperimentSet, LatencySet, Run
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.request_fields import NOTHING_STARTED, start_run
-from inference.web.validation import as_whole_number, one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter, parse_int
 
-_OFFERED = 500  # sets that the page offers; others are compared by their numbers in the address
-_FIELDS = ("first", "second", "also")  # of which there may be several
+_MOST_OFFERED = 500  # sets that the page offers; others can be given by id in the address
+_FIELDS = ("first", "second", "also")  # parameters with row ids of sets
 LATENCY_SETS = LatencySet.objects.select_related("isa", "machine").defer("memory", "connectors", "readings")
-ORDERS = ((USUAL_ORDER, "largest differences first"), ("scheme", "by scheme"))
+ORDERS = ((DEFAULT_ORDER, "largest differences first"), ("scheme", "by scheme"))
 RowT = TypeVar("RowT", ExperimentSet, LatencySet)
 
 
 def _named(request: HttpRequest, among: QuerySet[RowT]) -> list[RowT]:
-    """The rows that the address names, in their order."""
-    numbers = [as_whole_number(text, name) for name in _FIELDS for text in request.GET.getlist(name) if text]
+    """The rows whose ids the address has, in their order."""
+    numbers = [parse_int(text, name) for name in _FIELDS for text in request.GET.getlist(name) if text]
     return [get_object_or_404(among, pk=pk) for pk in numbers]
 
 
-def _chosen(
+def _chosen_rows(
     request: HttpRequest, among: QuerySet[RowT], most: int
 ) -> tuple[RowT | None, list[RowT], dict[str, Any]]:
-    """The first row, the rows that are beside it, and what the form in which they are chosen needs.
+    """(first row, rows compared with it, context of the form that chooses them).
 
-    Whoever chooses another first row may be left with others that do not go with it.
+    Rows of another instruction set than the first one are dropped: the first one may have been changed.
     """
     rows = _named(request, among)
     first = rows[0] if request.GET.get("first") else None
     offered = among.model._default_manager.only("name", "isa").order_by("-id")
-    others = list(offered.filter(isa=first.isa_id).exclude(pk=first.pk)[:_OFFERED]) if first else []
-    fitting = [row for row in rows if first is not None and row.isa_id == first.isa_id and row != first]
-    beside: list[RowT] = list(dict.fromkeys(fitting))[: most - 1]
+    candidates = list(offered.filter(isa=first.isa_id).exclude(pk=first.pk)[:_MOST_OFFERED]) if first else []
+    same_isa = [row for row in rows if first is not None and row.isa_id == first.isa_id and row != first]
+    beside: list[RowT] = list(dict.fromkeys(same_isa))[: most - 1]
     fields: list[RowT | None] = list(beside)
-    if len(beside) < min(len(others), most - 1):
+    if len(beside) < min(len(candidates), most - 1):
         fields.append(None)
     choices = []
-    for number, own in enumerate(fields):
+    for number, chosen in enumerate(fields):
         name, label = ("also", "And") if number else ("second", "Second set")
-        options = [row for row in others if row == own or row not in beside]
-        choices.append((f"beside-{number}", name, label, options, own))
-    context = {"first": first, "sets": offered[:_OFFERED], "others": others, "choices": choices}
+        options = [row for row in candidates if row == chosen or row not in beside]
+        choices.append((f"beside-{number}", name, label, options, chosen))
+    context = {"first": first, "sets": offered[:_MOST_OFFERED], "others": candidates, "choices": choices}
     return first, beside, context
 
 
 def sets_compare(request: HttpRequest) -> HttpResponse:
-    """The choice of two sets, and the views of their comparison."""
     template = "inference/comparing/sets.html"
-    first, beside, context = _chosen(request, SET_ROWS, 2)
+    first, beside, context = _chosen_rows(request, SET_ROWS, 2)
     if first is None or not beside:
         return render(request, template, context)
     (second,) = beside
@@ -96,16 +95,16 @@ def sets_compare(request: HttpRequest) -> HttpResponse:
     if compared is None:
         context["waiting"] = comparing_run(first, second)
     elif compared.n:
-        context |= {"facts": facts_of(compared), **views_context(request, compared.row, HEAT_MAP)}
+        context |= {"facts": comparison_facts(compared), **views_context(request, compared.row, HEAT_MAP)}
     else:
         context["only"] = compared.only
     return render(request, template, context, status=400 if "filter_error" in context else 200)
 
 
-def facts_of(compared: ComparedSets) -> Sequence[tuple[str, str]]:
-    """What sums the comparison up."""
+def comparison_facts(compared: ComparedSets) -> Sequence[tuple[str, str]]:
+    """(label, text) of the numbers that summarise the comparison."""
     agreement, close = compared.agreement, compared.closeness
-    assert close is not None, "something is in both"
+    assert close is not None, "the sets have common experiments"
     pearson = agreement.scores.pearson
     return (
         ("In both", f"{compared.n:,}"),
@@ -120,8 +119,8 @@ def facts_of(compared: ComparedSets) -> Sequence[tuple[str, str]]:
 
 @require_POST
 def sets_compare_start(request: HttpRequest) -> HttpResponse:
-    """Start the run that compares two large sets, and go back to where its result will be."""
-    config = {name: as_whole_number(request.POST.get(name, ""), name) for name in ("first", "second")}
+    """Start the run that compares two large sets, and redirect to the page with its result."""
+    config = {name: parse_int(request.POST.get(name, ""), name) for name in ("first", "second")}
     first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in config.values())
     if comparing_run(first, second) is None:
         title = f"Compare {first.name} and {second.name}"[:180]
@@ -130,9 +129,9 @@ def sets_compare_start(request: HttpRequest) -> HttpResponse:
 
 
 def sets_compare_csv(request: HttpRequest) -> HttpResponse:
-    """A view of the comparison as a file; `by` is schemes or lengths in older addresses."""
-    by = one_of(request, "by", tuple(OF_FORMER_FILES), "schemes")
-    name = one_of(request, "view", tuple(VIEWS), OF_FORMER_FILES[by])
+    """A view of the comparison as CSV; older addresses have `by`, schemes or lengths."""
+    by = choice_parameter(request, "by", tuple(OF_FORMER_FILES), "schemes")
+    name = choice_parameter(request, "view", tuple(VIEWS), OF_FORMER_FILES[by])
     rows = _named(request, SET_ROWS)
     if len(rows) != 2:
         raise BadRequest("first and second must be the numbers of two experiment sets")
@@ -142,13 +141,15 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     except ExchangeError as error:
         raise BadRequest(str(error)) from error
     if compared is None:
-        raise BadRequest(f"{first.name} and {second.name} are not compared yet: their page has the button")
+        raise BadRequest(
+            f"{first.name} and {second.name} have not been compared yet: start that on their page"
+        )
     text = view_csv(request, compared.row, name, head_of_pair(first, second))
     return file_answer(text, "text/csv", f"{first.name} and {second.name} by {name}", "csv")
 
 
 def outcomes_of_pairs(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The comparisons that runs have stored; of runs of earlier versions, where they are made anew."""
+    """{run id: its stored comparison}; for runs of earlier versions, the page that computes it."""
     outcomes = {}
     for run in runs:
         if run.result:
@@ -162,21 +163,20 @@ def outcomes_of_pairs(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 
 def latencies_compare(request: HttpRequest) -> HttpResponse:
-    """The choice of sets, and their latencies beside each other."""
     template = "inference/comparing/latencies.html"
-    first, beside, context = _chosen(request, LATENCY_SETS, MOST_SETS)
+    first, beside, context = _chosen_rows(request, LATENCY_SETS, MOST_SETS)
     if first is None or not beside:
         return render(request, template, context)
     compared = [first, *beside]
     comparison = comparison_of_latencies(*compared)
     q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), dict.fromkeys(COLUMNS, ""), USUAL_ORDER)
-    show = one_of(request, "show", ("different",))
+    order = Order.read(request.GET.get("sort", ""), dict.fromkeys(COLUMNS, ""), DEFAULT_ORDER)
+    show = choice_parameter(request, "show", ("different",))
     context |= {"counts": comparison.counts(), "q": q, "sort": str(order), "orders": ORDERS, "show": show}
     context |= {"compared": compared, "only": list(zip(compared, comparison.only, strict=True))}
-    number = whole_number(request, "page", 0) or 0
+    number = number_parameter(request, "page", 0) or 0
     try:
-        schemes = chosen_latencies(comparison, first.isa_id, order, q, different=bool(show))
+        schemes = filtered_schemes(comparison, first.isa_id, order, q, different=bool(show))
         page = page_in_memory(schemes, number)
         context |= {"page": page, **_cells(page.rows, compared)}
     except SearchError as error:
@@ -194,13 +194,13 @@ def _cells(schemes: Sequence[SharedScheme], compared: Sequence[LatencySet]) -> d
 
 
 def latencies_compare_csv(request: HttpRequest) -> HttpResponse:
-    """All pairs of the comparison as a file, the largest differences first."""
+    """All pairs of the comparison as CSV, the largest differences first."""
     rows = _named(request, LATENCY_SETS)
     try:
         comparison = comparison_of_latencies(*rows)
     except ExchangeError as error:
         raise BadRequest(str(error)) from error
-    schemes = chosen_latencies(comparison, rows[0].isa_id, Order.of(USUAL_ORDER))
+    schemes = filtered_schemes(comparison, rows[0].isa_id, Order.of(DEFAULT_ORDER))
     names = [row.name for row in rows]
     return table_answer(csv_of(limits_table(schemes, names)), " and ".join(names), latencies="; ".join(names))
 

@@ -1,4 +1,4 @@
-"""A mapping beside another one of the same instruction set, differences first."""
+"""The tab that compares a mapping with another one of the same instruction set."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 
-from inference.core.deviating import Sampling
+from inference.core.deviation import Sampling
 from inference.core.errors import InvalidInputError
 from inference.core.identity import ComparedScheme, SchemeRelation
 from inference.core.metrics import Unit
 from inference.features.judging.comparing.query import (
-    MOST,
+    MOST_EXPERIMENTS,
     DifferingExperiment,
     Model,
     SamplingRequest,
@@ -51,7 +51,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.published_page import PublishedTable
-from inference.web.validation import RequestError, one_of, read, whole_number
+from inference.web.validation import RequestError, choice_parameter, number_parameter, read
 
 LABELS = {
     SchemeRelation.DIFFERENT: "different",
@@ -60,7 +60,7 @@ LABELS = {
     SchemeRelation.EQUAL: "same",
 }
 RESOURCES = "r"
-"""Before the number of a resource mapping in the address."""
+"""Prefix of a resource mapping's id in the address."""
 
 UNKNOWN_FIRST = -1.0
 COLUMNS: dict[str, Callable[[ComparedScheme], Any]] = {
@@ -76,18 +76,18 @@ ORDERS = (
 
 
 def compare_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
-    """The table of schemes of both mappings, searched with the syntax of the instruction set's page."""
+    """The context of the tab: the schemes of both mappings, which are searched like the scheme table."""
     candidates = [(str(pk), name) for pk, name in comparable(row).values_list("pk", "name")]
     resources = ResourceMapping.objects.filter(isa=row.isa_id).order_by("-id").values_list("pk", "name")
     candidates += [(f"{RESOURCES}{pk}", f"{name} (resources)") for pk, name in resources]
     q = request.GET.get("q", "").strip()
-    other = _other(request, row)
+    other = _requested_other(request, row)
     context: dict[str, Any] = {"candidates": candidates, "q": q, "with": request.GET.get("with", "")}
     if other is None:
         return context
     schemes = compared_schemes(row, other)
     counts = Counter(scheme.kind for scheme in schemes)
-    show = one_of(request, "show", tuple(SchemeRelation))
+    show = choice_parameter(request, "show", tuple(SchemeRelation))
     context |= {
         "other": other,
         "kinds": [(kind.value, f"{label} ({counts[kind]:,})") for kind, label in LABELS.items()],
@@ -107,12 +107,12 @@ def compare_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     if context["sort"].removeprefix("-") in COLUMNS:
         order = Order.read(context["sort"], {key: key for key in COLUMNS}, "text")
         rows.sort(key=COLUMNS[order.column], reverse=order.descending)
-    page = page_in_memory(rows, whole_number(request, "page", 0) or 0)
+    page = page_in_memory(rows, number_parameter(request, "page", 0) or 0)
     return {**context, "page": page, "schemes": page_cells(_page_table(row, other, page.rows))}
 
 
 def _structure(request: HttpRequest, row: PortMapping, other: PortMapping) -> dict[str, Any]:
-    set_id = whole_number(request, "set")
+    set_id = number_parameter(request, "set")
     judged_by = None if set_id is None else get_object_or_404(ExperimentSet, pk=set_id, isa=row.isa_id)
     structure = Structure(row, other, judged_by)
 
@@ -136,44 +136,48 @@ def _experiment_url(row: PortMapping, experiment: str) -> str:
     return f"{reverse('experiments')}?{urlencode(fields)}"
 
 
-def _other(request: HttpRequest, row: PortMapping) -> Model | None:
-    """What to compare with: `with` is the number of a port mapping, or `r` and that of a resource mapping."""
+def _requested_other(request: HttpRequest, row: PortMapping) -> Model | None:
+    """The other mapping in the address: `with` is the id of a port mapping, or `r` and that of a resource
+    mapping."""
     text = request.GET.get("with", "")
     digits = text.removeprefix(RESOURCES)
     if not text:
         return None
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
-        raise BadRequest(f"with must be the number of a mapping, not {text[:40]!r}")
+        raise BadRequest(f"with must be the id of a mapping, not {text[:40]!r}")
     rows: QuerySet[Any] = (ResourceMapping if text.startswith(RESOURCES) else PortMapping).objects.all()
     other: Model = get_object_or_404(rows.select_related("isa"), pk=int(digits))
     if other.isa_id != row.isa_id:
-        raise BadRequest(f"{other.name!r} describes {other.isa.name}, not {row.isa.name}: nothing to compare")
+        raise BadRequest(f"{other.name!r} describes {other.isa.name}, not {row.isa.name}")
     return other
 
 
 def _deviation(request: HttpRequest, row: PortMapping, other: Model) -> dict[str, Any]:
-    """The numbers, the map, and what the form asks for."""
-    context: dict[str, Any] = {"units": [(unit.value, unit.label) for unit in Unit], "most_experiments": MOST}
+    """The context of the deviation on random experiments: form, scores and heat map."""
+    context: dict[str, Any] = {
+        "units": [(unit.value, unit.label) for unit in Unit],
+        "most_experiments": MOST_EXPERIMENTS,
+    }
     try:
         sampling = read(SamplingRequest, request.GET).as_sampling()
     except (InvalidInputError, RequestError) as error:
         return {**context, "sampling": Sampling(), "deviation_error": str(error)}
     deviation = deviation_of(row, other, sampling)
     far, points = deviation.furthest, deviation.points
-    drawn = heat_map(points.reference, points.predicted)
-    drawing = heat_map_drawing(drawn, sampling.unit.label, "first", "second")
+    deviation_map = heat_map(points.reference, points.predicted)
+    drawing = heat_map_drawing(deviation_map, sampling.unit.label, "first", "second")
     return {
         **context,
         "sampling": sampling,
         "deviation": deviation,
         "deviation_table": page_cells(deviation_table(row, other, deviation, sampling)),
-        "deviation_map": mark_safe(drawing.inline()),  # noqa: S308  what is in it was escaped
+        "deviation_map": mark_safe(drawing.inline()),  # noqa: S308  the drawing escapes its texts
         "furthest_url": "" if far is None else _experiment_url(row, str(far.experiment)),
     }
 
 
 def _page_table(row: PortMapping, other: Model, schemes: Sequence[ComparedScheme]) -> PublishedTable:
-    """The table of some schemes with their pages, what speaks against a mapping, and what was measured."""
+    """The table of some schemes, with links, remarks on their differences, and measurements."""
     texts = [scheme.scheme for scheme in schemes]
     ids, singletons = ids_of_schemes(row.isa_id, texts), measured_singletons(row.isa)
     if isinstance(other, ResourceMapping):
@@ -203,29 +207,31 @@ def _page_table(row: PortMapping, other: Model, schemes: Sequence[ComparedScheme
 def _remarks(
     row: PortMapping, other: PortMapping, schemes: Sequence[ComparedScheme], ids: Mapping[str, int]
 ) -> dict[str, LinkedText]:
-    """{scheme: how it differs, with what shows it}."""
-    spoken = contradictions(row, Structure(row, other).comparison, {scheme.scheme for scheme in schemes})
+    """{scheme: the remark on its difference, with a link to the evidence}."""
+    by_scheme = contradictions(row, Structure(row, other).comparison, {scheme.scheme for scheme in schemes})
     remarks = {}
     for scheme in schemes:
         text, label = scheme.scheme, LABELS[scheme.kind]
         proof = reverse("scheme-proof", args=[row.pk, ids[text]])
-        if text in spoken:
-            note = contradiction_in_words(spoken[text])
-            remarks[text] = LinkedText(label, proof, label="A witness contradicts the other", note=note)
+        if text in by_scheme:
+            note = contradiction_in_words(by_scheme[text])
+            remarks[text] = LinkedText(
+                label, proof, label="A witness contradicts the other mapping", note=note
+            )
         elif scheme.differs_in_hidden:
             note = "differs only in hidden µops: no experiment can show them"
             remarks[text] = LinkedText(label, note=note)
         elif KEY in row.report and scheme.kind is SchemeRelation.DIFFERENT:
-            remarks[text] = LinkedText(label, proof, label="Why these µops")
+            remarks[text] = LinkedText(label, proof, label="Evidence")
     return remarks
 
 
 def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The whole comparison as a file, differences first."""
+    """The whole comparison as CSV, differences first."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
-    other = _other(request, row)
+    other = _requested_other(request, row)
     if not isinstance(other, PortMapping):
-        raise BadRequest("with must be the number of the other port mapping")
+        raise BadRequest("with must be the id of the other port mapping")
     name = f"{row.name} and {other.name}"
     return file_answer(comparison_csv(row, other), "text/csv", name, "csv")
 

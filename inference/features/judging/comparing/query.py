@@ -1,7 +1,8 @@
-"""Two stored models of a processor side by side: what each says of every scheme, what tells them apart, and
-how far they are apart on random experiments.
+"""Comparisons of two stored mappings: schemes, distinguishing experiments, and deviation on random
+experiments.
 
-Port mappings are compared up to a renaming of ports, with resource mappings by what schemes take alone.
+Port mappings are compared up to a renaming of ports; with a resource mapping, schemes are compared by their
+cycles alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from inference.core.deviating import Deviation, Furthest, Sampling, deviation
+from inference.core.deviation import Deviation, Furthest, Sampling, deviation
 from inference.core.evaluator import PortMappingModel, ThroughputModel
 from inference.core.experiment import Experiment
 from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation
@@ -30,35 +31,35 @@ from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
 from inference.features.library.mappings.query import comparison_of, require_same_isa
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
-from inference.models.scheme_search import texts_found
+from inference.models.scheme_search import matching_texts
 from inference.storage.mappings import load_mapping, load_resource_mapping
 from inference.storage.rows import measurements_of
 
-SHORT = 3  # instructions of the measured experiments among which one that distinguishes is looked for
-LOOKED_AT = 1000  # of them, at most
+SHORT_LENGTH = 3  # instructions of measured experiments that are searched for a distinguishing one
+MOST_SEARCHED = 1000  # measurements of these
 
 Relation = Literal["", "different", "only-first", "only-second", "equal"]
 _ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
 
 Model = PortMapping | ResourceMapping
 _Key = tuple[type[Model], int, datetime]
-"""Of a mapping in memory: what it says never changes, and a new one has a new number and date."""
+"""Cache key of a mapping: a stored one never changes, and a new one has a new id and time of creation."""
 
 
-MOST = 20_000
-"""Experiments that page and API ask for; the shell takes more."""
+MOST_EXPERIMENTS = 20_000
+"""Random experiments of page and API; the shell takes more."""
 
 
 class SamplingRequest(BaseModel):
-    """Which random experiments both are asked about."""
+    """The random experiments on which two mappings are compared."""
 
-    experiments: int = Field(Sampling.experiments, ge=1, le=MOST)
+    experiments: int = Field(Sampling.experiments, ge=1, le=MOST_EXPERIMENTS)
     length: int = Field(Sampling.length, ge=1, le=100, description="Instructions of each.")
     seed: int = Field(Sampling.seed, ge=0, le=2**63 - 1)
     unit: Unit = Sampling.unit
     r_max: float | None = Field(
         None,
-        description="Instructions per cycle to hold both to, instead of their own.",
+        description="R_max of both in instructions per cycle, instead of their own.",
         examples=[5.0],
     )
 
@@ -73,9 +74,10 @@ def _key(row: Model) -> _Key:
 
 @dataclass(frozen=True)
 class DifferingExperiment(Distinction):
-    """An experiment on which two mappings differ, with what both predict and, if it was measured, the result.
+    """An experiment on which two mappings differ, with both predictions in cycles and its measurement.
 
-    `measured` is the median of the settled measurements in cycles; `experiment_id` None for no stored one.
+    `measured`: median of the settled measurements, None without one. `experiment_id`: None if it is not
+    stored.
     """
 
     measured: float | None = None
@@ -98,7 +100,7 @@ class DifferingExperiment(Distinction):
 class Structure:
     """Two port mappings up to a renaming of the second one's ports. Raises `ExchangeError` for other ISAs.
 
-    `judged_by`: the set whose measurements tell which µops can be seen at all.
+    `judged_by`: the set whose measurements show which µops are hidden.
     """
 
     row: PortMapping
@@ -111,16 +113,16 @@ class Structure:
 
     @property
     def ports(self) -> dict[str, str | None]:
-        """{port of the second mapping: what the first one calls it, None without a partner}."""
+        """{port of the second mapping: its name in the first one, None without a partner}."""
         partners = self.comparison.agreement.renaming.ports
         names = (None if port is None else self.row.ports[port] for port in partners)
         return dict(zip(self.other.ports, names, strict=True))
 
     @property
     def up_to_hidden(self) -> float | None:
-        """The share of the common schemes, 0 to 1, with equal µops but for those that the set does not show.
+        """Share of the common schemes, 0 to 1, with equal µops up to those hidden in the set.
 
-        None without a set, and where both describe none of its experiments. Seconds for tens of thousands.
+        None without a set, or if both describe none of its experiments. Takes seconds for tens of thousands.
         """
         if self.judged_by is None:
             return None
@@ -129,10 +131,9 @@ class Structure:
 
     @property
     def witnesses(self) -> list[DifferingExperiment]:
-        """A smallest experiment that tells the mappings apart, then, if nobody measured it, a measured one.
+        """A smallest experiment that distinguishes the mappings, then, if it is not measured, a measured one.
 
-        The measured one is looked for among the shortest experiments of all sets; it is the one on which the
-        mappings are furthest apart.
+        The measured one is that of the shortest experiments of all sets on which the mappings differ most.
         """
         comparison = self.comparison
         if comparison.distinction is None:
@@ -149,13 +150,13 @@ class Structure:
         return DifferingExperiment(distinction.experiment, distinction.first, distinction.second, *result)
 
     def _measured_distinction(self, noise: float) -> Distinction | None:
-        """Of the shortest measured experiments the one on which the mappings differ most, if by more than
-        noise.
-        """
+        """The short measured experiment on which the mappings differ most, None unless by more than noise."""
         settled = Measurement.objects.filter(
-            experiment__isa=self.row.isa_id, experiment__length__lte=SHORT, state=Measurement.State.SETTLED
+            experiment__isa=self.row.isa_id,
+            experiment__length__lte=SHORT_LENGTH,
+            state=Measurement.State.SETTLED,
         )
-        stored = measurements_of(settled.order_by("experiment__length", "id")[:LOOKED_AT])
+        stored = measurements_of(settled.order_by("experiment__length", "id")[:MOST_SEARCHED])
         mappings = (load_mapping(self.row), load_mapping(self.other))
         best, furthest = None, 0.0
         for experiment in dict.fromkeys(entry.value.experiment for entry in stored):
@@ -168,7 +169,7 @@ class Structure:
         return best
 
     def figures(self) -> Json:
-        """What API and shell give alike."""
+        """The numbers that API and shell share."""
         comparison, agreement = self.comparison, self.comparison.agreement
         return {
             "equal": comparison.are_equal,
@@ -186,14 +187,16 @@ class Structure:
 def _up_to_hidden(row: _Key, other: _Key, set_id: int, _measurements: int) -> float | None:
     first, second = (load_mapping(PortMapping.objects.get(pk=key[1])) for key in (row, other))
     stored = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
-    return agreement_up_to_hidden(first, second, (each.value.experiment for each in measurements_of(stored)))
+    return agreement_up_to_hidden(
+        first, second, (measurement.value.experiment for measurement in measurements_of(stored))
+    )
 
 
 def compared_schemes(row: PortMapping, other: Model) -> tuple[ComparedScheme, ...]:
-    """All schemes that either describes. Raises `ExchangeError` for different instruction sets.
+    """All schemes that either mapping describes. Raises `ExchangeError` for different instruction sets.
 
-    Ports and resources cannot be compared: beside a resource mapping, schemes differ where what one instance
-    takes does, by more than the noise of measurements.
+    Ports and resources cannot be compared: with a resource mapping, schemes differ if the cycles of one
+    instance do, by more than the noise of measurements.
     """
     if isinstance(other, PortMapping):
         return comparison_of(row, other).schemes
@@ -205,14 +208,14 @@ def compared_schemes(row: PortMapping, other: Model) -> tuple[ComparedScheme, ..
 def _beside_loads(row: _Key, other: _Key) -> tuple[ComparedScheme, ...]:
     mapping = load_mapping(PortMapping.objects.get(pk=row[1]))
     resources = load_resource_mapping(ResourceMapping.objects.get(pk=other[1]))
-    ours: dict[Uops, float] = {}
+    port_cycles: dict[Uops, float] = {}
     schemes = []
     for scheme in sorted(mapping.usage.keys() | resources.loads.keys()):
         uops = mapping.usage.get(scheme)
         alone = Experiment.of([scheme])
-        if uops is not None and uops not in ours:
-            ours[uops] = inverse_throughput(mapping, alone)
-        here = None if uops is None else ours[uops]
+        if uops is not None and uops not in port_cycles:
+            port_cycles[uops] = inverse_throughput(mapping, alone)
+        here = None if uops is None else port_cycles[uops]
         there = resources.inverse_throughput(alone) if scheme in resources.loads else None
         schemes.append(ComparedScheme(scheme, _relation(here, there), (uops, None), (here, there)))
     return tuple(schemes)
@@ -229,10 +232,10 @@ def _relation(here: float | None, there: float | None) -> SchemeRelation:
 def differences_first(
     schemes: Sequence[ComparedScheme], isa: int | None = None, q: str = "", relation: str = ""
 ) -> list[ComparedScheme]:
-    """Different schemes first, the largest difference in cycles at the top, then those that one mapping
-    lacks; only those that a search of the `isa` finds, and of one relation. Raises `SearchError`.
+    """The schemes of a `relation` ("" for all) that match a search of the `isa`: different ones first, the
+    largest difference in cycles at the top, then those that one mapping lacks. Raises `SearchError`.
     """
-    texts = texts_found(isa, q.strip()) if isa is not None and q.strip() else None
+    texts = matching_texts(isa, q.strip()) if isa is not None and q.strip() else None
     rows = (
         row for row in schemes if relation in ("", row.kind.value) and (texts is None or row.scheme in texts)
     )
@@ -240,8 +243,8 @@ def differences_first(
 
 
 def loads_summary(schemes: Collection[ComparedScheme]) -> str:
-    """The comparison with a resource mapping in a sentence or two."""
-    counts = Counter(each.kind for each in schemes)
+    """The comparison with a resource mapping in one or two sentences."""
+    counts = Counter(scheme.kind for scheme in schemes)
     common = counts[SchemeRelation.EQUAL] + counts[SchemeRelation.DIFFERENT]
     if not common:
         return "No scheme is described by both."
@@ -253,7 +256,7 @@ def loads_summary(schemes: Collection[ComparedScheme]) -> str:
 
 
 def described_loads(other: ResourceMapping, schemes: Collection[str]) -> dict[str, str]:
-    """{scheme: its loads in words}, of those that the resource mapping describes."""
+    """{scheme: its loads in words} of the schemes that the resource mapping describes."""
     rows = other.loads.filter(scheme__text__in=schemes).order_by("resource")
     loads: dict[str, list[tuple[int, float]]] = {}
     for scheme, resource, load in rows.values_list("scheme__text", "resource", "load"):
@@ -265,9 +268,9 @@ def described_loads(other: ResourceMapping, schemes: Collection[str]) -> dict[st
 
 
 def deviation_of(row: Model, other: Model, sampling: Sampling) -> Deviation:
-    """How far two models are apart on random experiments; raises `ExchangeError` for different ISAs.
+    """The deviation of two mappings on random experiments; raises `ExchangeError` for different ISAs.
 
-    A fraction of a second for the usual thousands, and remembered.
+    Takes a fraction of a second for thousands of experiments; cached.
     """
     require_same_isa(row, other)
     return _deviation(_key(row), _key(other), sampling)
@@ -281,7 +284,7 @@ def _deviation(row: _Key, other: _Key, sampling: Sampling) -> Deviation:
 
 @lru_cache(maxsize=8)
 def _model(kind: type[Model], pk: int, _created: datetime) -> tuple[ThroughputModel, float | None]:
-    """What predicts without R_max, and its R_max."""
+    """(model without R_max, its R_max)."""
     row = kind.objects.get(pk=pk)
     if isinstance(row, ResourceMapping):
         return load_resource_mapping(row), None
@@ -294,10 +297,10 @@ def _model(kind: type[Model], pk: int, _created: datetime) -> tuple[ThroughputMo
         return PortMappingModel(bare), value.r_max
 
 
-def finite(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
 def furthest_json(furthest: Furthest | None) -> dict[str, Any] | None:
-    """The experiment on which two models are furthest apart."""
+    """The experiment on which two models differ most, as JSON."""
     return None if furthest is None else {**vars(furthest), "experiment": str(furthest.experiment)}

@@ -1,8 +1,8 @@
-"""Two experiment sets side by side: how well the experiments that both have measured repeat (thesis §3.2.2).
+"""Comparisons of two experiment sets: how well their common experiments repeat (thesis §3.2.2).
 
-Of an experiment that a set has several times, the median of its settled measurements counts. Differences are
-relative to the first set. Small sets are compared when they are looked at, large ones by a run once; what it
-has stored counts until one of the sets changes.
+The median of an experiment's settled measurements counts. Differences are relative to the first set. Small
+sets are compared when they are viewed, large ones by a run, whose result counts until one of the sets
+changes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from inference.features.judging.engine.evaluation_sheets import (
     median_items,
     unsaved_comparison,
 )
-from inference.features.judging.engine.item_answers import MedianAnswers, measured_elsewhere
+from inference.features.judging.engine.item_answers import MedianAnswers, answers_of_other_set
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.query import (
-    EVERYTHING,
-    Key,
+    FULL_COMPARISON,
+    SheetKey,
     ViewQuestion,
     agreement_of,
     columns_of,
@@ -44,7 +44,7 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import COMPARE_SETS, JudgeConfig
 from inference.features.judging.engine.sources import SourceKind
-from inference.features.library.sets.query import KEPT_FROM
+from inference.features.library.sets.query import STORED_SUMMARY_SIZE
 from inference.formats.problems import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run
 from inference.runs.kinds import Store, Task
@@ -53,15 +53,14 @@ from inference.storage.rows import rows_of
 from inference.storage.streaming import set_chunks
 
 OF_FORMER_FILES = {"schemes": "differences", "lengths": "within"}
-"""{what the rows of the former file are: the view that it is}."""
+"""{rows of a former CSV file: the view that replaces it}."""
 SET_ROWS = ExperimentSet.objects.select_related("isa", "machine", "run").defer("summary")
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedSets:
-    """A comparison of two sets: `n` experiments that both have, and as many that `only` the one or the other
-    has.
-    """
+    """A comparison of two sets: `n` common experiments, and the numbers of those in `only` the first or
+    second."""
 
     first: ExperimentSet
     second: ExperimentSet
@@ -69,13 +68,13 @@ class ComparedSets:
 
     @cached_property
     def question(self) -> ViewQuestion:
-        """What the views of the engine are asked."""
+        """The question for the views of the comparison."""
         columns = columns_of(self.row)
         return ViewQuestion(self.row, columns, columns[0])
 
     @cached_property
     def agreement(self) -> Agreement:
-        return agreement_of(self.question.column, EVERYTHING)
+        return agreement_of(self.question.column, FULL_COMPARISON)
 
     @property
     def n(self) -> int:
@@ -89,7 +88,7 @@ class ComparedSets:
 
     @cached_property
     def closeness(self) -> Closeness | None:
-        """Of all experiments; None where the sets have none in common."""
+        """The closeness of all common experiments; None without any."""
         return closeness(self.question)
 
     @property
@@ -98,11 +97,11 @@ class ComparedSets:
 
     @property
     def schemes(self) -> tuple[SchemeError, ...]:
-        """The largest mean difference first."""
+        """The mean differences by scheme, the largest first."""
         return differences_by_scheme(self.question)
 
     def figures(self) -> Json:
-        """What API and shell give alike."""
+        """The numbers that API and shell share."""
         median = self.agreement.median
         return {
             **self.agreement.scores.as_json(),
@@ -119,9 +118,9 @@ def counts_within(close: Closeness | None) -> list[tuple[float, int]]:
 
 
 def require_comparable(first: ExperimentSet, second: ExperimentSet) -> None:
-    """Raises `ExchangeError` for a set beside itself, and for sets of different instruction sets."""
+    """Raises `ExchangeError` for the same set twice, or different instruction sets."""
     if first.pk == second.pk:
-        raise ExchangeError(f"{first.name!r} would be compared with itself: choose two sets")
+        raise ExchangeError(f"{first.name!r} cannot be compared with itself: choose two sets")
     if first.isa_id != second.isa_id:
         raise ExchangeError(f"{first.name!r} and {second.name!r} are for different instruction sets")
 
@@ -129,9 +128,9 @@ def require_comparable(first: ExperimentSet, second: ExperimentSet) -> None:
 def compared_sets(
     first: ExperimentSet, second: ExperimentSet, *, at_once: bool = False
 ) -> ComparedSets | None:
-    """The comparison if it is stored or small sets make it quick, None where a run has to make it.
+    """The comparison if it is stored or the sets are small, None if a run has to compute it.
 
-    `at_once`: made now however large the sets are, about 3 s for 10^6 measurements in each. Raises
+    `at_once`: compute it even for large sets, about 3 s for 10^6 measurements in each. Raises
     `ExchangeError` for sets that cannot be compared.
     """
     require_comparable(first, second)
@@ -140,13 +139,13 @@ def compared_sets(
     row = stored.order_by("-pk").first()
     if row is not None and row.run.result["of"] == state:
         return ComparedSets(first, second, row)
-    if at_once or all(one["count"] < KEPT_FROM for one in state):
+    if at_once or all(set_state["count"] < STORED_SUMMARY_SIZE for set_state in state):
         return ComparedSets(first, second, _unsaved(first, second, state))
     return None
 
 
 def comparing_run(first: ExperimentSet, second: ExperimentSet) -> Run | None:
-    """The run that makes the comparison, if one was asked for and is not over."""
+    """The unfinished run that computes the comparison, None without one."""
     runs = Run.objects.filter(kind=COMPARE_SETS, config=_config(first, second))
     return runs.exclude(state__in=Run.FINAL).first()
 
@@ -156,7 +155,7 @@ def _config(first: ExperimentSet, second: ExperimentSet) -> Json:
 
 
 def _state(first: ExperimentSet, second: ExperimentSet) -> list[Json]:
-    """Which measurements a comparison is of."""
+    """The state of both sets, which tells whether a stored comparison is up to date."""
     return [rows_of(first), rows_of(second)]
 
 
@@ -166,7 +165,7 @@ def _settled_experiments(row: ExperimentSet) -> int:
 
 
 def _unsaved(first: ExperimentSet, second: ExperimentSet, state: list[Json]) -> Comparison:
-    key = Key(_pair_sheet, (first.pk, second.pk, str(state)))
+    key = SheetKey(_pair_sheet, (first.pk, second.pk, str(state)))
     table = sheet_of(key).items.table
     query = urlencode(_config(first, second))
     return unsaved_comparison(
@@ -183,14 +182,14 @@ def _unsaved(first: ExperimentSet, second: ExperimentSet, state: list[Json]) -> 
 
 
 def _pair_sheet(first: int, second: int, _state: str) -> AnswerSheet:
-    one, other = (SET_ROWS.get(pk=pk) for pk in (first, second))
-    chunks = list(set_chunks(one))
+    first_row, second_row = (SET_ROWS.get(pk=pk) for pk in (first, second))
+    chunks = list(set_chunks(first_row))
     items, cycles = median_items(experiment_items(chunks), measured_cycles(chunks))
-    return AnswerSheet(items, cycles, [measured_elsewhere(items, other)])
+    return AnswerSheet(items, cycles, [answers_of_other_set(items, second_row)])
 
 
 class SetPair(RunRequest):
-    """The numbers of two experiment sets."""
+    """The row ids of two experiment sets."""
 
     noun = "a comparison of sets"
     first: int
@@ -201,15 +200,17 @@ class CompareSetsJob(JudgeJob):
     """Runs of kind `compare-sets`; see `SetPair`."""
 
     def check(self, config: Json) -> Json:
-        """The description; raises `ConfigError` and, for sets that cannot be compared, `ExchangeError`."""
+        """The description. Raises `ConfigError`, or `ExchangeError` for sets that do not fit."""
         pair = SetPair.read(config)
         require_comparable(*(read_row(SET_ROWS, name, pk) for name, pk in pair.as_json().items()))
         return pair.as_json()
 
     def work(self, task: Task) -> Store:
-        """Compare, to be stored when the run is finished. Raises `JobError` where a set is gone."""
+        """Compare the sets. Raises `JobError` if one has been deleted."""
         first, second = (needed_row(SET_ROWS, task.run.config[name]) for name in ("first", "second"))
-        state = _state(first, second)  # before: what comes in meanwhile makes it out of date, not wrong
+        state = _state(
+            first, second
+        )  # first, so that measurements added meanwhile make the result out of date
         config = JudgeConfig(experiment_set=first.pk, sources=[f"{SourceKind.SET}:{second.pk}"])
 
         def facts(sheet: AnswerSheet, _columns: Any) -> Json:
@@ -225,4 +226,4 @@ class CompareSetsJob(JudgeJob):
             }
 
         reader = MedianAnswers(task, first, config, [])
-        return self.compared(task, config, reader, facts, needs_reference=False)
+        return self.compare(task, config, reader, facts, needs_reference=False)

@@ -1,34 +1,35 @@
-"""Two mappings side by side as tables, for the page, the shell and CSV."""
+"""Tables of the comparison of two mappings, for the page, the shell and CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from inference.core.deviating import Deviation, Sampling
+from inference.core.deviation import Deviation, Sampling
 from inference.core.identity import ComparedScheme, SchemeRelation
 from inference.features.judging.comparing.query import (
     DifferingExperiment,
     Model,
     Structure,
     differences_first,
-    finite,
+    finite_or_none,
 )
 from inference.features.judging.engine.tables import LinkedText, code, csv_of, number
 from inference.features.learning.explained.query import ReferenceContradiction
 from inference.models import ExperimentSet, PortMapping
-from inference.storage.exported import provenance_of
+from inference.storage.export_values import provenance_of
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
 
 def comparison_csv(first: PortMapping, second: PortMapping) -> str:
-    """Every scheme of two port mappings, differences first. Raises `ExchangeError` for different ISAs."""
+    """CSV with every scheme of two port mappings, differences first. Raises `ExchangeError` for different
+    ISAs."""
     comparison = Structure(first, second).comparison
     table = schemes_table(differences_first(comparison.schemes), comparison.ports)
     return csv_of(table, head_of_pair(first, second))
 
 
 def head_of_pair(first: PortMapping | ExperimentSet, second: PortMapping | ExperimentSet) -> str:
-    """Lines of comments: which is which, and who made them."""
+    """Comment lines of a CSV file with the provenance of both."""
     both = (("first", first), ("second", second))
     return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
 
@@ -36,7 +37,7 @@ def head_of_pair(first: PortMapping | ExperimentSet, second: PortMapping | Exper
 def structure_tables(
     structure: Structure, url: Callable[[DifferingExperiment], str] = lambda witness: ""
 ) -> list[PublishedTable]:
-    """Where two port mappings differ, and which port is which. `url`: the page of an experiment."""
+    """Tables of distinguishing experiments and of the renaming of ports. `url`: the page of an experiment."""
     row, other, comparison = structure.row, structure.other, structure.comparison
     names, witnesses = (row.name, other.name), structure.witnesses
     experiments: list[tuple[Value, ...]] = [
@@ -54,7 +55,7 @@ def structure_tables(
         experiments.append(("furthest apart, alone", furthest.scheme, *furthest.cycles, None, None))
     note = ""
     if witnesses and not comparison.noise:
-        note = "So small a difference disappears in the noise of usual measurements."
+        note = "This difference is smaller than the usual noise of measurements."
     elif not witnesses and comparison.agreement.differing:
         note = (
             "No short experiment of their common schemes distinguishes them. In mappings with several µops "
@@ -75,10 +76,10 @@ def structure_tables(
 def schemes_table(
     schemes: Sequence[ComparedScheme], ports: Sequence[str], loads: Mapping[str, str] | None = None
 ) -> PublishedTable:
-    """A line per scheme, µops with the port names of the first mapping.
+    """A line per scheme; µops have the port names of the first mapping.
 
-    `loads`: of a second mapping that has resources, in words. `differs in hidden` is 1 where only µops differ
-    that no experiment can show, 0 where others do.
+    `loads`: {scheme: loads in words} of a second mapping with resources. The column `differs in hidden` is 1
+    if only hidden µops differ, which no experiment can show, 0 if others do.
     """
     uops = (PublishedColumn(f"µops {which}", CellKind.UOPS, ports=tuple(ports)) for which in _WHICH)
     heads = (
@@ -92,7 +93,7 @@ def schemes_table(
         (
             *(row.scheme, row.kind.value, row.uops[0]),
             row.uops[1] if loads is None else loads.get(row.scheme),
-            *(finite(row.cycles[0]), finite(row.cycles[1]), finite(row.difference)),
+            *(finite_or_none(row.cycles[0]), finite_or_none(row.cycles[1]), finite_or_none(row.difference)),
             int(row.differs_in_hidden) if row.kind is SchemeRelation.DIFFERENT else None,
         )
         for row in schemes
@@ -111,7 +112,7 @@ def contradiction_in_words(contradiction: ReferenceContradiction) -> str:
 
 
 def deviation_table(row: Model, other: Model, deviation: Deviation, sampling: Sampling) -> PublishedTable:
-    """How far two models are apart: in per cent of what the one says, and of the other."""
+    """The deviation of two models, in per cent of the first and of the second."""
     heads = (
         *(PublishedColumn("in per cent of"), number("mean deviation (%)", 1), number("Pearson", 3)),
         *(number("Kendall", 3), number("R_max", 1)),
@@ -125,10 +126,10 @@ def deviation_table(row: Model, other: Model, deviation: Deviation, sampling: Sa
         f"schemes, in {sampling.unit.label}."
     )
     if not len(deviation.points):
-        note = f"No random experiment to ask: {deviation.common} schemes are described by both."
+        note = f"No random experiments: both describe {deviation.common} schemes."
     if deviation.skipped:
-        note += f" {deviation.skipped:,} left out: they need no time."
+        note += f" {deviation.skipped:,} left out, which take no time."
     if deviation.furthest is not None:
         far = deviation.furthest
-        note += f" Furthest apart on {far.experiment}: {far.first:.3f} and {far.second:.3f}."
+        note += f" Largest difference: {far.experiment}, {far.first:.3f} and {far.second:.3f}."
     return PublishedTable("deviation", "Deviation on random experiments", heads, rows, note)

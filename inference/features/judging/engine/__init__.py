@@ -1,4 +1,4 @@
-"""Predictors beside the measurements of an experiment set."""
+"""Comparisons of any sources of answers on the items of a set, in views."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ KINDS = (
         job=_judge_job,
         summary="Any sources of answers on the experiments or blocks of a set",
         example={"block_set": 6, "sources": ["core-model:2", "predictor:4"], "against": "column:17"},
-        lane=Lane.ASKING,
+        lane=Lane.INTERACTIVE,
     ),
     RunKind(
         "comparison",
         label="Predictor comparison",
         job=_comparison_job,
-        summary="Predictors beside the measurements of a set",
+        summary="Predictors compared with the measurements of a set",
         example={"experiment_set": 3, "mappings": [7], "predictors": [2], "most": 20000, "seed": 1},
-        lane=Lane.ASKING,
+        lane=Lane.INTERACTIVE,
     ),
 )
 

@@ -1,6 +1,5 @@
-"""Comparisons by the API: of any sources on any items in any view, and of predictors on the measurements of
-a set, with heat maps, biases and single experiments.
-"""
+"""Comparisons in the API: any sources on any items in any view, and predictors on the measurements of a
+set."""
 
 from __future__ import annotations
 
@@ -20,19 +19,19 @@ from inference.features.asking.predictors.offers import predictors_named
 from inference.features.judging.engine.pages import answer_lines
 from inference.features.judging.engine.query import (
     ComparisonPart,
-    Predicted,
+    PredictedExperiment,
     ViewQuestion,
-    answered_in,
+    answered_count,
     biases_in,
     columns_of,
     comparison_rows,
     heat_map_of,
-    in_bin,
+    items_in_bin,
     key_of,
     length_maps_of,
-    schemes_found,
+    matching_schemes,
     scores_of,
-    selected,
+    selected_count,
     sheet_of,
 )
 from inference.features.judging.engine.request import (
@@ -44,13 +43,13 @@ from inference.features.judging.engine.request import (
     JudgeConfig,
 )
 from inference.features.judging.engine.views import VIEWS, view_json
-from inference.features.running.runs.runs_of_kind import NameOfRun, listed_runs, not_done, started
+from inference.features.running.runs.runs_of_kind import NameOfRun, listed_runs, not_done, start_response
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
 from inference.web.api.answers import PredictorNames
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, list_answer_in_memory
 from inference.web.api.result_shapes import HeatMapOut, PredictedOut
 from inference.web.api.shapes import Ref, RunOut, SchemeText, Scores, Text, parameter, ref, run_json
 from inference.web.validation import Id
@@ -59,46 +58,48 @@ router = Router()
 
 
 ViewName = parameter("scores", max_length=20, description=f"One of {', '.join(VIEWS)}.", examples=["worst"])
-Column = parameter(
+ColumnPlace = parameter(
     None,
     ge=0,
     le=100,
-    description="Place of the source that is looked at; the first beside the reference.",
+    description="Place of the source to view, from 0; default: the first that is not the reference.",
     examples=[0],
 )
 
 
 class NewJudgement(JudgeConfig):
-    """Whose items are compared, by which sources, and against what."""
+    """The items, the sources to compare on them, and the reference."""
 
     name: NameOfRun = ""
 
 
 class PartOfComparison(Schema):
-    """Which items to look at, in which unit."""
+    """The items to view, and the unit."""
 
     unit: Units = Field(Units.CYCLES, description="cycles, cpi or ipc.")
     shortest: int | None = Field(None, ge=1, description="Instructions at least.", examples=[2])
     longest: int | None = Field(None, ge=1, description="Instructions at most.", examples=[5])
     q: Text = Field("", description="Experiments with schemes that this search finds.", examples=["ext:AVX2"])
-    only: bool = Field(False, description="Experiments without any other scheme than these.")
-    common: bool = Field(False, description="Only what every predictor answered.")
+    only: bool = Field(False, description="Only experiments that contain no other schemes.")
+    common: bool = Field(False, description="Only items that every predictor answered.")
     bound: Text = Field("", description="Items with this largest bound.", examples=["ports"])
     apart: float = Field(0.0, ge=0, description="Items with at least this relative error.", examples=[0.25])
     against: int | None = Field(
-        None, ge=0, le=100, description="Place of the source that others are held against.", examples=[1]
+        None, ge=0, le=100, description="Place of the source that is the reference.", examples=[1]
     )
 
 
 class DisagreementLimit(Schema):
-    threshold: float = Field(0.5, ge=0, description="Their difference, at least.", examples=[0.5])
+    threshold: float = Field(
+        0.5, ge=0, description="Smallest difference that counts as disagreement.", examples=[0.5]
+    )
     metric: DifferenceMetric = Field(
         DifferenceMetric.RELATIVE, description="relative: by the mean of both; absolute: in cycles."
     )
 
 
 class ViewTableOut(Schema):
-    """A table of a view; rows have a value per column, null where there is none."""
+    """A table of a view; rows have a value per column, or null."""
 
     key: str = Field(examples=["worst"])
     title: str = Field(examples=["uiCA: largest errors"])
@@ -113,20 +114,21 @@ class ViewOut(Schema):
     run: Id
     view: str = Field(examples=["worst"])
     items: str = Field(description="experiments or blocks.", examples=["blocks"])
-    source: str = Field(description="The set that they are of.", examples=["sqlite"])
-    reference: str = Field(description="What sources are held against.", examples=["measured"])
-    column: str = Field(description="The source that is looked at.", examples=["uiCA"])
+    source: str = Field(description="The name of the set of the items.", examples=["sqlite"])
+    reference: str = Field(description="The name of the reference.", examples=["measured"])
+    column: str = Field(description="The name of the viewed source.", examples=["uiCA"])
     n: int = Field(examples=[2000])
-    selected: int = Field(description="Items that are looked at.", examples=[328])
+    selected: int = Field(description="Number of viewed items.", examples=[328])
     tables: list[ViewTableOut]
 
 
 @router.post("/comparisons", response={201: RunOut})
 def start_judging(request: HttpRequest, data: NewJudgement) -> Any:
-    """Start to compare sources: `mapping:7`, `core-model:2`, `predictor:uiCA`, `column:17`, `tool:IACA` …"""
+    """Start a comparison of sources: `mapping:7`, `core-model:2`, `predictor:uiCA`, `column:17`, `tool:IACA`
+    …"""
     with transaction.atomic():  # no predictor is stored for a comparison that is refused
         config = data.model_dump(exclude={"name"})
-        return started(request, KIND, config, "Comparison through the API", data.name)
+        return start_response(request, KIND, config, "Comparison through the API", data.name)
 
 
 @router.get("/comparisons/{comparison_id}", response=ViewOut)
@@ -136,26 +138,26 @@ def get_view(
     part: Query[PartOfComparison],
     limit: Query[DisagreementLimit],
     view: str = ViewName,
-    column: int | None = Column,
+    column: int | None = ColumnPlace,
 ) -> Any:
     """A comparison in one of its views."""
-    row = comparison_of_run(comparison_id)
+    row = stored_comparison(comparison_id)
     columns = columns_of(row)
     if view not in VIEWS:
         raise ProblemError(422, "There is no such view", where="query view", right=", ".join(VIEWS))
-    looked = part_of(row, part)
-    offered = [one for one in columns if one.position != looked.against]
-    of_view = next((one for one in offered if column in (None, one.position)), None)
+    comparison_part = part_of(row, part)
+    choices = [choice for choice in columns if choice.position != comparison_part.against]
+    of_view = next((choice for choice in choices if column in (None, choice.position)), None)
     if of_view is None:
-        places = ", ".join(str(one.position) for one in offered)
+        places = ", ".join(str(choice.position) for choice in choices)
         right = f"the place of a source that is not the reference: {places}"
         raise ProblemError(422, "There is no such source", where="query column", right=right)
-    question = ViewQuestion(row, columns, of_view, looked, limit.threshold, limit.metric.value)
-    return view_json(VIEWS[view], question, selected(row, question.part.selection))
+    question = ViewQuestion(row, columns, of_view, comparison_part, limit.threshold, limit.metric.value)
+    return view_json(VIEWS[view], question, selected_count(row, question.part.selection))
 
 
-def comparison_of_run(run: int) -> Comparison:
-    """The comparison that a run has made. Raises `ProblemError` (409) where it is not done."""
+def stored_comparison(run: int) -> Comparison:
+    """The comparison that a run has stored. Raises `ProblemError` (409) before it is done."""
     row = get_object_or_404(Run, pk=run, kind__in=ALL_KINDS)
     comparison = comparison_rows().filter(run=row).first()
     if comparison is None:
@@ -164,9 +166,9 @@ def comparison_of_run(run: int) -> Comparison:
 
 
 def part_of(row: Comparison, part: PartOfComparison) -> ComparisonPart:
-    """What is looked at. Raises `ProblemError` (422) for what the comparison has not."""
+    """The requested part. Raises `ProblemError` (422) for an invalid search or an unknown source."""
     try:
-        schemes = schemes_found(row, part.q.strip()) if part.q.strip() else None
+        schemes = matching_schemes(row, part.q.strip()) if part.q.strip() else None
     except SearchError as error:
         raise ProblemError(422, str(error), where="query q") from error
     size = row.columns.count() if part.against is not None else 0
@@ -186,32 +188,34 @@ def part_of(row: Comparison, part: PartOfComparison) -> ComparisonPart:
 
 
 class NewComparison(ComparisonConfig):
-    """Whose experiments, and who predicts them: rows of this site, annotations of the set, tools to ask."""
+    """An experiment set, and its predictors: mappings, annotated tools, other sets, and predictors to ask."""
 
     predictors: PredictorNames = []  # type: ignore[assignment]
     name: NameOfRun = ""
 
 
 class LackOut(Schema):
-    """Why some experiments have no answer."""
+    """A reason why experiments have no answer, and how many."""
 
     reason: str = Field(examples=["unsupported"])
     n: int = Field(examples=[1672])
 
 
 class ComparedColumnOut(Scores):
-    """One predictor; scores are of the experiments asked for."""
+    """A predictor; its scores are those on the requested experiments."""
 
     position: int = Field(examples=[0])
     name: str = Field(examples=["llvm-mca 19 · skylake"])
     kind: str = Field(description="mapping, resource_mapping, tool, set or predictor.", examples=["mapping"])
-    coverage: float | None = Field(description="Share of the experiments with a number.", examples=[1.0])
-    error: str = Field(description="Why it said nothing at all.", examples=[""])
-    lacks: list[LackOut] = Field(description="Of all experiments.")
+    coverage: float | None = Field(
+        description="Share of the experiments with a number, 0 to 1.", examples=[1.0]
+    )
+    error: str = Field(description="Why it has no answers at all.", examples=[""])
+    lacks: list[LackOut] = Field(description="Over all experiments.")
 
 
 class PredictorComparisonOut(Schema):
-    """A comparison; `selected` of its `n` measurements are looked at."""
+    """A comparison; `selected` of its `n` measurements are viewed."""
 
     run: RunOut
     experiment_set: Ref | None
@@ -222,7 +226,7 @@ class PredictorComparisonOut(Schema):
 
 
 class LengthMapOut(Scores):
-    """The experiments of one length."""
+    """Scores and heat map of the experiments of one length."""
 
     length: int = Field(examples=[5])
     heat_map: HeatMapOut
@@ -234,42 +238,44 @@ class BiasOut(Schema):
     scheme: SchemeText
     n: int = Field(examples=[36])
     free: int = Field(
-        description="Of them, predicted to take no time; the means are without them.", examples=[0]
+        description="Number of these predicted to take no time; the means leave them out.", examples=[0]
     )
     factor: float | None = Field(examples=[2.1])
-    alone: float | None = Field(description="Of experiments of this scheme alone.", examples=[None])
+    alone: float | None = Field(
+        description="The factor of the experiments with only this scheme.", examples=[None]
+    )
 
 
 @router.post("/predictor-comparisons", response={201: RunOut})
 def start_comparison(request: HttpRequest, data: NewComparison) -> Any:
-    """Start to compare predictors. Tools get each experiment as a basic block without dependencies."""
+    """Start a comparison of predictors. Tools get each experiment as a basic block without dependencies."""
     with transaction.atomic():  # no predictor is stored for a comparison that is refused
         config = {
             **data.model_dump(exclude={"name"}),
             "predictors": [row.pk for row in predictors_named(data.predictors)],
         }
-        return started(request, BY_KIND_OF_COLUMN, config, "Comparison through the API", data.name)
+        return start_response(request, BY_KIND_OF_COLUMN, config, "Comparison through the API", data.name)
 
 
 @router.get("/predictor-comparisons", response=PageOf[RunOut])
 def list_comparisons(request: HttpRequest, paging: Query[Paging]) -> Any:
-    """The runs that compare predictors, newest first."""
+    """List the runs that compare predictors, newest first."""
     return listed_runs(Run.objects.filter(kind__in=KINDS), paging)
 
 
 @router.get("/predictor-comparisons/{comparison_id}", response=PredictorComparisonOut)
 def get_comparison(request: HttpRequest, comparison_id: Id, part: Query[PartOfComparison]) -> Any:
     """One comparison, by the number of its run: MAPE, r, τ and coverage of every predictor."""
-    row = comparison_of_run(comparison_id)
-    looked = part_of(row, part)
-    of = selected(row, looked.selection)
+    row = stored_comparison(comparison_id)
+    comparison_part = part_of(row, part)
+    of = selected_count(row, comparison_part.selection)
     return {
         "run": {**run_json(row.run), "result": {}},
         "experiment_set": ref(row.experiment_set),
         "n": row.n,
         "common": row.common,
         "selected": of,
-        "columns": [_column_json(column, of, looked) for column in columns_of(row)],
+        "columns": [_column_json(column, of, comparison_part) for column in columns_of(row)],
     }
 
 
@@ -288,9 +294,10 @@ def list_compared_lengths(
 ) -> Any:
     """Scores and heat maps of one predictor by the length of the experiments."""
     column = _column(comparison_id, position)
-    found = length_maps_of(column, part_of(column.comparison, part))
+    maps = length_maps_of(column, part_of(column.comparison, part))
     return [
-        {"length": each.length, **asdict(each.scores), "heat_map": each.heat_map.as_json()} for each in found
+        {"length": length_map.length, **asdict(length_map.scores), "heat_map": length_map.heat_map.as_json()}
+        for length_map in maps
     ]
 
 
@@ -302,12 +309,12 @@ def list_biases(
     paging: Query[Paging],
     part: Query[PartOfComparison],
 ) -> Any:
-    """By which factor one predictor is too slow or too fast, scheme by scheme."""
+    """The factor by which a predictor is too slow or too fast, per scheme."""
     column = _column(comparison_id, position)
     schemes = column.comparison.schemes
-    found = biases_in(column, part_of(column.comparison, part))
-    return listed_in_memory(
-        found, paging, lambda page: [{**asdict(each), "scheme": schemes[each.scheme]} for each in page]
+    biases = biases_in(column, part_of(column.comparison, part))
+    return list_answer_in_memory(
+        biases, paging, lambda page: [{**asdict(bias), "scheme": schemes[bias.scheme]} for bias in page]
     )
 
 
@@ -322,19 +329,19 @@ def list_compared_measurements(
     row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
     column: int | None = parameter(None, ge=0, le=1000, examples=[4]),
 ) -> Any:
-    """The worst predictions, 50 at most: of all, or of the heat map's bin at `row` and `column`."""
+    """The worst predictions, at most 50: of all, or of the heat map's bin at `row` and `column`."""
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
-    found = _column(comparison_id, position)
+    compared_column = _column(comparison_id, position)
     place = None if row is None or column is None else (row, column)
-    rows, _ = in_bin(found, part_of(found.comparison, part), place)
-    return [each.as_json for each in rows if isinstance(each, Predicted)]
+    rows, _ = items_in_bin(compared_column, part_of(compared_column.comparison, part), place)
+    return [item.as_json for item in rows if isinstance(item, PredictedExperiment)]
 
 
 @router.get("/predictor-comparisons/{comparison_id}/answers", response=str, openapi_extra={FILE: "text/csv"})
 def export_answers(request: HttpRequest, comparison_id: Id) -> StreamingHttpResponse:
     """Every experiment with its measurement and all answers, in cycles, as CSV."""
-    row = comparison_of_run(comparison_id)
+    row = stored_comparison(comparison_id)
     names = [column.name for column in columns_of(row)]
     lines = answer_lines(sheet_of(key_of(row)), names)
     return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
@@ -344,14 +351,14 @@ def _column_json(column: ComparedColumn, of: int, part: ComparisonPart) -> dict[
     scores = scores_of(column, part)
     return {
         **{name: getattr(column, name) for name in ("position", "name", "kind", "error")},
-        "coverage": answered_in(column, part) / of if of else None,
+        "coverage": answered_count(column, part) / of if of else None,
         "lacks": [{"reason": reason, "n": n} for reason, n in column.summary["lacks"]],
         **asdict(scores),
     }
 
 
 def _column(run: int, position: int) -> ComparedColumn:
-    columns = columns_of(comparison_of_run(run))
+    columns = columns_of(stored_comparison(run))
     if position >= len(columns):
         raise ProblemError(
             404, "There is no such predictor", where="path position", right=f"a number below {len(columns)}"

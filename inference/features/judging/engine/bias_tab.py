@@ -1,4 +1,4 @@
-"""Which schemes a predictor takes to be too slow or too fast, and by which factor."""
+"""The view of schemes by the factor by which a predictor is too slow or too fast."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from inference.core.judging.agreement import GRADES, STEPS, SchemeBias
+from inference.core.judging.agreement import GRADE_FACTORS, GRADES, SchemeBias
 from inference.features.judging.engine.query import ComparisonPart, ViewQuestion, biases_in
 from inference.features.judging.engine.view_addresses import HEAT_MAP, view_url
 from inference.models import ComparedColumn, Comparison
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, page_in_memory
-from inference.web.validation import one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter
 
-TWICE = 1 + STEPS.index(2.0)
-"""The grade from which on a predictor is wrong by a factor of two or more."""
+TWICE = 1 + GRADE_FACTORS.index(2.0)
+"""The grade from which a predictor is wrong by a factor of two or more."""
 
 PAGE = 50
 WIDTH = 1000  # of a bar, in units of its drawing
-FURTHEST = "off"
+LARGEST = "off"
 COLUMNS: dict[str, Callable[[SchemeBias], Any]] = {
-    FURTHEST: lambda bias: math.inf if not bias.factor else abs(math.log(bias.factor)),
+    LARGEST: lambda bias: math.inf if not bias.factor else abs(math.log(bias.factor)),
     "factor": lambda bias: 0.0 if bias.factor is None else bias.factor,
     "alone": lambda bias: -1.0 if bias.alone is None else bias.alone,
     "n": lambda bias: bias.n,
@@ -57,8 +57,8 @@ class BiasBar:
 
 
 @dataclass(frozen=True)
-class Strong:
-    """On so many schemes a predictor errs by a factor of two or more."""
+class StrongBiases:
+    """The numbers of schemes on which a predictor is wrong by a factor of two or more, and links to them."""
 
     slow: int
     quick: int
@@ -68,7 +68,7 @@ class Strong:
 
 @dataclass(frozen=True)
 class BiasRow:
-    """A scheme of the list; `pk` None for one that the instruction set has lost. `url`: its items."""
+    """A scheme of the list; `pk`: None if the instruction set no longer has it. `url`: its items."""
 
     text: str
     pk: int | None
@@ -76,43 +76,45 @@ class BiasRow:
     url: str
 
 
-def words_of(grade: int) -> str:
-    """`2× to 4× too slow`."""
+def grade_words(grade: int) -> str:
+    """The words of a grade, like `2× to 4× too slow`."""
     if grade == 0:
-        return f"within {round(100 * (STEPS[0] - 1))} %"
+        return f"within {round(100 * (GRADE_FACTORS[0] - 1))} %"
     size = abs(grade)
-    upto = f" to {STEPS[size]:g}×" if size < len(STEPS) else " and more"
-    return f"{STEPS[size - 1]:g}×{upto} too {'slow' if grade > 0 else 'fast'}"
+    upto = f" to {GRADE_FACTORS[size]:g}×" if size < len(GRADE_FACTORS) else " and more"
+    return f"{GRADE_FACTORS[size - 1]:g}×{upto} too {'slow' if grade > 0 else 'fast'}"
 
 
-def css_of(grade: int) -> str:
-    """The class of a grade's colour."""
+def grade_class(grade: int) -> str:
+    """The CSS class of a grade's colour."""
     return f"bias-{'within' if grade == 0 else f'slow-{grade}' if grade > 0 else f'quick-{-grade}'}"
 
 
-def strong_biases(request: HttpRequest, column: ComparedColumn, part: ComparisonPart) -> Strong:
-    """On how many schemes a column is wrong by a factor of two or more."""
+def strong_biases(request: HttpRequest, column: ComparedColumn, part: ComparisonPart) -> StrongBiases:
+    """The schemes on which a column is wrong by a factor of two or more."""
     grades = [bias.grade for bias in biases_in(column, part)]
     urls = [_url(request, column.position, f"{grade:+d}", beyond=True) for grade in (TWICE, -TWICE)]
-    return Strong(sum(grade >= TWICE for grade in grades), sum(grade <= -TWICE for grade in grades), *urls)
+    return StrongBiases(
+        sum(grade >= TWICE for grade in grades), sum(grade <= -TWICE for grade in grades), *urls
+    )
 
 
 def bias_tab(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
-    """The bars of all predictors, and the schemes of one: all, of a grade, or from a grade on."""
+    """The context of the view: a bar per predictor, and the schemes of one, optionally of some grades."""
     column, choice = question.column, question.part
-    order = Order.read(request.GET.get("sort", ""), {key: key for key in COLUMNS}, f"-{FURTHEST}")
-    wanted = one_of(request, "grade", tuple(f"{grade:+d}" for grade in GRADES))
+    order = Order.read(request.GET.get("sort", ""), {key: key for key in COLUMNS}, f"-{LARGEST}")
+    grade_text = choice_parameter(request, "grade", tuple(f"{grade:+d}" for grade in GRADES))
     beyond = request.GET.get("beyond") == "1"
-    found = biases_in(column, choice)
-    shown = [bias for bias in found if _wanted(bias.grade, wanted, beyond)]
-    shown.sort(key=COLUMNS[order.column], reverse=order.descending)
-    page = page_in_memory(shown, whole_number(request, "page", 0) or 0, PAGE)
+    biases = biases_in(column, choice)
+    listed = [bias for bias in biases if _is_in_grade(bias.grade, grade_text, beyond)]
+    listed.sort(key=COLUMNS[order.column], reverse=order.descending)
+    page = page_in_memory(listed, number_parameter(request, "page", 0) or 0, PAGE)
     return {
-        "bars": [_bar(request, each, column, choice) for each in question.columns],
-        "legend": [(css_of(grade), words_of(grade)) for grade in GRADES],
+        "bars": [_bar(request, bar_column, column, choice) for bar_column in question.columns],
+        "legend": [(grade_class(grade), grade_words(grade)) for grade in GRADES],
         "bias_width": WIDTH,
-        "scheme_count": len(found),
-        "list_title": _title(wanted, beyond),
+        "scheme_count": len(biases),
+        "list_title": _title(grade_text, beyond),
         "page": page,
         "rows": _rows(request, question, page.rows),
         "sort": str(order),
@@ -120,22 +122,22 @@ def bias_tab(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     }
 
 
-def _wanted(grade: int, wanted: str, beyond: bool) -> bool:
-    if not wanted:
+def _is_in_grade(grade: int, grade_text: str, beyond: bool) -> bool:
+    if not grade_text:
         return True
-    edge = int(wanted)
+    edge = int(grade_text)
     if not beyond or edge == 0:
         return grade == edge
     return grade >= edge if edge > 0 else grade <= edge
 
 
-def _title(wanted: str, beyond: bool) -> str:
-    if not wanted:
+def _title(grade_text: str, beyond: bool) -> str:
+    if not grade_text:
         return "All schemes"
-    grade = int(wanted)
+    grade = int(grade_text)
     if beyond and grade:
-        return f"{STEPS[abs(grade) - 1]:g}× or more too {'slow' if grade > 0 else 'fast'}"
-    return words_of(grade)
+        return f"{GRADE_FACTORS[abs(grade) - 1]:g}× or more too {'slow' if grade > 0 else 'fast'}"
+    return grade_words(grade)
 
 
 def _bar(
@@ -149,7 +151,7 @@ def _bar(
             continue
         width = WIDTH * counts[grade] / total
         url = _url(request, column.position, f"{grade:+d}")
-        parts.append(BarPart(grade, css_of(grade), words_of(grade), counts[grade], x, width, url))
+        parts.append(BarPart(grade, grade_class(grade), grade_words(grade), counts[grade], x, width, url))
         x += width
     same = column.position == chosen.position
     return BiasBar(column, parts, total, same, _url(request, column.position))
@@ -163,7 +165,7 @@ def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool =
 
 
 def schemes_in(row: Comparison, texts: Iterable[str]) -> dict[str, int]:
-    """{scheme: its row} of those that the instruction set of a comparison knows."""
+    """{scheme: row id} of the schemes that the comparison's instruction set has."""
     return {} if row.isa_id is None else ids_of_schemes(row.isa_id, texts)
 
 

@@ -1,4 +1,4 @@
-"""Two measurements of the same items, or any two sources: shares within tolerances, means by scheme."""
+"""Views of the differences of a source from the reference: shares within tolerances, means by scheme."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inference.core.metrics import DIGITS, Residuals, SchemeError
 from inference.core.tables import Floats
 from inference.features.judging.engine.query import (
     ComparisonPart,
-    Key,
+    SheetKey,
     ViewQuestion,
     key_of,
     points_of,
@@ -29,8 +29,8 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Closeness:
-    """Of `n` items: the mean difference in per cent of the reference, without signs, and how many of them are
-    within each of `TOLERANCES`.
+    """For `n` items, the mean absolute difference in per cent of the reference, and how many are within each
+    of `TOLERANCES`.
     """
 
     n: int
@@ -44,18 +44,18 @@ class Closeness:
         return cls(len(sizes), round(float(sizes.mean()), DIGITS), tuple(map(int, counts)))
 
     def share(self, tolerance: float) -> float:
-        """Per cent of the items that are within one of the tolerances."""
+        """Per cent of the items within a tolerance, which is one of `TOLERANCES`."""
         return 100 * self.within[TOLERANCES.index(tolerance)] / self.n
 
 
 def closeness(question: ViewQuestion) -> Closeness | None:
-    """Of all items that are compared; None where there are none."""
+    """The closeness of all compared items; None without any."""
     sizes = 100 * np.abs(question.points.errors)
     return Closeness.of(sizes) if len(sizes) else None
 
 
 def closeness_by_length(question: ViewQuestion) -> dict[int, Closeness]:
-    """{number of instructions: closeness}, the smallest number first."""
+    """{number of instructions: closeness}, in ascending order."""
     points = question.points
     sizes, lengths = 100 * np.abs(points.errors), sheet_of(key_of(question.row)).items.lengths[points.at]
     return {length: Closeness.of(sizes[lengths == length]) for length in np.unique(lengths).tolist()}
@@ -76,12 +76,12 @@ def within_tables(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def differences_by_scheme(question: ViewQuestion) -> tuple[SchemeError, ...]:
-    """Means of the differences of the experiments with a scheme, the largest first."""
+    """Mean differences of the experiments that contain a scheme, the largest first."""
     return _by_scheme(key_of(question.row), question.column.position, question.part)
 
 
 @lru_cache(maxsize=16)
-def _by_scheme(key: Key, position: int, part: ComparisonPart) -> tuple[SchemeError, ...]:
+def _by_scheme(key: SheetKey, position: int, part: ComparisonPart) -> tuple[SchemeError, ...]:
     points, table, residuals = points_of(key, position, part), sheet_of(key).items.table, Residuals()
     if table is not None and len(table):
         residuals.add(table, points.at, points.reference, points.predicted)

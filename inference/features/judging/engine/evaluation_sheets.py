@@ -1,8 +1,8 @@
-"""An evaluation as a comparison: its measurements beside the mapping, and tools whose answers came with them.
+"""Evaluations as comparisons: a mapping and annotated tools against the measurements of a set.
 
-The run that evaluates stores this comparison as any other. Evaluations without one (of what a mapping's run
-held out, by a command, of earlier versions) are read from the measurements when they are looked at, and stay
-in memory as the arrays of stored comparisons do.
+Runs of kind `evaluate` store the comparison. Other evaluations (of held-out experiments, by the shell, of
+earlier versions) are computed from the measurements when they are viewed, and stay in memory as the arrays of
+stored comparisons do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
-from inference.features.judging.engine.query import Key, UnsavedComparison, comparison_rows, sheet_of
+from inference.features.judging.engine.query import SheetKey, UnsavedComparison, comparison_rows, sheet_of
 from inference.features.judging.engine.request import EVALUATE
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
@@ -34,9 +34,9 @@ NO_ANSWER = "no answer came with the set"
 
 
 def experiment_items(chunks: Sequence[Chunk]) -> Items:
-    """The experiments of all chunks; the table of their schemes is made at its first use."""
+    """The experiments of all chunks; the table of their schemes is built at its first use."""
     nothing = np.zeros(0, dtype=np.int64)
-    tables = [chunk.table for chunk in chunks]  # without the rest of the chunks, which may then go
+    tables = [chunk.table for chunk in chunks]  # lets the other arrays of the chunks be freed
     return Items(
         ItemKind.EXPERIMENTS,
         np.concatenate([nothing, *(chunk.ids for chunk in chunks)]),
@@ -47,12 +47,12 @@ def experiment_items(chunks: Sequence[Chunk]) -> Items:
 
 
 def measured_cycles(chunks: Sequence[Chunk]) -> Floats:
-    """What was measured of each item: float64[n], > 0."""
+    """The measured cycles of each item: float64[n], > 0."""
     return np.concatenate([np.zeros(0), *(chunk.cycles for chunk in chunks)])
 
 
-def medians(experiments: Int64s, cycles: Floats) -> tuple[Int64s, Floats, Int64s]:
-    """Experiments once each, ascending, the medians of their cycles, and the place of the first of each."""
+def median_cycles(experiments: Int64s, cycles: Floats) -> tuple[Int64s, Floats, Int64s]:
+    """(distinct experiments ascending, medians of their cycles, place of the first measurement of each)."""
     order = np.lexsort((cycles, experiments))
     distinct, first, counts = np.unique(experiments[order], return_index=True, return_counts=True)
     low, high = order[first + (counts - 1) // 2], order[first + counts // 2]
@@ -61,9 +61,9 @@ def medians(experiments: Int64s, cycles: Floats) -> tuple[Int64s, Floats, Int64s
 
 
 def median_items(items: Items, cycles: Floats) -> tuple[Items, Floats]:
-    """Measured experiments once each, by their first measurements, with the medians of their cycles."""
+    """Each measured experiment once, at its first measurement, with the medians of their cycles."""
     assert items.experiments is not None, "they were measured"
-    experiments, middle, places = medians(items.experiments, cycles)
+    experiments, middle, places = median_cycles(items.experiments, cycles)
 
     def read_table() -> ExperimentTable:
         assert items.table is not None, "experiments have schemes"
@@ -82,7 +82,7 @@ def median_items(items: Items, cycles: Floats) -> tuple[Items, Floats]:
 def model_answers(
     chunks: Sequence[Chunk], model: ThroughputModel, pulse: Callable[[], None] = lambda: None
 ) -> Answers:
-    """What a mapping says; `pulse` is called before each chunk."""
+    """The predictions of a mapping; `pulse` is called before each chunk."""
     parts = [np.zeros(0)]
     for chunk in chunks:
         pulse()
@@ -91,13 +91,13 @@ def model_answers(
 
 
 def tool_answers(chunks: Sequence[Chunk], tool: str) -> Answers:
-    """What a tool says that had answers in the file of the measurements."""
+    """The answers of a tool that the file of the measurements had."""
     parts = (chunk.answers.get(tool, np.full(len(chunk.ids), np.nan)) for chunk in chunks)
     return Answers.of(np.concatenate([np.zeros(0), *parts]), NO_ANSWER)
 
 
 def joined_tables(tables: Sequence[ExperimentTable]) -> ExperimentTable:
-    """Tables one after the other, over the schemes of all of them in the order of their texts."""
+    """The tables concatenated, over their common schemes in the order of the texts."""
     schemes = sorted({scheme for table in tables for scheme in table.schemes})
     number = {scheme: k for k, scheme in enumerate(schemes)}
     parts = [_renumbered(table, number) for table in tables]
@@ -112,34 +112,34 @@ def joined_tables(tables: Sequence[ExperimentTable]) -> ExperimentTable:
 
 
 def _renumbered(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Schemes and multiplicities with other numbers, which rise within each experiment again."""
+    """Schemes and multiplicities with new scheme numbers, ascending within each experiment."""
     fresh = np.array([number[scheme] for scheme in table.schemes], dtype=np.int32)[table.scheme]
     experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))
     order = np.lexsort((fresh, experiment))
     return fresh[order], table.count[order]
 
 
-_IN_MEMORY = 2  # of 10^6 experiments, 120 MB each
+_CACHED_SHEETS = 2  # sheets; one of 10^6 experiments takes 120 MB
 
 
 def unsaved_comparison(
-    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
+    key: SheetKey, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
 ) -> Comparison:
     """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
     sheet = sheet_of(key)
     lengths = np.unique(sheet.items.lengths).tolist()
     row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
-    listed = [
+    compared_columns = [
         ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
         for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
     ]
-    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
+    row.unsaved = UnsavedComparison(key, compared_columns, address, csv_address)
     return row
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSheet:
-    """The answers of the mapping and then of tools; `read`: measurements, settled or not."""
+    """The answers of the mapping and then of tools; `read`: number of measurements read, settled or not."""
 
     sheet: AnswerSheet
     columns: tuple[ComparisonColumn, ...]
@@ -150,15 +150,17 @@ class EvaluationSheet:
 def sheet_of_chunks(
     row: PortMapping | ResourceMapping, measured: Iterable[Chunk], pulse: Callable[[], None] = lambda: None
 ) -> EvaluationSheet:
-    """A mapping, and the tools whose answers came with the measurements, beside these."""
+    """The sheet of a mapping, and of the tools with answers in the chunks, against the measurements."""
     chunks = list(measured)
     kind = SourceKind.MAPPING if isinstance(row, PortMapping) else SourceKind.RESOURCES
-    own = ComparisonColumn(AnswerSource(kind, row.name, row), model_answers(chunks, load_model(row), pulse))
+    mapping_column = ComparisonColumn(
+        AnswerSource(kind, row.name, row), model_answers(chunks, load_model(row), pulse)
+    )
     tools = [
         ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
         for tool in dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
     ]
-    columns = (own, *tools)
+    columns = (mapping_column, *tools)
     answers = [column.answers for column in columns]
     return EvaluationSheet(
         AnswerSheet(experiment_items(chunks), measured_cycles(chunks), answers),
@@ -168,9 +170,9 @@ def sheet_of_chunks(
     )
 
 
-@lru_cache(maxsize=_IN_MEMORY)
+@lru_cache(maxsize=_CACHED_SHEETS)
 def _evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
-    """Reads the measurements once: some seconds for 10^6 of them."""
+    """Reads all measurements: some seconds for 10^6 of them."""
     related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
     evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
     return sheet_of_chunks(evaluation.predictor, evaluated_chunks(evaluation))
@@ -181,21 +183,21 @@ def _read(pk: int, computed: datetime) -> AnswerSheet:
 
 
 def predictor_field(row: PortMapping | ResourceMapping) -> str:
-    """What an evaluation run's description calls a mapping of this kind."""
+    """The field of a run's description that has a mapping of this kind."""
     return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
 
 
 def stored_evaluations(
     predictor: PortMapping | ResourceMapping, experiment_set: int | None
 ) -> QuerySet[Comparison]:
-    """The comparisons that runs have stored which evaluated a mapping on a set, the newest first."""
+    """The stored comparisons of runs that evaluated a mapping on a set, the newest first."""
     fields = {f"run__config__{predictor_field(predictor)}": predictor.pk}
     rows = comparison_rows().filter(run__kind=EVALUATE, run__config__experiment_set=experiment_set)
     return rows.filter(**fields).order_by("-pk")
 
 
 def compared_evaluation(evaluation: Evaluation) -> Comparison:
-    """An evaluation, whatever its unit, as a comparison: the one that its run has stored, where it has."""
+    """The comparison of an evaluation in any unit: that stored by its run, else an unsaved one."""
     stored = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
     row = stored.filter(made__gte=evaluation.computed).first()
     if row is not None:
@@ -203,7 +205,7 @@ def compared_evaluation(evaluation: Evaluation) -> Comparison:
     identity = (evaluation.pk, evaluation.computed)
     answers = _evaluation_sheet(*identity)
     return unsaved_comparison(
-        Key(_read, identity),
+        SheetKey(_read, identity),
         [
             {"kind": column.source.column_kind, "name": column.source.name, **column.source.column_fields}
             for column in answers.columns

@@ -1,4 +1,4 @@
-"""What takes longer than a port mapping allows, in a comparison or a set; see `inference.core.misfits`."""
+"""Experiments that are slower than a port mapping predicts; see `inference.core.misfits`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from inference.storage.mappings import load_mapping
 from inference.storage.rows import measurements_of
 from inference.web.published_page import PublishedTable
 
-MOST = 5000
-"""Items that are looked at: seconds; of more, as many that are spread evenly."""
+MOST_ITEMS = 5000
+"""Items that are analysed, which takes seconds; of more, as many that are spread evenly."""
 
 
 def excess_tables(question: ViewQuestion) -> list[PublishedTable]:
-    """A line per group of µops that limit experiments, those first of which most take longer."""
+    """A line per group of µops that limit experiments, the group with the most slower experiments first."""
     ports: Sequence[str] = ()
-    found = Excess(0, ())
+    slow_groups = Excess(0, ())
     if question.column.mapping is not None:
         mapping = load_mapping(question.column.mapping)
-        ports, found = mapping.ports, _excess(question, mapping)
-    return [excess_table(found, ports, question.reference, question.column.name)]
+        ports, slow_groups = mapping.ports, _excess(question, mapping)
+    return [excess_table(slow_groups, ports, question.reference, question.column.name)]
 
 
 def excess_table(
-    found: Excess,
+    slow_groups: Excess,
     ports: Sequence[str],
     measured: str,
     predicted: str,
@@ -52,8 +52,8 @@ def excess_table(
 
     return table_of(
         "excess",
-        f"What takes longer than {predicted} allows",
-        found.groups,
+        f"Slower than {predicted} predicts",
+        slow_groups.groups,
         (code("Limited by"), limits),
         (number("Experiments", 0), lambda group: group.experiments),
         (number("Longer", 0), lambda group: len(group.exceeding)),
@@ -69,8 +69,8 @@ def _excess(question: ViewQuestion, mapping: Mapping) -> Excess:
     in_cycles = ComparisonPart(selection=question.part.selection, against=question.part.against)
     points, table = points_of(key, question.column.position, in_cycles), sheet_of(key).items.table
     assert table is not None, "experiments have schemes"
-    if len(points) > MOST:
-        points = points.where(np.linspace(0, len(points) - 1, MOST).astype(np.int64))
+    if len(points) > MOST_ITEMS:
+        points = points.where(np.linspace(0, len(points) - 1, MOST_ITEMS).astype(np.int64))
     readings: dict[Experiment, list[float]] = {}
     for at, cycles in zip(points.at.tolist(), points.reference.tolist(), strict=True):
         readings.setdefault(table.experiment(at), []).append(cycles)
@@ -78,7 +78,7 @@ def _excess(question: ViewQuestion, mapping: Mapping) -> Excess:
 
 
 def sets_for(row: PortMapping) -> Sequence[ExperimentSet]:
-    """Sets to hold a mapping against: those that its run measured, its machine's, then the others."""
+    """Sets to compare a mapping with: those of its run first, then of its machine, then others."""
 
     def rank(dataset: ExperimentSet) -> tuple[bool, bool, int]:
         own = row.run_id is not None and dataset.run_id == row.run_id
@@ -89,17 +89,17 @@ def sets_for(row: PortMapping) -> Sequence[ExperimentSet]:
     return sorted(sets, key=rank)
 
 
-def excess_json(found: Excess, ports: Sequence[str], most: int) -> Json:
-    """For programs, with at most so many experiments of a group."""
+def excess_json(slow_groups: Excess, ports: Sequence[str], most: int) -> Json:
+    """The groups as JSON, with at most `most` experiments each."""
     return {
-        "experiments": found.experiments,
-        "exceeding": found.exceeding,
-        "groups": [group.as_json(ports, most) for group in found.groups],
+        "experiments": slow_groups.experiments,
+        "exceeding": slow_groups.exceeding,
+        "groups": [group.as_json(ports, most) for group in slow_groups.groups],
     }
 
 
 def excess_in(row: PortMapping, dataset: ExperimentSet) -> Excess:
-    """What of a set takes longer than the mapping allows, of the experiments whose schemes it all knows."""
+    """The slower experiments of a set, among those whose schemes the mapping all describes."""
     return _excess_in((row.pk, row.created), dataset.pk, dataset.measurements.count())
 
 
@@ -108,8 +108,8 @@ def _excess_in(row: tuple[int, datetime], set_id: int, measurements: int) -> Exc
     mapping = load_mapping(PortMapping.objects.get(pk=row[0]))
     settled = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
     ids = list(settled.order_by("experiment_id", "id").values_list("id", flat=True))
-    del measurements  # with more of them it is another question
-    chosen = ids[:: max(1, -(-len(ids) // MOST))]
+    del measurements  # part of the cache key: new measurements invalidate it
+    chosen = ids[:: max(1, -(-len(ids) // MOST_ITEMS))]
     readings: dict[Experiment, list[float]] = {}
     for stored in measurements_of(Measurement.objects.filter(pk__in=chosen).order_by("id")):
         value = stored.value

@@ -1,8 +1,7 @@
-"""Accuracy as a gate: sources held against a baseline of theirs, on pages and in commands.
+"""Accuracy as a gate: the scores of sources against a baseline, for pages and commands.
 
-A source is worse when its MAPE has grown by more than a tolerance, or when it answers fewer items: a tool
-that leaves out what it is bad at would pass otherwise. That has no tolerance: answers are counted, not
-measured.
+A source is worse if its MAPE has grown by more than a tolerance, or if it answers fewer items: otherwise a
+tool could pass by leaving out items. The number of answers has no tolerance, since it is no measurement.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from django.core.management.base import CommandError, CommandParser
 from inference.core.judging.sheet import ItemKind
 from inference.core.protocols import Json
 from inference.features.judging.engine.query import (
-    EVERYTHING,
+    FULL_COMPARISON,
     agreement_of,
     columns_of,
     key_of,
@@ -42,15 +41,15 @@ from inference.web.published_page import CellKind, PublishedColumn, PublishedTab
 from inference.web.run_command import RunCommand
 
 DEFAULT_TOLERANCE = 0.5
-"""Percentage points of MAPE: a set that is measured again moves by less."""
+"""Percentage points of MAPE; more than a repeated measurement of a set changes it."""
 MOST_TOLERANCE = 100.0
 _ROUNDING = 1e-9
-"""Percentage points by which sums in another order differ."""
+"""Percentage points that another order of summation may change."""
 
 
 @dataclass(frozen=True)
 class ColumnVerdict:
-    """A column `before` and `now`; `reasons` why it is worse, none where it is not."""
+    """A column `before` and `now`; `reasons`: why it is worse, () if it passes."""
 
     name: str
     before: BaselineColumn
@@ -59,17 +58,17 @@ class ColumnVerdict:
 
     @property
     def change(self) -> float | None:
-        """Percentage points of MAPE; None where one is undefined."""
+        """Change of MAPE in percentage points; None if one is undefined."""
         if self.before.mape is None or self.now.mape is None:
             return None
         return self.now.mape - self.before.mape
 
     @property
     def text(self) -> str:
-        """All numbers in a line."""
+        """The numbers before and now, in one line."""
         parts = (
-            f"MAPE {_told(self.before.mape, 2)} % → {_told(self.now.mape, 2)} %",
-            f"τ {_told(self.before.kendall, 3)} → {_told(self.now.kendall, 3)}",
+            f"MAPE {_number_text(self.before.mape, 2)} % → {_number_text(self.now.mape, 2)} %",
+            f"τ {_number_text(self.before.kendall, 3)} → {_number_text(self.now.kendall, 3)}",
             f"answered {self.before.answered:,} → {self.now.answered:,}",
         )
         return ", ".join(parts)
@@ -77,7 +76,7 @@ class ColumnVerdict:
 
 @dataclass(frozen=True)
 class GateResult:
-    """Verdicts on columns of a set; `added`: columns that the baseline does not have, not judged."""
+    """Verdicts on the columns of a set; `added`: columns that the baseline lacks, which are not judged."""
 
     block_set: str
     baseline: AccuracyBaseline
@@ -88,8 +87,8 @@ class GateResult:
 
     @property
     def worse(self) -> tuple[ColumnVerdict, ...]:
-        """Those that do not pass."""
-        return tuple(one for one in self.verdicts if one.reasons)
+        """The verdicts on columns that do not pass."""
+        return tuple(verdict for verdict in self.verdicts if verdict.reasons)
 
     def as_json(self) -> Json:
         return {
@@ -98,23 +97,23 @@ class GateResult:
             "tolerance": self.tolerance,
             "numbers_before": self.baseline.numbers,
             "numbers": self.numbers,
-            "worse": [one.name for one in self.worse],
+            "worse": [verdict.name for verdict in self.worse],
             "columns": [
                 {
-                    "name": one.name,
-                    "worse": bool(one.reasons),
-                    "reasons": list(one.reasons),
-                    "before": _numbers(one.before),
-                    "now": _numbers(one.now),
+                    "name": verdict.name,
+                    "worse": bool(verdict.reasons),
+                    "reasons": list(verdict.reasons),
+                    "before": _numbers(verdict.before),
+                    "now": _numbers(verdict.now),
                 }
-                for one in self.verdicts
+                for verdict in self.verdicts
             ],
             "added": list(self.added),
         }
 
     @property
     def table(self) -> PublishedTable:
-        """A row per column; one that passes has no reasons."""
+        """A row per column, with the reasons or `passes`."""
         numbers = (("MAPE", 2), ("Kendall’s τ", 3), ("Answered", 0))
         heads = (
             PublishedColumn(f"{title} {when}", CellKind.NUMBER, decimals)
@@ -123,26 +122,34 @@ class GateResult:
         )
         rows = tuple(
             (
-                *(one.name, one.before.mape, one.now.mape, one.before.kendall, one.now.kendall),
-                *(one.before.answered, one.now.answered, "; ".join(one.reasons) or "passes"),
+                *(
+                    verdict.name,
+                    verdict.before.mape,
+                    verdict.now.mape,
+                    verdict.before.kendall,
+                    verdict.now.kendall,
+                ),
+                *(verdict.before.answered, verdict.now.answered, "; ".join(verdict.reasons) or "passes"),
             )
-            for one in self.verdicts
+            for verdict in self.verdicts
         )
         columns = (PublishedColumn("Column"), *heads, PublishedColumn("Verdict"))
-        return PublishedTable("gate", f"{self.block_set} beside its baseline", columns, rows)
+        return PublishedTable("gate", f"{self.block_set} compared with its baseline", columns, rows)
 
     def as_junit(self) -> str:
-        """A test case per column; those that the baseline does not have are skipped."""
-        judged = [TestCase(one.name, one.text, "; ".join(one.reasons)) for one in self.verdicts]
+        """JUnit XML with a test case per column; columns that the baseline lacks are skipped."""
+        judged = [
+            TestCase(verdict.name, verdict.text, "; ".join(verdict.reasons)) for verdict in self.verdicts
+        ]
         new = [TestCase(name, "", skipped="the baseline has no such column") for name in self.added]
         suite = f"accuracy on {self.block_set} beside {self.baseline.reference}"
         return write_junit(suite, self.block_set, [*judged, *new])
 
 
-def columns_named(
+def select_columns(
     columns: Sequence[BaselineColumn], where: str, only: Collection[str]
 ) -> list[BaselineColumn]:
-    """Those of these names, or all where there are none. Raises `ExchangeError` for names there are not."""
+    """The columns with a name in `only`, all if it is empty. Raises `ExchangeError` for an unknown name."""
     known = [column.name for column in columns]
     for name in only:
         if name not in known:
@@ -150,33 +157,31 @@ def columns_named(
     return [column for column in columns if not only or column.name in only]
 
 
-def judged(
+def judge_against_baseline(
     baseline: AccuracyBaseline, now: AccuracyBaseline, tolerance: float, only: Sequence[str] = ()
 ) -> GateResult:
-    """What is held against the baseline: all columns of that, or those named.
+    """Compare the columns of a baseline, or those in `only`, with their present scores.
 
-    Raises `ExchangeError` where the two are not about the same blocks and reference, or a column is missing.
+    Raises `ExchangeError` if the blocks or the reference differ, or a column is missing.
     """
     if not 0 <= tolerance <= MOST_TOLERANCE:
         raise ExchangeError(f"the tolerance is 0 to {MOST_TOLERANCE:g} percentage points, not {tolerance:g}")
     if baseline.digest != now.digest:
         raise ExchangeError(
-            f"the baseline is of other blocks: {baseline.blocks:,} of {baseline.set!r}, not the "
+            f"the baseline has other blocks: {baseline.blocks:,} of {baseline.set!r}, not the "
             f"{now.blocks:,} of {now.set!r}"
         )
     if baseline.reference != now.reference:
-        raise ExchangeError(
-            f"the baseline was taken beside {baseline.reference!r}, not beside {now.reference!r}"
-        )
+        raise ExchangeError(f"the reference of the baseline is {baseline.reference!r}, not {now.reference!r}")
     before = {column.name: column for column in baseline.columns}
-    there = {column.name: column for column in now.columns}
-    names = [column.name for column in columns_named(baseline.columns, "the baseline", only)]
-    columns_named(now.columns, now.set, names)
+    current = {column.name: column for column in now.columns}
+    names = [column.name for column in select_columns(baseline.columns, "the baseline", only)]
+    select_columns(now.columns, now.set, names)
     verdicts = tuple(
-        ColumnVerdict(name, before[name], there[name], _reasons(before[name], there[name], tolerance))
+        ColumnVerdict(name, before[name], current[name], _reasons(before[name], current[name], tolerance))
         for name in names
     )
-    added = () if only else tuple(name for name in there if name not in before)
+    added = () if only else tuple(name for name in current if name not in before)
     return GateResult(now.set, baseline, now.numbers, tolerance, verdicts, added)
 
 
@@ -200,7 +205,7 @@ def _numbers(column: BaselineColumn) -> Json:
     return column.model_dump(exclude={"name"})
 
 
-def _told(value: float | None, places: int) -> str:
+def _number_text(value: float | None, places: int) -> str:
     return "–" if value is None else f"{value:.{places}f}"
 
 
@@ -208,7 +213,7 @@ _ROWS = 500
 
 
 def baseline_of(row: Comparison) -> AccuracyBaseline:
-    """The scores in cycles of all columns; the digest is of the blocks or of the experiments' texts."""
+    """The baseline of a comparison, in cycles; its digest covers the blocks or the experiments' texts."""
     sheet = sheet_of(key_of(row))
     columns = [
         BaselineColumn(
@@ -218,7 +223,7 @@ def baseline_of(row: Comparison) -> AccuracyBaseline:
             kendall=scores.kendall,
         )
         for column in columns_of(row)
-        if (scores := agreement_of(column, EVERYTHING).scores)
+        if (scores := agreement_of(column, FULL_COMPARISON).scores)
     ]
     return AccuracyBaseline(
         set=row.source,
@@ -243,9 +248,9 @@ def _codes(row: Comparison) -> Iterable[bytes]:
 
 
 WORSE = 2
-"""Exit status where a source is worse than its baseline; everything else that goes wrong is 1."""
+"""Exit status if a source is worse than its baseline; other errors have 1."""
 _USAGE = 2
-"""The same number is argparse's for a wrong option."""
+"""argparse's exit status for a wrong option, which equals `WORSE`."""
 
 
 class GatedCommand(RunCommand):
@@ -254,9 +259,10 @@ class GatedCommand(RunCommand):
     columns_noun = "columns"
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
-        """As usual, but for the exit status of a wrong option: 2 is for sources that are worse."""
+        """The usual parser, with exit status 1 for a wrong option: 2 means that a source is worse."""
         parser = super().create_parser(prog_name, subcommand, **options)
-        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
+        # argparse has no other way
+        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]
         return parser
 
     def write_baseline(self, baseline: AccuracyBaseline, options: dict[str, Any]) -> None:
@@ -268,13 +274,14 @@ class GatedCommand(RunCommand):
             count = len(baseline.columns)
             self.stdout.write(f"{file}: {count} {self.columns_noun} beside {baseline.reference}")
 
-    def hold_against_baseline(
+    def check_against_baseline(
         self, now: AccuracyBaseline, options: dict[str, Any], only: Sequence[str] = ()
     ) -> None:
-        """Write the verdicts on the file's columns, or those named; `CommandError` where any is worse."""
+        """Print the verdicts on the file's columns, or those in `only`. Raises `CommandError` if any is
+        worse."""
         file = options["baseline"]
         tolerance = DEFAULT_TOLERANCE if options["tolerance"] is None else options["tolerance"]
-        verdicts = judged(read_baseline(_content(file), file), now, tolerance, only)
+        verdicts = judge_against_baseline(read_baseline(_content(file), file), now, tolerance, only)
         if options["junit"]:
             write_file(Path(options["junit"]), verdicts.as_junit().encode())
         lines = (
@@ -290,7 +297,7 @@ class GatedCommand(RunCommand):
 def exit_as_error(
     leave: Callable[[int, str | None], NoReturn], status: int = 0, message: str | None = None
 ) -> NoReturn:
-    """End the program, with 1 in place of argparse's status for wrong options."""
+    """Exit like `leave`, with status 1 in place of argparse's 2 for wrong options."""
     leave(1 if status == _USAGE else status, message)
 
 

@@ -1,4 +1,4 @@
-"""Runs that compare: what each source says of the items of a set, beside what they are held against."""
+"""Runs that compare the answers of sources on the items of a set with a reference."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from inference.features.judging.engine.item_answers import (
     BlockAnswers,
     ExperimentAnswers,
     QuestionBlocks,
-    tell_progress,
+    report_progress,
 )
-from inference.features.judging.engine.new_blocks import NewBlocks, drawn_blocks, measured_in_rounds
+from inference.features.judging.engine.new_blocks import NewBlocks, measure_in_rounds, sampled_blocks
 from inference.features.judging.engine.request import (
     ComparisonConfig,
     JudgeConfig,
@@ -50,82 +50,84 @@ from inference.predictors import core_model, machine
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
-from inference.storage.answer_sheets import answers_field, pictured, sheet_fields, summarised
+from inference.storage.answer_sheets import answers_field, column_heat_maps, column_summary, sheet_fields
 
 STAGES = ("read", "ask", "sum up")
 
 
-Facts = Callable[[AnswerSheet, Sequence[ComparisonColumn]], Json]
-"""What else the result of a run says, from the sheet and its columns without the reference."""
+ExtraFacts = Callable[[AnswerSheet, Sequence[ComparisonColumn]], Json]
+"""Computes further fields of a run's result from the sheet and its columns, without the reference."""
 
 
 class JudgeJob:
-    """Runs of kind `judge`. Interrupted, they begin anew; what tools have answered is remembered."""
+    """Runs of kind `judge`. An interrupted run starts again; answers of tools are cached."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
-        """Nothing is to be prepared."""
+        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
-        """Read the set, ask, sum up. A tool that cannot work here says nothing, and the others go on."""
-        return self.compared(task, JudgeConfig.stored(task.run.config))
+        """Compare the sources; one that cannot be used here gets an error, and the others go on."""
+        return self.compare(task, JudgeConfig.from_stored(task.run.config))
 
-    def compared(
+    def compare(
         self,
         task: Task,
         config: JudgeConfig,
         reader: ExperimentAnswers | BlockAnswers | None = None,
-        facts: Facts = lambda sheet, columns: {},
+        facts: ExtraFacts = lambda sheet, columns: {},
         *,
         needs_reference: bool = True,
     ) -> Store:
-        """The comparison that a description means; other kinds of runs describe the same in their own words.
+        """Compare as `config` says; other kinds of runs translate their descriptions into one.
 
         Args:
             task: The run.
             config: Its description.
-            reader: The items, where they are not simply those of the set that the description names.
-            facts: What the result says besides.
-            needs_reference: Whether a reference without any number ends the run by a `JobError`.
+            reader: Reads the items, if they are not simply those of the set in the description.
+            facts: Computes further fields of the result.
+            needs_reference: Whether a reference without any number is an error.
         """
-        _stage(task, 0)
+        _report_stage(task, 0)
         subject = reader.row if reader is not None else _subject(config)
         sources = _sources(config, subject)
-        items_of = reader or _reader(task, subject, config, sources)
-        items_of.read_all()
-        if not len(items_of.items):
-            what = "settled measurement" if config.experiment_set is not None else "block"
-            raise JobError(f"{items_of.row.name!r} has no {what} to compare with")
-        _stage(task, 1)
-        reference, columns, blocks = _answered(task, items_of, sources, config)
-        bounds = _bounds(config, reference, columns, blocks, len(items_of.items))
-        _stage(task, 2)
-        cycles = items_of.measured if reference is None else reference.answers.cycles
+        item_reader = reader or _reader(task, subject, config, sources)
+        item_reader.read_all()
+        if not len(item_reader.items):
+            items_noun = "settled measurement" if config.experiment_set is not None else "block"
+            raise JobError(f"{item_reader.row.name!r} has no {items_noun} to compare with")
+        _report_stage(task, 1)
+        reference, columns, blocks = _collect_answers(task, item_reader, sources, config)
+        bounds = _bounds(config, reference, columns, blocks, len(item_reader.items))
+        _report_stage(task, 2)
+        cycles = item_reader.measured if reference is None else reference.answers.cycles
         if reference is not None and reference.error:
-            raise JobError(f"{reference.source.name} cannot be asked: {reference.error}")
+            raise JobError(f"{reference.source.name} cannot be used: {reference.error}")
         if needs_reference and not (cycles > 0).any():
-            named = config.against or items_of.row.name
-            raise JobError(f"{named}: there is no number to hold others against")
-        items = replace(items_of.items, bounds=bounds)
+            named = config.against or item_reader.row.name
+            raise JobError(f"{named} has no number above 0 to compare with")
+        items = replace(item_reader.items, bounds=bounds)
         sheet = AnswerSheet(items, cycles, [column.answers for column in columns])
         is_measured = reference is None or reference.source.measures
-        summary = summed_up(task, sheet, columns, is_measured=is_measured)
-        return partial(_store, task.run, config, items_of, reference, columns, summary, facts(sheet, columns))
+        summary = summarise_sheet(task, sheet, columns, is_measured=is_measured)
+        return partial(
+            _store, task.run, config, item_reader, reference, columns, summary, facts(sheet, columns)
+        )
 
 
 class ComparisonJob(JudgeJob):
-    """Runs of kind `comparison`, which are described by a list of ids for each kind of column."""
+    """Runs of kind `comparison`, whose description has a list of ids per kind of column."""
 
     def check(self, config: Json) -> Json:
         return read_lists(config).as_json()
 
     def work(self, task: Task) -> Store:
-        return self.compared(task, ComparisonConfig.stored(task.run.config).as_judge)
+        return self.compare(task, ComparisonConfig.from_stored(task.run.config).as_judge)
 
 
-def _stage(task: Task, index: int) -> None:
+def _report_stage(task: Task, index: int) -> None:
     task.reporter.emit(PhaseStarted(STAGES[index], index + 1, STAGES))
 
 
@@ -142,11 +144,11 @@ def _subject(config: JudgeConfig) -> Subject:
 
 
 def _sources(config: JudgeConfig, subject: Subject) -> list[AnswerSource]:
-    """All sources, the reference last. Raises `JobError` where one is gone."""
+    """All sources, the reference last. Raises `JobError` if one has been deleted."""
     try:
         return [source_named(text, subject) for text in config.texts]
     except SourceError as error:
-        raise JobError(f"what is to be compared has been deleted: {error}") from error
+        raise JobError(f"a source of the comparison has been deleted: {error}") from error
 
 
 def _reader(
@@ -154,34 +156,34 @@ def _reader(
 ) -> ExperimentAnswers | BlockAnswers:
     if isinstance(subject, ExperimentSet):
         return ExperimentAnswers(task, subject, config, sources)
-    return drawn_blocks(task, subject, config) if config.rounds else BlockAnswers(task, subject, config)
+    return sampled_blocks(task, subject, config) if config.rounds else BlockAnswers(task, subject, config)
 
 
-def _answered(
+def _collect_answers(
     task: Task,
     reader: ExperimentAnswers | BlockAnswers,
     sources: Sequence[AnswerSource],
     config: JudgeConfig,
 ) -> tuple[ComparisonColumn | None, list[ComparisonColumn], QuestionBlocks | None]:
-    """The reference, a column for each source, and the blocks that predictors were asked about."""
+    """The reference, a column per source, and the blocks that predictors answered for, None without any."""
     blocks: QuestionBlocks | None = None
     columns, measured = [], []
     if config.rounds and isinstance(reader, BlockAnswers):
         blocks = reader.question_blocks()
-        measured = list(measured_in_rounds(task, sources[-1], reader.codes, config.rounds))
+        measured = list(measure_in_rounds(task, sources[-1], reader.codes, config.rounds))
         sources = sources[:-1]
     for source in sources:
-        answers = reader.direct(source)
+        answers = reader.direct_answers(source)
         if answers is not None:
             columns.append(ComparisonColumn(source, answers))
             continue
         blocks = blocks or reader.question_blocks()
         try:
-            assert isinstance(source.row, Predictor), "whoever is asked was stored as a predictor"
+            assert isinstance(source.row, Predictor), "a source without direct answers is a predictor"
             columns.append(ComparisonColumn(source, blocks.ask(source.row)))
         except PredictorError as error:
-            task.reporter.emit(Log("warning", f"{source.name} cannot be asked: {error}"))
-            columns.append(ComparisonColumn(source, blocks.nothing(), str(error)))
+            task.reporter.emit(Log("warning", f"{source.name} cannot be used: {error}"))
+            columns.append(ComparisonColumn(source, blocks.no_answers(), str(error)))
     if measured:
         return measured[0], [measured[1], *columns], blocks
     reference = columns.pop() if config.against else None
@@ -195,27 +197,27 @@ def _bounds(
     blocks: QuestionBlocks | None,
     size: int,
 ) -> Grouping | None:
-    """The largest bound of each item of a question, by the first core model among the sources.
+    """The largest bound of each item by the first core model among the sources.
 
-    Without one, by the newest of the machine that measured the reference.
+    Without one, by the newest core model of the machine that measured the reference; None without that too.
     """
     rows = [column.source.row for column in columns if not column.error]
     model = first_core_model([row for row in rows if isinstance(row, Predictor)])
     if model is None and reference is not None and isinstance(reference.source.row, Predictor):
-        model = machines_core_model(reference.source.row)
+        model = core_model_of_machine(reference.source.row)
     if blocks is None or model is None:
         return None
     labels = [""] * size
-    for place, bound in zip(blocks.places, bounds_by(model, blocks.codes, config.mode), strict=True):
+    for place, bound in zip(blocks.places, largest_bounds(model, blocks.codes, config.mode), strict=True):
         labels[place] = bound
     return Grouping.of(labels)
 
 
 @dataclass(frozen=True, eq=False)
-class SummedUpSheet:
-    """Everything of a sheet that is stored, worked out before the transaction that stores it.
+class ComparisonSummary:
+    """The stored parts of a sheet, computed before the transaction that stores them.
 
-    `points` and `fields` are those of the comparison and of its columns.
+    `points`: fields of the comparison. `fields`: those of each column.
     """
 
     sheet: AnswerSheet
@@ -223,10 +225,10 @@ class SummedUpSheet:
     fields: list[Json]
 
 
-def summed_up(
+def summarise_sheet(
     task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn], *, is_measured: bool = True
-) -> SummedUpSheet:
-    """`is_measured`: whether the reference is a measurement."""
+) -> ComparisonSummary:
+    """Compute the summary of a sheet. `is_measured`: whether the reference is a measurement."""
     fields = []
     repeats = [is_measured and column.source.measures for column in columns]
     published = [column.source.is_published for column in columns]
@@ -236,30 +238,36 @@ def summed_up(
     )
     began = time.monotonic()
     for position, column in enumerate(columns):
-        tell_progress(task, "sum up", position, len(columns), "predictors", began)
+        report_progress(task, "sum up", position, len(columns), "predictors", began)
         fields.append(
             {
                 "kind": column.source.column_kind,
                 "name": column.source.name[:200],
                 "error": column.error,
                 "summary": {
-                    **summarised(sheet, position),
+                    **column_summary(sheet, position),
                     "verdict": column_verdict(sheet, position, roles).as_json(),
                     "repeats": repeats[position],
                     "is_published": published[position],
                 },
-                "pictures": pictured(sheet, position),
+                "pictures": column_heat_maps(sheet, position),
                 "answers": answers_field(column.answers),
                 **column.source.column_fields,
             }
         )
-    return SummedUpSheet(sheet, sheet_fields(sheet), fields)
+    return ComparisonSummary(sheet, sheet_fields(sheet), fields)
 
 
 def store_comparison(
-    run: Run, subject: Subject, read: int, summary: SummedUpSheet, *, reference: str = "", against: str = ""
+    run: Run,
+    subject: Subject,
+    read: int,
+    summary: ComparisonSummary,
+    *,
+    reference: str = "",
+    against: str = "",
 ) -> Comparison:
-    """The rows of a comparison on the items of a set, of which `read` rows were read; in a transaction."""
+    """Store a comparison on the items of a set, of which `read` rows were read; call it in a transaction."""
     is_there = type(subject)._default_manager.filter(pk=subject.pk).exists()
     row = Comparison.objects.create(
         run=run,
@@ -286,13 +294,13 @@ def _store(
     reader: ExperimentAnswers | BlockAnswers,
     reference: ComparisonColumn | None,
     columns: Sequence[ComparisonColumn],
-    summary: SummedUpSheet,
+    summary: ComparisonSummary,
     facts: Json,
 ) -> tuple[Json, Sequence[Event]]:
-    kept: list[BlockColumn] = []
+    stored_columns: list[BlockColumn] = []
     if isinstance(reader, BlockAnswers):
-        answered = [*([] if reference is None else [reference]), *columns]
-        kept = reader.keep(run, [column for column in answered if not column.error])
+        answer_columns = [*([] if reference is None else [reference]), *columns]
+        stored_columns = reader.store_columns(run, [column for column in answer_columns if not column.error])
     if isinstance(reader, NewBlocks):
         items = replace(summary.sheet.items, ids=reader.ids())
         summary = replace(summary, points=sheet_fields(replace(summary.sheet, items=items)))
@@ -310,29 +318,32 @@ def _store(
         **({"block_set": reader.row.pk} if isinstance(reader.row, BasicBlockSet) else {}),
         **facts,
     }
-    if kept:
-        heads = ({"id": column.pk, "name": column.name, "predictor": column.predictor_id} for column in kept)
+    if stored_columns:
+        heads = (
+            {"id": column.pk, "name": column.name, "predictor": column.predictor_id}
+            for column in stored_columns
+        )
         result["columns"] = list(heads)
     return result, [ResultStored({"name": result["name"], "url": result["url"]})]
 
 
 def first_core_model(predictors: Sequence[Predictor]) -> Json | None:
-    """The options of the first core model among predictors; None where there is none."""
+    """The options of the first core model among predictors; None without one."""
     return next((row.options for row in predictors if row.kind == core_model.KIND), None)
 
 
-def machines_core_model(predictor: Predictor) -> Json | None:
-    """The options of the newest core model of the machine that a predictor measures on."""
+def core_model_of_machine(predictor: Predictor) -> Json | None:
+    """The options of the newest core model of a machine predictor's machine; None without one."""
     if predictor.kind != machine.KIND:
         return None
     newest = usable_core_models().filter(machine__name=predictor.options["machine"]).first()
     return None if newest is None else {"model": newest.name}
 
 
-def bounds_by(options: Json, codes: Sequence[bytes], mode: str) -> list[str]:
-    """The largest bound of each block by the core model with these options.
+def largest_bounds(options: Json, codes: Sequence[bytes], mode: str) -> list[str]:
+    """The kind of the largest bound of each block, by the core model with these options.
 
-    "" where it does not know the block, and everywhere where it cannot be used.
+    "" for a block that the model does not describe, and for all blocks if it cannot be used.
     """
     try:
         kind = kind_of(core_model.KIND)
@@ -345,7 +356,7 @@ def bounds_by(options: Json, codes: Sequence[bytes], mode: str) -> list[str]:
 
 def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
     try:
-        explained = model.explain(block_of_bytes(code))
+        prediction = model.explain(block_of_bytes(code))
     except BlockError:
         return ""
-    return str(explained.bounds[0].kind) if explained.bounds and not explained.unknown else ""
+    return str(prediction.bounds[0].kind) if prediction.bounds and not prediction.unknown else ""

@@ -1,8 +1,8 @@
-"""Blocks that become a basic-block set of their own, with the answers of all sources as its columns.
+"""Comparisons whose blocks become a basic-block set, with the answers of all sources as its columns.
 
-On a machine they are measured in rounds, of which the median counts, and once more: moments that are
-minutes apart, since on a shared computer one moment may be disturbed for all that it takes. The last
-measurement shows how well anybody could predict the others.
+A machine measures the blocks in several rounds, whose median counts, and once more. The rounds of a block are
+minutes apart, since a shared computer may be disturbed for the length of a measurement. The last round shows
+how close a prediction can come.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from inference.core.judging.sheet import ItemKind, Items
 from inference.core.protocols import Checkpoint
 from inference.core.tables import Int64s
-from inference.features.asking.predictors.kinds import kind_of, measured
+from inference.features.asking.predictors.kinds import kind_of, machine_in_run
 from inference.features.judging.engine.item_answers import (
     BlockAnswers,
     block_table,
-    keep_columns,
-    sampled,
-    tell_progress,
+    report_progress,
+    sample_places,
+    store_answer_columns,
 )
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
@@ -39,12 +39,12 @@ from inference.storage.block_sets import BlockToStore, insert_blocks
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT, free_name
 
-_PIECE = 96
-"""Blocks measured between two signs of life."""
+_PIECE_BLOCKS = 96
+"""Blocks measured between two checkpoints, which count as progress of the run."""
 
 
 class NewBlocks(BlockAnswers):
-    """Blocks of a set that is stored with the comparison; `row` is not in the database before."""
+    """The blocks of a set that is stored together with the comparison; `row` is unsaved until then."""
 
     def __init__(
         self, task: Task, row: BasicBlockSet, config: JudgeConfig, blocks: Sequence[BlockToStore]
@@ -60,7 +60,7 @@ class NewBlocks(BlockAnswers):
 
     @cached_property
     def items(self) -> Items:
-        """The blocks with their schemes; their numbers are known when they are stored."""
+        """The blocks with their schemes; their ids are places until they are stored."""
         table = block_table(self.codes, code_isa(self.row.isa), self._task)
         weights = np.array([block.weight or 0.0 for block in self._blocks])
         return Items(
@@ -71,21 +71,21 @@ class NewBlocks(BlockAnswers):
             read_table=lambda: table,
         )
 
-    def keep(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
+    def store_columns(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
         self.row.run = run
         self.row.name = free_name(BasicBlockSet, self.row.name[: NAME_LIMIT - 10])
         self.row.save()
         insert_blocks(self.row, self._blocks)
-        return keep_columns(self.row, columns)
+        return store_answer_columns(self.row, columns)
 
     def ids(self) -> Int64s:
-        """The numbers of the blocks that `keep` has stored: int64[n]."""
+        """The row ids of the blocks that `store_columns` has stored: int64[n]."""
         return np.array(self.row.blocks.order_by("position").values_list("pk", flat=True), dtype=np.int64)
 
 
-def drawn_blocks(task: Task, source: BasicBlockSet, config: JudgeConfig) -> NewBlocks:
-    """At most so many blocks of a set as a comparison asks for, in their order."""
-    places = set(sampled(source.size, config.most, config.seed).tolist())
+def sampled_blocks(task: Task, source: BasicBlockSet, config: JudgeConfig) -> NewBlocks:
+    """A sample of at most `config.most` blocks of a set, in their order."""
+    places = set(sample_places(source.size, config.most, config.seed).tolist())
     isa = code_isa(source.isa)
     blocks = [
         BlockToStore(code, mnemonics_of(code, isa), block.text, block.weight, block.origin)
@@ -98,10 +98,10 @@ def drawn_blocks(task: Task, source: BasicBlockSet, config: JudgeConfig) -> NewB
     return NewBlocks(task, row, config, blocks)
 
 
-def measured_in_rounds(
+def measure_in_rounds(
     task: Task, source: AnswerSource, codes: Sequence[bytes], rounds: int
 ) -> tuple[ComparisonColumn, ComparisonColumn]:
-    """The median of all rounds, and one measurement more. Raises `JobError` where nothing can be measured."""
+    """(median of all rounds, one more measurement). Raises `JobError` if no block can be measured."""
     assert isinstance(source.row, Predictor), "a machine that measures was stored as a predictor"
     settings = kind_of(source.row.kind).settings_of(source.row.options)
     assert isinstance(settings, MachineSettings)
@@ -110,25 +110,29 @@ def measured_in_rounds(
     try:
         for repeat in range(rounds + 1):
             answers: list[Answer] = []
-            with closing(measured(settings, task, repeat)) as machine:
-                for begin in range(0, len(codes), _PIECE):
-                    answers += machine.predict(codes[begin : begin + _PIECE])
-                    task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
+            with closing(machine_in_run(settings, task, repeat)) as machine:
+                for begin in range(0, len(codes), _PIECE_BLOCKS):
+                    answers += machine.predict(codes[begin : begin + _PIECE_BLOCKS])
+                    task.reporter.save(
+                        task.checkpoint or Checkpoint({})
+                    )  # a checkpoint counts as progress of the run
                     done = repeat * len(codes) + len(answers)
-                    tell_progress(task, "measure", done, total, "blocks", began)
+                    report_progress(task, "measure", done, total, "blocks", began)
             repeats.append(answers)
     except PredictorError as error:
         raise JobError(str(error)) from error
-    once, again = medians(repeats[:-1]), repeats[-1]
-    if not any(answer.cycles for answer in once):
-        complaint = next((answer.detail or str(answer.failure) for answer in once), "there is none")
-        raise JobError(f"none of the {len(codes)} blocks could be measured: {complaint}")
+    median_round, last_round = median_answers(repeats[:-1]), repeats[-1]
+    if not any(answer.cycles for answer in median_round):
+        problem = next((answer.detail or str(answer.failure) for answer in median_round), "there is none")
+        raise JobError(f"none of the {len(codes)} blocks could be measured: {problem}")
     repeated = AnswerSource(SourceKind.PREDICTOR, f"{settings.machine}, measured again", source.row)
-    return ComparisonColumn(source, column_of(once)), ComparisonColumn(repeated, column_of(again))
+    return ComparisonColumn(source, column_of(median_round)), ComparisonColumn(
+        repeated, column_of(last_round)
+    )
 
 
-def medians(rounds: Sequence[Sequence[Answer]]) -> list[Answer]:
-    """Of each block the median of what the rounds measured, or its first failure where nothing was."""
+def median_answers(rounds: Sequence[Sequence[Answer]]) -> list[Answer]:
+    """The median of each block's measurements, or its first failure if there is none."""
     answers = []
     for of_block in zip(*rounds, strict=True):
         cycles = [answer.cycles for answer in of_block if answer.cycles is not None]

@@ -1,4 +1,4 @@
-"""Comparisons: the list, the page of each with its views, and their tables as CSV."""
+"""The pages of comparisons: the list, a comparison with its views, and CSV files."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ from inference.core.judging.agreement import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
 from inference.features.judging.engine.query import (
     ComparisonPart,
-    answered_in,
+    answered_count,
     biases_in,
     columns_of,
     comparison_rows,
     key_of,
     scores_of,
-    selected,
+    selected_count,
     sheet_of,
 )
 from inference.features.judging.engine.request import ALL_KINDS
 from inference.features.judging.engine.tables import csv_of, page_cells, result_tables
 from inference.features.judging.engine.view_addresses import (
     VIEW_NAMES,
-    choice_of,
-    column_in,
-    question_in,
-    selectable,
+    requested_column,
+    requested_part,
+    requested_question,
+    selectable_columns,
 )
 from inference.features.judging.engine.view_tabs import views_context
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.query import newest_runs
 from inference.formats.provenance import head_of
-from inference.formats.quoting import cell, rows_text, written
+from inference.formats.quoting import cell, csv_text, rows_text
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
 from inference.web.file_answers import table_answer
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:
-    """All of them, or those that runs of a `kind` have made, newest first."""
-    kind = one_of(request, "kind", ("", *ALL_KINDS), "")
+    """All comparisons, or those of a run `kind`, newest first."""
+    kind = choice_parameter(request, "kind", ("", *ALL_KINDS), "")
     context = newest_runs(request, kind or ALL_KINDS, "config", "note")
-    rows = [(run, _best(run)) for run in context["page"].rows]
+    rows = [(run, _most_accurate(run)) for run in context["page"].rows]
     return render(request, "inference/engine/list.html", {**context, "kind": kind, "rows": rows})
 
 
-def _best(run: Run) -> tuple[str, float] | None:
-    """The predictor with the smallest error in cycles, and that error."""
-    scores = [one for one in run.result.get("scores", ()) if one["mape"] is not None]
-    best = min(scores, key=lambda one: one["mape"], default=None)
+def _most_accurate(run: Run) -> tuple[str, float] | None:
+    """(name, MAPE in per cent) of the predictor with the smallest MAPE; None without one."""
+    scores = [score for score in run.result.get("scores", ()) if score["mape"] is not None]
+    best = min(scores, key=lambda score: score["mape"], default=None)
     return None if best is None else (best["name"], best["mape"])
 
 
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
-    """One comparison, by the number of its run: its views once it is done."""
-    one_of(request, "tab", tuple(VIEW_NAMES))
+    """A comparison by the id of its run: its progress, then its views."""
+    choice_parameter(request, "tab", tuple(VIEW_NAMES))
     run = get_object_or_404(Run, pk=pk, kind__in=ALL_KINDS)
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
@@ -75,55 +75,55 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The table of scores, of the experiments that the address asks for."""
+    """The table of scores on the requested experiments, as CSV."""
 
     def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
-        text = score_table(selectable(request, columns_of(row)), part)
+        text = score_table(selectable_columns(request, columns_of(row)), part)
         return table_answer(text, f"{row.run.name} scores", comparison=row.run.name)
 
-    return _of_part(request, pk, table)
+    return _response_for_part(request, pk, table)
 
 
 def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The biases of one predictor by scheme."""
+    """The biases of one predictor by scheme, as CSV."""
 
     def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
-        column = column_in(request, columns_of(row))
+        column = requested_column(request, columns_of(row))
         text = scheme_table(row.schemes, biases_in(column, part))
         title = f"{row.run.name} {column.name} schemes"
         return table_answer(text, title, comparison=row.run.name, predictor=column.name)
 
-    return _of_part(request, pk, table)
+    return _response_for_part(request, pk, table)
 
 
 def comparison_view_csv(request: HttpRequest, pk: int, name: str) -> HttpResponse:
-    """The first table of a view, of the items that the address asks for."""
+    """The first table of a view on the requested items, as CSV."""
     if name not in VIEWS:
         raise Http404("there is no such view")
 
     def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
-        question = question_in(request, row, part)
+        question = requested_question(request, row, part)
         text = csv_of(VIEWS[name].tables(question)[0])
         about = {"comparison": row.run.name, "source": question.column.name}
         return table_answer(text, f"{row.run.name} {name}", **about)
 
-    return _of_part(request, pk, table)
+    return _response_for_part(request, pk, table)
 
 
-def _of_part(
+def _response_for_part(
     request: HttpRequest, pk: int, table: Callable[[Comparison, ComparisonPart], HttpResponse]
 ) -> HttpResponse:
-    """A table of the part that the address asks for, or why that cannot be read."""
+    """The response with the table of the requested part; status 400 for an invalid search."""
     row = _row(pk)
     try:
-        part = choice_of(request, row)
+        part = requested_part(request, row)
     except SearchError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     return table(row, part)
 
 
 def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
-    """Every experiment with its measurement and all answers, in cycles, line by line."""
+    """Every experiment with its measurement and all answers in cycles, as streamed CSV."""
     row = _row(pk)
     sheet, names = sheet_of(key_of(row)), [column.name for column in columns_of(row)]
 
@@ -144,36 +144,42 @@ def _row(pk: int) -> Comparison:
 
 
 _LINES = 2000
-"""Lines of answers made at once."""
+"""Lines of answers per chunk of the stream."""
 
 
 def score_table(columns: Sequence[ComparedColumn], part: ComparisonPart) -> str:
-    """A line per predictor; `coverage` is the share of the items of the part that it answers."""
+    """CSV with a line per predictor; `coverage` is the share of the part's items that it answers, 0 to 1."""
     head = ("predictor", "kind", "unit", "n", "of", "coverage", "mape", "pearson", "kendall", "error")
     lines = []
     for column in columns:
-        scores, of = scores_of(column, part), selected(column.comparison, part.selection)
-        coverage = answered_in(column, part) / of if of else None
+        scores, of = scores_of(column, part), selected_count(column.comparison, part.selection)
+        coverage = answered_count(column, part) / of if of else None
         numbers = (scores.n, of, coverage, scores.mape, scores.pearson, scores.kendall)
         lines.append((column.name, column.kind, part.unit.value, *numbers, column.error or None))
-    return written(head, lines)
+    return csv_text(head, lines)
 
 
 def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
-    """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too fast."""
+    """CSV with a line per scheme: the factor by which its experiments are predicted too slow (> 1) or too
+    fast."""
     head = ("scheme", "n", "factor", "factor_alone", "free")
-    return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
+    return csv_text(
+        head, [(schemes[bias.scheme], bias.n, bias.factor, bias.alone, bias.free) for bias in biases]
+    )
 
 
 def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
-    """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
-    yield written(("experiment", "instructions", "measured", *names), [])
+    """Chunks of a CSV file with a line per measurement: measured and predicted cycles, empty for no
+    number."""
+    yield csv_text(("experiment", "instructions", "measured", *names), [])
     table = sheet.items.table
     assert table is not None, "experiments have schemes"
     numbers = [sheet.reference, *(column.cycles for column in sheet.columns)]
     for start in range(0, len(sheet.items), _LINES):
         part = slice(start, start + _LINES)
-        rows = zip(sheet.items.lengths[part].tolist(), *(one[part].tolist() for one in numbers), strict=True)
+        rows = zip(
+            sheet.items.lengths[part].tolist(), *(answers[part].tolist() for answers in numbers), strict=True
+        )
         lines = [
             (
                 str(table.experiment(at)),

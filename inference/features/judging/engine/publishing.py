@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from django.db.models import QuerySet
 
 from inference.features.judging.engine.query import (
-    EVERYTHING,
+    FULL_COMPARISON,
     ViewQuestion,
     biases_in,
     columns_of,
@@ -36,12 +36,12 @@ _MOST_MAPS = 12
 
 
 def publishable() -> QuerySet[Run]:
-    """Runs whose comparisons can be published, the newest first."""
+    """The runs with a stored comparison, the newest first."""
     return Run.objects.filter(kind__in=ALL_KINDS, comparison__isnull=False).only("name").order_by("-pk")
 
 
 def published_page(pk: int) -> PublishedPage:
-    """Of a comparison, by the number of its run. Raises `Comparison.DoesNotExist`."""
+    """The published page of a comparison, by the id of its run. Raises `Comparison.DoesNotExist`."""
     row = comparison_rows().get(run=pk)
     columns = columns_of(row)
     facts = [
@@ -50,7 +50,7 @@ def published_page(pk: int) -> PublishedPage:
         PublishedFact("predictors", str(len(columns))),
         PublishedFact("schemes", f"{len(row.schemes):,}"),
     ]
-    best = min((m for one in columns if (m := _mape(one)) is not None), default=None)
+    best = min((m for column in columns if (m := _mape(column)) is not None), default=None)
     if best is not None:
         facts.append(PublishedFact("smallest MAPE", f"{best:.1f} %"))
     scores = VIEWS["scores"].tables(ViewQuestion(row, columns, columns[0]))
@@ -65,35 +65,41 @@ def published_page(pk: int) -> PublishedPage:
 
 
 def _mape(column: ComparedColumn) -> float | None:
-    return scores_of(column, EVERYTHING).mape
+    return scores_of(column, FULL_COMPARISON).mape
 
 
 def _maps(columns: Sequence[ComparedColumn]) -> Iterator[PublishedPicture]:
-    """A heat map of each that answered, on axes that all have in common."""
-    drawn = [column for column in columns if scores_of(column, EVERYTHING).n][:_MOST_MAPS]
-    maps = heat_maps_of(drawn, EVERYTHING)
-    for place, (column, found) in enumerate(zip(drawn, maps, strict=True), start=1):
-        yield PublishedPicture(f"map-{place}", column.name, heat_map_drawing(found, "cycles"), alone=False)
+    """A heat map per column with answers, all with the same axes; at most `_MOST_MAPS`."""
+    answering = [column for column in columns if scores_of(column, FULL_COMPARISON).n][:_MOST_MAPS]
+    maps = heat_maps_of(answering, FULL_COMPARISON)
+    for place, (column, heat_map) in enumerate(zip(answering, maps, strict=True), start=1):
+        yield PublishedPicture(f"map-{place}", column.name, heat_map_drawing(heat_map, "cycles"), alone=False)
 
 
 def _biases(row: Comparison, columns: Sequence[ComparedColumn]) -> PublishedTable:
-    """For each scheme by which factor each predictor errs, those that many experiments have first."""
-    found = [{bias.scheme: bias for bias in biases_in(column, EVERYTHING)} for column in columns]
-    seen: dict[int, int] = {}
-    for biases in found:
+    """The bias of each predictor by scheme, the schemes in the most experiments first."""
+    biases_by_column = [
+        {bias.scheme: bias for bias in biases_in(column, FULL_COMPARISON)} for column in columns
+    ]
+    largest_counts: dict[int, int] = {}
+    for biases in biases_by_column:
         for scheme, bias in biases.items():
-            seen[scheme] = max(seen.get(scheme, 0), bias.n)
-    shown = sorted(seen, key=lambda scheme: (-seen[scheme], row.schemes[scheme]))[:_MOST_SCHEMES]
+            largest_counts[scheme] = max(largest_counts.get(scheme, 0), bias.n)
+    listed = sorted(largest_counts, key=lambda scheme: (-largest_counts[scheme], row.schemes[scheme]))[
+        :_MOST_SCHEMES
+    ]
     rows = []
-    for scheme in shown:
-        factors: list[Value] = [biases[scheme].factor if scheme in biases else None for biases in found]
-        rows.append((row.schemes[scheme], seen[scheme], *factors))
+    for scheme in listed:
+        factors: list[Value] = [
+            biases[scheme].factor if scheme in biases else None for biases in biases_by_column
+        ]
+        rows.append((row.schemes[scheme], largest_counts[scheme], *factors))
     heads = (
         PublishedColumn("Scheme", CellKind.CODE),
         PublishedColumn("Experiments", CellKind.NUMBER),
         *(PublishedColumn(column.name, CellKind.NUMBER) for column in columns),
     )
     note = "Predicted over measured cycles of the experiments with a scheme: above 1, predicted too slow."
-    if len(seen) > len(shown):
-        note += f" The {len(shown):,} of {len(seen):,} schemes in most experiments."
+    if len(largest_counts) > len(listed):
+        note += f" The {len(listed):,} of {len(largest_counts):,} schemes in most experiments."
     return PublishedTable("schemes", "Bias by scheme", heads, tuple(rows), note)

@@ -1,7 +1,8 @@
-"""Comparisons as pages, commands and the API show them.
+"""Queries for comparisons, used by pages, commands and the API.
 
-What sums everything up is stored. What is asked of a part of the items, or against another reference, is
-worked out from the arrays, which stay in memory for the comparisons looked at last, as do the results.
+Scores of all items against the comparison's own reference are stored. Those of a part of the items, or
+against another reference, are computed from the arrays; the arrays of the last viewed comparisons and the
+results are cached in memory.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, colu
 from inference.core.judging.agreement import Agreement, SchemeBias, agreement
 from inference.core.judging.agreement import biases as biases_of
 from inference.core.judging.disagreement import DifferenceMetric
-from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
-from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
+from inference.core.judging.sheet import ALL_ITEMS, AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import Int64s
 from inference.figures.heatmap import HeatMap, Reach, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
-from inference.models.scheme_search import texts_found
+from inference.models.scheme_search import matching_texts
 from inference.storage.answer_sheets import biases_from, read_sheet
 from inference.storage.rows import StoredMeasurement, measurements_of
 
-_IN_MEMORY = 2  # comparisons: one of 10^6 items takes 60 MB, and 8 MB for each source looked at
-_POINTS = 3  # of a source, 24 MB each for 10^6 items
-_WORKED_OUT = 256
+_CACHED_SHEETS = 2  # comparisons; one of 10^6 items takes 60 MB, and 8 MB per viewed source
+_CACHED_POINTS = 3  # columns; the points of one take 24 MB for 10^6 items
+_CACHED_RESULTS = 256
 
 
 @dataclass(frozen=True)
 class ComparisonPart:
-    """What of a comparison is looked at, in which unit; `against`: the position of the column that others are
-    held against, None for the comparison's own reference.
+    """The part of a comparison that is viewed, and its unit.
+
+    `against`: the position of the column that is the reference, None for the comparison's own reference.
     """
 
     unit: Unit = Unit.CYCLES
@@ -47,120 +48,121 @@ class ComparisonPart:
 
     @property
     def is_all(self) -> bool:
-        """Whether all items are looked at, beside the comparison's own reference: what is stored."""
+        """Whether it has all items and the comparison's own reference, whose scores are stored."""
         return self.selection.is_all and self.against is None
 
 
-EVERYTHING = ComparisonPart()
+FULL_COMPARISON = ComparisonPart()
 
 
 def comparison_rows() -> QuerySet[Comparison]:
-    """All comparisons, without their arrays."""
+    """All comparisons, with their arrays deferred."""
     return Comparison.objects.select_related("run", "isa", "experiment_set", "block_set").defer(
         "points", "table"
     )
 
 
 def columns_of(row: Comparison) -> list[ComparedColumn]:
-    """The columns of a comparison in their order, without arrays and pictures."""
+    """The columns of a comparison by position, with arrays and pictures deferred."""
     if row.unsaved is not None:
         return list(row.unsaved.columns)
     related = ("mapping", "resource_mapping", "experiment_set", "predictor")
-    found = row.columns.select_related(*related).order_by("position")
+    rows = row.columns.select_related(*related).order_by("position")
     return list(
-        found.defer(
+        rows.defer(
             "answers", "pictures", "mapping__report", "resource_mapping__report", "predictor__identity"
         )
     )
 
 
-class Key(NamedTuple):
-    """What stands for a comparison in memory: `read(*of)` gives its arrays, always the same ones."""
+class SheetKey(NamedTuple):
+    """The cache key of a comparison's arrays; `read(*args)` reads them, with the same result every time."""
 
     read: Callable[..., AnswerSheet]
-    of: tuple[Any, ...]
+    args: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class UnsavedComparison:
-    """What a comparison has that is made when it is looked at, and never saved.
+    """The additions of a comparison that is computed when it is viewed, and never saved.
 
-    `address` is that of the page with its views, with a query; at `csv_address`, which has a query as well,
-    each view is a file: "" where there is none.
+    `address`: the URL of the page with its views, with a query. `csv_address`: the URL of the views as files,
+    with a query; "" if there are none.
     """
 
-    key: Key
+    key: SheetKey
     columns: Sequence[ComparedColumn]
     address: str
     csv_address: str = ""
 
 
-def key_of(row: Comparison) -> Key:
-    """Of a stored one, with the time when it was made: another database may give its id again."""
-    return Key(_stored_sheet, (row.pk, row.made)) if row.unsaved is None else row.unsaved.key
+def key_of(row: Comparison) -> SheetKey:
+    """The key of a comparison; with its time of creation, since ids are reused after a restored backup."""
+    return SheetKey(_stored_sheet, (row.pk, row.made)) if row.unsaved is None else row.unsaved.key
 
 
-def _stored_sheet(pk: int, _made: Any) -> AnswerSheet:
+def _stored_sheet(pk: int, _created: Any) -> AnswerSheet:
     return read_sheet(pk)
 
 
-@lru_cache(maxsize=_IN_MEMORY)
-def sheet_of(key: Key) -> AnswerSheet:
-    """The arrays of a comparison."""
-    return key.read(*key.of)
+@lru_cache(maxsize=_CACHED_SHEETS)
+def sheet_of(key: SheetKey) -> AnswerSheet:
+    """The arrays of a comparison, cached."""
+    return key.read(*key.args)
 
 
-def sheet_for(key: Key, part: ComparisonPart) -> AnswerSheet:
-    """The arrays of a comparison with the reference of a part."""
+def sheet_for(key: SheetKey, part: ComparisonPart) -> AnswerSheet:
+    """The arrays of a comparison, with the reference of the part."""
     sheet = sheet_of(key)
     return sheet if part.against is None else sheet.against(part.against)
 
 
-@lru_cache(maxsize=_POINTS)
-def points_of(key: Key, position: int, part: ComparisonPart) -> ComparedPoints:
-    """A column beside the reference of a part; a map, its scores and its bins look at the same."""
+@lru_cache(maxsize=_CACHED_POINTS)
+def points_of(key: SheetKey, position: int, part: ComparisonPart) -> ComparedPoints:
+    """A column and the reference of a part; cached, since a map, its scores and its bins share the points."""
     sheet, selection = sheet_for(key, part), replace(part.selection, apart=0.0)
     among = None if selection.is_all else items_in(key, selection)
     return sheet.compare(position, part.unit, ItemSelection(apart=part.selection.apart), among)
 
 
-@lru_cache(maxsize=_IN_MEMORY)
-def items_in(key: Key, selection: ItemSelection) -> Int64s:
-    """The items of a selection, whatever a single source says: ascending, int64[m]."""
+@lru_cache(maxsize=_CACHED_SHEETS)
+def items_in(key: SheetKey, selection: ItemSelection) -> Int64s:
+    """The items of a selection, regardless of a single source's errors: ascending, int64[m]."""
     return np.flatnonzero(sheet_of(key).among(selection))
 
 
-def schemes_found(row: Comparison, q: str) -> frozenset[int]:
-    """The numbers of the schemes of the comparison's items that a search finds."""
-    return frozenset() if row.isa_id is None else numbers_of(row, texts_found(row.isa_id, q))
+def matching_schemes(row: Comparison, q: str) -> frozenset[int]:
+    """The numbers of the comparison's schemes that match a search. Raises `SearchError`."""
+    return frozenset() if row.isa_id is None else scheme_numbers(row, matching_texts(row.isa_id, q))
 
 
-def numbers_of(row: Comparison, texts: Collection[str]) -> frozenset[int]:
-    """The numbers that these schemes have among the comparison's items."""
+def scheme_numbers(row: Comparison, texts: Collection[str]) -> frozenset[int]:
+    """The numbers of these schemes in the comparison; schemes that it lacks are left out."""
     return frozenset(number for number, text in enumerate(row.schemes) if text in texts)
 
 
 @dataclass(frozen=True)
 class ViewQuestion:
-    """What a view is asked: about which column, on which part; `threshold` and `metric` say when two sources
-    disagree.
+    """The question that a view answers: a column on a part of a comparison.
+
+    `threshold` and `metric` say when two sources disagree.
     """
 
     row: Comparison
     columns: Sequence[ComparedColumn]
     column: ComparedColumn
-    part: ComparisonPart = EVERYTHING
+    part: ComparisonPart = FULL_COMPARISON
     threshold: float = 0.5
     metric: str = DifferenceMetric.RELATIVE.value
 
     @property
     def points(self) -> ComparedPoints:
-        """The column beside the reference."""
+        """The points of the column and the reference."""
         return points_of(key_of(self.row), self.column.position, self.part)
 
     @property
     def reference(self) -> str:
-        """The name of what the column is held against."""
+        """The name of the reference."""
         if self.part.against is not None:
             return self.columns[self.part.against].name
         return self.row.reference or "measured"
@@ -171,8 +173,8 @@ class ViewQuestion:
         return f"{self.threshold:g} cycles" if is_absolute else f"{100 * self.threshold:g} % of their mean"
 
 
-def selected(row: Comparison, selection: ItemSelection) -> int:
-    """How many items a selection has."""
+def selected_count(row: Comparison, selection: ItemSelection) -> int:
+    """The number of items in a selection, regardless of a single source's errors."""
     if selection.is_all:
         return row.n
     if selection == ItemSelection(common=True):
@@ -180,46 +182,47 @@ def selected(row: Comparison, selection: ItemSelection) -> int:
     return len(items_in(key_of(row), replace(selection, apart=0.0)))
 
 
-def answered_in(column: ComparedColumn, part: ComparisonPart) -> int:
-    """How many of the selected items a column has a number for, however far apart the numbers are."""
+def answered_count(column: ComparedColumn, part: ComparisonPart) -> int:
+    """The number of selected items with a number in the column, regardless of its errors."""
     return scores_of(column, replace(part, selection=replace(part.selection, apart=0.0))).n
 
 
 def scores_of(column: ComparedColumn, part: ComparisonPart) -> Scores:
-    """How well a column agrees with the reference on a part."""
+    """The scores of a column against the reference on a part; stored ones where they exist."""
     for selection, stored in ((ALL_ITEMS, "scores"), (ItemSelection(common=True), "common")):
         if stored in column.summary and part.against is None and part.selection == selection:
             return Scores(**column.summary[stored][part.unit.value])
     return _scores(key_of(column.comparison), column.position, part)
 
 
-@lru_cache(maxsize=_WORKED_OUT)
-def _scores(key: Key, position: int, part: ComparisonPart) -> Scores:
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _scores(key: SheetKey, position: int, part: ComparisonPart) -> Scores:
     points = points_of(key, position, part)
     return score(points.reference, points.predicted)
 
 
 def agreement_of(column: ComparedColumn, part: ComparisonPart) -> Agreement:
-    """The scores of a column with medians and shares."""
+    """The scores of a column on a part, with medians and shares."""
     stored = column.summary.get("agreement")
-    if stored is not None and part == EVERYTHING:
+    if stored is not None and part == FULL_COMPARISON:
         return Agreement(scores_of(column, part), **stored)
     return _agreement(key_of(column.comparison), column.position, part)
 
 
-@lru_cache(maxsize=_WORKED_OUT)
-def _agreement(key: Key, position: int, part: ComparisonPart) -> Agreement:
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _agreement(key: SheetKey, position: int, part: ComparisonPart) -> Agreement:
     return agreement(points_of(key, position, part), sheet_of(key).items.weights)
 
 
 def verdict_of(
     columns: Sequence[ComparedColumn], column: ComparedColumn, part: ComparisonPart
 ) -> AccuracyJudgement | None:
-    """How good a column is in cycles, beside what repeating and published tools among the columns give.
+    """The verdict on a column in cycles, relative to repeated measurements and published tools among the
+    columns.
 
-    None where the part has no items: that nothing is predicted says nothing about the column.
+    None if the part has no items.
     """
-    if not selected(column.comparison, part.selection):
+    if not selected_count(column.comparison, part.selection):
         return None
     stored = column.summary.get("verdict")
     if stored is not None and part.is_all:
@@ -229,7 +232,7 @@ def verdict_of(
 
 
 def _roles(columns: Sequence[ComparedColumn], against: int | None) -> ColumnRoles:
-    """Of columns; those of earlier versions, which were held against measurements alone, do not say."""
+    """The roles of columns; those stored by earlier versions lack them, and had measurements as reference."""
     kinds = ComparedColumn.Kind
     repeats = (column for column in columns if column.summary.get("repeats", column.kind == kinds.SET))
     tools = (column for column in columns if column.summary.get("is_published", column.kind == kinds.TOOL))
@@ -239,13 +242,13 @@ def _roles(columns: Sequence[ComparedColumn], against: int | None) -> ColumnRole
     )
 
 
-@lru_cache(maxsize=_WORKED_OUT)
-def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) -> AccuracyJudgement:
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _verdict(key: SheetKey, position: int, part: ComparisonPart, roles: ColumnRoles) -> AccuracyJudgement:
     return column_verdict(sheet_for(key, part), position, roles, part.selection)
 
 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
-    """A column against the reference of a part."""
+    """The heat map of a column against the reference of a part."""
     if part.is_all and column.pk is not None:
         pictures = _pictures(key_of(column.comparison), column.pk)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
@@ -264,21 +267,21 @@ def heat_maps_of(columns: Sequence[ComparedColumn], part: ComparisonPart) -> lis
 
 
 def axis_limit(column: ComparedColumn, part: ComparisonPart) -> float:
-    """Where the axes of a column's own map end."""
+    """The end of the axes of a column's own heat map, in the unit of the part."""
     if part.is_all and column.pk is not None:
         return heat_map_of(column, part).limit
     return _axis_limit(key_of(column.comparison), column.position, part)
 
 
-@lru_cache(maxsize=_WORKED_OUT)
-def _axis_limit(key: Key, position: int, part: ComparisonPart) -> float:
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _axis_limit(key: SheetKey, position: int, part: ComparisonPart) -> float:
     points, reach = points_of(key, position, part), Reach()
     reach.add(points.reference, points.predicted)
     return reach.limit
 
 
-@lru_cache(maxsize=_WORKED_OUT)
-def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None) -> HeatMap:
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _heat_map(key: SheetKey, position: int, part: ComparisonPart, limit: float | None) -> HeatMap:
     points = points_of(key, position, part)
     return heat_map(points.reference, points.predicted, limit=limit)
 
@@ -291,50 +294,50 @@ def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthM
     return _length_maps(key_of(column.comparison), column.position, part)
 
 
-@lru_cache(maxsize=_WORKED_OUT)
-def _length_maps(key: Key, position: int, part: ComparisonPart) -> list[LengthMap]:
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _length_maps(key: SheetKey, position: int, part: ComparisonPart) -> list[LengthMap]:
     points = points_of(key, position, part)
     return length_maps(sheet_of(key).items.lengths[points.at], points.reference, points.predicted)
 
 
 @lru_cache(maxsize=64)
-def _pictures(key: Key, column: int) -> Json:
+def _pictures(key: SheetKey, column: int) -> Json:
     return dict(ComparedColumn.objects.values_list("pictures", flat=True).get(pk=column))
 
 
 def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
-    """By which factors a column errs, scheme by scheme, on a part."""
+    """The factors by which a column is too slow or too fast on a part, per scheme."""
     if part.is_all and "biases" in column.summary:
         return biases_from(column.summary["biases"])
     in_cycles = ComparisonPart(Unit.CYCLES, part.selection, part.against)
     return _biases(key_of(column.comparison), column.position, in_cycles)
 
 
-@lru_cache(maxsize=_WORKED_OUT)
-def _biases(key: Key, position: int, part: ComparisonPart) -> list[SchemeBias]:
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _biases(key: SheetKey, position: int, part: ComparisonPart) -> list[SchemeBias]:
     table = sheet_of(key).items.table
     return [] if table is None else biases_of(table, points_of(key, position, part))
 
 
-LISTED = 50
-"""Items of a bin or a scheme that are listed: those predicted worst."""
+MOST_LISTED = 50
+"""Items of a bin or a scheme that are listed: the worst predicted."""
 
 
 @dataclass(frozen=True)
-class ItemNumbers:
-    """The reference of an item and what a source says, in the unit that was asked for."""
+class ComparedItem:
+    """The reference and the prediction of an item, in the requested unit."""
 
     measured: float
     predicted: float
 
     @property
     def difference(self) -> float:
-        """In per cent of the reference."""
+        """Prediction minus reference, in per cent of the reference."""
         return 100 * (self.predicted - self.measured) / self.measured
 
 
 @dataclass(frozen=True)
-class Predicted(ItemNumbers):
+class PredictedExperiment(ComparedItem):
     stored: StoredMeasurement
 
     @property
@@ -350,26 +353,26 @@ class Predicted(ItemNumbers):
 
 
 @dataclass(frozen=True)
-class PredictedBlock(ItemNumbers):
+class PredictedBlock(ComparedItem):
     block: BasicBlock
 
 
-def in_bin(
+def items_in_bin(
     column: ComparedColumn, part: ComparisonPart, place: tuple[int, int] | None
-) -> tuple[list[Predicted | PredictedBlock], int]:
-    """The worst items in the bin (row, column) of a heat map, or in all of it; how many there are."""
+) -> tuple[list[PredictedExperiment | PredictedBlock], int]:
+    """(worst items in the bin (row, column) of a heat map, number of its items); the whole map for None."""
     points = points_of(key_of(column.comparison), column.position, part)
     if place is not None:
         rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
         points = points.where((rows == place[0]) & (columns == place[1]))
-    return list(items_at(column.comparison, points.worst(LISTED)).values()), len(points)
+    return list(items_at(column.comparison, points.worst(MOST_LISTED)).values()), len(points)
 
 
-def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
-    """{place in the sheet: row} of points, in their order, without those that have been deleted."""
+def items_at(row: Comparison, points: ComparedPoints) -> dict[int, PredictedExperiment | PredictedBlock]:
+    """{place in the sheet: item} of points, in their order, without deleted measurements and blocks."""
     ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
     numbers = zip(points.at.tolist(), ids, points.reference.tolist(), points.predicted.tolist(), strict=True)
-    shape: Callable[..., Predicted | PredictedBlock] = Predicted
+    shape: Callable[..., PredictedExperiment | PredictedBlock] = PredictedExperiment
     rows: dict[int, Any]
     if row.item_kind == ItemKind.BLOCKS:
         shape, rows = PredictedBlock, BasicBlock.objects.in_bulk(ids)

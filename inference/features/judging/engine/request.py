@@ -1,7 +1,6 @@
-"""What a run compares: its description, checked and made complete.
+"""The descriptions of runs that compare, and their checks.
 
-`judge` compares any sources on any items; `comparison` is how earlier versions described the same for
-experiments.
+`judge` compares any sources on any items; `comparison` is an older description for experiments alone.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from inference.features.asking.block_sets.columns import read_set, usual_referen
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     QuestionMode,
-    in_mode,
     mode_of_measurements,
+    row_in_mode,
 )
 from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, source_named
 from inference.measuring.blocks import LOOP
@@ -39,7 +38,7 @@ EVALUATE = "evaluate"
 MOST_COLUMNS = 24
 INSTRUCTIONS = 10
 """Of the block that an experiment becomes, at least (thesis §5.2.2)."""
-MOST_ASKED = 20_000
+DEFAULT_SAMPLE = 20_000
 """Experiments that each tool is asked for, unless a description says otherwise."""
 
 
@@ -55,7 +54,7 @@ class QuestionLimits(RunRequest):
     ] = INSTRUCTIONS
     most: Annotated[
         int, Field(ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
-    ] = MOST_ASKED
+    ] = DEFAULT_SAMPLE
     seed: Annotated[int, Field(ge=0, le=2**32 - 1, description="Draws them, where there are more.")] = 1
     mode: QuestionMode = AS_NAMED
 
@@ -94,13 +93,13 @@ class JudgeConfig(QuestionLimits):
         return [*self.sources, *([self.against] if self.against else [])]
 
 
-def read_config(given: Json) -> JudgeConfig:
+def read_config(description: Json) -> JudgeConfig:
     """Check and complete a description of kind `judge`. Raises `ConfigError` naming the field."""
-    config = JudgeConfig.read(given)
+    config = JudgeConfig.read(description)
     subject = subject_of(config)
     against = config.against
     if not against and isinstance(subject, BasicBlockSet):
-        against = _usual_column(subject)
+        against = _default_reference(subject)
     sources = _sources(subject, config, "sources", config.sources)
     reference = _sources(subject, config, "against", [against]) if against else [""]
     if not config.against:
@@ -130,7 +129,7 @@ def subject_of(config: JudgeConfig) -> Subject:
     return read_set(config.block_set)
 
 
-def _usual_column(block_set: BasicBlockSet) -> str:
+def _default_reference(block_set: BasicBlockSet) -> str:
     columns = list(block_set.columns.select_related("predictor").order_by("position"))
     if not columns:
         raise ConfigError(
@@ -146,14 +145,16 @@ def _sources(subject: Subject, config: QuestionLimits, field: str, texts: Sequen
         sources = [source_named(text, subject) for text in texts]
         rows = {source.text: source.as_predictor() for source in sources if source.needs_predictor(subject)}
         mode = config.mode or (LOOP if measured_here else mode_of_measurements(rows.values()))
-        asked = {text: in_mode(row, mode) for text, row in rows.items()}
+        rows_in_mode = {text: row_in_mode(row, mode) for text, row in rows.items()}
     except (SourceError, PredictorError) as error:
         raise ConfigError(f"{field}: {error}") from error
-    written = (
-        f"{SourceKind.PREDICTOR}:{asked[source.text].pk}" if source.text in asked else source.text
+    texts_of_sources = (
+        f"{SourceKind.PREDICTOR}:{rows_in_mode[source.text].pk}"
+        if source.text in rows_in_mode
+        else source.text
         for source in sources
     )
-    return list(dict.fromkeys(written))
+    return list(dict.fromkeys(texts_of_sources))
 
 
 class ComparisonConfig(QuestionLimits):
@@ -176,19 +177,19 @@ class ComparisonConfig(QuestionLimits):
 
     def texts_of(self, field: str) -> list[str]:
         """The entries of a list as sources."""
-        return [f"{LISTS[field]}:{entry}" for entry in getattr(self, field)]
+        return [f"{SOURCE_LISTS[field]}:{entry}" for entry in getattr(self, field)]
 
     @property
     def as_judge(self) -> JudgeConfig:
         """The same as any comparison is described."""
         return JudgeConfig(
             experiment_set=self.experiment_set,
-            sources=[text for field in LISTS for text in self.texts_of(field)],
+            sources=[text for field in SOURCE_LISTS for text in self.texts_of(field)],
             **{name: getattr(self, name) for name in QuestionLimits.model_fields},
         )
 
 
-LISTS = {
+SOURCE_LISTS = {
     "mappings": SourceKind.MAPPING,
     "resource_mappings": SourceKind.RESOURCES,
     "tools": SourceKind.TOOL,
@@ -198,9 +199,9 @@ LISTS = {
 """{field of `ComparisonConfig`: what its entries are}, in the order of the columns."""
 
 
-def read_lists(given: Json) -> ComparisonConfig:
+def read_lists(description: Json) -> ComparisonConfig:
     """Check and complete a description of kind `comparison`. Raises `ConfigError` naming the field."""
-    config = ComparisonConfig.read(given)
+    config = ComparisonConfig.read(description)
     subject = read_row(ExperimentSet.objects.select_related("isa"), "experiment_set", config.experiment_set)
     checked = {
         field: [
@@ -208,7 +209,7 @@ def read_lists(given: Json) -> ComparisonConfig:
             for text in _sources(subject, config, field, config.texts_of(field))
             for entry in [text.partition(":")[2]]
         ]
-        for field, kind in LISTS.items()
+        for field, kind in SOURCE_LISTS.items()
     }
     number = sum(map(len, checked.values()))
     if not 1 <= number <= MOST_COLUMNS:

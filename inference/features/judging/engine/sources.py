@@ -1,5 +1,4 @@
-"""Sources of answers for experiments and blocks: how they are written, who may name them, and which rows
-they are.
+"""Sources of answers for experiments and blocks: their texts and their rows.
 
     mapping:3  resources:1  core-model:2  machine:1  predictor:llvm-mca:release=19,cpu=skylake
     set:12     tool:IACA    column:uiCA
@@ -17,7 +16,7 @@ from enum import StrEnum
 from inference.core.judging.sheet import Answers
 from inference.features.asking.block_sets.columns import column_named, is_measured
 from inference.features.asking.predictors.modes import MEASURING
-from inference.features.asking.predictors.offers import named
+from inference.features.asking.predictors.offers import offered_rows
 from inference.features.asking.predictors.query import row_for
 from inference.formats.problems import ExchangeError
 from inference.isa.targets import target_of
@@ -38,10 +37,12 @@ from inference.predictors.protocol import PredictorError
 from inference.storage.names import by_name
 
 Subject = ExperimentSet | BasicBlockSet
-"""Whose items sources answer for."""
+"""The set whose items sources answer for."""
 PUBLISHED = frozenset(kind.name for kind in KINDS.values() if not kind.is_uncontained)
-"""Kinds of predictors that others have published."""
-Row = PortMapping | ResourceMapping | StoredCoreModel | Machine | Predictor | ExperimentSet | BlockColumn
+"""Kinds of predictors that are published tools."""
+SourceRow = (
+    PortMapping | ResourceMapping | StoredCoreModel | Machine | Predictor | ExperimentSet | BlockColumn
+)
 
 
 class SourceKind(StrEnum):
@@ -55,7 +56,7 @@ class SourceKind(StrEnum):
     COLUMN = "column"
 
 
-_MODELS: dict[SourceKind, type[Row]] = {
+_MODELS: dict[SourceKind, type[SourceRow]] = {
     SourceKind.MAPPING: PortMapping,
     SourceKind.RESOURCES: ResourceMapping,
     SourceKind.CORE_MODEL: StoredCoreModel,
@@ -64,13 +65,13 @@ _MODELS: dict[SourceKind, type[Row]] = {
     SourceKind.SET: ExperimentSet,
     SourceKind.COLUMN: BlockColumn,
 }
-_ASKED = {
+_PREDICTOR_OPTIONS = {
     SourceKind.MAPPING: (mapping.KIND, "mapping"),
     SourceKind.RESOURCES: (mapping.KIND, "mapping"),
     SourceKind.CORE_MODEL: (core_model.KIND, "model"),
     SourceKind.MACHINE: (machine.KIND, "machine"),
 }
-"""{kind: (kind of the predictor that answers for it, that one's option for its name)}."""
+"""{kind: (kind of the predictor that answers for it, the predictor's option with its name)}."""
 _OF_EXPERIMENTS = frozenset({SourceKind.SET, SourceKind.TOOL})
 _OF_BLOCKS = frozenset({SourceKind.COLUMN})
 _COLUMN_KINDS = {
@@ -80,8 +81,8 @@ _COLUMN_KINDS = {
     SourceKind.TOOL: ComparedColumn.Kind.TOOL,
     SourceKind.COLUMN: ComparedColumn.Kind.COLUMN,
 }
-"""Of what answers by itself; everything else is asked as a predictor."""
-_FIELDS = {
+"""{kind: kind of its column} of sources with direct answers; others answer as predictors."""
+_COLUMN_FIELDS = {
     SourceKind.MAPPING: "mapping",
     SourceKind.RESOURCES: "resource_mapping",
     SourceKind.SET: "experiment_set",
@@ -91,67 +92,65 @@ _FIELDS = {
 
 
 class SourceError(ExchangeError):
-    """A text names no source, or one that has no answers for these items."""
+    """A text names no source, or a source without answers for the items."""
 
 
 @dataclass(frozen=True)
 class AnswerSource:
-    """A source; `row` is None for a tool, whose answers came with a set."""
+    """A source; `row` is None for an annotated tool, whose answers are part of a set."""
 
     kind: SourceKind
     name: str
-    row: Row | None = None
+    row: SourceRow | None = None
 
     @property
     def text(self) -> str:
-        """Its written form, by the number of its row."""
+        """Its text, with the id of its row."""
         return f"{self.kind}:{self.name if self.row is None else self.row.pk}"
 
     @property
     def column_kind(self) -> ComparedColumn.Kind:
-        """What its column is called."""
         return _COLUMN_KINDS.get(self.kind, ComparedColumn.Kind.PREDICTOR)
 
     @property
     def predictor_kind(self) -> str:
-        """The kind of the predictor that answers, or has filled a column; "" where there is none."""
+        """The kind of the predictor that answers, or whose answers a column has; "" without one."""
         row = self.row.predictor if isinstance(self.row, BlockColumn) else self.row
         return row.kind if isinstance(row, Predictor) else ""
 
     @property
     def measures(self) -> bool:
-        """Whether its answers are measured."""
         if isinstance(self.row, BlockColumn):
             return is_measured(self.row)
         return self.kind is SourceKind.SET or self.predictor_kind in MEASURING
 
     @property
     def is_published(self) -> bool:
-        """Whether it is a tool that others have published."""
+        """Whether it is a published tool."""
         return self.kind is SourceKind.TOOL or self.predictor_kind in PUBLISHED
 
     @property
-    def column_fields(self) -> dict[str, Row]:
-        """The field of a column that refers to its row."""
-        return {} if self.row is None else {_FIELDS[self.kind]: self.row}
+    def column_fields(self) -> dict[str, SourceRow]:
+        """{field of a column that refers to its row: the row}."""
+        return {} if self.row is None else {_COLUMN_FIELDS[self.kind]: self.row}
 
     def needs_predictor(self, subject: Subject) -> bool:
-        """Whether it answers for these items as a predictor of blocks."""
+        """Whether it answers for these items as a predictor, which has to be asked about blocks."""
         if isinstance(subject, BasicBlockSet):
             return self.kind is not SourceKind.COLUMN
         return self.kind in (SourceKind.CORE_MODEL, SourceKind.MACHINE, SourceKind.PREDICTOR)
 
     def as_predictor(self) -> Predictor:
-        """The predictor that answers for it, made where there is none. Raises `PredictorError`."""
+        """The stored predictor that answers for it, created if there is none. Raises `PredictorError`."""
         if isinstance(self.row, Predictor):
             return self.row
-        kind, option = _ASKED[self.kind]
+        kind, option = _PREDICTOR_OPTIONS[self.kind]
         return row_for(kind, {option: self.name})
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonColumn:
-    """A column to be stored; `error`: why the source says nothing at all."""
+    """A column to store; `error`: why the source has no answers at all."""
 
     source: AnswerSource
     answers: Answers
@@ -159,8 +158,9 @@ class ComparisonColumn:
 
 
 def offered_predictor(text: str) -> Predictor:
-    """A predictor of this site by its name or text: of other texts, an operator alone may make one."""
-    return named([text])[0]
+    """The stored predictor of an offer. Raises `PredictorError` for other texts, which could name any
+    program."""
+    return offered_rows([text])[0]
 
 
 def source_named(
@@ -169,14 +169,14 @@ def source_named(
     """The source that a text names, for the items of a set.
 
     Args:
-        text: As the module has it.
-        subject: The set whose items it is to answer for.
-        predictor: Finds a predictor by a text that is no number. Raises `PredictorError`.
+        text: The source, as in the module's docstring.
+        subject: The set whose items it answers for.
+        predictor: Returns the predictor of a text that is no id. Raises `PredictorError`.
 
     Raises:
-        SourceError: where there is no such source, or where it has no answers for these items.
+        SourceError: if there is no such source, or it has no answers for these items.
     """
-    kind, name = _parts(text)
+    kind, name = _split_text(text)
     is_block_set = isinstance(subject, BasicBlockSet)
     if kind in (_OF_EXPERIMENTS if is_block_set else _OF_BLOCKS):
         items = "blocks" if is_block_set else "experiments"
@@ -192,7 +192,7 @@ def source_named(
     return source
 
 
-def _parts(text: str) -> tuple[SourceKind, str]:
+def _split_text(text: str) -> tuple[SourceKind, str]:
     kind, colon, name = text.partition(":")
     if kind not in set(SourceKind) or not colon or not name:
         known = ", ".join(f"{known}:…" for known in SourceKind)
@@ -200,7 +200,7 @@ def _parts(text: str) -> tuple[SourceKind, str]:
     return SourceKind(kind), name
 
 
-def _row(kind: SourceKind, name: str, subject: Subject, predictor: Callable[[str], Predictor]) -> Row:
+def _row(kind: SourceKind, name: str, subject: Subject, predictor: Callable[[str], Predictor]) -> SourceRow:
     model = _MODELS[kind]
     if name.isdecimal() and len(name) < 19:
         row = model._default_manager.filter(pk=int(name)).first()
@@ -224,7 +224,7 @@ def _check(source: AnswerSource, text: str, subject: Subject) -> None:
         return
     if source.needs_predictor(subject) and target_of(subject.isa.name).blocks is None:
         raise SourceError(
-            f"{text}: {subject.name!r} is for {subject.isa.name}, of which no blocks can be made"
+            f"{text}: {subject.name!r} is for {subject.isa.name}, whose experiments cannot become blocks"
         )
     of_isa = isinstance(source.row, PortMapping | ResourceMapping | ExperimentSet)
     if of_isa and source.row.isa_id != subject.isa_id:  # type: ignore[union-attr]

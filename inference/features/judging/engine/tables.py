@@ -1,7 +1,6 @@
-"""Tables of values at every door: columns, CSV, lines of the shell, cells of a page.
+"""Tables of values: their columns, and their forms as CSV, lines of the shell, and cells of a page.
 
-`result_tables` makes them of what the result of a run says of a comparison. Runs of earlier versions have
-stored that alone, without the arrays of which views are made.
+`result_tables` computes them from a run's result, which is all that runs of earlier versions have stored.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from typing import Any, TypeVar
 
 from inference.core.mapping import described
 from inference.core.protocols import Json
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.isa.blocks import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
 Buttons = Sequence[tuple[str, str]]
-"""Of a row: what each sends, and its label."""
+"""(value, label) of each button of a row."""
 
 
 class LinkedText(str):
-    """The text of a cell with what a page adds to it.
+    """The text of a cell, with its link and note on a page.
 
-    `url` is where it leads; with a `label`, the link stands behind the text under this name. `note` is a line
-    below it.
+    `url`: the target of the link, "" for none. With a `label`, the link is that text, behind the cell's text.
+    `note`: a line below the text.
     """
 
     url: str
@@ -32,20 +31,20 @@ class LinkedText(str):
     note: str
 
     def __new__(cls, text: str, url: str = "", *, label: str = "", note: str = "") -> LinkedText:
-        made = super().__new__(cls, text)
-        made.url, made.label, made.note = url, label, note
-        return made
+        linked = super().__new__(cls, text)
+        linked.url, linked.label, linked.note = url, label, note
+        return linked
 
 
 class LinkedNumber(float):
-    """The number of a cell, which leads to `url` on a page."""
+    """The number of a cell, which links to `url` on a page."""
 
     url: str
 
     def __new__(cls, value: float, url: str) -> LinkedNumber:
-        made = super().__new__(cls, value)
-        made.url = url
-        return made
+        linked = super().__new__(cls, value)
+        linked.url = url
+        return linked
 
 
 def number(title: str, decimals: int = 2) -> PublishedColumn:
@@ -74,13 +73,13 @@ def per_cent(share: float | None) -> float | None:
 
 RowT = TypeVar("RowT")
 Column = tuple[PublishedColumn, Callable[[RowT], Value]]
-"""A heading, and what stands below it in a row."""
+"""A heading, and the function that computes its cell from a row."""
 
 
 def table_of(
     key: str, title: str, rows: Iterable[RowT], *columns: Column[RowT], note: str = ""
 ) -> PublishedTable:
-    """A table of these columns, with a line for each of the rows."""
+    """A table with a line per row, whose cells the columns compute."""
     heads, cells = zip(*columns, strict=True)
     lines = tuple(tuple(cell(row) for cell in cells) for row in rows)
     return PublishedTable(key, title, heads, lines, note)
@@ -95,17 +94,18 @@ def csv_of(table: PublishedTable, head: str = "") -> str:
         ]
         for row in table.rows
     )
-    return written([column.title for column in table.columns], rows, head)
+    return csv_text([column.title for column in table.columns], rows, head)
 
 
 def page_cells(table: PublishedTable, buttons: Sequence[Buttons] = ()) -> dict[str, Any]:
-    """What `view_table.html` shows: each row as pairs of a column and a value, with its buttons."""
+    """The context of `view_table.html`: each row as (column, value) pairs, with its buttons."""
     cells = [list(zip(table.columns, row, strict=True)) for row in table.rows]
     return {"table": table, "rows": list(zip(cells, buttons or [()] * len(cells), strict=True))}
 
 
 def shell_lines(tables: Iterable[PublishedTable], most: int | None = None) -> Iterator[str]:
-    """Tables in the shell, each under its title: texts to the left, numbers to the right; `most` rows."""
+    """The lines of tables in the shell, each with a title and at most `most` rows; numbers are
+    right-aligned."""
     for table in tables:
         yield table.title
         if table.rows:
@@ -150,75 +150,83 @@ def result_tables(result: Json) -> list[PublishedTable]:
     if "accuracy" in result:
         tables.append(columns_table(result["accuracy"]))
     if "check" in result:
-        tables += _of_check(result["check"])
+        tables += _check_tables(result["check"])
     if "both" in result:
         names = [column["name"] for column in result["columns"]]
-        note = "Per cent of the blocks for which both have a number that they disagree about."
+        note = "Blocks with a disagreement, in per cent of the blocks for which both have a number."
         tables.append(disagreement_table("Tool", names, result["differing"], result["both"], note))
     return tables
 
 
 def columns_table(accuracy: Json) -> PublishedTable:
-    """The columns of a basic-block set beside one of them, a row each."""
+    """A row per column of a basic-block set, compared with a reference column."""
     heads = (PublishedColumn("Column"), *_COUNTS, *_CORRELATIONS, number("MAPE by weight (%)"))
     rows = tuple(
-        (*_counts(one), one["scores"]["pearson"], one["scores"]["kendall"], one["weighted"])
-        for one in accuracy["columns"]
+        (*_counts(column), column["scores"]["pearson"], column["scores"]["kendall"], column["weighted"])
+        for column in accuracy["columns"]
     )
-    return PublishedTable("columns", "Columns beside the reference", heads, rows)
+    return PublishedTable("columns", "Columns compared with the reference", heads, rows)
 
 
 def check_table(check: Json) -> PublishedTable:
-    """All that was asked in an accuracy check, a row each; first the measurement once more."""
+    """A row per predictor of an accuracy check; the first is the repeated measurement."""
     heads = (
         *(PublishedColumn("Predictor"), *_COUNTS, number("Median (%)"), *_CORRELATIONS),
         *(number("Within 10 %", 3), number("More than 3 % above", 3)),
         *(PublishedColumn("Verdict", CellKind.CHOICE), PublishedColumn("Why")),
     )
-    rows = tuple(_check_row(one) for one in (check["again"], *check["predictors"]))
+    rows = tuple(_check_row(answer) for answer in (check["again"], *check["predictors"]))
     title = f"{check['measured']:,} of {check['blocks']:,} blocks of {check['source']} on {check['machine']}"
     return PublishedTable("check", f"{title}, {check['mode']}", heads, rows)
 
 
-def _check_row(one: Json) -> tuple[Value, ...]:
-    scores, judgement = one["scores"], one.get("judgement") or {"grade": "", "reasons": ()}
+def _check_row(answer: Json) -> tuple[Value, ...]:
+    scores, judgement = answer["scores"], answer.get("judgement") or {"grade": "", "reasons": ()}
     return (
-        *(*_counts(one), one["median"], scores["pearson"], scores["kendall"], one["near"], one["above"]),
+        *(
+            *_counts(answer),
+            answer["median"],
+            scores["pearson"],
+            scores["kendall"],
+            answer["near"],
+            answer["above"],
+        ),
         *(judgement["grade"], "; ".join(judgement["reasons"])),
     )
 
 
-def _counts(one: Json) -> tuple[Value, ...]:
-    scores = one["scores"]
-    return (one["name"], one["answered"], one["failed"], scores["n"], scores["mape"])
+def _counts(answer: Json) -> tuple[Value, ...]:
+    scores = answer["scores"]
+    return (answer["name"], answer["answered"], answer["failed"], scores["n"], scores["mape"])
 
 
-def _of_check(check: Json) -> Iterator[PublishedTable]:
+def _check_tables(check: Json) -> Iterator[PublishedTable]:
     yield check_table(check)
     yield from _table("Left out", ("Predictor", "Reason"), check["unasked"].items())
-    for one in check["predictors"]:
-        by_bound = ((part["bound"], part["n"], part["mape"], part["median"]) for part in one["bounds"])
+    for predictor in check["predictors"]:
+        by_bound = ((part["bound"], part["n"], part["mape"], part["median"]) for part in predictor["bounds"])
         titles = ("Largest bound", "Blocks", "MAPE (%)", "Median (%)")
-        yield from _table(f"{one['name']}, by component", titles, by_bound)
+        yield from _table(f"{predictor['name']}, by component", titles, by_bound)
         traits = (
             (f"{trait['kind']} {trait['name']}", trait["n"], trait["inside"], trait["outside"])
-            for trait in one["traits"]["found"]
+            for trait in predictor["traits"]["found"]
         )
         titles = ("Trait", "Blocks", "Median error (%)", "of the others (%)")
-        yield from _table(f"{one['name']}, what goes with large errors", titles, traits)
-        worst = ((_assembly(block), block["measured"], block["said"]) for block in one["worst"])
-        yield from _table(f"Worst blocks of {one['name']}", ("Block", "Measured", "Says"), worst)
+        yield from _table(f"{predictor['name']}, traits with larger errors", titles, traits)
+        worst = ((_assembly(block), block["measured"], block["said"]) for block in predictor["worst"])
+        yield from _table(f"Worst blocks of {predictor['name']}", ("Block", "Measured", "Predicted"), worst)
 
 
 def _table(
     title: str, titles: tuple[str, ...], rows: Iterable[tuple[Value, ...]]
 ) -> Iterator[PublishedTable]:
-    """One of texts, numbers behind the first column; none without rows."""
-    found = tuple(rows)
-    if found:
-        kinds = (CellKind.NUMBER if isinstance(value, int | float) else CellKind.TEXT for value in found[0])
+    """Yields a table with these rows; nothing without rows. The first row decides which columns have
+    numbers."""
+    lines = tuple(rows)
+    if lines:
+        kinds = (CellKind.NUMBER if isinstance(value, int | float) else CellKind.TEXT for value in lines[0])
         heads = tuple(PublishedColumn(head, kind) for head, kind in zip(titles, kinds, strict=True))
-        yield PublishedTable("details", title, heads, found)
+        yield PublishedTable("details", title, heads, lines)
 
 
 def _assembly(block: Json) -> str:
@@ -233,9 +241,9 @@ def disagreement_table(
     note: str,
     url: Callable[[int, int], str] = lambda place, other: "",
 ) -> PublishedTable:
-    """How often each two of the named sources differ, among the items for which both have a number.
+    """How often each two of the named sources differ, in per cent of the items for which both have a number.
 
-    `title`: what a source is called here; `url`: what leads to the items that tell two of them apart.
+    `title`: the heading of the sources. `url`: the page with the items that distinguish two of them.
     """
     rows = tuple(
         (

@@ -1,6 +1,4 @@
-"""Addresses of the views of a comparison, on its own page or on a tab of another one, and what they ask for:
-unit, items, source.
-"""
+"""URLs of the views of a comparison, on its own page or a tab of another one, and the parameters in them."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ from inference.features.judging.engine.query import (
     ViewQuestion,
     columns_of,
     key_of,
-    numbers_of,
-    schemes_found,
+    matching_schemes,
+    scheme_numbers,
     sheet_of,
 )
 from inference.features.judging.engine.views import VIEWS
 from inference.models import ComparedColumn, Comparison, InstructionScheme
-from inference.web.validation import one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter
 
 HEAT_MAP = "map"
 VIEW_NAMES = frozenset({HEAT_MAP, *VIEWS})
@@ -39,65 +37,65 @@ _FIELDS_OF_PART = (
 
 
 def view_name(request: HttpRequest, names: tuple[str, ...], usual: str) -> str:
-    """The view that the address names: under `view`, in older addresses of a comparison under `tab`."""
+    """The view in the address: the parameter `view`, in older addresses `tab`."""
     older = request.GET.get("tab", "")
-    return one_of(request, "view", names, older if older in names else usual)
+    return choice_parameter(request, "view", names, older if older in names else usual)
 
 
 def host_fields(request: HttpRequest) -> dict[str, str]:
-    """What of the address names the page whose tab the views are; {} on the comparison's own page."""
+    """The parameters of the page that has the views as a tab; {} on the comparison's own page."""
     fields = {name: request.GET[name] for name in _FIELDS_OF_HOST if request.GET.get(name)}
     return {name: value for name, value in fields.items() if name != "tab" or value not in VIEW_NAMES}
 
 
 def part_fields(request: HttpRequest) -> dict[str, str]:
-    """What of the address says which items are shown how; an older `scheme` by its name of today."""
-    kept = {name: request.GET[name] for name in _FIELDS_OF_PART if request.GET.get(name)}
+    """The parameters that choose and show items; `scheme` in older addresses becomes `of`."""
+    fields = {name: request.GET[name] for name in _FIELDS_OF_PART if request.GET.get(name)}
     older = request.GET.get("scheme")
-    return kept | {"of": older} if older and "of" not in kept else kept
+    return fields | {"of": older} if older and "of" not in fields else fields
 
 
 def view_url(request: HttpRequest, name: str, fields: Mapping[str, object], *, part: bool = True) -> str:
-    """A view of the same comparison; without `part`, of all its items."""
-    kept: dict[str, Any] = {**host_fields(request), **(part_fields(request) if part else {})}
-    return "?" + urlencode({**kept, "view": name, **fields})
+    """The URL of a view of the same comparison; without `part`, of all its items."""
+    query: dict[str, Any] = {**host_fields(request), **(part_fields(request) if part else {})}
+    return "?" + urlencode({**query, "view": name, **fields})
 
 
-STEPS = ("10", "25", "50", "100")
-"""Per cent that the form offers."""
+ERROR_STEPS = ("10", "25", "50", "100")
+"""Errors in per cent that the form offers."""
 WITH, ONLY = "with", "only"
-AMONG = ((WITH, "contain such a scheme"), (ONLY, "have no other scheme"))
+SCHEME_FILTERS = ((WITH, "contain such a scheme"), (ONLY, "have no other scheme"))
 
 
-def choice_of(request: HttpRequest, row: Comparison) -> ComparisonPart:
-    """What the address says. Raises `BadRequest`, and `SearchError` for a search that cannot be read."""
+def requested_part(request: HttpRequest, row: Comparison) -> ComparisonPart:
+    """The part in the address. Raises `BadRequest`, and `SearchError` for an invalid search."""
     q, pinned = _search(request), pinned_scheme(request, row)
-    schemes = schemes_found(row, q) if q else None
+    schemes = matching_schemes(row, q) if q else None
     if pinned is not None:
-        schemes = numbers_of(row, {pinned.text})
+        schemes = scheme_numbers(row, {pinned.text})
     selection = ItemSelection(
-        shortest=whole_number(request, "shortest"),
-        longest=whole_number(request, "longest"),
+        shortest=number_parameter(request, "shortest"),
+        longest=number_parameter(request, "longest"),
         schemes=schemes,
-        only=bool(q) and one_of(request, "among", (WITH, ONLY), WITH) == ONLY,
+        only=bool(q) and choice_parameter(request, "among", (WITH, ONLY), WITH) == ONLY,
         common=request.GET.get("common") == "1",
         bound=request.GET.get("bound", "")[:60],
-        apart=(whole_number(request, "apart", 0) or 0) / 100,
+        apart=(number_parameter(request, "apart", 0) or 0) / 100,
     )
-    unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
-    return ComparisonPart(unit, selection, reference_in(request, row))
+    unit = Unit(choice_parameter(request, "unit", tuple(Unit), Unit.CYCLES))
+    return ComparisonPart(unit, selection, requested_reference(request, row))
 
 
-def reference_in(request: HttpRequest, row: Comparison) -> int | None:
-    """The position of the column that the address holds the others against; None where it names none."""
-    position = whole_number(request, "against")
+def requested_reference(request: HttpRequest, row: Comparison) -> int | None:
+    """The position of the column that is the reference in the address; None without one."""
+    position = number_parameter(request, "against")
     if position is not None and not 0 <= position < len(columns_of(row)):
         raise BadRequest(f"against must be the place of a column, from 0, not {position}")
     return position
 
 
 def _search(request: HttpRequest) -> str:
-    """The search over schemes that text, extension and category make together."""
+    """The search for schemes that text, extension and category form together."""
     parts = [request.GET.get("q", "").strip()]
     for field, key in (("ext", "ext"), ("category", "category")):
         value = request.GET.get(field, "").replace('"', "").strip()
@@ -107,37 +105,38 @@ def _search(request: HttpRequest) -> str:
 
 
 def pinned_scheme(request: HttpRequest, row: Comparison) -> InstructionScheme | None:
-    """The one scheme whose experiments the address asks for, in place of a search; `scheme` in older ones."""
-    pk = whole_number(request, "of", whole_number(request, "scheme"))
+    """The scheme to which the address restricts the experiments; the parameter is `scheme` in older
+    addresses."""
+    pk = number_parameter(request, "of", number_parameter(request, "scheme"))
     return None if pk is None else get_object_or_404(InstructionScheme, pk=pk, isa=row.isa_id)
 
 
 def bounds_of(row: Comparison) -> tuple[str, ...]:
-    """The bounds of the comparison's items; () where no core model was asked."""
+    """The bounds of the comparison's items; () without a core model."""
     bounds = sheet_of(key_of(row)).items.bounds if row.item_kind == ItemKind.BLOCKS else None
     return () if bounds is None else bounds.names
 
 
 def _threshold(request: HttpRequest) -> dict[str, Any]:
-    """When two sources disagree: by per cent of their mean, or by hundredths of a cycle."""
-    metric = one_of(request, "metric", tuple(DifferenceMetric), DifferenceMetric.RELATIVE)
-    return {"metric": metric, "threshold": (whole_number(request, "threshold", 50) or 0) / 100}
+    """When two sources disagree: per cent of their mean, or hundredths of a cycle."""
+    metric = choice_parameter(request, "metric", tuple(DifferenceMetric), DifferenceMetric.RELATIVE)
+    return {"metric": metric, "threshold": (number_parameter(request, "threshold", 50) or 0) / 100}
 
 
-def selectable(request: HttpRequest, columns: Sequence[ComparedColumn]) -> list[ComparedColumn]:
-    """The columns that can be looked at: not the one that the address holds the others against."""
-    against = whole_number(request, "against")
+def selectable_columns(request: HttpRequest, columns: Sequence[ComparedColumn]) -> list[ComparedColumn]:
+    """The columns that can be viewed: all but the reference in the address."""
+    against = number_parameter(request, "against")
     return [column for column in columns if column.position != against]
 
 
-def column_in(request: HttpRequest, columns: Sequence[ComparedColumn]) -> ComparedColumn:
-    """The column that the address names by its place from 0, the first one where it names none.
+def requested_column(request: HttpRequest, columns: Sequence[ComparedColumn]) -> ComparedColumn:
+    """The column in the address, by its place from 0; the first one without it.
 
-    Nor is the reference one: in the form, it may have been looked at before.
+    The reference does not count: it may be the column viewed before the form made it the reference.
     """
-    offered = selectable(request, columns)
-    position = whole_number(request, "column")
-    if position is not None and position == whole_number(request, "against"):
+    offered = selectable_columns(request, columns)
+    position = number_parameter(request, "column")
+    if position is not None and position == number_parameter(request, "against"):
         position = None
     column = next((column for column in offered if position in (None, column.position)), None)
     if column is None:
@@ -148,43 +147,43 @@ def column_in(request: HttpRequest, columns: Sequence[ComparedColumn]) -> Compar
     return column
 
 
-def question_in(request: HttpRequest, row: Comparison, part: ComparisonPart) -> ViewQuestion:
-    """What the address asks a view about: which column, and when two sources disagree."""
+def requested_question(request: HttpRequest, row: Comparison, part: ComparisonPart) -> ViewQuestion:
+    """The question in the address: the column, and when two sources disagree."""
     columns = columns_of(row)
-    return ViewQuestion(row, columns, column_in(request, columns), part, **_threshold(request))
+    return ViewQuestion(row, columns, requested_column(request, columns), part, **_threshold(request))
 
 
 def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
-    """What the form above every view needs."""
+    """The context of the form above every view."""
     extensions, categories = _facets(row.isa_id, tuple(row.schemes))
-    threshold = str(whole_number(request, "threshold", 50))
+    threshold = str(number_parameter(request, "threshold", 50))
     return {
         "units": [(unit.value, unit.label) for unit in Unit],
         "lengths": row.lengths,
         "bounds": bounds_of(row),
-        "steps": STEPS if threshold in STEPS else (threshold, *STEPS),
+        "steps": ERROR_STEPS if threshold in ERROR_STEPS else (threshold, *ERROR_STEPS),
         "asked_threshold": threshold,
-        "against": whole_number(request, "against"),
+        "against": number_parameter(request, "against"),
         "reference_name": row.reference or "the measurements",
         "extensions": extensions,
         "categories": categories,
-        "among_choices": AMONG,
+        "among_choices": SCHEME_FILTERS,
         "asked": {
             name: request.GET.get(name, "")
             for name in ("q", "ext", "category", "among", "common", "bound", "apart", "metric")
         },
-        "shortest": whole_number(request, "shortest"),
-        "longest": whole_number(request, "longest"),
+        "shortest": number_parameter(request, "shortest"),
+        "longest": number_parameter(request, "longest"),
         "pinned": pinned_scheme(request, row),
-        "colours": one_of(request, "colours", ("log", "linear"), "log"),
+        "colours": choice_parameter(request, "colours", ("log", "linear"), "log"),
     }
 
 
 @lru_cache(maxsize=16)
 def _facets(isa: int | None, schemes: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The extensions and categories of some schemes."""
-    there = set(schemes)
+    """(extensions, categories) of some schemes, sorted."""
+    occurring = set(schemes)
     known = InstructionScheme.objects.filter(isa=isa).values_list("text", "extension", "category")
-    found = [(extension, category) for text, extension, category in known if text in there]
-    extensions = {part for extension, _ in found for part in extension.split("+") if part}
-    return sorted(extensions), sorted({category for _, category in found if category})
+    facets = [(extension, category) for text, extension, category in known if text in occurring]
+    extensions = {part for extension, _ in facets for part in extension.split("+") if part}
+    return sorted(extensions), sorted({category for _, category in facets if category})

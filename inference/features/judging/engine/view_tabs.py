@@ -1,4 +1,4 @@
-"""The views of a comparison on a page: its own, or one that another page has as a tab."""
+"""The views of a comparison on its own page, or in a tab of another page."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from inference.core.evaluator import predicted_cycles
 from inference.core.experiment import Experiment
 from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.metrics import Scores, Unit
-from inference.core.misfits import InCommon, in_common
+from inference.core.misfits import CommonPart, common_part
 from inference.core.tables import ExperimentTable
 from inference.core.texts import count_of
-from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
+from inference.features.judging.engine.bias_tab import StrongBiases, bias_tab, strong_biases
 from inference.features.judging.engine.query import (
-    Predicted,
     PredictedBlock,
+    PredictedExperiment,
     ViewQuestion,
-    answered_in,
+    answered_count,
     axis_limit,
     columns_of,
     heat_map_of,
     heat_maps_of,
-    in_bin,
+    items_in_bin,
     length_maps_of,
     scores_of,
-    selected,
+    selected_count,
     verdict_of,
 )
 from inference.features.judging.engine.sources import SourceKind
 from inference.features.judging.engine.tables import csv_of, page_cells
 from inference.features.judging.engine.view_addresses import (
     HEAT_MAP,
-    choice_of,
     filter_context,
     host_fields,
     part_fields,
-    question_in,
-    selectable,
+    requested_part,
+    requested_question,
+    selectable_columns,
     view_name,
     view_url,
 )
@@ -58,17 +58,17 @@ from inference.models import BlockColumn, ComparedColumn, Comparison, Measuremen
 from inference.storage.mappings import load_model
 from inference.web.contributions import MenuPlace, entries_of
 from inference.web.published_page import PublishedTable
-from inference.web.validation import chosen_bin
+from inference.web.validation import bin_parameter
 
 MOST_ROWS = 500
 """Rows of a table on a page; files have all of them."""
 MOST_JUDGED_AT_ONCE = 200_000
-"""Answers up to which all columns of a part are judged for their table."""
+"""Answers up to which the table of scores has verdicts on a part of the items."""
 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """A predictor in the table of scores."""
+    """A predictor in the table of scores; `of`: the number of selected items."""
 
     column: ComparedColumn
     scores: Scores
@@ -76,18 +76,18 @@ class ScoreRow:
     of: int
     url: str
     map_url: str
-    strong: Strong
+    strong: StrongBiases
     verdict: AccuracyJudgement | None
 
     @property
     def coverage(self) -> float | None:
-        """The share of the experiments that it has a number for, in per cent."""
+        """Per cent of the items with a number; None without items."""
         return 100 * self.answered / self.of if self.of else None
 
 
 @dataclass(frozen=True)
 class SmallMap:
-    """A small heat map, drawn from the `place`th of the page's figures."""
+    """A small heat map, the `place`th of the page's figures."""
 
     place: int
     title: str
@@ -96,13 +96,14 @@ class SmallMap:
 
 
 def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str, Any]:
-    """The view that the address names, else the `usual` one, beside the form for its items and other views.
+    """The context of the view in the address, else of the `usual` one, with the form and links to other
+    views.
 
-    Every address that it makes keeps what names the page that the views are on.
+    Its links keep the parameters of the page that has the views as a tab.
     """
     columns = columns_of(row)
-    labels = {name: VIEWS[name].label if name in VIEWS else "Heat map" for name in _PICTURES}
-    labels |= {name: view.label for name, view in VIEWS.items() if view.has_page and view.suits(columns)}
+    labels = {name: VIEWS[name].label if name in VIEWS else "Heat map" for name in _PAGE_VIEWS}
+    labels |= {name: view.label for name, view in VIEWS.items() if view.has_page and view.applies(columns)}
     name = view_name(request, tuple(labels), usual)
     at = {"column": request.GET["column"]} if request.GET.get("column", "").isdecimal() else {}
     context: dict[str, Any] = {
@@ -110,34 +111,34 @@ def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str
         "view_name": name,
         "view_links": [(key, label, view_url(request, key, at)) for key, label in labels.items()],
         "columns": columns,
-        "selectable": selectable(request, columns),
+        "selectable": selectable_columns(request, columns),
         "host_fields": host_fields(request),
         **filter_context(request, row),
     }
     try:
-        part = choice_of(request, row)
+        part = requested_part(request, row)
     except SearchError as error:
-        shown = {"unit": Unit.CYCLES.value, "unit_label": Unit.CYCLES.label}
-        return {**context, **shown, "filter_error": str(error)}
-    question = question_in(request, row, part)
+        unit_context = {"unit": Unit.CYCLES.value, "unit_label": Unit.CYCLES.label}
+        return {**context, **unit_context, "filter_error": str(error)}
+    question = requested_question(request, row, part)
     return {
         **context,
         "column": question.column,
         "unit": part.unit.value,
         "unit_label": part.unit.label,
-        "selected": selected(row, part.selection),
+        "selected": selected_count(row, part.selection),
         "everything": part.selection.is_all,
         "all_items_url": view_url(request, name, {"unit": part.unit.value, **at}, part=False),
         "kept": urlencode(part_fields(request)),
-        "view_template": f"inference/engine/tab_{name if name in _PICTURES else 'view'}.html",
-        **_PICTURES.get(name, _tables)(request, question),
+        "view_template": f"inference/engine/tab_{name if name in _PAGE_VIEWS else 'view'}.html",
+        **_PAGE_VIEWS.get(name, _tables)(request, question),
     }
 
 
 def view_csv(request: HttpRequest, row: Comparison, name: str, head: str) -> str:
-    """A view as a file below the comments in `head`, of what the address asks for. Raises `BadRequest`."""
+    """The requested view as CSV below the comments in `head`. Raises `BadRequest`."""
     try:
-        question = question_in(request, row, choice_of(request, row))
+        question = requested_question(request, row, requested_part(request, row))
     except SearchError as error:
         raise BadRequest(str(error)) from error
     return csv_of(VIEWS[name].tables(question)[0], head)
@@ -145,27 +146,29 @@ def view_csv(request: HttpRequest, row: Comparison, name: str, head: str) -> str
 
 def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     """The table (thesis Tables 5.3, 5.4, 6.3), and the maps beside each other (Figure 6.3)."""
-    part, of = question.part, selected(question.row, question.part.selection)
+    part, count = question.part, selected_count(question.row, question.part.selection)
     is_quick = part.is_all or question.row.n * len(question.columns) <= MOST_JUDGED_AT_ONCE
     lines = []
-    for column in selectable(request, question.columns):  # all of one at once: their points are not kept
+    for column in selectable_columns(
+        request, question.columns
+    ):  # all numbers of a column in a row, since few points are cached
         axis_limit(column, part)
         lines.append(
             ScoreRow(
                 column,
                 scores_of(column, part),
-                answered_in(column, part),
-                of,
+                answered_count(column, part),
+                count,
                 source_url(column),
                 view_url(request, HEAT_MAP, {"column": column.position}),
                 strong_biases(request, column, part),
                 verdict_of(question.columns, column, part) if is_quick else None,
             )
         )
-    drawn = [line for line in lines if line.scores.n]
-    maps = heat_maps_of([line.column for line in drawn], part)
+    answering = [line for line in lines if line.scores.n]
+    maps = heat_maps_of([line.column for line in answering], part)
     panels = [
-        SmallMap(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(drawn)
+        SmallMap(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(answering)
     ]
     errors = (line.scores.mape for line in lines if line.scores.mape is not None)
     small_maps = _small_maps(request, maps, part.unit)
@@ -173,7 +176,6 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
 
 
 def _tables(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
-    """A view that is tables."""
     view = VIEWS[view_name(request, tuple(VIEWS), "")]
     return {
         "view": view,
@@ -192,7 +194,7 @@ def _first_rows(table: PublishedTable) -> PublishedTable:
 
 
 def _csv_url(request: HttpRequest, question: ViewQuestion, name: str) -> str:
-    """Where the view is a file; "" where it is none."""
+    """The URL of the view as CSV; "" without one."""
     row, fields = question.row, part_fields(request) | {"column": str(question.column.position)}
     if row.unsaved is None:
         return f"{reverse('comparison-view-csv', args=[row.run_id, name])}?{urlencode(fields)}"
@@ -201,7 +203,7 @@ def _csv_url(request: HttpRequest, question: ViewQuestion, name: str) -> str:
 
 
 def _predictors_of_pair(question: ViewQuestion) -> tuple[int, ...]:
-    """The ids of the predictors that answered for both columns; () where one of them came otherwise."""
+    """The ids of the predictors of the column and the reference; () unless both are predictors."""
     against = question.part.against
     kind, _, number = question.row.against.partition(":")
     columns = ComparedColumn.objects.filter(comparison=question.row)
@@ -217,24 +219,24 @@ def _predictors_of_pair(question: ViewQuestion) -> tuple[int, ...]:
 
 
 def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
-    """One predictor: its map with the experiments of a bin, and its maps by length (Figure 3.7)."""
+    """A predictor's heat map with the experiments of a bin, and its maps by length (Figure 3.7)."""
     column, part = question.column, question.part
-    drawn = heat_map_of(column, part)
-    place = chosen_bin(request, drawn.bins)
-    rows, total = in_bin(column, part, place)
+    column_map = heat_map_of(column, part)
+    place = bin_parameter(request, column_map.bins)
+    rows, total = items_in_bin(column, part, place)
     by_length = length_maps_of(column, part) if len(question.row.lengths) > 1 else []
     panels = [
         SmallMap(
             at,
-            count_of(each.length, "instruction"),
-            each.scores,
+            count_of(length_map.length, "instruction"),
+            length_map.scores,
             view_url(
                 request,
                 HEAT_MAP,
-                {"column": column.position, "shortest": each.length, "longest": each.length},
+                {"column": column.position, "shortest": length_map.length, "longest": length_map.length},
             ),
         )
-        for at, each in enumerate(by_length)
+        for at, length_map in enumerate(by_length)
     ]
     linear = request.GET.get("colours") == "linear"
     across, up = _axes(question)
@@ -244,47 +246,49 @@ def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
         "source_url": source_url(column),
         "verdict": verdict_of(question.columns, column, part),
         "scores": scores_of(column, part),
-        "heat_map": {"figure": drawn.figure(part.unit, linear=linear, axes=(across, up))},
+        "heat_map": {"figure": column_map.figure(part.unit, linear=linear, axes=(across, up))},
         "bin_rows": rows,
         "bin_total": total,
-        "bin": None if place is None else (drawn.bounds(place[1]), drawn.bounds(place[0])),
+        "bin": None if place is None else (column_map.bounds(place[1]), column_map.bounds(place[0])),
         "bin_common": None if place is None else common_in(column, rows),
         "pinned_mapping": column.mapping_id,
         "panels": panels if len(panels) > 1 else [],
-        **_small_maps(request, [each.heat_map for each in by_length], part.unit),
+        **_small_maps(request, [length_map.heat_map for length_map in by_length], part.unit),
     }
 
 
 def _axes(question: ViewQuestion) -> tuple[str, str]:
-    """What the axes of a map are called."""
+    """The names of the axes of a heat map: across, up."""
     is_measured = question.column.kind == ComparedColumn.Kind.SET
     up = question.column.name if is_measured else "predicted"
     return Truncator(question.reference).chars(40), Truncator(up).chars(40)
 
 
 def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> dict[str, Any]:
-    """The figures of small maps, which share one scale of colours."""
-    peak = max((drawn.peak for drawn in maps), default=1)
+    """The figures of small heat maps with a common colour scale."""
+    peak = max((small_map.peak for small_map in maps), default=1)
     linear = request.GET.get("colours") == "linear"
-    figures = [drawn.figure(unit, peak=peak, linear=linear) for drawn in maps]
+    figures = [small_map.figure(unit, peak=peak, linear=linear) for small_map in maps]
     return {"small_maps": {"figures": figures, "peak": peak}}
 
 
 @dataclass(frozen=True)
 class BinCommon:
-    """What experiments have in `common`; where that is one scheme, what it takes alone, `measured` in the
-    same set (else in any) and `predicted`, in cycles.
+    """What experiments have in `common`; if that is one scheme, its cycles alone, `measured` in the same set
+    (else in any set) and `predicted`.
     """
 
-    common: InCommon
+    common: CommonPart
     measured: float | None = None
     predicted: float | None = None
 
 
-def common_in(column: ComparedColumn, rows: Sequence[Predicted | PredictedBlock]) -> BinCommon | None:
-    """What listed experiments have in common; None where nothing."""
-    values = [row.stored.value for row in rows if isinstance(row, Predicted)]
-    common = in_common([(value.experiment, value.cycles) for value in values if value.cycles is not None])
+def common_in(
+    column: ComparedColumn, rows: Sequence[PredictedExperiment | PredictedBlock]
+) -> BinCommon | None:
+    """What listed experiments have in common; None for nothing."""
+    values = [row.stored.value for row in rows if isinstance(row, PredictedExperiment)]
+    common = common_part([(value.experiment, value.cycles) for value in values if value.cycles is not None])
     if common is None or len(common.schemes) > 1:
         return None if common is None else BinCommon(common)
     comparison = column.comparison
@@ -306,16 +310,16 @@ def common_in(column: ComparedColumn, rows: Sequence[Predicted | PredictedBlock]
     )
 
 
-_PICTURES: dict[str, Callable[[HttpRequest, ViewQuestion], dict[str, Any]]] = {
+_PAGE_VIEWS: dict[str, Callable[[HttpRequest, ViewQuestion], dict[str, Any]]] = {
     "scores": _scores,
     HEAT_MAP: _map,
     "schemes": bias_tab,
 }
-"""Views that are more than tables: what their pages need."""
+"""{view: its context} of the views that are more than tables."""
 
 
 def source_url(column: ComparedColumn) -> str:
-    """The page of what a column comes from, "" where there is none."""
+    """The page of a column's source, "" without one."""
     for name, pk in (
         ("block-set", column.comparison.block_set_id if column.block_column_id else None),
         ("mapping", column.mapping_id),

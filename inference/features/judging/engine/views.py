@@ -18,10 +18,10 @@ from inference.core.judging.agreement import (
     SchemeBias,
     biases,
     errors_by_group,
-    regrouped,
+    grouped_table,
 )
-from inference.core.judging.disagreement import differences, disagreements, telling_items
-from inference.core.judging.residual_traits import memory_traits, telling_traits, traits_of_table
+from inference.core.judging.disagreement import differences, disagreements, distinguishing_items
+from inference.core.judging.residual_traits import memory_traits, significant_traits, traits_of_table
 from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
@@ -30,16 +30,16 @@ from inference.features.judging.engine.differences_view import difference_tables
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
-    Predicted,
     PredictedBlock,
+    PredictedExperiment,
     ViewQuestion,
     agreement_of,
-    answered_in,
+    answered_count,
     biases_in,
     items_at,
     key_of,
     points_of,
-    selected,
+    selected_count,
     sheet_for,
     sheet_of,
     verdict_of,
@@ -66,7 +66,7 @@ from inference.web.published_page import PublishedTable
 class ComparisonView:
     """A view.
 
-    `suits`: whether it has anything to say of a comparison with these columns. `has_page`: its tables fill a
+    `applies`: whether it applies to a comparison with these columns. `has_page`: whether its tables fill a
     tab.
     """
 
@@ -74,12 +74,12 @@ class ComparisonView:
     label: str
     help: str
     tables: Callable[[ViewQuestion], list[PublishedTable]]
-    suits: Callable[[Sequence[ComparedColumn]], bool] = lambda columns: True
+    applies: Callable[[Sequence[ComparedColumn]], bool] = lambda columns: True
     has_page: bool = True
 
 
 def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Json:
-    """A view as API and shell give it; `selected`: how many items are looked at."""
+    """A view as JSON, for the API and the shell; `selected`: the number of viewed items."""
     return {
         "run": question.row.run_id,
         "view": view.name,
@@ -103,9 +103,9 @@ def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Js
 
 
 MOST_FOR_TRAITS = 20_000
-"""Items that traits are looked for among; of more, as many that are spread evenly."""
+"""Items that are searched for traits; of more, as many that are spread evenly."""
 MOST_DECODED = 2_000
-"""Blocks up to which their accesses to memory are among the traits: each is decoded for that."""
+"""Blocks up to which memory accesses are among the traits; each block is decoded for that."""
 MOST_TELLING = 20
 _ERRORS: tuple[Column[GroupErrors], ...] = (
     (number("Items", 0), attrgetter("n")),
@@ -129,12 +129,12 @@ class _ScoredColumn(NamedTuple):
 
 
 def _scores(question: ViewQuestion) -> list[PublishedTable]:
-    columns, part, of = question.columns, question.part, selected(question.row, question.part.selection)
+    columns, part, of = question.columns, question.part, selected_count(question.row, question.part.selection)
     rows = [
         _ScoredColumn(
             column,
             agreement_of(column, part),
-            answered_in(column, part) / of if of else None,
+            answered_count(column, part) / of if of else None,
             verdict_of(columns, column, part),
         )
         for column in columns
@@ -143,7 +143,7 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
     return [
         table_of(
             "scores",
-            f"Beside {question.reference}",
+            f"Compared with {question.reference}",
             rows,
             (text("Source"), lambda row: row.column.name),
             (choice("Kind"), lambda row: row.column.get_kind_display()),
@@ -170,9 +170,9 @@ def _grouped(question: ViewQuestion, groups: Grouping, key: str, title: str) -> 
 
 
 def length_groups(question: ViewQuestion) -> Grouping:
-    """The items by their numbers of instructions."""
-    known, number_of = np.unique(sheet_of(key_of(question.row)).items.lengths, return_inverse=True)
-    return Grouping(tuple(map(str, known.tolist())), number_of.astype(np.int64))
+    """The items grouped by number of instructions."""
+    lengths, number_of = np.unique(sheet_of(key_of(question.row)).items.lengths, return_inverse=True)
+    return Grouping(tuple(map(str, lengths.tolist())), number_of.astype(np.int64))
 
 
 def _lengths(question: ViewQuestion) -> list[PublishedTable]:
@@ -198,7 +198,7 @@ def _extensions(question: ViewQuestion) -> list[PublishedTable]:
     if table is not None and isa is not None:
         in_cycles = ComparisonPart(Unit.CYCLES, question.part.selection, question.part.against)
         points = points_of(key_of(question.row), question.column.position, in_cycles)
-        grouped = regrouped(table, extensions_of(isa, table.schemes))
+        grouped = grouped_table(table, extensions_of(isa, table.schemes))
         names, rows = grouped.schemes, biases(grouped, points)
     extension = (text("Extension"), lambda bias: names[bias.scheme])
     return [table_of("extensions", f"{question.column.name} by extension", rows, extension, *_BIASES)]
@@ -206,9 +206,9 @@ def _extensions(question: ViewQuestion) -> list[PublishedTable]:
 
 @lru_cache(maxsize=16)
 def extensions_of(isa: int, schemes: tuple[str, ...]) -> tuple[str, ...]:
-    """The extension of each scheme, "other" for those without one."""
-    known = dict(InstructionScheme.objects.filter(isa=isa).values_list("text", "extension"))
-    return tuple(known.get(text) or "other" for text in schemes)
+    """The extension of each scheme, "other" if it has none."""
+    by_scheme = dict(InstructionScheme.objects.filter(isa=isa).values_list("text", "extension"))
+    return tuple(by_scheme.get(text) or "other" for text in schemes)
 
 
 def _worst(question: ViewQuestion) -> list[PublishedTable]:
@@ -235,21 +235,21 @@ def _traits(question: ViewQuestion) -> list[PublishedTable]:
         if len(blocks) == len(points):
             codes = [bytes(blocks[pk].code) for pk in items.ids[points.at].tolist()]
             traits |= memory_traits(codes, code_isa(question.row.isa))
-    findings = telling_traits(points.errors, traits)
+    findings = significant_traits(points.errors, traits)
     return [
         table_of(
             "traits",
-            f"{question.column.name}: what goes with large errors",
-            findings.found,
+            f"{question.column.name}: traits with larger errors",
+            findings.traits,
             (choice("Kind"), lambda trait: trait.kind),
             (code("Trait"), lambda trait: trait.name),
             (number("Items", 0), lambda trait: trait.n),
             (number("Median with it (%)"), lambda trait: trait.inside),
             (number("Without (%)"), lambda trait: trait.outside),
             (number("Signed (%)"), lambda trait: trait.signed),
-            (number("Farther off (%)", 0), lambda trait: 100 * trait.farther),
+            (number("Larger error (%)", 0), lambda trait: 100 * trait.farther),
             (number("p", 8), lambda trait: trait.p),
-            note=f"Of {findings.tried:,} traits that were tried.",
+            note=f"{findings.tried:,} traits were tested.",
         )
     ]
 
@@ -266,12 +266,14 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
         return address + urlencode(pair_query(place, other, question.metric, question.threshold))
 
     differing, both = counted.differing.tolist(), counted.both.tolist()
-    note = f"Per cent of the items for which both have a number that differ by more than {question.limit}."
+    note = (
+        f"Items that differ by more than {question.limit}, in per cent of those for which both have a number."
+    )
     return [disagreement_table("Source", names, differing, both, note, pair)]
 
 
 def _address(row: Comparison) -> str:
-    """Where the views are, with what separates it from a further query."""
+    """The URL of the page with the views, ending with the separator before further parameters."""
     if row.unsaved is not None:
         return f"{row.unsaved.address}&"
     if row.run.kind == EVALUATE:
@@ -284,20 +286,22 @@ def _telling(question: ViewQuestion) -> list[PublishedTable]:
     among = sheet.among(question.part.selection)
     own, other = sheet.columns[question.column.position].cycles, sheet.reference
     own = np.where(among, own, np.nan)
-    at = telling_items(own, other, sheet.items.lengths, question.metric, question.threshold, MOST_TELLING)
+    at = distinguishing_items(
+        own, other, sheet.items.lengths, question.metric, question.threshold, MOST_TELLING
+    )
     points = ComparedPoints(at, other[at], own[at])
     apart = differences(own, other, question.metric)
     return [
         table_of(
             "telling",
-            f"The smallest items that tell {question.column.name} from {question.reference}",
+            f"The smallest items that distinguish {question.column.name} from {question.reference}",
             items_at(question.row, points).items(),
             (code("Item"), lambda row: item_text(question.row, row[1])),
             (number("Instructions", 0), lambda row: int(sheet.items.lengths[row[0]])),
             (number(question.reference), lambda row: row[1].measured),
             (number(question.column.name), lambda row: row[1].predicted),
-            (number("Apart"), lambda row: float(apart[row[0]])),
-            note=f"In cycles, where they differ by more than {question.limit}.",
+            (number("Difference"), lambda row: float(apart[row[0]])),
+            note=f"In cycles; the sources differ by more than {question.limit}.",
         )
     ]
 
@@ -309,14 +313,20 @@ VIEWS = {
         ComparisonView(
             "worst", "Largest errors", "The items with the largest errors.", _worst, has_page=False
         ),
-        ComparisonView("schemes", "Bias by scheme", "By which factor it errs.", _schemes, has_page=False),
+        ComparisonView(
+            "schemes",
+            "Bias by scheme",
+            "The factor by which predictions are too slow or too fast, per scheme.",
+            _schemes,
+            has_page=False,
+        ),
         ComparisonView(
             "lengths", "By length", "Errors by the number of instructions.", _lengths, has_page=False
         ),
         ComparisonView(
             "extensions",
             "By extension",
-            "By which factor predictions are too slow (above 1) or too fast, of items with instructions of "
+            "Factor by which predictions are too slow (above 1) or too fast, for items with instructions of "
             "an extension: geometric means.",
             _extensions,
             lambda columns: columns[0].comparison.isa_id is not None,
@@ -331,22 +341,27 @@ VIEWS = {
         ComparisonView(
             "traits",
             "Traits",
-            "What items with large errors have in common: traits whose items are farther off than all "
+            "What items with large errors have in common: traits whose items have larger errors than all "
             "others, by their ranks (Mann and Whitney), after Holm’s correction.",
             _traits,
         ),
         ComparisonView(
             "excess",
-            "Excess",
-            "Experiments that take longer than a port mapping allows, by the µops that limit them.",
+            "Slower than predicted",
+            "Experiments that take longer than a port mapping predicts, by the µops that limit them.",
             excess_tables,
             lambda columns: any(column.mapping_id for column in columns),
         ),
-        ComparisonView("within", "Tolerances", "Which share is within so many per cent.", within_tables),
+        ComparisonView(
+            "within",
+            "Tolerances",
+            "The share of items within a tolerance, in per cent of the reference.",
+            within_tables,
+        ),
         ComparisonView(
             "differences",
             "Differences by scheme",
-            "How far another measurement is off, of the experiments with a scheme: means, the largest first.",
+            "Mean difference of another measurement, per scheme of the experiments, the largest first.",
             difference_tables,
             lambda columns: any(column.kind == ComparedColumn.Kind.SET for column in columns),
         ),
@@ -354,16 +369,16 @@ VIEWS = {
         ComparisonView(
             "telling",
             "Smallest differences",
-            "The shortest items on which a source and what it is held against disagree: where to look first.",
+            "The shortest items on which a source and the reference disagree: the best ones to start with.",
             _telling,
         ),
     )
 }
-"""{name: view} of all that is a table; heat maps are on the page and in the API."""
+"""{name: view} of the views that are tables; heat maps are only on the page and in the API."""
 
 
-def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
-    """An experiment as files have it, or the assembly of a block."""
+def item_text(row: Comparison, item: PredictedExperiment | PredictedBlock) -> str:
+    """The text of an experiment, or the assembly of a block."""
     if isinstance(item, PredictedBlock):
         return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
     return str(item.stored.value.experiment)

@@ -1,4 +1,4 @@
-"""How well whatever predicts agrees with measurements."""
+"""Evaluations of mappings on the measurements of experiment sets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from inference.web.contributions import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.library.mappings.query import ShownMapping
-    from inference.features.library.resources.query import ShownResources
+    from inference.features.library.mappings.query import MappingSubject
+    from inference.features.library.resources.query import ResourceMappingSubject
     from inference.web.contributions import Context
 
 
@@ -42,7 +42,7 @@ KINDS = (
 PRESENTATIONS = {"evaluate": _presentation}
 
 
-def _tab(request: HttpRequest, subject: ShownMapping | ShownResources) -> Context:
+def _tab(request: HttpRequest, subject: MappingSubject | ResourceMappingSubject) -> Context:
     from inference.features.judging.evaluations.pages import accuracy_tab  # noqa: PLC0415  pages load it
 
     return accuracy_tab(request, subject.row)
@@ -55,7 +55,7 @@ PANELS = tuple(
         "Accuracy",
         "inference/evaluations/accuracy.html",
         _tab,
-        place=10,
+        order=10,
         scripts=("js/heatmap.js", "js/small-maps.js"),
         styles=("css/comparisons.css",),
     )

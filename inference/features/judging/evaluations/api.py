@@ -1,4 +1,4 @@
-"""How well mappings predict measurements: scores, heat maps, and the experiments in their bins."""
+"""Evaluations of mappings in the API: scores, heat maps, and the experiments in their bins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.judging.accuracy import AccuracyFigures, judged_accuracy
+from inference.core.judging.accuracy import AccuracyFigures, accuracy_judgement
 from inference.core.judging.agreement import Agreement, errors_by_group
 from inference.core.metrics import DIGITS
 from inference.features.judging.engine.query import scores_of, verdict_of
@@ -19,18 +19,18 @@ from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluations_of, evaluations_on, residuals_in
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer_in_memory
 from inference.web.api.result_shapes import AccuracyJudgementOut, HeatMapOut, PredictedOut, SchemeErrorOut
 from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, fields_of, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
-ErrorSort = Annotated[str, sorts(ERROR_ORDERS)]
+ErrorSort = Annotated[str, allowed_sorts(ERROR_ORDERS)]
 
 
 class EvaluationOut(Scores):
-    """The predictions of a mapping against measurements; of a set, or of what the mapping's run held out."""
+    """A mapping's predictions against the measurements of a set, or those that the mapping's run held out."""
 
     id: Id
     mapping: Ref | None
@@ -43,7 +43,7 @@ class EvaluationOut(Scores):
 
 
 class LengthErrorOut(Schema):
-    """The mean absolute percentage error on experiments of so many instructions."""
+    """The MAPE on experiments of one length."""
 
     length: int = Field(examples=[5])
     n: int = Field(examples=[1000])
@@ -51,7 +51,7 @@ class LengthErrorOut(Schema):
 
 
 class ToolOut(Scores):
-    """Scores of another tool whose answers came with the set."""
+    """Scores of a tool with answers in the set."""
 
     tool: str = Field(examples=["llvm-mca"])
     skipped: int = Field(examples=[0])
@@ -70,34 +70,36 @@ class EvaluationInFull(EvaluationOut):
 @router.get("/mappings/{mapping_id}/evaluations", response=PageOf[EvaluationOut])
 def list_evaluations_of_mapping(request: HttpRequest, mapping_id: Id, paging: Query[Paging]) -> Any:
     """All evaluations of a port mapping, those on held-out experiments first."""
-    return _listed(evaluations_of(get_object_or_404(PortMapping, pk=mapping_id)), paging)
+    return _evaluations_answer(evaluations_of(get_object_or_404(PortMapping, pk=mapping_id)), paging)
 
 
 @router.get("/resource-mappings/{resource_mapping_id}/evaluations", response=PageOf[EvaluationOut])
 def list_evaluations_of_resource_mapping(
     request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging]
 ) -> Any:
-    """The evaluations of a resource mapping."""
-    return _listed(evaluations_of(get_object_or_404(ResourceMapping, pk=resource_mapping_id)), paging)
+    """All evaluations of a resource mapping."""
+    return _evaluations_answer(
+        evaluations_of(get_object_or_404(ResourceMapping, pk=resource_mapping_id)), paging
+    )
 
 
 @router.get("/sets/{set_id}/evaluations", response=PageOf[EvaluationOut])
 def list_evaluations_on_set(request: HttpRequest, set_id: Id, paging: Query[Paging]) -> Any:
     """All evaluations on a set, by unit, the most accurate mapping first."""
-    return _listed(evaluations_on(get_object_or_404(ExperimentSet, pk=set_id)), paging)
+    return _evaluations_answer(evaluations_on(get_object_or_404(ExperimentSet, pk=set_id)), paging)
 
 
 @router.get("/evaluations/{evaluation_id}", response=EvaluationInFull)
 def get_evaluation(request: HttpRequest, evaluation_id: Id) -> Any:
-    """One evaluation with its heat map. A new one is made by a run of the kind `evaluate`."""
+    """One evaluation with its heat map. A run of kind `evaluate` creates one."""
     row = _evaluation_row(evaluation_id)
     question = question_of(row)
     own, *tools = ((column.name, scores_of(column, question.part)) for column in question.columns)
     judgement = verdict_of(question.columns, question.column, question.part)
     if judgement is None:
-        judgement = judged_accuracy(AccuracyFigures(Agreement(own[1]), 0.0), "experiments")
+        judgement = accuracy_judgement(AccuracyFigures(Agreement(own[1]), 0.0), "experiments")
     return {
-        **_evaluation(row),
+        **_evaluation_json(row),
         "judgement": judgement.as_json(),
         "heat_map": HeatMap.from_json(row.heat_map).as_json(),
         "lengths": [
@@ -119,11 +121,11 @@ def list_scheme_errors(
     q: Text = "",
     sort: ErrorSort = "-absolute",
 ) -> Any:
-    """Errors by scheme, of those that the search `q` finds, the largest first."""
+    """Errors by scheme, for schemes that match the search `q`, the largest first."""
     row = _evaluation_row(evaluation_id)
     order = Order.of(sort)
     schemes = errors_by_scheme(row.predictor.isa, residuals_in(row), q.strip(), order)
-    return listed_in_memory(schemes, paging, lambda found: found)
+    return list_answer_in_memory(schemes, paging, lambda errors: errors)
 
 
 @router.get("/evaluations/{evaluation_id}/measurements", response=list[PredictedOut])
@@ -133,7 +135,7 @@ def list_worst(
     row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
     column: int | None = parameter(None, ge=0, le=1000, examples=[4]),
     scheme: int | None = parameter(
-        None, ge=0, le=2**63 - 1, description="Number of a scheme that they contain.", examples=[812]
+        None, ge=0, le=2**63 - 1, description="Id of a scheme that the experiments contain.", examples=[812]
     ),
 ) -> Any:
     """The 50 worst predictions: of all, with a scheme, or of the heat map's bin at `row` and `column`."""
@@ -141,9 +143,9 @@ def list_worst(
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
     isa = evaluation.predictor.isa_id
-    wanted = None if scheme is None else get_object_or_404(InstructionScheme, pk=scheme, isa=isa)
-    place = None if row is None or column is None or wanted else (row, column)
-    return [each.as_json for each in worst_of(evaluation, wanted, place)]
+    scheme_row = None if scheme is None else get_object_or_404(InstructionScheme, pk=scheme, isa=isa)
+    place = None if row is None or column is None or scheme_row else (row, column)
+    return [prediction.as_json for prediction in worst_of(evaluation, scheme_row, place)]
 
 
 def _evaluation_row(evaluation_id: int) -> Evaluation:
@@ -151,15 +153,15 @@ def _evaluation_row(evaluation_id: int) -> Evaluation:
     return get_object_or_404(Evaluation.objects.select_related(*related), pk=evaluation_id)
 
 
-def _listed(rows: Any, paging: Paging) -> Any:
-    """A mapping has few evaluations, and so has a set: one for each mapping and unit at most."""
+def _evaluations_answer(rows: Any, paging: Paging) -> Any:
+    """A page of evaluations, all in memory: a mapping or a set has at most one per mapping and unit."""
     related = ("mapping", "resource_mapping", "experiment_set", "held_out_by")
-    found = list(
+    evaluations = list(
         rows.select_related(*related).defer("heat_map", "mapping__report", "resource_mapping__report")
     )
-    return listed_in_memory(found, paging, lambda page: [_evaluation(row) for row in page])
+    return list_answer_in_memory(evaluations, paging, lambda page: [_evaluation_json(row) for row in page])
 
 
-def _evaluation(row: Evaluation) -> dict[str, Any]:
+def _evaluation_json(row: Evaluation) -> dict[str, Any]:
     related = ("mapping", "resource_mapping", "experiment_set", "held_out_by")
     return fields_of(row, EvaluationOut, **{name: ref(getattr(row, name)) for name in related})

@@ -1,7 +1,4 @@
-"""`manage.py evaluate`: how well a mapping, or a tool whose answers came with the data, predicts a set.
-
-Mappings are port mappings, or resource mappings as Palmed infers them.
-"""
+"""`manage.py evaluate`: the accuracy of a mapping, or of a tool with answers in the data, on a set."""
 
 from __future__ import annotations
 
@@ -17,28 +14,25 @@ from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
-    """Evaluations in the shell; see the module."""
-
     help = "Compare predictions with the measurements of an experiment set: MAPE, Pearson's r, Kendall's tau."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         predictor = parser.add_mutually_exclusive_group(required=True)
         predictor.add_argument("--mapping", metavar="NAME", help="port mapping that predicts")
         predictor.add_argument("--resource-mapping", metavar="NAME", help="resource mapping that predicts")
-        predictor.add_argument("--tool", metavar="NAME", help="tool whose answers came with the measurements")
+        predictor.add_argument("--tool", metavar="NAME", help="tool with answers in the set")
         parser.add_argument("--dataset", metavar="NAME", required=True, help="experiment set to predict")
         parser.add_argument("--unit", choices=[unit.value for unit in Unit], default=Unit.CYCLES.value)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compute and store the evaluation, and print its numbers."""
         unit = Unit(options["unit"])
         experiment_set = by_name(ExperimentSet, options["dataset"])
         if options["tool"]:
             predictions = compare_tool(experiment_set, options["tool"], unit)
             scores, skipped = predictions.scores, predictions.skipped
         else:
-            row = evaluate(_predicting(options), experiment_set, unit)
+            row = evaluate(_predictor_row(options), experiment_set, unit)
             scores, skipped = Scores(row.n, row.mape, row.pearson, row.kendall), row.skipped
         if options["json"]:
             self.stdout.write(json.dumps(scores.as_json()))
@@ -46,17 +40,17 @@ class Command(DataCommand):
         predictor = options["mapping"] or options["resource_mapping"] or options["tool"]
         self.stdout.write(f"{predictor} on {experiment_set.name}, in {unit.label}:")
         self.stdout.write(f"  {scores.n} experiments, {skipped} skipped")
-        self.stdout.write(f"  MAPE {_shown(scores.mape, 2)} %")
+        self.stdout.write(f"  MAPE {_number_text(scores.mape, 2)} %")
         self.stdout.write(
-            f"  Pearson's r {_shown(scores.pearson, 3)}, Kendall's τ {_shown(scores.kendall, 3)}"
+            f"  Pearson's r {_number_text(scores.pearson, 3)}, Kendall's τ {_number_text(scores.kendall, 3)}"
         )
 
 
-def _predicting(options: dict[str, Any]) -> PortMapping | ResourceMapping:
+def _predictor_row(options: dict[str, Any]) -> PortMapping | ResourceMapping:
     if options["mapping"]:
         return by_name(PortMapping, options["mapping"])
     return by_name(ResourceMapping, options["resource_mapping"])
 
 
-def _shown(value: float | None, places: int) -> str:
+def _number_text(value: float | None, places: int) -> str:
     return "–" if value is None else f"{value:.{places}f}"

@@ -1,4 +1,4 @@
-"""Evaluation runs: the predictions of a port or resource mapping against an experiment set."""
+"""Runs of kind `evaluate`, which compare a mapping's predictions with an experiment set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inference.features.judging.engine.evaluation_sheets import (
     predictor_field,
     sheet_of_chunks,
 )
-from inference.features.judging.engine.judge_jobs import SummedUpSheet, store_comparison, summed_up
+from inference.features.judging.engine.judge_jobs import ComparisonSummary, store_comparison, summarise_sheet
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
@@ -33,7 +33,7 @@ _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
 
 
 class EvaluationConfig(RunRequest):
-    """The number of a port mapping or of a resource mapping, and that of the set it is evaluated on."""
+    """The row id of a port mapping or of a resource mapping, and that of the experiment set."""
 
     noun = "an evaluation"
     mapping: int | None = None
@@ -46,23 +46,23 @@ class EvaluateJob:
     """Runs of kind `evaluate`; see `EvaluationConfig`."""
 
     def check(self, config: Json) -> Json:
-        """The complete description; raises `ConfigError`."""
-        asked = EvaluationConfig.read(config)
+        """The complete description. Raises `ConfigError` for different instruction sets."""
+        request = EvaluationConfig.read(config)
         field = _field(config)
-        predicts = read_row(_PREDICTORS[field], field, getattr(asked, field))
-        assert isinstance(predicts, PortMapping | ResourceMapping), "these alone are predictors"
-        experiment_set = read_row(ExperimentSet, "experiment_set", asked.experiment_set)
-        if predicts.isa_id != experiment_set.isa_id:
+        predictor = read_row(_PREDICTORS[field], field, getattr(request, field))
+        assert isinstance(predictor, PortMapping | ResourceMapping), "_PREDICTORS has only these"
+        experiment_set = read_row(ExperimentSet, "experiment_set", request.experiment_set)
+        if predictor.isa_id != experiment_set.isa_id:
             raise ConfigError(
-                f"{predicts.name!r} and {experiment_set.name!r} are for different instruction sets"
+                f"{predictor.name!r} and {experiment_set.name!r} are for different instruction sets"
             )
-        return {field: predicts.pk, "experiment_set": experiment_set.pk, "unit": asked.unit}
+        return {field: predictor.pk, "experiment_set": experiment_set.pk, "unit": request.unit}
 
     def submitted(self, run: Run) -> None:
-        """Nothing refers to an evaluation run."""
+        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
-        """Predict, to be stored when the run is finished. Raises `JobError` where the rows are gone."""
+        """Predict all measurements. Raises `JobError` if the mapping or the set has been deleted."""
         config = task.run.config
         predicts, experiment_set = _existing(config)
         chunks = set_chunks(experiment_set, answers=True)
@@ -73,13 +73,13 @@ class EvaluateJob:
         residuals.add(items.table, points.at, points.reference, points.predicted)
         predictions = Predictions(
             items.ids[points.at], points.reference, points.predicted, read.read - len(points)
-        ).worked_out()
-        summary = summed_up(task, read.sheet, read.columns)
+        ).with_cached_properties()
+        summary = summarise_sheet(task, read.sheet, read.columns)
         return partial(_store, task.run, predictions, residuals.by_scheme, read.read, summary)
 
 
 def _field(config: Json) -> str:
-    """Which kind of predictor is to be evaluated."""
+    """The field of the description that has the mapping. Raises `ConfigError` for several."""
     named = [field for field in _PREDICTORS if config.get(field) is not None]
     if len(named) > 1:
         raise ConfigError(f"an evaluation is of one predictor: give one of {', '.join(named)}")
@@ -96,7 +96,7 @@ def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSe
 
 
 def _store(
-    run: Run, predictions: Predictions, schemes: Sequence[SchemeError], read: int, summary: SummedUpSheet
+    run: Run, predictions: Predictions, schemes: Sequence[SchemeError], read: int, summary: ComparisonSummary
 ) -> tuple[Json, Sequence[Event]]:
     predicts, experiment_set = _existing(run.config)
     unit = Unit(run.config["unit"])

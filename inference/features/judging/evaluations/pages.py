@@ -1,4 +1,4 @@
-"""How well a mapping predicts: a tab with the views of the chosen evaluation, or the button that makes it."""
+"""The tab with the views of a mapping's evaluation, or the button that starts it."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.web.contributions import MenuPlace, entries_of
 from inference.web.request_fields import start_run
-from inference.web.validation import one_of, row_number
+from inference.web.validation import choice_parameter, row_id_or_none
 
 HELD_OUT = "held-out"
 
 
 def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> dict[str, Any]:
-    """The chosen measurements, with all views where the mapping was evaluated on them."""
+    """The context of the tab: the set in the address, with the views of the mapping's evaluation on it."""
     evaluated = set(row.evaluations.values_list("experiment_set_id", flat=True))
     sets = _sets(row, evaluated)
     key = request.GET.get("set", "") or next(iter(sets), "")
     if key and key not in sets:
-        raise BadRequest(f"set must be {HELD_OUT} or the number of a set of this ISA, not {key[:40]!r}")
+        raise BadRequest(f"set must be {HELD_OUT} or the id of a set of this ISA, not {key[:40]!r}")
     chosen = sets.get(key)
-    unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
+    unit = Unit(choice_parameter(request, "unit", tuple(Unit), Unit.CYCLES))
     evaluations = (
         row.evaluations.filter(experiment_set=chosen).order_by("id") if key else row.evaluations.none()
     )
     related = evaluations.select_related("mapping__isa", "resource_mapping__isa", "experiment_set")
     by_unit = {evaluation.unit: evaluation for evaluation in related}
     context: dict[str, Any] = {
-        "choices": [(name, _label(one, evaluated)) for name, one in sets.items()],
+        "choices": [(name, _label(experiment_set, evaluated)) for name, experiment_set in sets.items()],
         "key": key,
         "chosen": chosen,
         "unit": unit.value,
@@ -49,7 +49,9 @@ def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> di
     }
     if not by_unit:
         return {**context, "waiting": _run(row, chosen, unit)}
-    evaluation = by_unit.get(unit.value, next(iter(by_unit.values())))  # each has what any unit needs
+    evaluation = by_unit.get(
+        unit.value, next(iter(by_unit.values()))
+    )  # an evaluation in any unit has the data for all units
     views = views_context(request, compared_evaluation(evaluation), HEAT_MAP)
     return {**context, "evaluation": evaluation, "error": views.get("filter_error"), **views}
 
@@ -57,21 +59,25 @@ def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> di
 def _sets(
     row: PortMapping | ResourceMapping, evaluated: Collection[int | None]
 ) -> dict[str, ExperimentSet | None]:
-    """{name in the address: the set}, None for what the mapping's run held out; evaluated ones first."""
+    """{value in the address: the set}, None for held-out experiments; evaluated ones first."""
     rows = ExperimentSet.objects.filter(isa=row.isa).order_by("name")
-    sets = sorted(rows, key=lambda one: one.pk not in evaluated)
+    sets = sorted(rows, key=lambda candidate: candidate.pk not in evaluated)
     first: dict[str, ExperimentSet | None] = {HELD_OUT: None} if None in evaluated else {}
-    return first | {str(one.pk): one for one in sets}
+    return first | {str(experiment_set.pk): experiment_set for experiment_set in sets}
 
 
-def _label(one: ExperimentSet | None, evaluated: Collection[int | None]) -> str:
-    if one is None:
+def _label(experiment_set: ExperimentSet | None, evaluated: Collection[int | None]) -> str:
+    if experiment_set is None:
         return "held out by its run"
-    return one.name if one.pk in evaluated else f"{one.name} – not evaluated yet"
+    return (
+        experiment_set.name
+        if experiment_set.pk in evaluated
+        else f"{experiment_set.name} – not evaluated yet"
+    )
 
 
 def _run(row: PortMapping | ResourceMapping, chosen: ExperimentSet | None, unit: Unit) -> Run | None:
-    """The run that makes the missing evaluation, if one was asked for and is not over."""
+    """The unfinished run that evaluates the mapping on the set, None without one."""
     if chosen is None:
         return None
     config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit.value}
@@ -82,11 +88,11 @@ def _run(row: PortMapping | ResourceMapping, chosen: ExperimentSet | None, unit:
 def start_evaluation(
     request: HttpRequest, pk: int, model: type[PortMapping] | type[ResourceMapping]
 ) -> HttpResponse:
-    """Submit a run that evaluates on the posted `set`, and lead back to where its result will be."""
+    """Start a run that evaluates on the posted `set`, and redirect to the tab with its result."""
     rows: QuerySet[Any] = model._default_manager.all()
     row = get_object_or_404(rows, pk=pk)
     page = reverse(_url_name(row), args=[row.pk])
-    chosen = get_object_or_404(ExperimentSet, pk=row_number(request.POST.get("set", "")))
+    chosen = get_object_or_404(ExperimentSet, pk=row_id_or_none(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
     config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
     if start_run(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:

@@ -1,4 +1,4 @@
-"""Evaluations as other features and the API ask for them: single experiments, and errors by scheme."""
+"""Queries for evaluations: the worst experiments, and errors by scheme."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from inference.core.metrics import SchemeError, Unit
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation
 from inference.features.judging.engine.query import (
     ComparisonPart,
-    Predicted,
+    PredictedExperiment,
     ViewQuestion,
     columns_of,
-    in_bin,
-    numbers_of,
+    items_in_bin,
+    scheme_numbers,
 )
 from inference.models import ISA, Evaluation, InstructionScheme
-from inference.models.scheme_search import texts_found
+from inference.models.scheme_search import matching_texts
 from inference.web.paging import Order
 
 
 def question_of(evaluation: Evaluation) -> ViewQuestion:
-    """What a view is asked about the mapping of an evaluation, in its unit."""
+    """The question for a view of an evaluation's mapping, in the evaluation's unit."""
     row = compared_evaluation(evaluation)
     columns = columns_of(row)
     return ViewQuestion(row, columns, columns[0], ComparisonPart(Unit(evaluation.unit)))
@@ -32,13 +32,13 @@ def worst_of(
     evaluation: Evaluation,
     scheme: InstructionScheme | None = None,
     place: tuple[int, int] | None = None,
-) -> list[Predicted]:
-    """The experiments predicted worst: of all, with a scheme, or in a bin of the heat map."""
+) -> list[PredictedExperiment]:
+    """The worst predicted experiments: of all, with a scheme, or in a bin of the heat map."""
     question = question_of(evaluation)
-    schemes = None if scheme is None else numbers_of(question.row, {scheme.text})
+    schemes = None if scheme is None else scheme_numbers(question.row, {scheme.text})
     part = ComparisonPart(question.part.unit, ItemSelection(schemes=schemes))
-    items, _ = in_bin(question.column, part, place)
-    return [item for item in items if isinstance(item, Predicted)]
+    items, _ = items_in_bin(question.column, part, place)
+    return [item for item in items if isinstance(item, PredictedExperiment)]
 
 
 ERROR_ORDERS: dict[str, Callable[[SchemeError], Any]] = {
@@ -47,11 +47,11 @@ ERROR_ORDERS: dict[str, Callable[[SchemeError], Any]] = {
     "signed": lambda error: error.signed,
     "absolute": lambda error: error.absolute,
 }
-"""What errors by scheme can be sorted by."""
+"""{sort key: value} of errors by scheme."""
 
 
 def errors_by_scheme(isa: ISA, errors: Sequence[SchemeError], q: str, order: Order) -> list[SchemeError]:
-    """Those of the schemes that a search finds, sorted. Raises `SearchError`."""
-    texts = texts_found(isa.pk, q) if q else None
+    """The errors of the schemes that match a search, sorted. Raises `SearchError`."""
+    texts = matching_texts(isa.pk, q) if q else None
     matching = (error for error in errors if texts is None or error.scheme in texts)
     return sorted(matching, key=ERROR_ORDERS[order.column], reverse=order.descending)

@@ -1,7 +1,8 @@
-"""What is questionable of schemes, and the evidence.
+"""Findings about schemes, with their evidence.
 
-Doubts, conflicts, excess and weak classes are computed when they are asked for; two kinds of runs ask more:
-`check-model` measures how well the model describes a machine (thesis §3.2.2), `llvm-difference` asks LLVM.
+Doubts, conflicts, experiments slower than predicted, and weak classes are computed when they are viewed. Two
+kinds of runs find more: `check-model` measures how well the port mapping model describes a machine (thesis
+§3.2.2), `llvm-difference` compares with LLVM's scheduling model.
 """
 
 from __future__ import annotations
@@ -16,26 +17,24 @@ from inference.web.contributions import MenuEntry, MenuPlace, PagePanel, PanelPl
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.features.library.mappings.query import ShownMapping
+    from inference.features.library.mappings.query import MappingSubject
     from inference.models import PortMapping
     from inference.web.contributions import Context
 
 
-def _tab(name: str, request: HttpRequest, subject: ShownMapping) -> Context:
+def _tab(name: str, request: HttpRequest, subject: MappingSubject) -> Context:
     from inference.features.judging.findings.pages import TABS  # noqa: PLC0415  pages load it, not every start
 
     return TABS[name](request, subject.row, subject.value)
 
 
-def _has_classes(subject: ShownMapping) -> bool:
+def _has_classes(subject: MappingSubject) -> bool:
     return bool(subject.row.report.get("congruence_classes"))
 
 
-def _panel(name: str, place: int, **more: Any) -> PagePanel:
+def _panel(name: str, title: str, order: int, **options: Any) -> PagePanel:
     template = f"inference/findings/{name}.html"
-    return PagePanel(
-        PanelPlace.MAPPING, name, name.title(), template, partial(_tab, name), place=place, **more
-    )
+    return PagePanel(PanelPlace.MAPPING, name, title, template, partial(_tab, name), order=order, **options)
 
 
 def _llvm_job() -> Job:
@@ -63,9 +62,9 @@ def _has_blocks(row: PortMapping) -> bool:
 
 
 PANELS = (
-    _panel("doubts", 50, styles=("css/doubts.css",)),
-    _panel("excess", 60),
-    _panel("classes", 80, suits=_has_classes),
+    _panel("doubts", "Doubts", 50, styles=("css/doubts.css",)),
+    _panel("excess", "Slower than predicted", 60),
+    _panel("classes", "Classes", 80, applies=_has_classes),
 )
 
 KINDS = (
@@ -73,7 +72,7 @@ KINDS = (
         "llvm-difference",
         label="LLVM comparison",
         job=_llvm_job,
-        summary="A port mapping beside LLVM’s scheduling model",
+        summary="A port mapping compared with LLVM’s scheduling model",
         example={"mapping": 7, "cpu": "haswell", "tolerance": 0.2},
         lane=Lane.SHORT,
     ),
@@ -94,7 +93,7 @@ MENUS = (
         MenuPlace.MAPPING,
         "Difference to LLVM’s model …",
         "mapping-llvm",
-        "what llvm-mca says of each scheme; a report in Markdown",
-        suits=_has_blocks,
+        "llvm-mca’s prediction for each scheme; a report in Markdown",
+        applies=_has_blocks,
     ),
 )

@@ -1,4 +1,4 @@
-"""`manage.py doubts`, `conflicts`, `congruence` and `excess`: what is questionable, as tables or JSON."""
+"""`manage.py doubts`, `conflicts`, `congruence` and `excess`: findings about schemes, as tables or JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from inference.features.judging.findings.congruence import (
     congruence_of,
     weak_members_table,
 )
-from inference.features.judging.findings.doubts import DoubtsOf, ask, doubts_table
+from inference.features.judging.findings.doubts import MappingDoubts, doubts_table, requested_doubts
 from inference.features.judging.findings.evidence import DoubtDecision
 from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
@@ -41,14 +41,14 @@ from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedTable
 from inference.web.validation import read
 
-LARGEST = 3  # experiments of a group
-LISTED = 100  # doubts
+MOST_EXPERIMENTS = 3  # experiments of a group
+MOST_DOUBTS = 100  # doubts
 Options = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a command prints: an object for programs, or tables of which `most` rows each are named."""
+    """The output of a command: JSON, CSV, or tables with at most `most` rows each, None for all rows."""
 
     as_json: Callable[[], Json]
     tables: Callable[[], Sequence[PublishedTable]]
@@ -57,7 +57,7 @@ class Findings:
 
 
 class FindingsCommand(DataCommand):
-    """Prints what is questionable of the schemes of a row."""
+    """Prints findings about the schemes of a mapping or set."""
 
     model: type[PortMapping] | type[ExperimentSet] = PortMapping
 
@@ -68,34 +68,31 @@ class FindingsCommand(DataCommand):
         self.add_options(parser, formats)
 
     def add_options(self, parser: ArgumentParser, formats: _MutuallyExclusiveGroup) -> None:
-        """Those that only this command has."""
+        """Add the options that only this command has."""
 
     def findings(self, row: Any, options: Options) -> Findings:
-        """What there is to say of the row."""
+        """The findings about a row."""
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the object, the CSV or the tables."""
-        found = self.findings(by_name(self.model, options["row"]), options)
+        output = self.findings(by_name(self.model, options["row"]), options)
         file = options.get("csv")
         if isinstance(file, Path):
-            write_file(file, found.csv().encode())
+            write_file(file, output.csv().encode())
         if options["json"]:
-            self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False))
+            self.stdout.write(json.dumps(output.as_json(), ensure_ascii=False))
         elif file is True:
-            self.deliver(found.csv(), None)
+            self.write_output(output.csv(), None)
         else:
-            for line in shell_lines(found.tables(), found.most):
+            for line in shell_lines(output.tables(), output.most):
                 self.stdout.write(line)
 
 
 class ExcessCommand(FindingsCommand):
-    help = "Experiments that take longer than a mapping allows, grouped by the µops that limit them."
+    help = "Experiments that take longer than a mapping predicts, grouped by the µops that limit them."
 
     def add_options(self, parser: ArgumentParser, formats: _MutuallyExclusiveGroup) -> None:
-        parser.add_argument(
-            "--dataset", metavar="SET", required=True, help="the measurements to hold it against"
-        )
+        parser.add_argument("--dataset", metavar="SET", required=True, help="experiment set to compare with")
 
     def findings(self, row: PortMapping, options: Options) -> Findings:
         dataset = by_name(ExperimentSet, options["dataset"])
@@ -103,63 +100,68 @@ class ExcessCommand(FindingsCommand):
             raise CommandError(
                 f"{dataset.name!r} holds measurements of {dataset.isa.name}, not {row.isa.name}"
             )
-        found, ports = excess_in(row, dataset), load_mapping(row).ports
-        title = f"{found.exceeding:,} of {found.experiments:,} experiments take longer than {row.name} says"
+        slow_groups, ports = excess_in(row, dataset), load_mapping(row).ports
+        counts = f"{slow_groups.exceeding:,} of {slow_groups.experiments:,} experiments"
+        table = excess_table(slow_groups, ports, "measured", row.name)
         return Findings(
-            lambda: {"mapping": row.name, "dataset": dataset.name, **excess_json(found, ports, LARGEST)},
-            lambda: [replace(excess_table(found, ports, "measured", row.name), title=title)],
+            lambda: {
+                "mapping": row.name,
+                "dataset": dataset.name,
+                **excess_json(slow_groups, ports, MOST_EXPERIMENTS),
+            },
+            lambda: [replace(table, title=f"{counts} take longer than {row.name} predicts")],
         )
 
 
 class CongruenceCommand(FindingsCommand):
     help = (
-        f"Schemes that a mapping takes for alike after fewer than {FEW_COMPARED} comparisons, and the pairs "
-        "to measure then (manage.py measure --experiment)."
+        f"Schemes in a mapping's classes after fewer than {FEW_COMPARED} comparisons, and the pairs "
+        "to measure (manage.py measure --experiment)."
     )
 
     def findings(self, row: PortMapping, options: Options) -> Findings:
-        found = congruence_of(row)
-        return Findings(lambda: congruence_json(found), lambda: [weak_members_table(found)])
+        classes = congruence_of(row)
+        return Findings(lambda: congruence_json(classes), lambda: [weak_members_table(classes)])
 
 
 class ConflictsCommand(FindingsCommand):
-    help = "Who competes with whom, from schemes alone and in pairs; no port mapping is needed."
+    help = "Schemes that compete, from measurements of schemes alone and in pairs; needs no port mapping."
     model = ExperimentSet
 
     def add_options(self, parser: ArgumentParser, formats: _MutuallyExclusiveGroup) -> None:
         parser.add_argument(
-            "--schemes", metavar="FILTER", default="", help="only these, as they are searched"
+            "--schemes", metavar="FILTER", default="", help="only schemes that match this search"
         )
-        parser.add_argument("--classes", action="store_true", help="with --json: rows of classes")
+        parser.add_argument("--classes", action="store_true", help="with --json: a row per class")
         formats.add_argument("--csv", action="store_true", help="print all pairs as CSV")
 
     def findings(self, row: ExperimentSet, options: Options) -> Findings:
         by = ConflictsBy.CLASSES if options["classes"] else ConflictsBy.SCHEMES
-        found = conflicts_in(row, ConflictsRequest(q=options["schemes"]))
-        table = classes_table(found)
+        conflicts = conflicts_in(row, ConflictsRequest(q=options["schemes"]))
+        table = classes_table(conflicts)
         return Findings(
-            lambda: conflicts_json(row, found, by),
+            lambda: conflicts_json(row, conflicts, by),
             lambda: [replace(table, title=f"{row.name}: {table.title}")],
-            lambda: csv_of(pairs_table(found.all_pairs()), head_of(**{"experiment set": row.name})),
+            lambda: csv_of(pairs_table(conflicts.all_pairs()), head_of(**{"experiment set": row.name})),
         )
 
 
 class DoubtsCommand(FindingsCommand):
     help = (
         "List what is ambiguous, excluded, badly predicted, or in conflict with another mapping; for one "
-        "scheme also the experiments to measure again (manage.py measure --experiment) and one that decides."
+        "scheme also the experiments to repeat (manage.py measure --experiment) and one that decides."
     )
 
     def add_options(self, parser: ArgumentParser, formats: _MutuallyExclusiveGroup) -> None:
         parser.add_argument(
             "--against",
             metavar="OTHER",
-            help="a mapping to compare it with, or none (default: another one of the same machine)",
+            help="mapping to compare with, or none (default: another one of the same machine)",
         )
         parser.add_argument(
             "--dataset",
             metavar="NAME",
-            help="the set whose evaluation tells what is badly predicted (default: the first there is)",
+            help="set whose evaluation says what is badly predicted (default: the first)",
         )
         parser.add_argument(
             "--over",
@@ -169,37 +171,43 @@ class DoubtsCommand(FindingsCommand):
             help="mean error above which a scheme is badly predicted (default: %(default)g)",
         )
         parser.add_argument("--kind", choices=[kind.value for kind in DoubtKind], help="only these")
-        parser.add_argument("--scheme", metavar="TEXT", help="all about the doubts of this scheme")
-        parser.add_argument("--csv", type=Path, metavar="FILE", help="write all of them to a file as well")
+        parser.add_argument("--scheme", metavar="TEXT", help="print the doubts about this scheme in full")
+        parser.add_argument("--csv", type=Path, metavar="FILE", help="write all doubts to a file as well")
 
     def findings(self, row: PortMapping, options: Options) -> Findings:
-        found = ask(row, _doubts_request(row, options))
+        mapping_doubts = requested_doubts(row, _doubts_request(row, options))
         scheme = options["scheme"]
-        full = scheme is not None
-        if full:
-            about = tuple(doubt for doubt in found.listed if doubt.scheme == scheme)
-            found = replace(found, listed=about)
-        decided = found.decisions(found.listed) if full else {}
+        is_single_scheme = scheme is not None
+        if is_single_scheme:
+            scheme_doubts = tuple(doubt for doubt in mapping_doubts.listed if doubt.scheme == scheme)
+            mapping_doubts = replace(mapping_doubts, listed=scheme_doubts)
+        decisions = mapping_doubts.decisions(mapping_doubts.listed) if is_single_scheme else {}
         return Findings(
             lambda: {
                 "mapping": row.name,
-                "doubts": [_doubt_json(found, doubt, decided, full=full) for doubt in found.listed],
+                "doubts": [
+                    _doubt_json(mapping_doubts, doubt, decisions, in_full=is_single_scheme)
+                    for doubt in mapping_doubts.listed
+                ],
             },
-            lambda: [_counted_table(found), *(_experiments(found, decided) if full else ())],
-            lambda: found.csv,
-            None if full else LISTED,
+            lambda: [
+                _table_with_counts(mapping_doubts),
+                *(_experiment_tables(mapping_doubts, decisions) if is_single_scheme else ()),
+            ],
+            lambda: mapping_doubts.csv,
+            None if is_single_scheme else MOST_DOUBTS,
         )
 
 
 def _doubts_request(row: PortMapping, options: Options) -> DoubtsRequest:
     against = options["against"]
-    asked = {
+    values = {
         "other": against if against in (None, NONE) else by_name(PortMapping, against).pk,
         "evaluation": None if options["dataset"] is None else _evaluation(row, options["dataset"]).pk,
         "over": options["over"],
         "kind": options["kind"],
     }
-    return read(DoubtsRequest, asked)
+    return read(DoubtsRequest, values)
 
 
 def _evaluation(row: PortMapping, dataset: str) -> Evaluation:
@@ -213,37 +221,39 @@ def _evaluation(row: PortMapping, dataset: str) -> Evaluation:
     return evaluation
 
 
-def _doubt_json(found: DoubtsOf, doubt: Doubt, decided: Mapping[Doubt, DoubtDecision], *, full: bool) -> Json:
-    ports = found.doubts.ports
+def _doubt_json(
+    mapping_doubts: MappingDoubts, doubt: Doubt, decisions: Mapping[Doubt, DoubtDecision], *, in_full: bool
+) -> Json:
+    ports = mapping_doubts.doubts.ports
     line: Json = {
         "kind": doubt.kind.value,
         "scheme": doubt.scheme,
         "why": doubt.words,
-        "uops": None if doubt.here is None else described(doubt.here, ports),
-        "others": [described(uops, ports) for uops in doubt.others],
+        "uops": None if doubt.uops is None else described(doubt.uops, ports),
+        "others": [described(uops, ports) for uops in doubt.alternatives],
     }
-    if full:
-        decision = decided.get(doubt)
-        line["again"] = list(map(str, found.again(doubt)))
+    if in_full:
+        decision = decisions.get(doubt)
+        line["again"] = list(map(str, mapping_doubts.again(doubt)))
         line["decides"] = None if decision is None else str(decision.distinction.experiment)
     return line
 
 
-def _counted_table(found: DoubtsOf) -> PublishedTable:
-    """The doubts, titled with how many there are of each kind."""
-    counts = found.listed_doubts.counts
+def _table_with_counts(mapping_doubts: MappingDoubts) -> PublishedTable:
+    """The table of doubts, titled with the number of each kind."""
+    counts = mapping_doubts.listed_doubts.counts
     title = ", ".join(f"{LABELS[kind]}: {counts[kind]}" for kind in DoubtKind if counts[kind])
-    return replace(
-        doubts_table(found.listed_doubts), title=title or "nothing is doubtful, as far as is known"
-    )
+    return replace(doubts_table(mapping_doubts.listed_doubts), title=title or "no doubts")
 
 
-def _experiments(found: DoubtsOf, decided: Mapping[Doubt, DoubtDecision]) -> Iterator[PublishedTable]:
-    """What to measure again for each doubt, and what would decide it."""
-    for doubt in found.listed:
-        rows = tuple((str(experiment),) for experiment in found.again(doubt))
+def _experiment_tables(
+    mapping_doubts: MappingDoubts, decisions: Mapping[Doubt, DoubtDecision]
+) -> Iterator[PublishedTable]:
+    """Per doubt, a table of the experiments to repeat, and one with an experiment that decides."""
+    for doubt in mapping_doubts.listed:
+        rows = tuple((str(experiment),) for experiment in mapping_doubts.again(doubt))
         yield PublishedTable("again", f"measure again ({LABELS[doubt.kind]}):", (code("experiment"),), rows)
-        if doubt in decided:
-            decision = decided[doubt]
+        if doubt in decisions:
+            decision = decisions[doubt]
             experiment = decision.distinction.experiment
             yield PublishedTable("decides", f"would decide: {experiment}: {decision.in_words()}", (), ())

@@ -1,4 +1,4 @@
-"""The conflicts in a set of experiments: read once, clustered once per question."""
+"""The conflicts between schemes in an experiment set: reading, cache, and tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from inference.core.experiment import MeasurementState
 from inference.core.pair_conflicts import (
-    CONFLICT,
+    MIN_CONFLICT,
     ConflictMatrix,
     PairConflicts,
     conflict_matrix,
@@ -32,16 +32,16 @@ from inference.storage.rows import ids_of_schemes, scheme_texts
 from inference.storage.streaming import CHUNK, table_of_keys
 from inference.web.published_page import PublishedTable
 
-MOST = 400
-"""Schemes in a matrix: more are smaller than one can see. A search looks at others."""
+MOST_SCHEMES = 400
+"""Schemes in a matrix; the cells of more would be too small. A search selects others."""
 _SetRow = tuple[int, datetime]
-"""A set's number, which another may have when it is gone, and when it was made."""
-NAMED = 4
-"""Schemes of a class that are named."""
+"""A set's row id and time of creation, since ids of deleted sets are reused."""
+MOST_NAMED = 4
+"""Schemes of a class that its row names."""
 
 
 class TimedExperiment(NamedTuple):
-    """Cycles, and the row of the experiment that took them."""
+    """Cycles, and the row id of the measured experiment."""
 
     cycles: float
     experiment_id: int
@@ -49,7 +49,8 @@ class TimedExperiment(NamedTuple):
 
 @dataclass(frozen=True)
 class ConflictPair:
-    """Two schemes, what each takes alone and both together, and the share of the quicker one added."""
+    """Two schemes, their cycles alone and together, and the share of the faster one's cycles that is
+    added."""
 
     first: str
     second: str
@@ -59,31 +60,31 @@ class ConflictPair:
 
 
 _TIMED = np.dtype([("cycles", np.float64), ("experiment_id", np.int64)])
-Timed = npt.NDArray[np.void]
-"""Fields of `TimedExperiment`, for as many experiments."""
+TimedExperiments = npt.NDArray[np.void]
+"""A structured array of experiments, with the fields of `TimedExperiment`."""
 
 
 @dataclass(frozen=True, eq=False)
 class SetTimes:
-    """Of a set: single schemes, and 1:1 pairs of them; see `PairConflicts`, which is in the same order."""
+    """The times of single schemes and of their 1:1 pairs, in the order of `PairConflicts`."""
 
     schemes: Sequence[str]
-    alone: Timed
+    alone: TimedExperiments
     pairs: Int64s
-    together: Timed
+    together: TimedExperiments
 
-    def of(self, wanted: frozenset[str]) -> SetTimes:
-        """Of these schemes, and of pairs of two of them."""
-        kept = np.array([scheme in wanted for scheme in self.schemes], dtype=np.bool_)
-        inside = kept[self.pairs[:, 0]] & kept[self.pairs[:, 1]]
-        place = np.cumsum(kept) - 1
-        schemes = [scheme for scheme in self.schemes if scheme in wanted]
-        return SetTimes(schemes, self.alone[kept], place[self.pairs[inside]], self.together[inside])
+    def of(self, texts: frozenset[str]) -> SetTimes:
+        """The times of these schemes and of the pairs among them."""
+        selected = np.array([scheme in texts for scheme in self.schemes], dtype=np.bool_)
+        within = selected[self.pairs[:, 0]] & selected[self.pairs[:, 1]]
+        place = np.cumsum(selected) - 1
+        schemes = [scheme for scheme in self.schemes if scheme in texts]
+        return SetTimes(schemes, self.alone[selected], place[self.pairs[within]], self.together[within])
 
 
 @dataclass(frozen=True, eq=False)
 class SetConflicts:
-    """`conflicts`: of the schemes asked for; `matrix`: of those in most pairs. `ids`: {scheme: its row}."""
+    """`conflicts`: of the requested schemes; `matrix`: of those in most pairs. `ids`: {scheme: row id}."""
 
     times: SetTimes
     conflicts: PairConflicts
@@ -92,7 +93,7 @@ class SetConflicts:
 
     @property
     def left_out(self) -> int:
-        """Schemes in pairs that the matrix has no room for."""
+        """Number of schemes in pairs without a row in the matrix."""
         return len(self.conflicts.paired()) - len(self.matrix.schemes)
 
     @cached_property
@@ -100,49 +101,48 @@ class SetConflicts:
         return {scheme: place for place, scheme in enumerate(self.times.schemes)}
 
     def alone(self, scheme: str) -> TimedExperiment:
-        """What one instance of a scheme takes. Raises `KeyError`."""
+        """The cycles of one instance of a scheme. Raises `KeyError`."""
         return TimedExperiment(*self.times.alone[self._place[scheme]].item())
 
     def alone_json(self, scheme: str) -> Json:
         return {"scheme_id": self.ids[scheme], "scheme": scheme, **self.alone(scheme)._asdict()}
 
     def pair_json(self, pair: ConflictPair) -> Json:
-        """Both schemes alone, and together, for programs."""
         alone = {"first": self.alone_json(pair.first), "second": self.alone_json(pair.second)}
         return {**alone, **pair.together._asdict(), "share": round(pair.share, 4)}
 
     def rows(self, by: ConflictsBy) -> tuple[Sequence[tuple[str, ...]], Floats]:
-        """The schemes of each row, and the shares between the rows, NaN where nothing was measured."""
+        """(schemes of each row, shares between the rows); NaN for a pair that was not measured."""
         if by is ConflictsBy.CLASSES:
             return self.matrix.classes, self.matrix.between_classes()
         return [(scheme,) for scheme in self.matrix.schemes], self.matrix.shares
 
     def pairs_between(self, first: Iterable[str], second: Iterable[str]) -> list[ConflictPair]:
-        """Those of a scheme of the one and a scheme of the other, the largest share first."""
-        one, other = (self._has(schemes) for schemes in (first, second))
-        found = self._pairs_at(one[:, 0] & other[:, 1] | one[:, 1] & other[:, 0])
-        return sorted(found, key=lambda pair: (-pair.share, pair.first, pair.second))
+        """The pairs of a scheme of `first` and a scheme of `second`, the largest share first."""
+        has_first, has_second = (self._has(schemes) for schemes in (first, second))
+        pairs = self._pairs_at(has_first[:, 0] & has_second[:, 1] | has_first[:, 1] & has_second[:, 0])
+        return sorted(pairs, key=lambda pair: (-pair.share, pair.first, pair.second))
 
     def pairs_of(self, scheme: str) -> list[ConflictPair]:
-        """All with a scheme, which comes first in each; the largest share first."""
-        one = self._has([scheme])
-        turned = [
+        """The pairs with a scheme, which is `first` in each; the largest share first."""
+        has_scheme = self._has([scheme])
+        pairs = [
             pair
             if pair.first == scheme
             else ConflictPair(scheme, pair.first, (pair.alone[1], pair.alone[0]), pair.together, pair.share)
-            for pair in self._pairs_at(one[:, 0] | one[:, 1])
+            for pair in self._pairs_at(has_scheme[:, 0] | has_scheme[:, 1])
         ]
-        return sorted(turned, key=lambda pair: (-pair.share, pair.second))
+        return sorted(pairs, key=lambda pair: (-pair.share, pair.second))
 
     def all_pairs(self) -> list[ConflictPair]:
-        """In the order of the texts of their schemes."""
+        """All pairs, in the order of the texts of their schemes."""
         return self._pairs_at(np.ones(len(self.times.pairs), dtype=np.bool_))
 
     def _has(self, schemes: Iterable[str]) -> Bools:
-        """bool[p, 2]: where the pairs have one of these."""
-        wanted = np.zeros(len(self.times.schemes), dtype=np.bool_)
-        wanted[[self._place[scheme] for scheme in schemes if scheme in self._place]] = True
-        return wanted[self.times.pairs]
+        """bool[p, 2]: whether the first and the second scheme of each pair are among these."""
+        selected = np.zeros(len(self.times.schemes), dtype=np.bool_)
+        selected[[self._place[scheme] for scheme in schemes if scheme in self._place]] = True
+        return selected[self.times.pairs]
 
     def _pairs_at(self, chosen: Bools) -> list[ConflictPair]:
         times = self.times
@@ -155,68 +155,68 @@ class SetConflicts:
         return pairs
 
 
-def conflicts_in(experiment_set: ExperimentSet, asked: ConflictsRequest) -> SetConflicts:
-    """Of a set's usable measurements. Raises `SearchError` for a search that cannot be read."""
-    wanted = None
-    if asked.q:
-        schemes = search_schemes(experiment_set.isa.schemes.all(), asked.q)
-        wanted = frozenset(schemes.values_list("text", flat=True))
+def conflicts_in(experiment_set: ExperimentSet, conflicts_request: ConflictsRequest) -> SetConflicts:
+    """The conflicts in a set's settled measurements. Raises `SearchError` for an invalid search."""
+    texts = None
+    if conflicts_request.q:
+        schemes = search_schemes(experiment_set.isa.schemes.all(), conflicts_request.q)
+        texts = frozenset(schemes.values_list("text", flat=True))
     row = experiment_set.pk, experiment_set.created
-    return _found(row, experiment_set.measurements.count(), wanted)
+    return _cached_conflicts(row, experiment_set.measurements.count(), texts)
 
 
 @lru_cache(maxsize=4)
-def _found(row: _SetRow, measurements: int, wanted: frozenset[str] | None) -> SetConflicts:
+def _cached_conflicts(row: _SetRow, measurements: int, texts: frozenset[str] | None) -> SetConflicts:
     times = _times(row, measurements)
-    if wanted is not None:
-        times = times.of(wanted)
+    if texts is not None:
+        times = times.of(texts)
     conflicts = conflicts_of(times.schemes, times.alone["cycles"], times.pairs, times.together["cycles"])
     isa = ExperimentSet.objects.values_list("isa", flat=True).get(pk=row[0])
-    matrix = conflict_matrix(conflicts, MOST)
+    matrix = conflict_matrix(conflicts, MOST_SCHEMES)
     return SetConflicts(times, conflicts, matrix, ids_of_schemes(isa, times.schemes))
 
 
 @lru_cache(maxsize=2)
 def _times(row: _SetRow, measurements: int) -> SetTimes:
-    del measurements  # with more of them it is another question
+    del measurements  # part of the cache key: new measurements invalidate it
     parts = list(_settled(ExperimentSet.objects.select_related("isa").get(pk=row[0])))
     schemes = sorted({scheme for table, *_ in parts for scheme in table.schemes})
     place = {scheme: number for number, scheme in enumerate(schemes)}
-    none = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=_TIMED), np.empty(0, dtype=np.int64)
-    columns = [none, *(_plain(*part, place) for part in parts)]
+    empty = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=_TIMED), np.empty(0, dtype=np.int64)
+    columns = [empty, *(_single_and_pairs(*part, place) for part in parts)]
     ends, timed, ids = (np.concatenate(column) for column in zip(*columns, strict=True))
-    order = np.argsort(ids, kind="stable")  # the database would take longer
+    order = np.argsort(ids, kind="stable")  # faster than sorting in the database
     ends, timed = ends[order], timed[order]
     _, begin = np.unique((ends @ (len(schemes), 1))[::-1], return_index=True)
-    last = len(ends) - 1 - begin  # of repeated ones; in the order of the texts
+    last = len(ends) - 1 - begin  # the last of repeated experiments, in the order of the texts
     single = ends[last, 0] == ends[last, 1]
     alone, together = last[single], last[~single]
-    kept = ends[alone, 0]
+    measured_alone = ends[alone, 0]
     new_place = np.full(len(schemes), -1)
-    new_place[kept] = np.arange(len(kept))
+    new_place[measured_alone] = np.arange(len(measured_alone))
     together = together[(new_place[ends[together]] >= 0).all(axis=1)]
-    texts = [schemes[number] for number in kept.tolist()]
+    texts = [schemes[number] for number in measured_alone.tolist()]
     return SetTimes(texts, timed[alone], new_place[ends[together]], timed[together])
 
 
-def _settled(found: ExperimentSet) -> Iterator[tuple[ExperimentTable, Timed, Int64s]]:
-    """Up to two instances, with cycles and rows of experiments, and their own rows, in no order.
+def _settled(experiment_set: ExperimentSet) -> Iterator[tuple[ExperimentTable, TimedExperiments, Int64s]]:
+    """Yields (table, times, measurement ids) of settled experiments of up to two instances, in no order.
 
-    Less of each than `set_chunks` reads.
+    Reads fewer columns than `set_chunks`.
     """
-    texts = scheme_texts(found.isa)
-    rows = found.measurements.filter(length__lte=2, state=MeasurementState.SETTLED).order_by()
-    wanted = rows.values_list("experiment__key", "cycles", "experiment_id", "id").iterator(chunk_size=CHUNK)
-    while part := list(islice(wanted, CHUNK)):
+    texts = scheme_texts(experiment_set.isa)
+    rows = experiment_set.measurements.filter(length__lte=2, state=MeasurementState.SETTLED).order_by()
+    values = rows.values_list("experiment__key", "cycles", "experiment_id", "id").iterator(chunk_size=CHUNK)
+    while part := list(islice(values, CHUNK)):
         keys, cycles, experiments, ids = zip(*part, strict=True)
         timed = np.array(list(zip(cycles, experiments, strict=True)), dtype=_TIMED)
         yield table_of_keys(keys, texts), timed, np.array(ids)
 
 
-def _plain(
-    table: ExperimentTable, timed: Timed, ids: Int64s, place: Mapping[str, int]
-) -> tuple[Int64s, Timed, Int64s]:
-    """The places int64[n, 2] of both schemes of experiments with two, once each; of one scheme, it twice."""
+def _single_and_pairs(
+    table: ExperimentTable, timed: TimedExperiments, ids: Int64s, place: Mapping[str, int]
+) -> tuple[Int64s, TimedExperiments, Int64s]:
+    """(places int64[n, 2], times, ids) of experiments of one scheme, whose places are equal, or of two."""
     plain = np.diff(table.offsets) == table.lengths
     places = np.array([place[scheme] for scheme in table.schemes], dtype=np.int64)[table.scheme]
     ends = places[np.column_stack((table.offsets[:-1], table.offsets[1:] - 1))[plain]]
@@ -224,7 +224,7 @@ def _plain(
 
 
 def pairs_table(pairs: Iterable[ConflictPair]) -> PublishedTable:
-    """A row for every pair; on a page, its cycles lead to the experiments."""
+    """A row per pair; on a page, its cycles link to the experiments."""
 
     def linked(time: TimedExperiment) -> LinkedNumber:
         return LinkedNumber(time.cycles, reverse("experiment", args=[time.experiment_id]))
@@ -242,24 +242,26 @@ def pairs_table(pairs: Iterable[ConflictPair]) -> PublishedTable:
     )
 
 
-def classes_table(found: SetConflicts) -> PublishedTable:
-    """The classes, each by some of its schemes, with the numbers of those that it competes with."""
-    classes, shares = found.rows(ConflictsBy.CLASSES)
+def classes_table(conflicts: SetConflicts) -> PublishedTable:
+    """A row per class, with some of its schemes and the numbers of the classes it competes with."""
+    classes, shares = conflicts.rows(ConflictsBy.CLASSES)
 
     def some_schemes(place: int) -> str:
         members = classes[place]
-        return "; ".join(members[:NAMED]) + (f" and {len(members) - NAMED} more" if members[NAMED:] else "")
+        return "; ".join(members[:MOST_NAMED]) + (
+            f" and {len(members) - MOST_NAMED} more" if members[MOST_NAMED:] else ""
+        )
 
     def competitors(place: int) -> str:
         return ", ".join(
             f"{other + 1} ({100 * share:.0f} %)"
             for other, share in enumerate(shares[place].tolist())
-            if other != place and share >= CONFLICT
+            if other != place and share >= MIN_CONFLICT
         )
 
     return table_of(
         "classes",
-        f"{found.conflicts.competing:,} of {len(found.conflicts.pairs):,} pairs compete",
+        f"{conflicts.conflicts.competing:,} of {len(conflicts.conflicts.pairs):,} pairs compete",
         range(len(classes)),
         (number("class", 0), lambda place: place + 1),
         (code("schemes"), some_schemes),
@@ -267,15 +269,15 @@ def classes_table(found: SetConflicts) -> PublishedTable:
     )
 
 
-def conflicts_json(row: ExperimentSet, found: SetConflicts, by: ConflictsBy) -> Json:
-    """The matrix for programs: the schemes of its rows, and the shares between them."""
-    members, shares = found.rows(by)
+def conflicts_json(row: ExperimentSet, conflicts: SetConflicts, by: ConflictsBy) -> Json:
+    """The matrix as JSON: the schemes of its rows, and the shares between them."""
+    members, shares = conflicts.rows(by)
     return {
         "experiment_set": {"id": row.pk, "name": row.name},
-        "pairs": len(found.conflicts.pairs),
-        "competing": found.conflicts.competing,
-        "left_out": found.left_out,
-        "rows": [{"schemes": [found.alone_json(scheme) for scheme in schemes]} for schemes in members],
+        "pairs": len(conflicts.conflicts.pairs),
+        "competing": conflicts.conflicts.competing,
+        "left_out": conflicts.left_out,
+        "rows": [{"schemes": [conflicts.alone_json(scheme) for scheme in schemes]} for schemes in members],
         "shares": [
             [None if math.isnan(share) else round(share, 4) for share in line] for line in shares.tolist()
         ],

@@ -1,4 +1,4 @@
-"""Members of congruence classes that few experiments were compared for, and the pairs that are missing."""
+"""Members of congruence classes with few comparisons, and the pairs to measure for them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from inference.core.pmevo.congruence import Likenesses
 from inference.core.pmevo.events import Congruence
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import code, number, table_of
-from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_told
+from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_of_report
 from inference.models import ExperimentSet, Measurement, PortMapping, RunEvent
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.published_page import PublishedTable
 
-ENOUGH = 10
-"""Comparisons with its representative that a member shall have."""
+SUFFICIENT_COMPARISONS = 10
+"""Comparisons with its representative that are enough for a member."""
 MOST_PAIRS = 1000
 """Pairs that one run measures."""
 
 
 @dataclass(frozen=True)
 class WeakMember:
-    """A scheme that was put into the class of a representative after few comparisons, with the missing pairs.
+    """A scheme in a representative's class after few comparisons, with the missing pairs.
 
-    `pairs`: not measured so far, and enough for `ENOUGH` comparisons where there are as many classes.
+    `pairs`: not measured so far; enough for `SUFFICIENT_COMPARISONS`, if there are as many classes.
     """
 
     scheme: str
@@ -36,7 +36,8 @@ class WeakMember:
 
 @dataclass(frozen=True)
 class ComparedClasses:
-    """`classes`, and `likeness` by scheme, as the run has told them."""
+    """Congruence `classes`, and the `likeness` of each scheme to its representative, as the run stored
+    them."""
 
     classes: Sequence[Sequence[str]]
     likeness: Likenesses
@@ -44,19 +45,19 @@ class ComparedClasses:
 
     @property
     def pairs(self) -> list[Experiment]:
-        """All pairs that are missing, each once, those of the least compared schemes first."""
-        found = dict.fromkeys(pair for member in self.weak for pair in member.pairs)
-        return list(found)[:MOST_PAIRS]
+        """All missing pairs, each once, those of the least compared schemes first; at most `MOST_PAIRS`."""
+        pairs = dict.fromkeys(pair for member in self.weak for pair in member.pairs)
+        return list(pairs)[:MOST_PAIRS]
 
 
 def congruence_of(row: PortMapping) -> ComparedClasses:
-    """Of a mapping's report and the journal of its run (a bounded number of queries)."""
-    classes = classes_told(row.report)
-    likeness = likeness_of(row)
+    """The classes of a mapping, from its report and the journal of its run (a bounded number of queries)."""
+    classes = classes_of_report(row.report)
+    likeness = stored_likeness(row)
     members = [
         (likeness[scheme].compared, scheme, representative)
-        for representative, *others in classes
-        for scheme in others
+        for representative, *following in classes
+        for scheme in following
         if scheme in likeness and likeness[scheme].compared < FEW_COMPARED
     ]
     if not members:
@@ -64,24 +65,27 @@ def congruence_of(row: PortMapping) -> ComparedClasses:
     measured = _measured_pairs(row)
     weak = tuple(
         WeakMember(
-            scheme, representative, compared, _missing(scheme, representative, classes, measured, compared)
+            scheme,
+            representative,
+            compared,
+            _missing_pairs(scheme, representative, classes, measured, compared),
         )
         for compared, scheme, representative in sorted(members)
     )
     return ComparedClasses(classes, likeness, weak)
 
 
-def likeness_of(row: PortMapping) -> Likenesses:
-    """How each member compares with its representative, as the run has told; {} where nobody has."""
+def stored_likeness(row: PortMapping) -> Likenesses:
+    """{scheme: its likeness to its representative} from the run's journal; {} if it has none."""
     if row.run_id is None:
         return {}
-    told = RunEvent.objects.filter(run=row.run_id, kind=Congruence.kind).order_by("-seq").first()
-    return {} if told is None else Congruence.read(told.payload).likeness
+    event = RunEvent.objects.filter(run=row.run_id, kind=Congruence.kind).order_by("-seq").first()
+    return {} if event is None else Congruence.read(event.payload).likeness
 
 
 def _measured_pairs(row: PortMapping) -> frozenset[Experiment]:
-    """The pairs in the sets that the run measured, or learnt from, and in all others of the machine."""
-    assert row.run is not None, "somebody has told how alike the schemes are"
+    """The settled pairs in the sets of the run, in those it learnt from, and in all others of the machine."""
+    assert row.run is not None, "the likeness comes from a run"
     source = row.run.config.get("source", {})
     sets = ExperimentSet.objects.filter(run=row.run_id) | ExperimentSet.objects.filter(
         pk__in=source.get("datasets", ())
@@ -96,34 +100,37 @@ def _measured_pairs(row: PortMapping) -> frozenset[Experiment]:
     return frozenset(experiment_of(key, texts) for key in keys)
 
 
-def _missing(
+def _missing_pairs(
     scheme: str,
     representative: str,
     classes: Sequence[Sequence[str]],
     measured: Collection[Experiment],
     compared: int,
 ) -> tuple[Experiment, ...]:
-    """Pairs of both with the same others, those first of which the representative's is there already."""
-    others = [members[0] for members in classes if members[0] != representative]
-    both = [
-        [pair for pair in (_pair(representative, other), _pair(scheme, other)) if pair not in measured]
-        for other in others
+    """Missing pairs of both schemes with the same partners, first those with one of the two measured
+    already."""
+    partners = [members[0] for members in classes if members[0] != representative]
+    unmeasured = [
+        [pair for pair in (_pair(representative, partner), _pair(scheme, partner)) if pair not in measured]
+        for partner in partners
     ]
-    wanted = sorted((pairs for pairs in both if pairs), key=len)[: max(ENOUGH - compared, 0)]
-    return tuple(pair for pairs in wanted for pair in pairs)
+    shortest = sorted((pairs for pairs in unmeasured if pairs), key=len)[
+        : max(SUFFICIENT_COMPARISONS - compared, 0)
+    ]
+    return tuple(pair for pairs in shortest for pair in pairs)
 
 
 def _pair(first: str, second: str) -> Experiment:
     return Experiment.of([first, second])
 
 
-def weak_members_table(found: ComparedClasses) -> PublishedTable:
-    """The members that few experiments were compared for, the least compared first."""
-    unknown = "" if found.likeness or not found.classes else "; what was compared is not known"
+def weak_members_table(compared: ComparedClasses) -> PublishedTable:
+    """A row per member with few comparisons, the least compared first."""
+    unknown = "" if compared.likeness or not compared.classes else "; the run has stored no comparisons"
     return table_of(
         "weak",
-        f"{len(found.classes)} classes, {len(found.weak)} weak members{unknown}",
-        found.weak,
+        f"{len(compared.classes)} classes, {len(compared.weak)} weak members{unknown}",
+        compared.weak,
         (code("scheme"), lambda weak: weak.scheme),
         (number("compared", 0), lambda weak: weak.compared),
         (code("representative"), lambda weak: weak.representative),
@@ -131,11 +138,11 @@ def weak_members_table(found: ComparedClasses) -> PublishedTable:
     )
 
 
-def congruence_json(found: ComparedClasses) -> Json:
-    """The classes, and the members that rest on few comparisons, for programs."""
+def congruence_json(compared: ComparedClasses) -> Json:
+    """The classes and the members with few comparisons, as JSON."""
     return {
-        "classes": [list(members) for members in found.classes],
-        "known": bool(found.likeness),
+        "classes": [list(members) for members in compared.classes],
+        "known": bool(compared.likeness),
         "few": FEW_COMPARED,
         "weak": [
             {
@@ -144,7 +151,7 @@ def congruence_json(found: ComparedClasses) -> Json:
                 "compared": weak.compared,
                 "missing": list(map(str, weak.pairs)),
             }
-            for weak in found.weak
+            for weak in compared.weak
         ],
-        "missing": list(map(str, found.pairs)),
+        "missing": list(map(str, compared.pairs)),
     }

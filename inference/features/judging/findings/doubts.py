@@ -1,4 +1,4 @@
-"""What is doubtful in a port mapping, scheme by scheme, and the experiments that speak for it."""
+"""The doubts about the schemes of a port mapping."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from inference.features.judging.findings.evidence import (
     REPEATS,
     DoubtDecision,
     Remeasurement,
-    again,
     decisions,
+    experiments_of_doubt,
 )
 from inference.features.judging.findings.request import NONE, DoubtsRequest
 from inference.features.learning.explained.query import is_explained, regularity_of
 from inference.features.learning.inferring.reference import named_after
 from inference.features.library.mappings.query import comparable, comparison_of, measured_slots_of
 from inference.models import Evaluation, PortMapping
-from inference.models.scheme_search import texts_found
+from inference.models.scheme_search import matching_texts
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.evidence import Evidence
-from inference.storage.exported import provenance_of
+from inference.storage.export_values import provenance_of
 from inference.storage.judging import conflicts_of
 from inference.storage.mappings import load_mapping
 from inference.web.published_page import PublishedTable
@@ -39,10 +39,10 @@ from inference.web.validation import RequestError
 
 
 @dataclass(frozen=True)
-class DoubtsOf:
-    """The doubts of a mapping, compared with `other`, judged by one of its `evaluations` in cycles.
+class MappingDoubts:
+    """The doubts about a mapping, compared with `other`, judged by one of its `evaluations` in cycles.
 
-    `doubts` are all of them, `listed` those of the kind and the schemes that were asked for.
+    `doubts`: all of them. `listed`: those of the requested kind and schemes.
     """
 
     row: PortMapping
@@ -54,28 +54,29 @@ class DoubtsOf:
 
     @property
     def csv(self) -> str:
-        """Those that are listed, as CSV."""
+        """The listed doubts as CSV."""
         return csv_of(doubts_table(self.listed_doubts), doubts_head(self.row, self.other))
 
     @property
     def listed_doubts(self) -> Doubts:
-        """Those that are listed, with the names of ports."""
+        """The listed doubts with the names of ports."""
         return Doubts(self.listed, self.doubts.ports)
 
     def decisions(self, doubts: Sequence[Doubt]) -> dict[Doubt, DoubtDecision]:
-        """For each of these an experiment that would decide, where a short one does."""
+        """{doubt: an experiment that decides it}, for doubts that a short one decides."""
         return decisions(self.row, self.other, doubts)
 
     def again(self, doubt: Doubt) -> list[Experiment]:
-        """The experiments that a doubt rests on, for measuring them again."""
-        return again(self.row, doubt, self.other, self.evaluation)
+        """The experiments of a doubt's evidence, to repeat them."""
+        return experiments_of_doubt(self.row, doubt, self.other, self.evaluation)
 
     def remeasurement(self, kind: str, scheme: str, *, decides: bool) -> Remeasurement:
-        """Of what a doubt rests on, or of what decides it. Raises `RequestError` where there is none."""
-        right = "a doubt that the scheme's list has"
+        """The measurement of a doubt's evidence, or of what decides it. Raises `RequestError` if there is
+        none."""
+        right = "a doubt in the scheme's list"
         doubt = next((doubt for doubt in self.doubts.of(scheme) if doubt.kind == kind), None)
         if doubt is None:
-            raise RequestError("kind", f"nothing of this kind is doubtful in {scheme}", right)
+            raise RequestError("kind", f"{scheme} has no doubt of this kind", right)
         if not decides:
             experiments, words = self.again(doubt), LABELS[doubt.kind]
         elif decision := self.decisions([doubt]).get(doubt):
@@ -85,31 +86,31 @@ class DoubtsOf:
         return Remeasurement(self.row, experiments, REPEATS, f"{scheme[:100]}: {words}, measured")
 
 
-def ask(row: PortMapping, request: DoubtsRequest, value: Mapping | None = None) -> DoubtsOf:
-    """What a request asks for. `value`: the mapping, where it is at hand.
+def requested_doubts(row: PortMapping, request: DoubtsRequest, value: Mapping | None = None) -> MappingDoubts:
+    """The doubts that a request selects. `value`: the mapping, if it is loaded already.
 
-    Raises `RequestError` or `Http404` for what the mapping cannot be compared with or judged by, and
-    `SearchError` for a search that makes no sense.
+    Raises `RequestError` or `Http404` for a mapping or an evaluation that does not fit, and `SearchError` for
+    an invalid search.
     """
-    other = _other(row, request.other)
+    other = _requested_comparison(row, request.other)
     evaluations = tuple(evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES))
     evaluation = _evaluation(evaluations, request.evaluation)
     doubts = doubts_of(row, other, evaluation, request.over, value)
-    texts = texts_found(row.isa_id, request.q) if request.q else None
+    texts = matching_texts(row.isa_id, request.q) if request.q else None
     listed = (
-        each
-        for each in doubts.rows
-        if request.kind in (None, each.kind) and (texts is None or each.scheme in texts)
+        doubt
+        for doubt in doubts.rows
+        if request.kind in (None, doubt.kind) and (texts is None or doubt.scheme in texts)
     )
-    return DoubtsOf(row, other, evaluations, evaluation, doubts, tuple(listed))
+    return MappingDoubts(row, other, evaluations, evaluation, doubts, tuple(listed))
 
 
-def _other(row: PortMapping, wanted: int | str | None) -> PortMapping | None:
-    if wanted is None:
-        return usual_other(row)
-    if wanted == NONE:
+def _requested_comparison(row: PortMapping, requested: int | str | None) -> PortMapping | None:
+    if requested is None:
+        return default_comparison(row)
+    if requested == NONE:
         return None
-    other = get_object_or_404(PortMapping.objects.select_related("isa"), pk=wanted)
+    other = get_object_or_404(PortMapping.objects.select_related("isa"), pk=requested)
     if other.isa_id != row.isa_id:
         raise RequestError(
             "other",
@@ -119,13 +120,15 @@ def _other(row: PortMapping, wanted: int | str | None) -> PortMapping | None:
     return other
 
 
-def _evaluation(evaluations: Sequence[Evaluation], wanted: int | None) -> Evaluation | None:
-    if wanted is None:
+def _evaluation(evaluations: Sequence[Evaluation], requested: int | None) -> Evaluation | None:
+    if requested is None:
         return next(iter(evaluations), None)
-    found = next((each for each in evaluations if each.pk == wanted), None)
-    if found is None:
-        raise RequestError("evaluation", "not one of this mapping in cycles", "the number of one that it has")
-    return found
+    evaluation = next((candidate for candidate in evaluations if candidate.pk == requested), None)
+    if evaluation is None:
+        raise RequestError(
+            "evaluation", "no evaluation of this mapping in cycles", "the number of one of its evaluations"
+        )
+    return evaluation
 
 
 def doubts_of(
@@ -135,75 +138,83 @@ def doubts_of(
     over: float = DoubtsRequest().over,
     value: Mapping | None = None,
 ) -> Doubts:
-    """The doubts of a mapping.
+    """Find the doubts about a mapping.
 
-    Conflicts are those with `other`, up to a renaming of ports, and those with other results of the machine.
-    Badly predicted are the schemes whose experiments in `evaluation` are off by more than `over` per cent on
-    average. `value` is the mapping, where it is at hand.
+    Args:
+        row: The mapping.
+        other: A mapping to compare with up to a renaming of ports, None for none. Conflicts with other
+            results of the machine are always found.
+        evaluation: Schemes whose experiments in it are off by more than `over` are badly predicted.
+        over: Mean absolute error in per cent.
+        value: The mapping, if it is loaded already.
     """
     value = load_mapping(row) if value is None else value
-    found = [*_undetermined(row, value), *_judged(row, value), *_other_slots(row, value)]
+    all_doubts = [*_ambiguous(row, value), *_inferred_doubts(row, value), *_other_slots(row, value)]
     if evaluation is not None:
-        found += _mispredicted(residuals_in(evaluation), value, over)
+        all_doubts += _mispredicted(residuals_in(evaluation), value, over)
     ports = value.ports
     if other is not None:
         comparison = comparison_of(row, other)
         ports = comparison.ports
-        found += _conflicts(comparison, other.name)
-    found += _unsettled(row, value, other)
+        all_doubts += _conflicts(comparison, other.name)
+    all_doubts += _conflicting_results(row, value, other)
     places = {kind: place for place, kind in enumerate(DoubtKind)}
-    merged = sorted(_merged(found), key=lambda each: (places[each.kind], -each.size, each.scheme))
+    merged = sorted(_merge(all_doubts), key=lambda doubt: (places[doubt.kind], -doubt.size, doubt.scheme))
     return Doubts(tuple(merged), ports)
 
 
-def usual_other(row: PortMapping) -> PortMapping | None:
-    """What a mapping is held against unless somebody says otherwise.
+def default_comparison(row: PortMapping) -> PortMapping | None:
+    """The mapping that a mapping is compared with by default.
 
     Another one of the same machine, the imported ones first, or an imported one named after the machine's
-    microarchitecture. None where nothing says that another mapping is of the same processor.
+    microarchitecture. None if no other mapping is known to be of the same processor.
     """
     if row.machine is None:
         return None
-    others = list(comparable(row).order_by("origin", "-id"))
-    own = (each for each in others if each.machine_id == row.machine_id)
-    imported = (each for each in others if each.origin == PortMapping.Origin.IMPORT)
-    return next(own, None) or named_after(row.machine, imported)
+    candidates = list(comparable(row).order_by("origin", "-id"))
+    of_machine = (candidate for candidate in candidates if candidate.machine_id == row.machine_id)
+    imported = (candidate for candidate in candidates if candidate.origin == PortMapping.Origin.IMPORT)
+    return next(of_machine, None) or named_after(row.machine, imported)
 
 
-def _undetermined(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
-    """What a search by counter-examples left open, and what it left out."""
+def _ambiguous(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
+    """Doubts of a search by counter-examples: ambiguous schemes, and schemes left out after a clash."""
     evidence = Evidence.of(row.report)
     if evidence is None:
         return
     for doubt in evidence.doubts(value):
-        number = sum(each.alternatives for each in doubt.elsewhere)
-        reasons = dict.fromkeys(reason for each in doubt.elsewhere for reason in each.reasons)
+        number = sum(alternative.alternatives for alternative in doubt.alternatives)
+        reasons = dict.fromkeys(
+            reason for alternative in doubt.alternatives for reason in alternative.reasons
+        )
         explains = "another port mapping explains" if number == 1 else f"{number} other port mappings explain"
         words = f"{explains} the measurements as well: {'; '.join(reasons)}"
-        others = tuple(each.uops for each in doubt.elsewhere)
-        yield Doubt(DoubtKind.AMBIGUOUS, doubt.scheme, words, doubt.uops, others, float(number))
+        other_uops = tuple(alternative.uops for alternative in doubt.alternatives)
+        yield Doubt(DoubtKind.AMBIGUOUS, doubt.scheme, words, doubt.uops, other_uops, float(number))
     for clash in evidence.clashes:
         for scheme in clash["dropped"]:
             yield Doubt(DoubtKind.EXCLUDED, scheme, f"left out after a clash: {clash['text']}")
 
 
-def _judged(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
-    """What explainable inference said of schemes, and those that break a pattern (§6.3.5)."""
+def _inferred_doubts(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
+    """Doubts of explainable inference, and irregular schemes (§6.3.5)."""
     if not is_explained(row):
         return
     rows = row.characterisations.exclude(outcome=SchemeFate.CHARACTERISED.value, doubts=[], alternatives=[])
-    for each in rows.select_related("scheme"):
-        reason = REASONS[NotCharacterised(each.reason)] if each.reason else ""
-        told = [text for text in (reason, each.text, *map(str, each.doubts)) if text]
-        others = tuple(tuple((mask, count) for mask, count in uops) for uops in each.alternatives)
-        excluded = each.outcome == SchemeFate.EXCLUDED.value
+    for characterisation in rows.select_related("scheme"):
+        reason = REASONS[NotCharacterised(characterisation.reason)] if characterisation.reason else ""
+        texts = [text for text in (reason, characterisation.text, *map(str, characterisation.doubts)) if text]
+        other_uops = tuple(
+            tuple((mask, count) for mask, count in uops) for uops in characterisation.alternatives
+        )
+        excluded = characterisation.outcome == SchemeFate.EXCLUDED.value
         yield Doubt(
             DoubtKind.EXCLUDED if excluded else DoubtKind.AMBIGUOUS,
-            each.scheme.text,
-            "; ".join(told) or "the evidence allows other µops as well",
-            value.usage.get(each.scheme.text),
-            others,
-            float(len(others)),
+            characterisation.scheme.text,
+            "; ".join(texts) or "the evidence allows other µops as well",
+            value.usage.get(characterisation.scheme.text),
+            other_uops,
+            float(len(other_uops)),
         )
     for check in regularity_of(row).breakers:
         words = f"irregular: {check.in_words(value.ports)}"
@@ -211,20 +222,29 @@ def _judged(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
 
 
 def _other_slots(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
-    """Where padding shows other numbers of slots than the mapping has; a bound only where that has more."""
+    """Schemes whose measured issue slots differ from the mapping's; an upper bound counts if that has
+    more."""
     measured = None if value.issue_width is None else measured_slots_of(row)
     if measured is None:
         return
     for scheme, reading in measured.readings.items():
-        said, shown = value.slots_of(scheme), reading.number
-        if scheme not in value.usage or said == shown or (said < shown and not reading.exact):
+        in_mapping, in_measurement = value.slots_of(scheme), reading.number
+        if (
+            scheme not in value.usage
+            or in_mapping == in_measurement
+            or (in_mapping < in_measurement and not reading.exact)
+        ):
             continue
-        many = f"{'' if reading.exact else 'at most '}{shown} slot{'' if shown == 1 else 's'}"
-        words = (
-            f"{many} measured, {said} here: {reading.experiment} takes {reading.cycles:.3g} cycles, "
-            f"and the core issues {measured.width:.3g} slots per cycle"
+        count_text = (
+            f"{'' if reading.exact else 'at most '}{in_measurement} slot{'' if in_measurement == 1 else 's'}"
         )
-        yield Doubt(DoubtKind.SLOTS, scheme, words, value.usage[scheme], (), float(abs(said - shown)))
+        words = (
+            f"{count_text} measured, {in_mapping} here: {reading.experiment} takes {reading.cycles:.3g} "
+            f"cycles, and the core issues {measured.width:.3g} slots per cycle"
+        )
+        yield Doubt(
+            DoubtKind.SLOTS, scheme, words, value.usage[scheme], (), float(abs(in_mapping - in_measurement))
+        )
 
 
 def _mispredicted(errors: Iterable[SchemeError], value: Mapping, over: float) -> Iterator[Doubt]:
@@ -242,45 +262,45 @@ def _mispredicted(errors: Iterable[SchemeError], value: Mapping, over: float) ->
 
 
 def _conflicts(comparison: MappingComparison, name: str) -> Iterator[Doubt]:
-    for each in comparison.schemes:
-        here, there = each.uops
-        if each.kind is not SchemeRelation.DIFFERENT or there is None:
+    for compared in comparison.schemes:
+        here, there = compared.uops
+        if compared.kind is not SchemeRelation.DIFFERENT or there is None:
             continue
-        first, second = each.cycles
+        first, second = compared.cycles
         alone = "as long alone" if first == second else f"{second:.4g} cycles alone, not {first:.4g}"
         words = f"other µops in {name}: {alone}"
-        yield Doubt(DoubtKind.CONFLICT, each.scheme, words, here, (there,), each.factor)
+        yield Doubt(DoubtKind.CONFLICT, compared.scheme, words, here, (there,), compared.factor)
 
 
-def _unsettled(row: PortMapping, value: Mapping, other: PortMapping | None) -> Iterator[Doubt]:
-    """What results of the machine beside `other` say of schemes."""
+def _conflicting_results(row: PortMapping, value: Mapping, other: PortMapping | None) -> Iterator[Doubt]:
+    """Conflicts with other results of the machine than `other`."""
     for (_, scheme), texts in conflicts_of([row.pk]).items():
         words = "; ".join(text.words for text in texts if other is None or text.name != other.name)
         if words:
             yield Doubt(DoubtKind.CONFLICT, scheme, words, value.usage.get(scheme))
 
 
-def _merged(found: Sequence[Doubt]) -> Iterator[Doubt]:
-    """One doubt of a kind for each scheme."""
-    together: dict[tuple[DoubtKind, str], list[Doubt]] = {}
-    for each in found:
-        together.setdefault((each.kind, each.scheme), []).append(each)
-    for (kind, scheme), same in together.items():
-        others = tuple(dict.fromkeys(uops for each in same for uops in each.others))
-        words = "; ".join(dict.fromkeys(each.words for each in same))
-        yield Doubt(kind, scheme, words, same[0].here, others, max(each.size for each in same))
+def _merge(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
+    """The doubts merged to one per kind and scheme."""
+    by_scheme: dict[tuple[DoubtKind, str], list[Doubt]] = {}
+    for doubt in doubts:
+        by_scheme.setdefault((doubt.kind, doubt.scheme), []).append(doubt)
+    for (kind, scheme), same in by_scheme.items():
+        other_uops = tuple(dict.fromkeys(uops for doubt in same for uops in doubt.alternatives))
+        words = "; ".join(dict.fromkeys(doubt.words for doubt in same))
+        yield Doubt(kind, scheme, words, same[0].uops, other_uops, max(doubt.size for doubt in same))
 
 
 def doubts_table(
     doubts: Doubts,
-    *more: Column[Doubt],
+    *extra_columns: Column[Doubt],
     scheme: Callable[[Doubt], str] = attrgetter("scheme"),
     why: Callable[[Doubt], str] = attrgetter("words"),
 ) -> PublishedTable:
-    """A row per doubt, in their order; `scheme`, `why` and `more` columns are what a page adds."""
+    """A row per doubt; a page adds links by `scheme` and `why`, and columns by `extra_columns`."""
 
-    def others(doubt: Doubt) -> str:
-        return " or ".join(described(uops, doubts.ports) for uops in doubt.others)
+    def other_uops(doubt: Doubt) -> str:
+        return " or ".join(described(uops, doubts.ports) for uops in doubt.alternatives)
 
     return table_of(
         "doubts",
@@ -288,14 +308,14 @@ def doubts_table(
         doubts.rows,
         (choice("kind"), lambda doubt: LABELS[doubt.kind]),
         (code("scheme"), scheme),
-        (usage("µops", doubts.ports), lambda doubt: doubt.here),
-        (text("other µops"), others),
+        (usage("µops", doubts.ports), lambda doubt: doubt.uops),
+        (text("other µops"), other_uops),
         (text("why"), why),
-        *more,
+        *extra_columns,
     )
 
 
 def doubts_head(row: PortMapping, other: PortMapping | None) -> str:
-    """Lines of comments: whose doubts, and what it was held against."""
+    """Comment lines of a CSV file: the mapping, and the one it was compared with."""
     head = provenance_of(row).commented("#")
     return head if other is None else f"{head}# held against\n{provenance_of(other).commented('#')}"

@@ -1,4 +1,4 @@
-"""The events of a model check: single schemes, mixes and orders, as far as they are measured."""
+"""The events of runs of kind `check-model`: single schemes, mixes and orders measured so far."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from inference.core.events import Amount, Count, Event, one_of, stored_as
-from inference.core.model_check import Alone, AloneVerdict
+from inference.core.events import Amount, Count, Event, choice_validator, stored_as
+from inference.core.model_check import AloneCheck, AloneVerdict
 from inference.formats.archived_parts import StoredHeatMap, StoredScores
 
-_Row = tuple[str, Amount | None, Amount | None, Annotated[str, one_of(tuple(AloneVerdict))], str]
+_Row = tuple[str, Amount | None, Amount | None, Annotated[str, choice_validator(tuple(AloneVerdict))], str]
 
 
 @dataclass(frozen=True)
 class SchemesAlone(Event):
-    """Schemes that were measured alone, beside what the model says."""
+    """Schemes measured alone, with the cycles that the model predicts."""
 
     kind = "model_alone"
-    rows: Sequence[Annotated[Alone, stored_as(_Row, Alone.as_row, Alone.of_row)]]
+    rows: Sequence[Annotated[AloneCheck, stored_as(_Row, AloneCheck.as_row, AloneCheck.of_row)]]
 
     @model_validator(mode="after")
     def _can_be_compared(self) -> Self:
@@ -33,7 +33,7 @@ class SchemesAlone(Event):
 
 @dataclass(frozen=True)
 class MixesMeasured(Event):
-    """The model's agreement with mixes of one length, of which `planned` are measured in the end."""
+    """The model's agreement with the measured mixes of one length, out of `planned` ones."""
 
     kind = "model_mixes"
     length: Count
@@ -48,7 +48,7 @@ class MixesMeasured(Event):
 
 @dataclass(frozen=True)
 class OrdersMeasured(Event):
-    """The effect of the order of instructions on mixes of one length, of which there are `planned`."""
+    """The effect of the order of instructions on the measured mixes of one length, out of `planned` ones."""
 
     kind = "model_orders"
     length: Count

@@ -1,6 +1,4 @@
-"""Which experiments speak for a doubtful scheme: those that are its evidence, and one that would decide; and
-runs that measure them, started by a page or a program.
-"""
+"""The experiments of a doubt: its evidence, one that decides it, and the runs that measure them."""
 
 from __future__ import annotations
 
@@ -29,27 +27,26 @@ from inference.features.learning.explained.remeasuring import (
 )
 from inference.features.library.mappings.query import comparison_of
 from inference.features.machines.measure.request import listed_config
-from inference.features.running.runs.runs_of_kind import started
+from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import Evaluation, InstructionScheme, Machine, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
 from inference.storage.mappings import load_mapping
 from inference.storage.recorded import settled_medians
 
-MOST_AGAIN = 20
-"""Experiments that are measured again for one doubt."""
+MOST_EXPERIMENTS = 20
+"""Experiments that are repeated for one doubt."""
 
 REPEATS = 5
-"""Measurements of each experiment that is measured again: enough for a median."""
+"""Measurements of each repeated experiment, for a median."""
 
 
 @dataclass(frozen=True)
 class DoubtDecision:
-    """An experiment that tells what a scheme's µops are, and what measuring it gave.
+    """An experiment that decides between two sets of µops of a scheme, and its measurement.
 
-    `distinction.first` is predicted with the µops that the mapping gives the scheme, `second` with the
-    others, in cycles. `measured`: the median of the settled measurements, None without one; `experiment_id`
-    the row it is stored under.
+    `distinction.first`: cycles predicted with the mapping's µops; `second`: with the others. `measured`: the
+    median of the settled measurements, None without one. `experiment_id`: row id, None if it is not stored.
     """
 
     distinction: Distinction
@@ -61,14 +58,14 @@ class DoubtDecision:
         """Which prediction is nearer to the measurement: 0 the first, 1 the second; None if neither is."""
         if self.measured is None:
             return None
-        said = self.distinction
-        first, second = (abs(cycles - self.measured) for cycles in (said.first, said.second))
+        distinction = self.distinction
+        first, second = (abs(cycles - self.measured) for cycles in (distinction.first, distinction.second))
         return None if first == second else int(second < first)
 
     def in_words(self, otherwise: str = "otherwise") -> str:
-        """Both predictions and the measurement; `otherwise` is where the other µops are."""
-        told = self.distinction
-        predicted = f"here {told.first:.2f}, {otherwise} {told.second:.2f} cycles"
+        """Both predictions and the measurement in words; `otherwise` names the source of the other µops."""
+        distinction = self.distinction
+        predicted = f"here {distinction.first:.2f}, {otherwise} {distinction.second:.2f} cycles"
         if self.measured is None:
             return f"{predicted}; not measured yet"
         nearer = {0: ", nearer to here", 1: f", nearer to {otherwise}", None: ""}[self.nearer]
@@ -78,42 +75,50 @@ class DoubtDecision:
 def decisions(
     row: PortMapping, other: PortMapping | None, doubts: Sequence[Doubt]
 ) -> dict[Doubt, DoubtDecision]:
-    """For each doubt about other µops an experiment that would decide, where a short one does."""
-    found = {each: told for each in doubts if (told := _decider(row, other, each)) is not None}
-    stored = rows_of(row.isa, {each.experiment for each in found.values()})
+    """{doubt: an experiment that decides it}, for doubts that a short experiment decides."""
+    distinctions = {
+        doubted: distinction
+        for doubted in doubts
+        if (distinction := _deciding(row, other, doubted)) is not None
+    }
+    stored = rows_of(row.isa, {doubted.experiment for doubted in distinctions.values()})
     cycles = _settled(stored.values())
     return {
-        doubt: DoubtDecision(told, cycles.get(stored.get(told.experiment, 0)), stored.get(told.experiment))
-        for doubt, told in found.items()
+        doubt: DoubtDecision(
+            distinction, cycles.get(stored.get(distinction.experiment, 0)), stored.get(distinction.experiment)
+        )
+        for doubt, distinction in distinctions.items()
     }
 
 
-def again(
+def experiments_of_doubt(
     row: PortMapping, doubt: Doubt, other: PortMapping | None = None, evaluation: Evaluation | None = None
 ) -> list[Experiment]:
-    """The experiments that a doubt rests on, at most `MOST_AGAIN`; the scheme alone where there are none."""
-    found: list[Experiment] = []
+    """The scheme alone and the experiments of a doubt's evidence, at most `MOST_EXPERIMENTS`."""
+    experiments: list[Experiment] = []
     if doubt.kind in (DoubtKind.AMBIGUOUS, DoubtKind.EXCLUDED):
-        found = [*_asked(row, doubt.scheme), *_witnessed(row, doubt.scheme)]
+        experiments = [*_searched(row, doubt.scheme), *_witness_experiments(row, doubt.scheme)]
     elif doubt.kind is DoubtKind.MISPREDICTED and evaluation is not None:
         scheme = InstructionScheme.objects.select_related("isa").get(isa=row.isa_id, text=doubt.scheme)
-        found = [item.stored.value.experiment for item in worst_of(evaluation, scheme)]
+        experiments = [item.stored.value.experiment for item in worst_of(evaluation, scheme)]
     elif doubt.kind is DoubtKind.SLOTS and (padding := padding_of(row.isa.name)) is not None:
-        found = [*padding.around(doubt.scheme), *padding.calibration()]
-    elif doubt.kind is DoubtKind.CONFLICT and (told := _decider(row, other, doubt)) is not None:
-        found = [told.experiment]
+        experiments = [*padding.around(doubt.scheme), *padding.calibration()]
+    elif doubt.kind is DoubtKind.CONFLICT and (distinction := _deciding(row, other, doubt)) is not None:
+        experiments = [distinction.experiment]
     alone = Experiment.of([doubt.scheme])
-    return list(dict.fromkeys([alone, *found]))[:MOST_AGAIN]
+    return list(dict.fromkeys([alone, *experiments]))[:MOST_EXPERIMENTS]
 
 
-def _decider(row: PortMapping, other: PortMapping | None, doubt: Doubt) -> Distinction | None:
-    if doubt.here is None or not doubt.others:
+def _deciding(row: PortMapping, other: PortMapping | None, doubt: Doubt) -> Distinction | None:
+    if doubt.uops is None or not doubt.alternatives:
         return None
     if doubt.kind is DoubtKind.CONFLICT:
         if other is None:
             return None
         return _between(_key(row), _key(other), doubt.scheme)
-    return next(filter(None, (_instead(_key(row), doubt.scheme, uops) for uops in doubt.others)), None)
+    return next(
+        filter(None, (_with_other_uops(_key(row), doubt.scheme, uops) for uops in doubt.alternatives)), None
+    )
 
 
 _Key = tuple[int, datetime]
@@ -124,56 +129,60 @@ def _key(row: PortMapping) -> _Key:
 
 
 @lru_cache(maxsize=8)
-def _loaded(key: _Key) -> Mapping:
-    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+def _cached_mapping(key: _Key) -> Mapping:
+    """Cached, since a stored mapping never changes, and a new one has a new id and time of creation."""
     return load_mapping(PortMapping.objects.get(pk=key[0]))
 
 
 @lru_cache(maxsize=2000)
 def _between(row: _Key, other: _Key, scheme: str) -> Distinction | None:
-    """What tells two mappings apart by this scheme."""
+    """An experiment with this scheme that distinguishes two mappings."""
     first, second = (PortMapping.objects.get(pk=key[0]) for key in (row, other))
     comparison: MappingComparison = comparison_of(first, second)
-    return deciding_experiment(_loaded(row), _loaded(other), scheme, comparison.agreement.agreeing)
+    return deciding_experiment(
+        _cached_mapping(row), _cached_mapping(other), scheme, comparison.agreement.agreeing
+    )
 
 
 @lru_cache(maxsize=2000)
-def _instead(row: _Key, scheme: str, uops: Uops) -> Distinction | None:
-    """What tells the mapping from itself with other µops for this scheme."""
-    value = _loaded(row)
+def _with_other_uops(row: _Key, scheme: str, uops: Uops) -> Distinction | None:
+    """An experiment that distinguishes the mapping from itself with other µops of this scheme."""
+    value = _cached_mapping(row)
     if any(mask >> len(value.ports) for mask, _ in uops):
         return None
     changed = replace(value, usage={**value.usage, scheme: uops})
     return deciding_experiment(value, changed, scheme, value.usage.keys() - {scheme})
 
 
-def _asked(row: PortMapping, scheme: str) -> list[Experiment]:
-    """What a search by counter-examples measured with the scheme, and what clashed because of it."""
+def _searched(row: PortMapping, scheme: str) -> list[Experiment]:
+    """The experiments with the scheme of a search by counter-examples, the shortest first."""
     evidence = Evidence.of(row.report)
     if evidence is None:
         return []
-    found = [each.experiment for each in evidence.asked if scheme in each.experiment.schemes]
-    return sorted(found, key=lambda each: each.length)
+    experiments = [
+        record.experiment for record in evidence.experiments if scheme in record.experiment.schemes
+    ]
+    return sorted(experiments, key=lambda experiment: experiment.length)
 
 
-def _witnessed(row: PortMapping, scheme: str) -> list[Experiment]:
-    """What explainable inference measured with the scheme: facts, then the witnesses' pairs."""
-    found = row.characterisations.filter(scheme__text=scheme).select_related("scheme").first()
-    if found is None:
+def _witness_experiments(row: PortMapping, scheme: str) -> list[Experiment]:
+    """The experiments of explainable inference with the scheme: facts, then both of each witness."""
+    characterisation = row.characterisations.filter(scheme__text=scheme).select_related("scheme").first()
+    if characterisation is None:
         return []
-    value = load_characterisation(found, ())
-    pairs = [each for witness in value.witnesses for each in (witness.base, witness.tested)]
+    value = load_characterisation(characterisation, ())
+    pairs = [experiment for witness in value.witnesses for experiment in (witness.base, witness.tested)]
     return [*(fact.experiment for fact in value.facts), *pairs]
 
 
 def _settled(experiments: Iterable[int]) -> dict[int, float]:
-    """{experiment: median of its settled measurements in cycles} of those that have any (one query)."""
+    """{experiment id: median of its settled measurements in cycles} (one query)."""
     return settled_medians(Measurement.objects.filter(experiment__in=list(experiments)))
 
 
 @dataclass(frozen=True)
 class Remeasurement:
-    """Experiments about a mapping, how often each is measured, and what for."""
+    """Experiments about a mapping, the measurements of each, and the purpose, which names the run."""
 
     row: PortMapping
     experiments: Sequence[Experiment]
@@ -181,13 +190,13 @@ class Remeasurement:
     purpose: str
 
     def from_page(self, request: HttpRequest, back: str) -> HttpResponse:
-        """Start it on the posted machine and show the run; `back`: where it is said that it cannot be."""
+        """Start the run on the posted machine and redirect to it, or with an error to `back`."""
         machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=self.row.isa_id)
         run = measure_listed(request, machine, self.experiments, self.repeats, self.purpose)
         return redirect(back) if run is None else redirect("run", run.pk)
 
     def from_program(self, request: HttpRequest, machine_id: int) -> Status[dict[str, Any]]:
-        """Start it; the answer is the run. Raises `ProblemError` (422) for a machine that cannot."""
+        """Start the run and answer with it. Raises `ProblemError` (422) for a machine that cannot measure."""
         machine = machine_of(self.row, machine_id)
         config = listed_config(machine.pk, self.experiments, self.repeats)
-        return started(request, "measure", config, f"{self.purpose} on {machine.name}"[:180])
+        return start_response(request, "measure", config, f"{self.purpose} on {machine.name}"[:180])

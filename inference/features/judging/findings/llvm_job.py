@@ -1,6 +1,6 @@
-"""Where LLVM's scheduling model differs from a port mapping: the report, and the runs that make it.
+"""Differences of LLVM's scheduling model from a port mapping: the report, and the runs that compute it.
 
-The report is a value of JSON alone, so that a run keeps it as its result; `markdown` writes it for an issue.
+The report consists of JSON values, since a run stores it as its result; `markdown` writes it for an issue.
 """
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ from inference.core.events import Event, Log, ResultStored
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.learning.explained.proofs import ProofStep, proof_of
-from inference.formats.exported import ExportedMapping, ExportedScheme
+from inference.formats.exports import ExportedMapping, ExportedScheme
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
-from inference.isa.llvm_schemes import tool_side
+from inference.isa.llvm_schemes import llvm_side
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping, Run
-from inference.predictors.llvm.model import LlvmModel, Modelled
-from inference.predictors.llvm.releases import INSTALL, installed
+from inference.predictors.llvm.model import LlvmModel, ModelAnswer
+from inference.predictors.llvm.releases import INSTALL, list_releases
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, read_row
-from inference.storage.exported import exported
+from inference.storage.export_values import exported_mapping
 
 _MOST_UNKNOWN = 40
-"""Schemes without an answer that the report lists; of more, it gives the number."""
+"""Schemes without an answer that the report lists; it counts the others."""
 
 
 @dataclass(frozen=True)
-class Differing:
-    """A scheme of which LLVM says something else. Cycles are those of one instance, `measured` if it was.
+class DifferingScheme:
+    """A scheme on which LLVM differs. Cycles are those of one instance; `measured` is None without a
+    measurement.
 
-    `usage` are the mapping's µops in words, with what other results say instead, `masks` as (port mask,
-    count), `pressure` (resource of LLVM, cycles of it), `command` asks llvm-mca again, `evidence` are the
-    witnesses in words, `doubts` what speaks against the mapping.
+    `usage`: the mapping's µops in words, with conflicting results; `masks`: as (port mask, count).
+    `pressure`: (resource of LLVM, cycles). `command`: repeats llvm-mca's prediction. `evidence`: the
+    witnesses in words. `doubts`: the doubts about the mapping's µops.
     """
 
     scheme: str
@@ -61,32 +62,32 @@ class Differing:
 
     @property
     def reference(self) -> float:
-        """What LLVM is held against: the measurement, else what the mapping predicts."""
+        """The cycles to compare LLVM with: the measurement, else the mapping's prediction."""
         return self.predicted if self.measured is None else self.measured
 
     @property
     def factor(self) -> float:
-        """LLVM's cycles over the reference: above 1 where LLVM is too slow."""
+        """LLVM's cycles over the reference: above 1 if LLVM is too slow."""
         return self.llvm / self.reference if self.reference else math.inf
 
     @property
     def pressure_in_words(self) -> str:
-        """LLVM's resources, each with its cycles."""
+        """LLVM's resources with their cycles, in words."""
         return ", ".join(f"{name} {cycles:.2f}" for name, cycles in self.pressure) or "none"
 
     @property
     def verdict(self) -> str:
-        """`too slow by a factor of 2.01`, as seen from LLVM."""
+        """LLVM's error in words, like `too slow by a factor of 2.01`."""
         if self.factor >= 1:
             return f"too slow by a factor of {self.factor:.3g}" if math.isfinite(self.factor) else "too slow"
-        return f"too fast by a factor of {1 / self.factor:.3g}" if self.factor else "free of any cost"
+        return f"too fast by a factor of {1 / self.factor:.3g}" if self.factor else "takes no time"
 
 
 @dataclass(frozen=True)
 class LlvmDifference:
-    """The whole comparison. `tolerance` is relative; `within` schemes differ by no more.
+    """The report. `tolerance` is relative; `within` of the `asked` schemes differ by no more.
 
-    `unknown`: (scheme, reason) of those that LLVM has no answer for. `head`: the mapping's provenance.
+    `unknown`: (scheme, reason) of schemes without an answer by LLVM. `head`: the mapping's provenance.
     """
 
     mapping: str
@@ -96,7 +97,7 @@ class LlvmDifference:
     tolerance: float
     asked: int
     within: int
-    differing: Sequence[Differing]
+    differing: Sequence[DifferingScheme]
     unknown: Sequence[Sequence[str]]
     head: Sequence[str]
 
@@ -104,19 +105,19 @@ class LlvmDifference:
         return asdict(self)
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> LlvmDifference:
-        """From the result of a run."""
-        rows = [Differing(**row) for row in told["differing"]]
-        return cls(**{**told, "differing": rows})
+    def of(cls, report: Mapping[str, Any]) -> LlvmDifference:
+        """The report in a run's result."""
+        rows = [DifferingScheme(**row) for row in report["differing"]]
+        return cls(**{**report, "differing": rows})
 
     @property
     def slower(self) -> int:
-        """Of how many schemes LLVM's cycles are too many."""
+        """Number of schemes that LLVM predicts too slow."""
         return sum(row.factor > 1 for row in self.differing)
 
     @property
     def quicker(self) -> int:
-        """Of how many they are too few."""
+        """Number of schemes that LLVM predicts too fast."""
         return len(self.differing) - self.slower
 
     @property
@@ -126,12 +127,12 @@ class LlvmDifference:
 
 
 def is_notable(llvm: float, reference: float, tolerance: float) -> bool:
-    """Whether LLVM's cycles differ from the reference by more than this share of it."""
+    """Whether LLVM's cycles differ from the reference by more than `tolerance` times the reference."""
     return abs(llvm - reference) > tolerance * reference
 
 
-def worst_first(rows: Sequence[Differing]) -> list[Differing]:
-    """By the factor, whichever way it goes; equal ones in their order."""
+def by_factor(rows: Sequence[DifferingScheme]) -> list[DifferingScheme]:
+    """The schemes with the largest factor, too slow or too fast, first; a stable sort."""
     return sorted(
         rows, key=lambda row: -abs(math.log(row.factor)) if 0 < row.factor < math.inf else -math.inf
     )
@@ -168,7 +169,7 @@ def _lines(report: LlvmDifference) -> Iterator[str]:
             yield f"- and {len(report.unknown) - _MOST_UNKNOWN} more"
 
 
-def _section(report: LlvmDifference, row: Differing) -> Iterator[str]:
+def _section(report: LlvmDifference, row: DifferingScheme) -> Iterator[str]:
     yield from ("", f"## {code_span(row.scheme)}: {row.verdict}", "", code_block("asm", row.text), "")
     yield "| | cycles | µops | ports |"
     yield "|---|---:|---:|---|"
@@ -186,8 +187,8 @@ def _section(report: LlvmDifference, row: Differing) -> Iterator[str]:
 
 
 KIND = "llvm-difference"
-TOLERANCE = 0.2
-"""Relative: measurements of the same scheme on the same core differ by far less."""
+DEFAULT_TOLERANCE = 0.2
+"""Relative; measurements of one scheme on one core differ by far less."""
 _MOST_WITNESSES = 4
 _CPU = re.compile(r"\w[\w.-]{0,39}")
 
@@ -199,7 +200,8 @@ def _processor(name: str) -> str:
 
 
 class DifferenceConfig(RunRequest):
-    """`mapping`: its number. `release`: major version of llvm-mca, "" for the newest. `cpu`: for -mcpu."""
+    """`mapping`: row id. `release`: major version of llvm-mca, "" for the newest. `cpu`: the value of
+    -mcpu."""
 
     noun = "a difference to LLVM"
     mapping: int
@@ -213,61 +215,64 @@ class DifferenceConfig(RunRequest):
         Field(pattern=r"^\d{0,3}$", description="Of llvm-mca; empty for the newest.", examples=["22"]),
     ] = ""
     tolerance: Annotated[
-        float, Field(ge=0, le=10, description="How far LLVM may be from what was measured, relative.")
-    ] = TOLERANCE
+        float, Field(ge=0, le=10, description="Largest relative difference of LLVM from the reference.")
+    ] = DEFAULT_TOLERANCE
 
 
 class LlvmDifferenceJob:
     """Runs of kind `llvm-difference`; `DifferenceConfig` has the fields of their description."""
 
     def check(self, config: Json) -> Json:
-        """The description with its defaults; raises `ConfigError`."""
-        asked = DifferenceConfig.read(config)
-        row = read_row(PortMapping.objects.select_related("isa"), "mapping", asked.mapping)
+        """The complete description. Raises `ConfigError` for a mapping, release or processor that does not
+        fit."""
+        request = DifferenceConfig.read(config)
+        row = read_row(PortMapping.objects.select_related("isa"), "mapping", request.mapping)
         if target_of(row.isa.name).blocks is None:
             right = ", ".join(names_with_blocks())
-            raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {right}")
-        if not asked.cpu:
+            raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, but must be for {right}")
+        if not request.cpu:
             raise ConfigError("cpu must be the name of a processor such as haswell or znver3")
         try:
-            model = chosen_model(asked.release, asked.cpu)
+            model = find_model(request.release, request.cpu)
         except PredictorError as error:
             raise ConfigError(str(error)) from error
-        return asked.as_json() | {"release": model.release.number}
+        return request.as_json() | {"release": model.release.number}
 
     def submitted(self, run: Run) -> None:
-        """Nothing refers to such a run."""
+        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
-        """Ask for every scheme; the result is the report. Raises `JobError`."""
-        config = DifferenceConfig.stored(task.run.config)
+        """Compare every scheme; the result is the report. Raises `JobError`."""
+        config = DifferenceConfig.from_stored(task.run.config)
         row = PortMapping.objects.filter(pk=config.mapping).select_related("isa", "machine", "run").first()
         if row is None:
             raise JobError("the mapping to compare has been deleted")
         try:
-            report = difference(row, config, task.reporter.pulse)
+            report = llvm_difference(row, config, task.reporter.pulse)
         except PredictorError as error:
             raise JobError(str(error)) from error
         return partial(_store, task.run.pk, row, report)
 
 
-def chosen_model(release: str, cpu: str) -> LlvmModel:
-    """The model of a processor in a release, the newest where none is named. Raises `PredictorError`."""
-    here = installed()
-    found = [each for each in here if release in ("", each.number)]
-    if not found:
-        numbers = ", ".join(dict.fromkeys(each.number for each in here)) or "none at all"
+def find_model(release: str, cpu: str) -> LlvmModel:
+    """The model of a processor in a release, "" for the newest. Raises `PredictorError` if it is not
+    installed."""
+    installed = list_releases()
+    matching = [candidate for candidate in installed if release in ("", candidate.number)]
+    if not matching:
+        numbers = ", ".join(dict.fromkeys(candidate.number for candidate in installed)) or "no release"
         raise PredictorError(f"llvm-mca {release} is not installed here, there is {numbers}: {INSTALL}")
-    return LlvmModel(found[-1], cpu)
+    return LlvmModel(matching[-1], cpu)
 
 
-def difference(
+def llvm_difference(
     row: PortMapping, config: DifferenceConfig, pulse: Callable[[], None] = lambda: None
 ) -> LlvmDifference:
-    """The report of a mapping; `pulse` is called every batch of schemes. Raises `PredictorError`."""
-    mapping = exported(row)
-    model = chosen_model(config.release, config.cpu)
-    codes = tool_side(mapping.isa).instances(scheme.text for scheme in mapping.schemes)
+    """Compute the report of a mapping; `pulse` is called for every batch of schemes. Raises
+    `PredictorError`."""
+    mapping = exported_mapping(row)
+    model = find_model(config.release, config.cpu)
+    codes = llvm_side(mapping.isa).instances(scheme.text for scheme in mapping.schemes)
     pairs = [(scheme, codes[scheme.text]) for scheme in mapping.schemes if scheme.text in codes]
     answers = model.ask([code for _, code in pairs], pulse)
     pks = dict(row.isa.schemes.filter(pk__in=row.usages.values("scheme")).values_list("text", "pk"))
@@ -285,7 +290,7 @@ def difference(
         tolerance=config.tolerance,
         asked=len(pairs),
         within=len(pairs) - len(differing) - len(unknown),
-        differing=worst_first(differing),
+        differing=by_factor(differing),
         unknown=unknown,
         head=mapping.provenance.lines(),
     )
@@ -302,10 +307,10 @@ def _differing(
     scheme: ExportedScheme,
     pk: int,
     model: LlvmModel,
-    answer: Modelled,
-) -> Differing:
+    answer: ModelAnswer,
+) -> DifferingScheme:
     proof = proof_of(row, row.isa.schemes.get(pk=pk)) if scheme.evidence.witnesses else None
-    return Differing(
+    return DifferingScheme(
         scheme=scheme.text,
         pk=pk,
         text="\n".join(answer.text),
@@ -324,7 +329,7 @@ def _differing(
 
 
 def witness_lines(scheme: str, steps: Sequence[ProofStep]) -> list[str]:
-    """The experiments that prove the µops of a scheme, in words: some, and how many more there are."""
+    """The witnesses of a scheme's µops in words: at most `_MOST_WITNESSES`, and the number of others."""
     lines = [
         f"Witness: {step.witness.copies} × {step.witness.blocker} on {step.where} take "
         f"{_cycles(step.witness.base_cycles)}, with {scheme} beside them "
@@ -335,11 +340,11 @@ def witness_lines(scheme: str, steps: Sequence[ProofStep]) -> list[str]:
 
 
 def _cycles(value: float | None) -> str:
-    return "no usable number of cycles" if value is None else f"{value:.3f} cycles"
+    return "an unsettled number of cycles" if value is None else f"{value:.3f} cycles"
 
 
 def _store(run: int, row: PortMapping, report: LlvmDifference) -> tuple[Json, Sequence[Event]]:
-    told = {
+    summary = {
         "mapping": row.pk,
         "name": row.name,
         "place": f"llvm/?run={run}",
@@ -347,4 +352,4 @@ def _store(run: int, row: PortMapping, report: LlvmDifference) -> tuple[Json, Se
         "asked": report.asked,
     }
     text = f"{report.tool}: {len(report.differing)} of {report.asked} schemes differ"
-    return {**told, "report": report.as_json()}, [Log("info", text), ResultStored(told)]
+    return {**summary, "report": report.as_json()}, [Log("info", text), ResultStored(summary)]

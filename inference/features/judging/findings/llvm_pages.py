@@ -1,4 +1,4 @@
-"""A mapping beside LLVM's scheduling model: start a comparison, look at it, take the report away."""
+"""The page that compares a mapping with LLVM's scheduling model, and its report in Markdown."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from inference.features.judging.engine.tables import (
 from inference.features.judging.findings.llvm_job import (
     KIND,
     DifferenceConfig,
-    Differing,
+    DifferingScheme,
     LlvmDifference,
     markdown,
 )
 from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES
 from inference.isa.targets import names_with_blocks
 from inference.models import PortMapping, Run
-from inference.predictors.llvm.releases import INSTALL, installed, processors
+from inference.predictors.llvm.releases import INSTALL, list_releases, processors
 from inference.storage.instruction_sets import core_of
 from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
 from inference.web.request_fields import RequestField, RequestForm, start_run
-from inference.web.validation import whole_number
+from inference.web.validation import number_parameter
 
 
 class DifferenceForm(RequestForm):
-    """Which model to compare with, and from when on a difference counts."""
+    """The model of LLVM to compare with, and the tolerance."""
 
     request = DifferenceConfig
     release = forms.ChoiceField(label="llvm-mca")
     cpu = RequestField(
         label="Processor",
         widget=forms.TextInput(attrs={"list": "processors", "autocomplete": "off", "spellcheck": "false"}),
-        help_text="As -mcpu takes it, such as haswell or znver3.",
+        help_text="A value of -mcpu, such as haswell or znver3.",
         required=True,
     )
     tolerance = RequestField(
         scale=100,
         label="Minimum difference, per cent",
-        help_text="How far LLVM's cycles may be from the measured ones.",
+        help_text="Largest difference of LLVM's cycles from the measured ones.",
         required=True,
     )
 
@@ -63,12 +63,12 @@ class DifferenceForm(RequestForm):
         cpu = (NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)).llvm
         super().__init__(data, initial={"cpu": cpu})  # type: ignore[arg-type]
         self.set_choices(
-            release=[(release.number, f"{release.version}") for release in reversed(installed())]
+            release=[(release.number, f"{release.version}") for release in reversed(list_releases())]
         )
 
 
 def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
-    """The newest report, or that of `?run=`, below a form that starts another."""
+    """The form that starts a comparison, and the newest report or that of `?run=`."""
     row = get_object_or_404(
         PortMapping.objects.select_related("isa", "machine"), pk=pk, isa__name__in=names_with_blocks()
     )
@@ -77,15 +77,15 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
         chosen = form.cleaned_data
         config = {"mapping": row.pk, "release": chosen["release"], **form.stated()}
         name = f"{row.name[:120]} beside llvm-mca {chosen['release']}, {config['cpu']}"
-        if made := start_run(request, KIND, config, name, form=form):
-            return redirect("run", made.pk)
-    newest = next(reversed(installed()), None)
+        if run := start_run(request, KIND, config, name, form=form):
+            return redirect("run", run.pk)
+    newest = next(reversed(list_releases()), None)
     context = {
         "mapping": row,
         "form": form,
         "processors": () if newest is None else processors(newest.mca),
         "install": INSTALL,
-        **_shown(request, row),
+        **_report_context(request, row),
     }
     return render(request, "inference/findings/llvm.html", context, status=400 if form.is_bound else 200)
 
@@ -94,11 +94,11 @@ def _runs(row: PortMapping) -> QuerySet[Run]:
     return Run.objects.filter(kind=KIND, config__mapping=row.pk).order_by("-pk")
 
 
-def _shown(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
-    """The report at hand with the runs that there are."""
+def _report_context(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
+    """The context of the report, with the finished and unfinished runs."""
     runs = list(_runs(row).only("pk", "name", "state", "created")[:20])
-    wanted = whole_number(request, "run")
-    done = [run for run in runs if run.state == Run.State.DONE and wanted in (None, run.pk)]
+    run_id = number_parameter(request, "run")
+    done = [run for run in runs if run.state == Run.State.DONE and run_id in (None, run.pk)]
     context: dict[str, Any] = {
         "earlier": [run for run in runs if run.state == Run.State.DONE],
         "working": [run for run in runs if run.state not in Run.FINAL],
@@ -106,17 +106,19 @@ def _shown(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     if not done:
         return context
     report = LlvmDifference.of(Run.objects.get(pk=done[0].pk).result["report"])
-    page = page_in_memory(report.differing, whole_number(request, "page", 0) or 0)
+    page = page_in_memory(report.differing, number_parameter(request, "page", 0) or 0)
     cells = page_cells(_differing_table(report, page.rows, row))
     return {**context, "report": report, "run": done[0], "page": page, **cells}
 
 
-def _differing_table(report: LlvmDifference, rows: Sequence[Differing], row: PortMapping) -> PublishedTable:
-    """Rows of the report, each leading to the scheme and the experiments that prove its µops."""
+def _differing_table(
+    report: LlvmDifference, rows: Sequence[DifferingScheme], row: PortMapping
+) -> PublishedTable:
+    """The table of differing schemes, with links to the schemes and their witnesses."""
 
-    def proof(found: Differing) -> LinkedNumber:
-        url = reverse("scheme-proof", args=[row.pk, found.pk]) if found.evidence else ""
-        return LinkedNumber(len(found.evidence), url)
+    def proof(scheme: DifferingScheme) -> LinkedNumber:
+        url = reverse("scheme-proof", args=[row.pk, scheme.pk]) if scheme.evidence else ""
+        return LinkedNumber(len(scheme.evidence), url)
 
     return table_of(
         "differing",
@@ -137,8 +139,10 @@ def _differing_table(report: LlvmDifference, rows: Sequence[Differing], row: Por
 def mapping_llvm_report(request: HttpRequest, pk: int, run: int) -> HttpResponse:
     """A finished report as Markdown."""
     row = get_object_or_404(PortMapping, pk=pk)
-    found = get_object_or_404(_runs(row).filter(state=Run.State.DONE), pk=run)
-    return file_answer(markdown(LlvmDifference.of(found.result["report"])), "text/markdown", found.name, "md")
+    report_run = get_object_or_404(_runs(row).filter(state=Run.State.DONE), pk=run)
+    return file_answer(
+        markdown(LlvmDifference.of(report_run.result["report"])), "text/markdown", report_run.name, "md"
+    )
 
 
 urlpatterns = [

@@ -1,6 +1,6 @@
-"""Checks of the port mapping model: what can be asked, and what their runs have told, as tables.
+"""Checks of the port mapping model: the description of their runs, and their results as tables.
 
-What a run has told is folded from its journal: live as years later.
+Results are read from the run's journal, during the run and afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import Field
 from inference.core.model_check import (
     MIX_LENGTHS,
     ORDER_LENGTHS,
-    Alone,
+    AloneCheck,
     AloneSummary,
     AloneVerdict,
     most_orders,
@@ -27,10 +27,10 @@ from inference.features.judging.findings.events import MixesMeasured, OrdersMeas
 from inference.features.machines.measure.request import Effort
 from inference.formats import journal_events
 from inference.models import ISA, Machine, PortMapping, Run, RunEvent
-from inference.models.scheme_search import texts_found
+from inference.models.scheme_search import matching_texts
 from inference.runs.errors import ConfigError
-from inference.runs.machines.facts import read_machine, seconds_for
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, RunRequest, Schemes, Seed
+from inference.runs.machines.facts import estimated_seconds, read_machine
+from inference.runs.request import DEFAULT_SEED, MAX_MIXES, RunRequest, Schemes, Seed
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 from inference.web.published_page import PublishedTable
 
@@ -38,12 +38,12 @@ MOST_PERMUTATIONS = 100
 
 
 class CheckConfig(RunRequest):
-    """What is measured where, and what it is held against.
+    """The description of a run of kind `check-model`.
 
-    `machine`: id. `reference`: id of the port mapping that predicts; None holds single schemes against 1/n
-    cycles alone. `schemes` and `scheme_filter` as a measuring run has them. `mixes` random mixes of each
-    length; `sequences` experiments of each length in up to `permutations` orders; 0 leaves a stage out. The
-    thesis has 5,000, 500 and 10.
+    `machine`: id. `reference`: id of the port mapping that predicts; None compares single schemes with 1/n
+    cycles. `schemes` and `scheme_filter`: as in a measuring run. `mixes`: random mixes of each length.
+    `sequences`: experiments of each length in up to `permutations` orders. 0 leaves a stage out. The thesis
+    has 5,000, 500 and 10.
     """
 
     noun = "a check of the model"
@@ -52,24 +52,24 @@ class CheckConfig(RunRequest):
     reference: int | None = None
     schemes: Schemes = "default"
     scheme_filter: str = ""
-    mixes: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 200
-    sequences: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 50
+    mixes: Annotated[int, Field(ge=0, le=MAX_MIXES)] = 200
+    sequences: Annotated[int, Field(ge=0, le=MAX_MIXES)] = 50
     permutations: Annotated[int, Field(ge=2, le=MOST_PERMUTATIONS)] = 5
     seed: Seed = DEFAULT_SEED
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages of such a run."""
-        wanted = ((SINGLETONS, 1), (RANDOM_MIXES, self.mixes), (ORDERS, self.sequences))
-        return tuple(stage for stage, number in wanted if number)
+        """The stages of the run; those with 0 experiments are left out."""
+        numbers = ((SINGLETONS, 1), (RANDOM_MIXES, self.mixes), (ORDERS, self.sequences))
+        return tuple(stage for stage, number in numbers if number)
 
 
-def read_config(given: Json) -> CheckConfig:
+def read_config(description: Json) -> CheckConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = CheckConfig.read(given)
+    config = CheckConfig.read(description)
     machine = read_machine("", config.machine, config.isa)
-    found = {"isa": machine.isa.name}
-    return config.model_copy(update=found | {"reference": _read_reference(config.reference, machine)})
+    checked = {"isa": machine.isa.name}
+    return config.model_copy(update=checked | {"reference": _read_reference(config.reference, machine)})
 
 
 def _read_reference(pk: int | None, machine: Machine) -> int | None:
@@ -84,27 +84,27 @@ def _read_reference(pk: int | None, machine: Machine) -> int | None:
 
 
 def check_effort(machine: Machine, schemes: int, mixes: int, sequences: int, permutations: int) -> Effort:
-    """What such a run will take on a machine at most, with so many schemes."""
-    mixed = mixes * (len(MIX_LENGTHS) - 1)  # those of one instruction have been measured by then
+    """An upper bound of the experiments and seconds of such a run on a machine."""
+    mixed = mixes * (len(MIX_LENGTHS) - 1)  # mixes of one instruction are measured by then
     ordered = sum(sequences * most_orders(length, permutations) for length in ORDER_LENGTHS)
     experiments = schemes + mixed + ordered
-    return Effort(experiments, seconds_for(experiments, machine))
+    return Effort(experiments, estimated_seconds(experiments, machine))
 
 
 def archived(config: Json) -> Json:
-    """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
-    return CheckConfig.archived(config, "isa").as_json()
+    """The description of a run from an archive. Raises `ExchangeError` or `ConfigError`."""
+    return CheckConfig.from_archive(config, "isa").as_json()
 
 
 KINDS = (SchemesAlone.kind, MixesMeasured.kind, OrdersMeasured.kind)
-"""The events that this takes in; see `inference.features.judging.findings.model_check_job`."""
+"""The kinds of events that `model_check_of` reads."""
 
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Schemes alone in the order of their measurement, mixes and orders by length as the events have them."""
+    """Schemes alone in the order of their measurement, and the events of mixes and orders by length."""
 
-    alone: tuple[Alone, ...]
+    alone: tuple[AloneCheck, ...]
     mixes: tuple[Json, ...]
     orders: tuple[Json, ...]
 
@@ -114,8 +114,8 @@ class ModelCheck:
 
 
 def model_check_of(run: Run) -> ModelCheck:
-    """Everything told so far; what an attempt told again replaces what was told before (one query)."""
-    alone: dict[str, Alone] = {}
+    """The results in the run's journal so far; repeated events replace earlier ones (one query)."""
+    alone: dict[str, AloneCheck] = {}
     lengths: dict[str, dict[int, Json]] = {MixesMeasured.kind: {}, OrdersMeasured.kind: {}}
     events = RunEvent.objects.filter(run=run, kind__in=KINDS).order_by("seq")
     for kind, payload in events.values_list("kind", "payload"):
@@ -124,29 +124,33 @@ def model_check_of(run: Run) -> ModelCheck:
             alone |= {row.scheme: row for row in event.rows}
         elif isinstance(event, MixesMeasured | OrdersMeasured):
             lengths[kind][event.length] = payload
-    mixes, orders = (tuple(found[length] for length in sorted(found)) for found in lengths.values())
+    mixes, orders = (
+        tuple(by_length[length] for length in sorted(by_length)) for by_length in lengths.values()
+    )
     return ModelCheck(tuple(alone.values()), mixes, orders)
 
 
-def checked_schemes(run: Run, check: ModelCheck, verdict: AloneVerdict | None, q: str) -> list[Alone]:
-    """Those of a verdict that a search finds, the largest errors first. Raises `SearchError`."""
+def checked_schemes(run: Run, check: ModelCheck, verdict: AloneVerdict | None, q: str) -> list[AloneCheck]:
+    """The schemes with a verdict that match a search, the largest errors first. Raises `SearchError`."""
     alone = [scheme for scheme in check.alone if verdict in (None, scheme.verdict)]
     isa = ISA.objects.filter(name=run.config["isa"]).first() if q.strip() else None
     if isa is not None:
-        texts = texts_found(isa.pk, q)
+        texts = matching_texts(isa.pk, q)
         alone = [scheme for scheme in alone if scheme.scheme in texts]
     return sorted(alone, key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
 
 
 def reference_of(run: Run) -> PortMapping | None:
-    """The port mapping that the run compares with; None without one, and when it has been deleted."""
+    """The port mapping that the run compares with; None without one, or if it has been deleted."""
     return PortMapping.objects.filter(pk=run.config.get("reference")).first()
 
 
 def schemes_table(
-    alone: Iterable[Alone], *more: Column[Alone], scheme: Callable[[Alone], str] = attrgetter("scheme")
+    alone: Iterable[AloneCheck],
+    *more: Column[AloneCheck],
+    scheme: Callable[[AloneCheck], str] = attrgetter("scheme"),
 ) -> PublishedTable:
-    """A row for every scheme, with its error in per cent of the measurement."""
+    """A row per scheme, with its error in per cent of the measurement."""
     return table_of(
         "schemes",
         "Schemes alone",
@@ -164,7 +168,7 @@ def schemes_table(
 def mixes_table(
     mixes: Iterable[Json], length: Callable[[Json], float] = itemgetter("length")
 ) -> PublishedTable:
-    """A row for every length, without scores where nothing predicts."""
+    """A row per length, without scores if there is no reference."""
 
     def score(name: str) -> Callable[[Json], float | None]:
         return lambda of_length: (of_length["scores"] or {}).get(name)
@@ -185,7 +189,7 @@ def mixes_table(
 
 
 def orders_table(orders: Iterable[Json], *more: Column[Json]) -> PublishedTable:
-    """A row for every length, as in Table 3.1."""
+    """A row per length, as in Table 3.1 of the thesis."""
     return table_of(
         "orders",
         "The same mixes in other orders",
@@ -205,4 +209,4 @@ TABLES: dict[str, Callable[[ModelCheck], PublishedTable]] = {
     "mixes": lambda check: mixes_table(check.mixes),
     "orders": lambda check: orders_table(check.orders),
 }
-"""{name: table} of what is exported."""
+"""{name: table} of the exported tables."""

@@ -1,6 +1,6 @@
 """Runs that check the port mapping model on a machine (thesis §3.2.2): single schemes, mixes, orders.
 
-What was measured is kept in two experiment sets, the orders of a multiset in one of its own per repeat.
+Measurements are stored in two experiment sets, the n-th orders of all multisets as the n-th repetition.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from inference.core.experiment import Experiment, Measured, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.core.model_check import (
     ORDER_LENGTHS,
-    Alone,
+    AloneCheck,
     AloneVerdict,
     MixSummary,
     MixTally,
     OrderSummary,
     OrderTally,
-    drawn_mixes,
     judge_alone,
+    mixes_by_length,
     orders_of,
     summary_of,
 )
@@ -37,43 +37,42 @@ from inference.figures.heatmap import heat_map
 from inference.isa.targets import target_of
 from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
-from inference.measuring.simulated import AsMultisets
+from inference.measuring.simulated import UnorderedMeasurer
 from inference.models import Machine, Run
 from inference.models import PortMapping as PortMappingRow
 from inference.models.scheme_search import MEASURABLE
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.machines.measurer import opened
+from inference.runs.machines.measurer import open_measurer
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
 from inference.storage.mappings import load_mapping
 
 _PURPOSE = "measurements"
 _ELIGIBLE = "eligible"
-_ROWS = 50  # schemes in one event
-_EVERY = 250  # mixes, or experiments in several orders, after which a length that goes on is told again
-_ORDER_STREAM = 1  # other draws than those of the mixes
+_SCHEMES_PER_EVENT = 50  # schemes per event
+_REPORT_STEP = 250  # mixes, or multisets in several orders, between two events of an unfinished length
+_ORDERS_STREAM = 1  # makes the samples differ from those of the mixes
 
 
 class CheckModelJob:
     """Runs of kind `check-model`; `CheckConfig` is their description.
 
-    What has been measured stays in two experiment sets: single schemes and mixes, and orders.
+    Measurements of a cancelled run stay in two experiment sets: single schemes and mixes, and orders.
     """
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
-        """Nothing refers to such a run before it has measured something."""
+        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
-        """Measure stage by stage, and tell."""
         config = CheckConfig(**task.run.config)
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
-        with opened(task, machine, config.schemes) as (measurer, schemes):
+        with open_measurer(task, machine, config.schemes) as (measurer, schemes):
             check = _Check(task, config, machine, measurer, _reference(config))
             alone = check.alone(schemes)
             eligible = check.eligible(alone)
@@ -92,7 +91,7 @@ def _reference(config: CheckConfig) -> PortMapping | None:
 
 
 class _Check:
-    """The stages of one attempt."""
+    """The stages of one attempt of a run."""
 
     def __init__(
         self,
@@ -113,93 +112,109 @@ class _Check:
         )
         self._cached = CachedMeasurer(measurer, self.store)
 
-    def alone(self, schemes: Sequence[str]) -> list[Alone]:
+    def alone(self, schemes: Sequence[str]) -> list[AloneCheck]:
         self._stages.enter(SINGLETONS)
-        asked = plan.singletons(schemes)
-        # Groups that are left out unless they are asked for are within the model's scope.
-        beyond = self._machine.isa.schemes.exclude(MEASURABLE)
-        exclusions = self._beyond_reference() | dict(beyond.values_list("text", "exclusion"))
-        said = self._said_alone(schemes)
-        judged: list[Alone] = []
-        told = 0
-        for result in self._stages.told(SINGLETONS, self._cached, len(schemes)).measure(asked):
+        experiments = plan.singletons(schemes)
+        # Groups outside the default selection are within the model's scope.
+        unmeasurable = self._machine.isa.schemes.exclude(MEASURABLE)
+        exclusions = self._beyond_reference() | dict(unmeasurable.values_list("text", "exclusion"))
+        predicted = self._predicted_alone(schemes)
+        judged: list[AloneCheck] = []
+        reported = 0
+        for result in self._stages.with_progress(SINGLETONS, self._cached, len(schemes)).measure(experiments):
             scheme = result.experiment.schemes[0]
             judged.append(
                 judge_alone(
-                    result, said.get(scheme), exclusions.get(scheme, ""), referred=self._reference is not None
+                    result,
+                    predicted.get(scheme),
+                    exclusions.get(scheme, ""),
+                    referred=self._reference is not None,
                 )
             )
-            if len(judged) - told == _ROWS:
-                self._tell_alone(judged[told:])
-                told = len(judged)
-        self._tell_alone(judged[told:])
-        counted = summary_of(judged)
-        if counted.verdicts[AloneVerdict.NOT_MEASURED] == counted.asked:
+            if len(judged) - reported == _SCHEMES_PER_EVENT:
+                self._report_alone(judged[reported:])
+                reported = len(judged)
+        self._report_alone(judged[reported:])
+        summary = summary_of(judged)
+        if summary.verdicts[AloneVerdict.NOT_MEASURED] == summary.requested:
             raise JobError(
-                f"none of the {counted.asked} schemes could be measured: {judged[0].scheme}: {judged[0].note}"
+                f"none of the {summary.requested} schemes could be measured: "
+                f"{judged[0].scheme}: {judged[0].note}"
             )
-        share = "" if counted.share is None else f", {100 * counted.share:.1f} %"
-        self._stages.log(f"{counted.within} of {counted.compared} schemes within 10 %{share}")
+        share = "" if summary.share is None else f", {100 * summary.share:.1f} %"
+        self._stages.log(f"{summary.within} of {summary.compared} schemes within 10 %{share}")
         return judged
 
     def _beyond_reference(self) -> dict[str, str]:
-        """{scheme: why the reference's ports do not tell its time}."""
+        """{scheme: why the ports of the reference do not determine its cycles}."""
         if self._reference is None:
             return {}
         ports, target = self._reference.ports, target_of(self._machine.isa.name)
-        why, schemes = target.textbook.beyond_ports, target.schemes.schemes()
-        found = ((scheme.text, why(scheme, ports)) for scheme in schemes)
-        return {text: reason for text, reason in found if reason}
+        reason_for, schemes = target.textbook.beyond_ports, target.schemes.schemes()
+        reasons = ((scheme.text, reason_for(scheme, ports)) for scheme in schemes)
+        return {text: reason for text, reason in reasons if reason}
 
-    def eligible(self, alone: Sequence[Alone]) -> dict[str, float]:
-        """{scheme: cycles} of those within 10 %, which the mixes are drawn from.
+    def eligible(self, alone: Sequence[AloneCheck]) -> dict[str, float]:
+        """{scheme: cycles} of the schemes within 10 %, from which mixes are sampled.
 
-        Once chosen they stay the same, whatever settles when the run is taken up again: with them the plan.
+        Stored in the checkpoint: a resumed run must have the same plan, whatever settles then.
         """
-        cycles = {each.scheme: each.measured for each in alone if each.measured is not None}
-        chosen = [each.scheme for each in alone if each.verdict is AloneVerdict.WITHIN]
+        cycles = {
+            scheme_alone.scheme: scheme_alone.measured
+            for scheme_alone in alone
+            if scheme_alone.measured is not None
+        }
+        chosen = [
+            scheme_alone.scheme for scheme_alone in alone if scheme_alone.verdict is AloneVerdict.WITHIN
+        ]
         if self._task.checkpoint is not None:
             chosen = [scheme for scheme in self._task.checkpoint.meta[_ELIGIBLE] if scheme in cycles]
         self._stages.save(Checkpoint({_ELIGIBLE: chosen}))
         if not chosen:
-            self._stages.log("no scheme is within 10 %: there is nothing to mix", "warning")
+            self._stages.log("no scheme is within 10 %: no mixes are measured", "warning")
         return {scheme: cycles[scheme] for scheme in chosen}
 
     def mixes(self, eligible: Mapping[str, float]) -> list[MixSummary]:
-        """Random mixes of the schemes, length by length."""
+        """Measure random mixes of the schemes, length by length."""
         self._stages.enter(RANDOM_MIXES)
-        drawn = drawn_mixes(sorted(eligible), self._config.mixes, self._config.seed)
-        asked = [mix for mixes in drawn.values() for mix in mixes]
-        results = self._stages.told(RANDOM_MIXES, self._cached, len(asked)).measure(asked)
+        by_length = mixes_by_length(sorted(eligible), self._config.mixes, self._config.seed)
+        experiments = [mix for mixes in by_length.values() for mix in mixes]
+        results = self._stages.with_progress(RANDOM_MIXES, self._cached, len(experiments)).measure(
+            experiments
+        )
         summaries = []
-        for length, mixes in drawn.items():
+        for length, mixes in by_length.items():
             tally = MixTally(length, eligible)
-            for number, cycles in enumerate(self._said(mixes), start=1):
+            for number, cycles in enumerate(self._predict(mixes), start=1):
                 tally.add(next(results), cycles)
-                if number % _EVERY == 0 or number == len(mixes):
-                    self._tell_mixes(tally, len(mixes))
+                if number % _REPORT_STEP == 0 or number == len(mixes):
+                    self._report_mixes(tally, len(mixes))
             summaries.append(tally.summary)
-        list(results)  # tells its last numbers
+        list(results)  # exhausting it emits the last progress
         return summaries
 
     def orders(self, eligible: Sequence[str]) -> list[OrderSummary]:
-        """The same multisets in several orders, length by length."""
+        """Measure multisets in several orders, length by length."""
         self._stages.enter(ORDERS)
-        drawn = {length: self._drawn_orders(eligible, length) for length in ORDER_LENGTHS} if eligible else {}
-        behind = self._measurer
-        measurer = CachedMeasurer(
-            behind if isinstance(behind, RemoteMeasurer) else AsMultisets(behind),
-            OrdersStore(self._repeat, [orders for of_length in drawn.values() for orders in of_length]),
+        by_length = (
+            {length: self._sample_orders(eligible, length) for length in ORDER_LENGTHS} if eligible else {}
         )
-        asked = [each for of_length in drawn.values() for orders in of_length for each in orders]
-        results = self._stages.told(ORDERS, measurer, len(asked)).measure(asked)
+        direct = self._measurer
+        measurer = CachedMeasurer(
+            direct if isinstance(direct, RemoteMeasurer) else UnorderedMeasurer(direct),
+            OrdersStore(self._repeat, [orders for of_length in by_length.values() for orders in of_length]),
+        )
+        experiments = [
+            ordered for of_length in by_length.values() for orders in of_length for ordered in orders
+        ]
+        results = self._stages.with_progress(ORDERS, measurer, len(experiments)).measure(experiments)
         summaries = []
-        for length, of_length in drawn.items():
+        for length, of_length in by_length.items():
             tally = OrderTally(length)
             for number, orders in enumerate(of_length, start=1):
-                for each in orders:
-                    tally.add(each, next(results))
-                if number % _EVERY == 0 or number == len(of_length):
+                for ordered in orders:
+                    tally.add(ordered, next(results))
+                if number % _REPORT_STEP == 0 or number == len(of_length):
                     self._task.reporter.emit(
                         OrdersMeasured(**tally.summary.as_json(), planned=len(of_length))
                     )
@@ -207,71 +222,74 @@ class _Check:
         list(results)
         return summaries
 
-    def _said_alone(self, schemes: Sequence[str]) -> dict[str, float]:
-        """{scheme: cycles} of those that the reference describes."""
+    def _predicted_alone(self, schemes: Sequence[str]) -> dict[str, float]:
+        """{scheme: predicted cycles} of the schemes that the reference describes."""
         if self._reference is None:
             return {}
-        known = [scheme for scheme in schemes if scheme in self._reference.usage]
-        said = self._said([Experiment.of([scheme]) for scheme in known])
+        described = [scheme for scheme in schemes if scheme in self._reference.usage]
+        predicted = self._predict([Experiment.of([scheme]) for scheme in described])
         usage = self._reference.usage
-        # Without a µop there is nothing that the ports allow, whatever R_max says.
+        # Without µops the port bound is 0, whatever R_max is.
         return {
             s: cycles if usage[s] else 0.0
-            for s, cycles in zip(known, said, strict=True)
+            for s, cycles in zip(described, predicted, strict=True)
             if cycles is not None
         }
 
-    def _said(self, experiments: Sequence[Experiment]) -> Sequence[float | None]:
-        """What the reference says in cycles, which describes all schemes; None for each without one."""
+    def _predict(self, experiments: Sequence[Experiment]) -> Sequence[float | None]:
+        """The cycles that the reference predicts, which must describe all schemes; None for each without
+        one."""
         if self._reference is None:
             return [None] * len(experiments)
-        said: list[float] = (
+        cycles: list[float] = (
             PortMappingModel(self._reference).cycles(ExperimentTable.from_experiments(experiments)).tolist()
         )
-        return said
+        return cycles
 
-    def _drawn_orders(self, eligible: Sequence[str], length: int) -> list[list[OrderedExperiment]]:
-        """Orders of each of the experiments of one length."""
+    def _sample_orders(self, eligible: Sequence[str], length: int) -> list[list[OrderedExperiment]]:
+        """The orders of each sampled multiset of one length."""
         config = self._config
-        sampled = random_mixes(eligible, config.sequences, config.seed, length, stream=_ORDER_STREAM)
-        return [orders_of(each, config.permutations, config.seed) for each in sampled]
+        sampled = random_mixes(eligible, config.sequences, config.seed, length, stream=_ORDERS_STREAM)
+        return [orders_of(experiment, config.permutations, config.seed) for experiment in sampled]
 
     def _repeat(self, number: int) -> RunMeasurements:
-        """Where the number-th orders are kept: apart from all that is measured in the usual order."""
+        """The store of the number-th orders, apart from measurements in the usual order."""
         identity = {**self._measurer.identity, "order": "as drawn"}
         return RunMeasurements(
             self._task.lease, self._machine.isa, identity, ORDERS, self._machine, repeat=number
         )
 
-    def _tell_alone(self, judged: Sequence[Alone]) -> None:
+    def _report_alone(self, judged: Sequence[AloneCheck]) -> None:
         self._task.reporter.emit(SchemesAlone(judged))
 
-    def _tell_mixes(self, tally: MixTally, planned: int) -> None:
-        drawn = heat_map(tally.measured, tally.modelled) if tally.measured else None
-        counted = {field.name: getattr(tally.summary, field.name) for field in fields(MixSummary)}
-        self._task.reporter.emit(MixesMeasured(**counted, planned=planned, heat_map=drawn))
+    def _report_mixes(self, tally: MixTally, planned: int) -> None:
+        heat_map_of_mixes = heat_map(tally.measured, tally.modelled) if tally.measured else None
+        values = {field.name: getattr(tally.summary, field.name) for field in fields(MixSummary)}
+        self._task.reporter.emit(MixesMeasured(**values, planned=planned, heat_map=heat_map_of_mixes))
 
 
 def _store(
-    check: _Check, alone: Sequence[Alone], mixes: Sequence[MixSummary], orders: Sequence[OrderSummary]
+    check: _Check, alone: Sequence[AloneCheck], mixes: Sequence[MixSummary], orders: Sequence[OrderSummary]
 ) -> tuple[Json, Sequence[Event]]:
-    counted = summary_of(alone)
-    made = check.store.experiment_set
-    assert made is not None, "something was measured"
+    summary = summary_of(alone)
+    experiment_set = check.store.experiment_set
+    assert experiment_set is not None, "something was measured"
     result: Json = {
-        "experiment_set": made.pk,
-        "name": made.name,
-        "url": f"/sets/{made.pk}/",  # not looked up: a fault in a page must not cost a result
-        "asked": counted.asked,
-        "compared": counted.compared,
-        "within": counted.within,
-        "within_share": counted.share,
-        "short_share": counted.short_share,
-        "verdicts": counted.verdicts,
-        "mixes": [each.as_json() for each in mixes],
-        "orders": [each.as_json() for each in orders],
+        "experiment_set": experiment_set.pk,
+        "name": experiment_set.name,
+        "url": f"/sets/{experiment_set.pk}/",  # not looked up: a fault in a page must not cost a result
+        "asked": summary.requested,
+        "compared": summary.compared,
+        "within": summary.within,
+        "within_share": summary.share,
+        "short_share": summary.short_share,
+        "verdicts": summary.verdicts,
+        "mixes": [length_summary.as_json() for length_summary in mixes],
+        "orders": [length_summary.as_json() for length_summary in orders],
     }
-    return result, [ResultStored({"name": made.name, "experiment_set": made.pk, "url": result["url"]})]
+    return result, [
+        ResultStored({"name": experiment_set.name, "experiment_set": experiment_set.pk, "url": result["url"]})
+    ]
 
 
 class OrdersStore:
@@ -282,43 +300,47 @@ class OrdersStore:
     """
 
     def __init__(
-        self, repeat: Callable[[int], MeasurementStore], drawn: Sequence[Sequence[OrderedExperiment]]
+        self,
+        repeat: Callable[[int], MeasurementStore],
+        orders_of_multisets: Sequence[Sequence[OrderedExperiment]],
     ) -> None:
         self._numbers: Mapping[Experiment, int] = {
-            ordered: number for orders in drawn for number, ordered in enumerate(orders)
+            ordered: number for orders in orders_of_multisets for number, ordered in enumerate(orders)
         }
-        self._stores = [repeat(number) for number in range(max(map(len, drawn), default=0))]
+        self._stores = [repeat(number) for number in range(max(map(len, orders_of_multisets), default=0))]
 
     def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
-        """Those of the orders that were measured before."""
-        found: dict[Experiment, Measured] = {}
-        for number, asked in self._by_number(experiments).items():
-            known = self._stores[number].known([_multiset(each) for each in asked])
-            for each in asked:
-                if (result := known.get(_multiset(each))) is not None:
-                    found[each] = replace(result, experiment=each)
-        return found
+        """{order: its result} of the orders that were measured before."""
+        measured: dict[Experiment, Measured] = {}
+        for number, ordered in self._by_number(experiments).items():
+            stored = self._stores[number].known([_multiset(experiment) for experiment in ordered])
+            for experiment in ordered:
+                if (result := stored.get(_multiset(experiment))) is not None:
+                    measured[experiment] = replace(result, experiment=experiment)
+        return measured
 
     def remember(self, results: Sequence[Measured]) -> None:
         by_experiment = {result.experiment: result for result in results}
         for number, measured in self._by_number(list(by_experiment)).items():
-            self._stores[number].remember([_told(each, by_experiment[each]) for each in measured])
+            self._stores[number].remember(
+                [_result_of_multiset(experiment, by_experiment[experiment]) for experiment in measured]
+            )
 
     def _by_number(self, experiments: Sequence[Experiment]) -> Mapping[int, list[Experiment]]:
         grouped: defaultdict[int, list[Experiment]] = defaultdict(list)
-        for each in experiments:
-            grouped[self._numbers[each]].append(each)
+        for experiment in experiments:
+            grouped[self._numbers[experiment]].append(experiment)
         return grouped
 
 
 def _multiset(experiment: Experiment) -> Experiment:
-    assert isinstance(experiment, OrderedExperiment), "only orders are asked for here"
+    assert isinstance(experiment, OrderedExperiment), "only ordered experiments have such a store"
     return experiment.multiset
 
 
-def _told(experiment: Experiment, result: Measured) -> Measured:
+def _result_of_multiset(experiment: Experiment, result: Measured) -> Measured:
     """The result for the set: of the multiset, with a note of the order."""
-    assert isinstance(experiment, OrderedExperiment), "only orders are asked for here"
+    assert isinstance(experiment, OrderedExperiment), "only ordered experiments have such a store"
     number = {scheme: place for place, scheme in enumerate(experiment.schemes, start=1)}
     order = "order: " + " ".join(str(number[scheme]) for scheme in experiment.order)
     note = f"{order}; {result.note}" if result.note else order

@@ -1,6 +1,4 @@
-"""How well the port mapping model describes a machine: the part of a run's page, its CSV files, and the
-form that starts a check.
-"""
+"""Pages of model checks: the results on a run's page, its CSV files, and the form that starts a check."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from inference.core.metrics import Unit, score
-from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
+from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES_MAX, AloneCheck, AloneVerdict
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells, text, usage
 from inference.features.judging.findings.model_check import (
@@ -46,7 +44,7 @@ from inference.features.running.runs.kind_presentation import (
     DescriptionItem,
     KindPresentation,
     links,
-    schemes_in_words,
+    schemes_text,
 )
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
@@ -57,9 +55,9 @@ from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
 from inference.web.request_fields import RequestField
-from inference.web.validation import one_of, whole_number
+from inference.web.validation import choice_parameter, number_parameter
 
-WORDS = {
+VERDICT_LABELS = {
     AloneVerdict.WITHIN: "within 10 %",
     AloneVerdict.DISCREPANCY: "discrepancies",
     AloneVerdict.EXCLUDED: "outside the model’s scope",
@@ -70,8 +68,8 @@ WORDS = {
 }
 
 
-def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, Any]:
-    """What the template needs. The address may name a length, and which schemes are listed."""
+def model_check_context(request: HttpRequest, run: Run, record: object) -> dict[str, Any]:
+    """The context of the results; the address may have the `length` of a heat map and the `show`n verdict."""
     check = model_check_of(run)
     reference = reference_of(run)
     summary = check.summary
@@ -89,12 +87,12 @@ def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, A
         "mixes": page_cells(mixes_table(check.mixes, _length_with_map(request))),
         "orders": page_cells(orders_table(check.orders, (text("differs most"), _most_different))),
         "orders_set": ExperimentSet.objects.filter(run=run, source="orders").first(),
-        **_listed(request, run, check, reference),
+        **_schemes_context(request, run, check, reference),
     }
 
 
 def _length_with_map(request: HttpRequest) -> Callable[[Json], LinkedNumber]:
-    """The cell of a length of mixes, which leads to its heat map, where there is one."""
+    """Returns the cell of a length of mixes, with a link to its heat map if it has one."""
 
     def cell(of_length: Json) -> LinkedNumber:
         address = urlencode({**request.GET.dict(), "length": of_length["length"]})
@@ -105,7 +103,7 @@ def _length_with_map(request: HttpRequest) -> Callable[[Json], LinkedNumber]:
 
 
 def _most_different(of_length: Json) -> LinkedText:
-    """The cell of the mix of a length that differs most between its orders."""
+    """The cell with the mix of a length that differs most between its orders; empty without one."""
     if not of_length["largest"] or not of_length["worst"]:
         return LinkedText("")
     mix, least, most = of_length["worst"][0]
@@ -113,69 +111,71 @@ def _most_different(of_length: Json) -> LinkedText:
 
 
 def _length(request: HttpRequest, check: ModelCheck) -> int | None:
-    """The length whose heat map is shown: the one asked for, or the newest there is."""
-    known = [each["length"] for each in check.mixes if each["heat_map"]]
-    asked = one_of(request, "length", tuple(map(str, MIX_LENGTHS)))
-    if asked:
-        return int(asked)
-    return known[-1] if known else None
+    """The length whose heat map is shown: that in the address, else the last one with a map."""
+    with_map = [mix["length"] for mix in check.mixes if mix["heat_map"]]
+    requested = choice_parameter(request, "length", tuple(map(str, MIX_LENGTHS)))
+    if requested:
+        return int(requested)
+    return with_map[-1] if with_map else None
 
 
 def _title(length: int | None) -> str:
-    """Of the heat map of mixes."""
+    """The title of the heat map of mixes."""
     if length is None:
         return "Mixes"
     return f"Mixes of {length} instruction{'' if length == 1 else 's'}"
 
 
 def _figures(check: ModelCheck, length: int | None) -> Json:
-    """{name: what a heat map of the page needs}; those without a point are left out."""
+    """{name: figure, scores and noun of a heat map}; maps without points are left out."""
     compared = [(e.measured, e.modelled) for e in check.alone if e.compared and e.measured is not None]
-    short = [each for each in compared if each[0] <= SHORT_CYCLES]
+    short = [point for point in compared if point[0] <= SHORT_CYCLES_MAX]
     figures: Json = {}
     for name, points, on in (("short", short, "schemes of up to 3 cycles"), ("full", compared, "schemes")):
         if points:
             measured, modelled = zip(*points, strict=True)
-            limit = SHORT_CYCLES if name == "short" else None
+            limit = SHORT_CYCLES_MAX if name == "short" else None
             figures[name] = {
                 "figure": heat_map(measured, modelled, limit=limit).figure(),
                 "scores": score(measured, modelled).as_json(),
                 "on": on,
             }
-    for each in check.mixes:
-        if each["length"] == length and each["heat_map"]:
-            drawn = HeatMap.from_json(each["heat_map"]).figure(Unit.CPI)
-            told = {"figure": drawn, "scores": each["scores"], "on": "mixes"}
-            figures["mixes"] = {**told, "title": _title(length)}
+    for point in check.mixes:
+        if point["length"] == length and point["heat_map"]:
+            mixes_figure = HeatMap.from_json(point["heat_map"]).figure(Unit.CPI)
+            mixes_part = {"figure": mixes_figure, "scores": point["scores"], "on": "mixes"}
+            figures["mixes"] = {**mixes_part, "title": _title(length)}
     return figures
 
 
-def _listed(
+def _schemes_context(
     request: HttpRequest, run: Run, check: ModelCheck, reference: PortMapping | None
 ) -> dict[str, Any]:
-    """A page of the schemes with the chosen verdict, the largest errors first."""
+    """The context of a page of the schemes with a verdict, the largest errors first."""
     counts = check.summary.verdicts
-    verdict = AloneVerdict(one_of(request, "show", tuple(AloneVerdict), AloneVerdict.DISCREPANCY))
+    verdict = AloneVerdict(choice_parameter(request, "show", tuple(AloneVerdict), AloneVerdict.DISCREPANCY))
     q = request.GET.get("q", "").strip()
     context: dict[str, Any] = {
-        "choices": [(name.value, words, counts[name]) for name, words in WORDS.items()],
+        "choices": [(name.value, words, counts[name]) for name, words in VERDICT_LABELS.items()],
         "show": verdict.value,
         "q": q,
     }
     try:
-        found = checked_schemes(run, check, verdict, q)
+        schemes = checked_schemes(run, check, verdict, q)
     except SearchError as error:
         return {**context, "listing_error": str(error)}
     isa = ISA.objects.filter(name=run.config["isa"]).first()
-    page = page_in_memory(found, whole_number(request, "page", 0) or 0)
+    page = page_in_memory(schemes, number_parameter(request, "page", 0) or 0)
     return {**context, "page": page, **page_cells(_linked_schemes(page.rows, isa, reference))}
 
 
-def _linked_schemes(alone: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> PublishedTable:
-    """Each scheme leads to its page; with what the reference documents."""
+def _linked_schemes(
+    alone: Sequence[AloneCheck], isa: ISA | None, reference: PortMapping | None
+) -> PublishedTable:
+    """The table of schemes, with links to their pages and the µops of the reference."""
     ids = {} if isa is None else ids_of_schemes(isa.pk, (scheme.scheme for scheme in alone))
 
-    def linked(scheme: Alone) -> LinkedText:
+    def linked(scheme: AloneCheck) -> LinkedText:
         pk = ids.get(scheme.scheme)
         return LinkedText(scheme.scheme, reverse("scheme", args=[pk]) if pk else "")
 
@@ -187,14 +187,14 @@ def _linked_schemes(alone: Sequence[Alone], isa: ISA | None, reference: PortMapp
 
 
 def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
-    """A table of the page as a file."""
+    """A table of the page as CSV."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
     content = csv_of(TABLES[table](model_check_of(run)))
     return table_answer(content, f"{run.name} {table}", check=run.name)
 
 
-def check_words(run: Run) -> Iterator[DescriptionItem]:
-    """The description of such a run in words."""
+def check_description(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a run of kind `check-model`, item by item."""
     config = run.config
     yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
     if config["reference"] is None:
@@ -202,7 +202,7 @@ def check_words(run: Run) -> Iterator[DescriptionItem]:
     else:
         yield DescriptionItem("Reference", links=links(PortMapping, "mapping", [config["reference"]]))
     yield DescriptionItem("Instruction set", config["isa"])
-    yield DescriptionItem("Schemes", schemes_in_words(config))
+    yield DescriptionItem("Schemes", schemes_text(config))
     yield DescriptionItem("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
     orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
     yield DescriptionItem("Orders", orders if config["sequences"] else "none")
@@ -210,20 +210,19 @@ def check_words(run: Run) -> Iterator[DescriptionItem]:
 
 
 def presentation() -> KindPresentation:
-    """What the page of such a run shows, and how its description is read."""
-    return KindPresentation(words=check_words, page=model_checked, archived=archived)
+    """The presentation of runs of kind `check-model`."""
+    return KindPresentation(words=check_description, page=model_check_context, archived=archived)
 
 
 class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs
     """Port mappings by name, with their instruction set."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """As the list shows it."""
         return f"{obj.name} ({obj.isa.name})"
 
 
 class CheckForm(MeasuringForm):
-    """What to measure where, and which port mapping to compare it with."""
+    """The machine, schemes and stages of a check, and the reference."""
 
     request = CheckConfig
     machine = forms.ModelChoiceField(Machine.objects.none(), empty_label=None)
@@ -231,9 +230,9 @@ class CheckForm(MeasuringForm):
         PortMapping.objects.none(),
         required=False,
         empty_label="none: single instructions against 1/n cycles",
-        help_text="One that was not learnt from this machine: the documented ports, imported from uops.info.",
+        help_text="Choose one not inferred on this machine: the documented ports, imported from uops.info.",
     )
-    selection = selection_field(CheckConfig.usual("schemes"))
+    selection = selection_field(CheckConfig.default_of("schemes"))
     mixes = RequestField(
         label="Mixes of each length",
         paper="5,000",
@@ -247,7 +246,7 @@ class CheckForm(MeasuringForm):
         required=True,
     )
     permutations = RequestField(
-        label="Orders of each", paper="10", help_text="As far as there are so many.", required=True
+        label="Orders of each", paper="10", help_text="Fewer if a mix has fewer orders.", required=True
     )
     seed = RequestField(
         help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
@@ -261,7 +260,7 @@ class CheckForm(MeasuringForm):
         )
 
     def clean(self) -> dict[str, Any]:
-        """What must hold between fields, each complaint at the field to change."""
+        """Check that machine and reference have the same instruction set."""
         data = super().clean()
         machine, reference = data.get("machine"), data.get("reference")
         if machine and reference and machine.isa_id != reference.isa_id:
@@ -270,7 +269,6 @@ class CheckForm(MeasuringForm):
 
 
 def check_model(request: HttpRequest) -> HttpResponse:
-    """Show the form, estimate, or start the run."""
     machine = _machine(request)
     if machine is None:
         return render(request, _TEMPLATE)
@@ -291,8 +289,9 @@ _TEMPLATE = "inference/findings/model_new.html"
 
 
 def _machine(request: HttpRequest) -> Machine | None:
-    """The machine that the form or the address names, else the first that can measure, or any."""
-    number = posted_number(request, "machine") if request.POST else whole_number(request, "machine")
+    """The machine in the form or the address, else the first that can measure, or any; None without
+    machines."""
+    number = posted_number(request, "machine") if request.POST else number_parameter(request, "machine")
     rows = sorted(
         machines().exclude(kind=Machine.Kind.PUBLISHED),
         key=lambda row: (row.pk != number, bool(obstacle_to_measuring(row))),
@@ -301,7 +300,7 @@ def _machine(request: HttpRequest) -> Machine | None:
 
 
 def _plan(machine: Machine, form: CheckForm) -> MeasuringPlan | None:
-    """What a valid form asks for."""
+    """The plan of a valid form; None for an invalid one."""
     if not form.is_valid():
         return None
     data = form.cleaned_data

@@ -1,4 +1,4 @@
-"""Pages of what is questionable: tabs of a mapping, the matrix of a set, files, buttons that measure."""
+"""Pages of findings: tabs of a mapping, the conflicts of a set, CSV files, and buttons that measure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from inference.core.mapping import PortMapping as Value
-from inference.core.misfits import LABELS, LEAST, Doubt, DoubtKind, Doubts
-from inference.features.judging.engine.excess_view import MOST, excess_in, excess_table, sets_for
+from inference.core.misfits import LABELS, MIN_EXCESS, Doubt, DoubtKind, Doubts
+from inference.features.judging.engine.excess_view import MOST_ITEMS, excess_in, excess_table, sets_for
 from inference.features.judging.engine.tables import Buttons, LinkedText, code, csv_of, page_cells
 from inference.features.judging.findings.conflicts import (
     SetConflicts,
@@ -24,11 +24,11 @@ from inference.features.judging.findings.conflicts import (
     pairs_table,
 )
 from inference.features.judging.findings.congruence import congruence_of
-from inference.features.judging.findings.doubts import DoubtsOf, ask, doubts_table
+from inference.features.judging.findings.doubts import MappingDoubts, doubts_table, requested_doubts
 from inference.features.judging.findings.evidence import Remeasurement
 from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
 from inference.features.learning.explained.query import is_explained
-from inference.features.learning.explained.remeasuring import means_of
+from inference.features.learning.explained.remeasuring import machine_options
 from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
 from inference.features.library.mappings.query import comparable
@@ -40,65 +40,70 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import page_in_memory
-from inference.web.validation import RequestError, read, whole_number
+from inference.web.validation import RequestError, number_parameter, read
 
-PAGE = 25
-GROUPS = 25
-PAIRS = 60
-"""Pairs of a scheme, or of two classes, that are listed."""
-NAMES = {"other": "with", "evaluation": "by"}
-"""What the address calls fields of the request."""
+PAGE_SIZE = 25
+MOST_GROUPS = 25
+MOST_PAIRS = 60
+"""Listed pairs of a scheme, or of two classes."""
+ADDRESS_NAMES = {"other": "with", "evaluation": "by"}
+"""{field of the request: its parameter in the address}."""
 
 
 def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
-    """A page of the doubts, searched with the syntax of the instruction set's page."""
-    asked = read(DoubtsRequest, request.GET, NAMES)
+    """The context of the tab of doubts, which is searched like the scheme table."""
+    doubts_request = read(DoubtsRequest, request.GET, ADDRESS_NAMES)
     error = ""
     try:
-        found = _ask(row, asked, value)
-    except SearchError as refused:
-        error = str(refused)
-        found = replace(_ask(row, asked.model_copy(update={"q": ""}), value), listed=())
-    counts = found.doubts.counts
+        mapping_doubts = _requested_doubts(row, doubts_request, value)
+    except SearchError as search_error:
+        error = str(search_error)
+        mapping_doubts = replace(
+            _requested_doubts(row, doubts_request.model_copy(update={"q": ""}), value), listed=()
+        )
+    counts = mapping_doubts.doubts.counts
     by_scheme = {"text": False, "-text": True}.get(request.GET.get("sort", ""))
     if by_scheme is not None:
-        in_order = sorted(found.listed, key=lambda doubt: doubt.scheme, reverse=by_scheme)
-        found = replace(found, listed=tuple(in_order))
-    number = whole_number(request, "page", 0) or 0
+        in_order = sorted(mapping_doubts.listed, key=lambda doubt: doubt.scheme, reverse=by_scheme)
+        mapping_doubts = replace(mapping_doubts, listed=tuple(in_order))
+    number = number_parameter(request, "page", 0) or 0
+    address = _address(mapping_doubts, doubts_request)
     return {
         "kinds": [(kind.value, LABELS[kind], counts[kind]) for kind in DoubtKind],
         "choices": [(kind.value, f"{LABELS[kind]} ({counts[kind]:,})") for kind in DoubtKind],
-        "asked": asked,
-        "q": asked.q,
+        "asked": doubts_request,
+        "q": doubts_request.q,
         "sort": request.GET.get("sort", ""),
         "orders": [("text", "by scheme"), ("-text", "by scheme, backwards")],
-        "other": found.other,
+        "other": mapping_doubts.other,
         "candidates": [(NONE, NONE), *comparable(row).values_list("pk", "name")],
-        "evaluation": found.evaluation,
-        "evaluations": [(evaluation.pk, source_label(evaluation)) for evaluation in found.evaluations],
-        "total": len(found.doubts.rows),
-        "means": means_of(row),
-        "csv_url": f"{reverse('mapping-doubts-csv', args=[row.pk])}?{urlencode(_address(found, asked))}",
+        "evaluation": mapping_doubts.evaluation,
+        "evaluations": [
+            (evaluation.pk, source_label(evaluation)) for evaluation in mapping_doubts.evaluations
+        ],
+        "total": len(mapping_doubts.doubts.rows),
+        "means": machine_options(row),
+        "csv_url": f"{reverse('mapping-doubts-csv', args=[row.pk])}?{urlencode(address)}",
         "error": error,
-        "posted": _address(found, asked),
-        **_doubts_page(found, number),
+        "posted": address,
+        **_doubts_page(mapping_doubts, number),
     }
 
 
-def _address(found: DoubtsOf, asked: DoubtsRequest) -> dict[str, Any]:
-    """What is asked for, as parameters of an address, with what was usual named."""
-    address: dict[str, Any] = {"with": NONE if found.other is None else found.other.pk}
-    if found.evaluation is not None:
-        address |= {"by": found.evaluation.pk, "over": f"{asked.over:g}"}
-    return {**address, "kind": asked.kind.value} if asked.kind else address
+def _address(mapping_doubts: MappingDoubts, doubts_request: DoubtsRequest) -> dict[str, Any]:
+    """The request as parameters of an address, with its defaults resolved."""
+    address: dict[str, Any] = {"with": NONE if mapping_doubts.other is None else mapping_doubts.other.pk}
+    if mapping_doubts.evaluation is not None:
+        address |= {"by": mapping_doubts.evaluation.pk, "over": f"{doubts_request.over:g}"}
+    return {**address, "kind": doubts_request.kind.value} if doubts_request.kind else address
 
 
-def _doubts_page(found: DoubtsOf, number: int) -> dict[str, Any]:
-    """The rows of a page, linked to their evidence, with what would decide and what can be measured."""
-    row = found.row
-    page = page_in_memory(found.listed, number, PAGE)
+def _doubts_page(mapping_doubts: MappingDoubts, number: int) -> dict[str, Any]:
+    """The rows of a page with links to their evidence, deciding experiments, and buttons that measure."""
+    row = mapping_doubts.row
+    page = page_in_memory(mapping_doubts.listed, number, PAGE_SIZE)
     ids = ids_of_schemes(row.isa_id, [doubt.scheme for doubt in page.rows])
-    decided = found.decisions(page.rows)
+    decisions = mapping_doubts.decisions(page.rows)
     explained = is_explained(row)
 
     def scheme(doubt: Doubt) -> LinkedText:
@@ -106,78 +111,91 @@ def _doubts_page(found: DoubtsOf, number: int) -> dict[str, Any]:
         return LinkedText(doubt.scheme, reverse("scheme", args=[pk]) if pk else "")
 
     def why(doubt: Doubt) -> LinkedText:
-        label, url = _evidence(found, doubt, ids.get(doubt.scheme), explained=explained)
+        label, url = _evidence(mapping_doubts, doubt, ids.get(doubt.scheme), explained=explained)
         return LinkedText(doubt.words, url, label=label)
 
     def decides(doubt: Doubt) -> LinkedText:
-        if doubt not in decided:
+        if doubt not in decisions:
             undecided = "no short experiment distinguishes these µops"
-            return LinkedText("", note=undecided if doubt.others and doubt.here else "measuring it again")
-        experiment = decided[doubt].distinction.experiment
-        words = decided[doubt].in_words("there" if doubt.kind is DoubtKind.CONFLICT else "otherwise")
+            return LinkedText(
+                "", note=undecided if doubt.alternatives and doubt.uops else "a repeated measurement"
+            )
+        experiment = decisions[doubt].distinction.experiment
+        words = decisions[doubt].in_words("there" if doubt.kind is DoubtKind.CONFLICT else "otherwise")
         return LinkedText(str(experiment), experiment_url(experiment, row.isa, row), note=words)
 
     def buttons(doubt: Doubt) -> Buttons:
-        wishes = [("again", "Measure again"), ("decide", "Measure deciding experiment")]
+        actions = [("again", "Measure again"), ("decide", "Measure deciding experiment")]
         pk = ids.get(doubt.scheme)
         return [
-            (f"{wish}:{doubt.kind}:{pk}", label)
-            for wish, label in wishes
-            if pk and (wish == "again" or doubt in decided)
+            (f"{action}:{doubt.kind}:{pk}", label)
+            for action, label in actions
+            if pk and (action == "again" or doubt in decisions)
         ]
 
-    doubts = Doubts(tuple(page.rows), found.doubts.ports)
+    doubts = Doubts(tuple(page.rows), mapping_doubts.doubts.ports)
     table = doubts_table(doubts, (code("deciding experiment"), decides), scheme=scheme, why=why)
     return {**page_cells(table, list(map(buttons, page.rows))), "page": page}
 
 
-def _evidence(found: DoubtsOf, doubt: Doubt, pk: int | None, *, explained: bool) -> tuple[str, str]:
-    """(what it is called, its address); ("", "") where there is nothing to look at."""
-    page = reverse("mapping", args=[found.row.pk])
-    if doubt.kind is DoubtKind.CONFLICT and doubt.others and found.other is not None:
-        query: dict[str, Any] = {"tab": "compare", "with": found.other.pk, "q": f'"{doubt.scheme}"'}
+def _evidence(
+    mapping_doubts: MappingDoubts, doubt: Doubt, pk: int | None, *, explained: bool
+) -> tuple[str, str]:
+    """(label, URL) of a doubt's evidence; ("", "") without any."""
+    page = reverse("mapping", args=[mapping_doubts.row.pk])
+    if doubt.kind is DoubtKind.CONFLICT and doubt.alternatives and mapping_doubts.other is not None:
+        query: dict[str, Any] = {"tab": "compare", "with": mapping_doubts.other.pk, "q": f'"{doubt.scheme}"'}
         return "side by side", f"{page}?{urlencode(query)}"
     if pk is None:
         return "", ""
-    if doubt.kind is DoubtKind.MISPREDICTED and found.evaluation is not None:
-        source = found.evaluation.experiment_set_id or "held-out"
-        query = {"tab": "accuracy", "set": source, "unit": found.evaluation.unit, "scheme": pk}
+    if doubt.kind is DoubtKind.MISPREDICTED and mapping_doubts.evaluation is not None:
+        source = mapping_doubts.evaluation.experiment_set_id or "held-out"
+        query = {"tab": "accuracy", "set": source, "unit": mapping_doubts.evaluation.unit, "scheme": pk}
         return "its experiments", f"{page}?{urlencode(query)}"
     if explained:
-        return "its witnesses", reverse("scheme-proof", args=[found.row.pk, pk])
-    return ("the search", f"{page}?tab=evidence") if SEARCHED in found.row.report else ("", "")
+        return "its witnesses", reverse("scheme-proof", args=[mapping_doubts.row.pk, pk])
+    return ("the search", f"{page}?tab=evidence") if SEARCHED in mapping_doubts.row.report else ("", "")
 
 
 def mapping_doubts_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """All doubts as a file, or those of one `kind`."""
-    found = _ask(_mapping(pk), read(DoubtsRequest, request.GET, NAMES))
-    return file_answer(found.csv, "text/csv", f"{found.row.name} doubts", "csv")
+    """All doubts, or those of one `kind`, as CSV."""
+    mapping_doubts = _requested_doubts(_mapping(pk), read(DoubtsRequest, request.GET, ADDRESS_NAMES))
+    return file_answer(mapping_doubts.csv, "text/csv", f"{mapping_doubts.row.name} doubts", "csv")
 
 
 @require_POST
 def mapping_doubts_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Measure what speaks for a doubt again, or what would decide it: `ask` is "again" or "decide", the kind
-    and the scheme's number, joined by colons.
+    """Start a run that measures experiments about a doubt.
+
+    The field `ask` is `again:KIND:ID` or `decide:KIND:ID`: repeat the doubt's evidence, or measure what
+    decides it, for the scheme with this row id.
     """
-    asked = read(DoubtsRequest, request.POST, NAMES)
-    found = _ask(_mapping(pk), asked)
-    back = f"{reverse('mapping', args=[pk])}?{urlencode({'tab': 'doubts', **_address(found, asked)})}"
+    doubts_request = read(DoubtsRequest, request.POST, ADDRESS_NAMES)
+    mapping_doubts = _requested_doubts(_mapping(pk), doubts_request)
+    address = {"tab": "doubts", **_address(mapping_doubts, doubts_request)}
+    back = f"{reverse('mapping', args=[pk])}?{urlencode(address)}"
     if "machine" not in request.POST:
-        messages.error(request, f"Nothing was measured: no machine of {found.row.isa.name} is connected.")
+        messages.error(
+            request, f"Nothing was started: no machine for {mapping_doubts.row.isa.name} is connected."
+        )
         return redirect(back)
-    wish, _, rest = request.POST.get("ask", "").partition(":")
-    kind, _, number = rest.partition(":")
-    if wish not in ("again", "decide") or kind not in tuple(DoubtKind) or not number.isdecimal():
+    action, _, target = request.POST.get("ask", "").partition(":")
+    kind, _, number = target.partition(":")
+    if action not in ("again", "decide") or kind not in tuple(DoubtKind) or not number.isdecimal():
         raise BadRequest("ask must be again or decide, a kind of doubt and the number of a scheme")
-    scheme = get_object_or_404(InstructionScheme, pk=int(number[:18]), isa=found.row.isa_id)
-    return found.remeasurement(kind, scheme.text, decides=wish == "decide").from_page(request, back)
+    scheme = get_object_or_404(InstructionScheme, pk=int(number[:18]), isa=mapping_doubts.row.isa_id)
+    return mapping_doubts.remeasurement(kind, scheme.text, decides=action == "decide").from_page(
+        request, back
+    )
 
 
-def _ask(row: PortMapping, asked: DoubtsRequest, value: Value | None = None) -> DoubtsOf:
+def _requested_doubts(
+    row: PortMapping, doubts_request: DoubtsRequest, value: Value | None = None
+) -> MappingDoubts:
     try:
-        return ask(row, asked, value)
+        return requested_doubts(row, doubts_request, value)
     except RequestError as error:
-        raise error.named(NAMES) from error
+        raise error.renamed(ADDRESS_NAMES) from error
 
 
 def _mapping(pk: int) -> PortMapping:
@@ -185,35 +203,36 @@ def _mapping(pk: int) -> PortMapping:
 
 
 def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
-    """The groups of experiments in one set; the address may name it."""
+    """The context of the tab of experiments slower than predicted, in the set of the address or the best
+    one."""
     sets = sets_for(row)
-    number = whole_number(request, "set")
+    number = number_parameter(request, "set")
     chosen = sets[0] if sets else None
     if number is not None:
         chosen = get_object_or_404(ExperimentSet, pk=number, isa_id=row.isa_id)
-    context: dict[str, Any] = {"sets": sets, "chosen": chosen, "least": LEAST, "most": MOST}
+    context: dict[str, Any] = {"sets": sets, "chosen": chosen, "least": MIN_EXCESS, "most": MOST_ITEMS}
     if chosen is None:
         return context
-    found = excess_in(row, chosen)
+    slow_groups = excess_in(row, chosen)
     table = excess_table(
-        found,
+        slow_groups,
         value.ports,
         "measured, cycles",
         f"{row.name}, cycles",
         lambda experiment: experiment_url(experiment, row.isa, row),
     )
-    return {**context, "excess": found, **page_cells(replace(table, rows=table.rows[:GROUPS]))}
+    return {**context, "excess": slow_groups, **page_cells(replace(table, rows=table.rows[:MOST_GROUPS]))}
 
 
 def classes_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
-    """The classes that the mapping's run found, and how many members few experiments were compared for."""
-    found = congruence_of(row)
+    """The context of the tab of congruence classes, with the members that few experiments compared."""
+    compared = congruence_of(row)
     return {
-        **classes_context(request, found.classes, row.isa, value, likeness=found.likeness),
-        "weak": found.weak,
-        "missing": found.pairs,
+        **classes_context(request, compared.classes, row.isa, value, likeness=compared.likeness),
+        "weak": compared.weak,
+        "missing": compared.pairs,
         "few": FEW_COMPARED,
-        "means": means_of(row) if found.pairs else None,
+        "means": machine_options(row) if compared.pairs else None,
     }
 
 
@@ -223,23 +242,23 @@ TABS = {"doubts": doubts_tab, "excess": excess_tab, "classes": classes_tab}
 
 @require_POST
 def mapping_classes_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Measure the missing pairs on a machine, and show the run."""
+    """Start a run that measures the missing pairs."""
     row = _mapping(pk)
     back = f"{reverse('mapping', args=[pk])}?tab=classes"
     pairs = congruence_of(row).pairs
     if not pairs:
-        messages.error(request, "Nothing was measured: no pair is missing.")
+        messages.error(request, "Nothing was started: no pair is missing.")
         return redirect(back)
     return Remeasurement(row, pairs, 1, f"{row.name[:100]}: pairs for its classes").from_page(request, back)
 
 
 def set_conflicts(request: HttpRequest, pk: int) -> HttpResponse:
-    """The matrix, and the experiments behind the cell or the row that the address names."""
+    """The conflict matrix, and the experiments of the cell or row in the address."""
     row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine"), pk=pk)
-    asked = read(ConflictsRequest, request.GET)
-    context: dict[str, Any] = {"set": row, "asked": asked, "by": [by.value for by in ConflictsBy]}
+    conflicts_request = read(ConflictsRequest, request.GET)
+    context: dict[str, Any] = {"set": row, "asked": conflicts_request, "by": [by.value for by in ConflictsBy]}
     try:
-        context |= _conflicts_context(request, conflicts_in(row, asked), asked.by)
+        context |= _conflicts_context(request, conflicts_in(row, conflicts_request), conflicts_request.by)
     except SearchError as error:
         context["error"] = str(error)
     status = 400 if "error" in context else 200
@@ -256,15 +275,15 @@ def set_conflicts_csv(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 NumberedSchemes = Sequence[tuple[int, str]]
-"""The schemes of a row of the matrix, or of a class, each with the number of its row in the database."""
+"""(row id, text) of the schemes of a matrix row, or of a class."""
 
 
-def _conflicts_context(request: HttpRequest, found: SetConflicts, by: ConflictsBy) -> dict[str, Any]:
+def _conflicts_context(request: HttpRequest, conflicts: SetConflicts, by: ConflictsBy) -> dict[str, Any]:
     def numbered(members: Sequence[Sequence[str]]) -> list[NumberedSchemes]:
-        return [[(found.ids[text], text) for text in schemes] for schemes in members]
+        return [[(conflicts.ids[text], text) for text in schemes] for schemes in members]
 
-    members, shares = found.rows(by)
-    rows, classes = numbered(members), numbered(found.matrix.classes)
+    members, shares = conflicts.rows(by)
+    rows, classes = numbered(members), numbered(conflicts.matrix.classes)
     labels = [f"{first} + {len(more)}" if more else first for first, *more in members]
     figure = {
         "figure": conflict_figure(labels, shares),
@@ -273,27 +292,27 @@ def _conflicts_context(request: HttpRequest, found: SetConflicts, by: ConflictsB
         "sizes": [1] * len(rows) if len(rows) == len(classes) else list(map(len, classes)),
     }
     return {
-        "conflicts": found,
-        "pairs": len(found.conflicts.pairs),
+        "conflicts": conflicts,
+        "pairs": len(conflicts.conflicts.pairs),
         "members": rows,
         "classes": classes,
         "figure": figure,
-        **_chosen_pairs(request, found, rows),
+        **_chosen_pairs(request, conflicts, rows),
     }
 
 
 def _chosen_pairs(
-    request: HttpRequest, found: SetConflicts, rows: Sequence[NumberedSchemes]
+    request: HttpRequest, conflicts: SetConflicts, rows: Sequence[NumberedSchemes]
 ) -> dict[str, Any]:
-    """The pairs of the row, or of the cell of two rows, that the address names by a scheme of each."""
-    first, second = (_row(rows, whole_number(request, name)) for name in ("first", "second"))
+    """The pairs of the row or cell in the address, which names one scheme of each matrix row."""
+    first, second = (_row(rows, number_parameter(request, name)) for name in ("first", "second"))
     if first is None:
         return {}
     if second is None or (second == first and len(first) == 1):
-        pairs, second = found.pairs_of(first[0][1]), None
+        pairs, second = conflicts.pairs_of(first[0][1]), None
     else:
-        pairs = found.pairs_between(*([text for _, text in schemes] for schemes in (first, second)))
-    cells = page_cells(pairs_table(pairs[:PAIRS]))
+        pairs = conflicts.pairs_between(*([text for _, text in schemes] for schemes in (first, second)))
+    cells = page_cells(pairs_table(pairs[:MOST_PAIRS]))
     return {"first": first, "second": second, "total": len(pairs), **cells}
 
 

@@ -1,4 +1,4 @@
-"""What can be asked about doubts of a mapping and conflicts in a set, by page, API and shell alike."""
+"""The parameters of doubts about a mapping and conflicts in a set, for page, API and shell."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ NONE: Literal["none"] = "none"
 
 
 class DoubtsRequest(BaseModel):
-    """Which doubts of a mapping: compared with which other one, judged by which evaluation."""
+    """Which doubts about a mapping: compared with which other one, judged by which evaluation."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
     other: Id | Literal["none"] | None = Field(
         None,
         description=(
-            "Number of another port mapping, for conflicts with it, or “none”. Usually another one of the "
-            "same machine, an imported one first."
+            "Id of another port mapping, for conflicts with it, or “none”. Default: another one of the "
+            "same machine, imported ones first."
         ),
         examples=[None],
     )
     evaluation: Id | None = Field(
-        None, description="Number of one of its evaluations in cycles; usually the first.", examples=[None]
+        None, description="Id of one of its evaluations in cycles; default: the first.", examples=[None]
     )
     over: float = Field(
         20.0,
@@ -41,14 +41,14 @@ class DoubtsRequest(BaseModel):
 
 
 class ConflictsBy(StrEnum):
-    """What has a row of the matrix."""
+    """What a row of the matrix stands for."""
 
     SCHEMES = "schemes"
     CLASSES = "classes"
 
 
 class ConflictsRequest(BaseModel):
-    """Whose conflicts, and by what."""
+    """Which schemes of a set, and what a row of the matrix stands for."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 

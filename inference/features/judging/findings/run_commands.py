@@ -1,4 +1,4 @@
-"""`manage.py check-model` and `llvm-difference`: what is measured, or asked of LLVM, to judge a mapping."""
+"""`manage.py check-model` and `llvm-difference`: check the model on a machine, and a mapping against LLVM."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django.core.management.base import CommandError
 from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of, shell_lines
 from inference.features.judging.findings.llvm_job import (
-    TOLERANCE,
+    DEFAULT_TOLERANCE,
     DifferenceConfig,
     LlvmDifferenceJob,
-    difference,
+    llvm_difference,
     markdown,
 )
 from inference.features.judging.findings.model_check import (
@@ -33,19 +33,17 @@ from inference.models import Machine, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
-from inference.storage.exported import exported
+from inference.storage.export_values import exported_mapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedTable
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 NO_REFERENCE = "none"
-LISTED = 20  # discrepancies; a file has all
+MOST_LISTED = 20  # discrepancies printed; a CSV file has all
 
 
 class CheckModelCommand(RunCommand):
-    """One check from start to end; see the module."""
-
     help = "Check the port mapping model on a machine. Ctrl-C cancels; what was measured until then is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -60,7 +58,7 @@ class CheckModelCommand(RunCommand):
         parser.add_argument(
             "--schemes",
             metavar=SCHEMES_METAVAR,
-            default=CheckConfig.usual("schemes"),
+            default=CheckConfig.default_of("schemes"),
             help="which schemes, in words or as in the scheme table's search box (default: default)",
         )
         numbers = {
@@ -69,7 +67,7 @@ class CheckModelCommand(RunCommand):
             "permutations": "orders of each of these; the paper has 10",
         }
         for name, text in numbers.items():
-            usual = CheckConfig.usual(name)
+            usual = CheckConfig.default_of(name)
             parser.add_argument(f"--{name}", type=int, metavar="N", default=usual, help=f"{text} ({usual})")
         parser.add_argument(
             "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses mixes and orders"
@@ -81,7 +79,6 @@ class CheckModelCommand(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end; an exit code other than 0 unless everything was measured."""
         folder = Path(options["csv"]) if options["csv"] else None
         if folder is not None and not folder.is_dir():
             raise CommandError(f"--csv {options['csv']!r}: there is no such folder")
@@ -95,11 +92,10 @@ class CheckModelCommand(RunCommand):
             counted = {key: value for key, value in run.result.items() if key != "name"}
             self.stdout.write(json.dumps({**named, **counted, "seconds": round(run.busy_seconds, 3)}))
             return
-        for line in shell_lines(_tables(run, check), LISTED):
+        for line in shell_lines(_tables(run, check), MOST_LISTED):
             self.stdout.write(line)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
-        """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
         reference = _reference(machine, options["reference"])
         config = {
@@ -116,11 +112,11 @@ class CheckModelCommand(RunCommand):
             count = select_schemes(machine.isa.schemes.all(), chosen).count()
         else:
             count = len(chosen)
-        wanted = check_effort(machine, count, complete.mixes, complete.sequences, complete.permutations)
+        estimate = check_effort(machine, count, complete.mixes, complete.sequences, complete.permutations)
         against = "1/n cycles" if reference is None else f"{reference.name!r}"
         self.stderr.write(
-            f"held against {against}; at most {wanted.experiments} experiments, "
-            f"{wanted.seconds:.0f} s of measuring"
+            f"compared with {against}; at most {estimate.experiments} experiments, "
+            f"{estimate.seconds:.0f} s of measuring"
         )
         return run
 
@@ -132,7 +128,7 @@ def _reference(machine: Machine, name: str) -> PortMapping | None:
 
 
 def _tables(run: Run, check: ModelCheck) -> list[PublishedTable]:
-    """Those of the run's page; of the schemes, the discrepancies."""
+    """The tables of the run's page, with the discrepancies among the schemes."""
     counted = check.summary
     share = "" if counted.share is None else f" ({100 * counted.share:.1f} %)"
     verdicts = "".join(
@@ -147,9 +143,7 @@ def _tables(run: Run, check: ModelCheck) -> list[PublishedTable]:
 
 
 class LlvmDifferenceCommand(DataCommand):
-    """The report in the shell; see the module."""
-
-    help = "Hold a port mapping of x86-64 against LLVM's scheduling model, and write a report in Markdown."
+    help = "Compare a port mapping of x86-64 with LLVM's scheduling model, and write a report in Markdown."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("mapping", metavar="NAME", help="a port mapping")
@@ -160,19 +154,21 @@ class LlvmDifferenceCommand(DataCommand):
         parser.add_argument(
             "--tolerance",
             type=float,
-            default=TOLERANCE,
+            default=DEFAULT_TOLERANCE,
             metavar="SHARE",
-            help="report from here on (default: %(default)s)",
+            help="report larger relative differences (default: %(default)s)",
         )
-        parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
+        parser.add_argument(
+            "--output", type=Path, metavar="FILE", help="write to a file instead of the standard output"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         row = by_name(PortMapping, options["mapping"])
-        cpu = options["cpu"] or exported(row).tools.llvm
+        cpu = options["cpu"] or exported_mapping(row).tools.llvm
         if not cpu:
             raise CommandError(
-                "which processor of LLVM the mapping is of is not known: name it with --cpu, e.g. haswell"
+                "LLVM's name of the mapping's processor is unknown: give it with --cpu, e.g. haswell"
             )
         config = {"mapping": row.pk, "cpu": cpu, **{name: options[name] for name in ("release", "tolerance")}}
-        checked = DifferenceConfig.stored(LlvmDifferenceJob().check(config))
-        self.deliver(markdown(difference(row, checked)), options["output"])
+        checked = DifferenceConfig.from_stored(LlvmDifferenceJob().check(config))
+        self.write_output(markdown(llvm_difference(row, checked)), options["output"])

@@ -1,4 +1,4 @@
-"""What runs have found: of a machine and the model, of a mapping and LLVM; for programs."""
+"""The results of model checks and of comparisons with LLVM in the API."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from inference.features.judging.findings.model_check import (
     model_check_of,
     reference_of,
 )
-from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, start_response
 from inference.formats.provenance import head_of
 from inference.models import PortMapping, Run
-from inference.runs.request import OneOf
+from inference.runs.request import AllowedTexts
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.document import FILE
-from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, list_answer_in_memory
 from inference.web.api.result_shapes import HeatMapOut
 from inference.web.api.shapes import (
     Ref,
@@ -42,12 +42,13 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-Verdict = Annotated[str, OneOf(each.value for each in AloneVerdict)]
-Table = Annotated[str, OneOf(TABLES)]
+Verdict = Annotated[str, AllowedTexts(verdict.value for verdict in AloneVerdict)]
+Table = Annotated[str, AllowedTexts(TABLES)]
 
 
 class MixesOut(Schema):
-    """Random mixes of a length. `slower`: over 10 % longer than in turn; `faster`: than a scheme alone."""
+    """Mixes of a length. `slower`: over 10 % slower than one after the other; `faster`: than a scheme
+    alone."""
 
     length: int = Field(examples=[5])
     asked: int = Field(examples=[200])
@@ -59,7 +60,7 @@ class MixesOut(Schema):
 
 
 class OrdersOut(Schema):
-    """What the order of the instructions costs, in cycles per instruction; `notable`: above 0.05."""
+    """The effect of the instructions' order, in cycles per instruction; `notable`: above 0.05."""
 
     length: int = Field(examples=[8])
     asked: int = Field(examples=[50])
@@ -74,12 +75,14 @@ class ModelCheckOut(Schema):
     """Schemes alone within 10 % of the reference, and mixes and orders by length."""
 
     run: Ref
-    state: str = Field(description="Of the run: while it goes on, this is what it knows.", examples=["done"])
+    state: str = Field(
+        description="State of the run; before the end, the numbers are those so far.", examples=["done"]
+    )
     reference: Ref | None
     asked: int = Field(examples=[500])
     compared: int = Field(examples=[450])
     within: int = Field(examples=[430])
-    short: int = Field(description="Compared ones of at most 3 cycles.", examples=[440])
+    short: int = Field(description="Compared schemes of at most 3 cycles.", examples=[440])
     verdicts: dict[str, int] = Field(examples=[{"within": 430, "discrepancy": 20}])
     mixes: list[MixesOut]
     orders: list[OrdersOut]
@@ -97,13 +100,13 @@ class AloneOut(Schema):
 
 
 class NewDifference(DifferenceConfig):
-    """Which model a mapping is held against."""
+    """The mapping, and the model of LLVM to compare with."""
 
     name: NameOfRun = ""
 
 
 class DifferingSchemeOut(RowOut):
-    """A scheme of which LLVM says something else; cycles are those of one instance."""
+    """A scheme on which LLVM differs; cycles are those of one instance."""
 
     scheme_id: Id = Field(validation_alias="pk")
     scheme: SchemeText
@@ -115,15 +118,17 @@ class DifferingSchemeOut(RowOut):
     uops: int = Field(examples=[1])
     llvm_uops: float = Field(examples=[1.0])
     pressure: Annotated[dict[str, float], BeforeValidator(dict)] = Field(
-        description="Of LLVM's resources, in cycles.", examples=[{"HWPort0": 0.25}]
+        description="{resource of LLVM: cycles}.", examples=[{"HWPort0": 0.25}]
     )
-    command: str = Field(description="Asks llvm-mca again.", examples=["llvm-mca-22 -mcpu=haswell …"])
+    command: str = Field(
+        description="Repeats llvm-mca's prediction.", examples=["llvm-mca-22 -mcpu=haswell …"]
+    )
     evidence: list[str] = Field(examples=[[]])
-    doubts: list[str] = Field(description="What speaks against the mapping.", examples=[[]])
+    doubts: list[str] = Field(description="Doubts about the mapping's µops.", examples=[[]])
 
 
 class LlvmDifferenceOut(Schema):
-    """What was compared. Of `asked` schemes, `within` differ by no more than the tolerance."""
+    """The comparison in numbers. Of `asked` schemes, `within` differ by no more than the tolerance."""
 
     run: RunOut
     mapping_id: Id
@@ -135,14 +140,14 @@ class LlvmDifferenceOut(Schema):
     within: int = Field(examples=[540])
     differing: int = Field(examples=[30])
     unknown: list[list[str]] = Field(
-        description="Schemes that LLVM has no answer for, and why.",
+        description="(scheme, reason) of schemes without an answer by LLVM.",
         examples=[[["lar GPR[16]:W, GPR[16]:R", "unsupported"]]],
     )
 
 
 @router.get("/runs/{check_id}/model-check", response=ModelCheckOut)
 def get_model_check(request: HttpRequest, check_id: Id) -> Any:
-    """What a run of kind `check-model` has found out, in numbers."""
+    """The results of a run of kind `check-model`, in numbers."""
     run = _row(check_id)
     check = model_check_of(run)
     about = {"run": run, "state": run.state, "reference": reference_of(run)}
@@ -157,19 +162,19 @@ def list_checked_schemes(
     verdict: Verdict | None = None,
     q: Text = "",
 ) -> Any:
-    """The schemes alone, of one verdict or all, that the search `q` finds: the largest errors first."""
+    """The schemes alone with a verdict, or all, that match the search `q`; the largest errors first."""
     run = _row(check_id)
-    chosen = None if verdict is None else AloneVerdict(verdict)
-    found = checked_schemes(run, model_check_of(run), chosen, q)
-    return listed_in_memory(found, paging, list)
+    chosen_verdict = None if verdict is None else AloneVerdict(verdict)
+    schemes = checked_schemes(run, model_check_of(run), chosen_verdict, q)
+    return list_answer_in_memory(schemes, paging, list)
 
 
 @router.get("/runs/{check_id}/model-check/exports/{table}", response=str, openapi_extra={FILE: "text/csv"})
 def export_model_check(request: HttpRequest, check_id: Id, table: Table) -> HttpResponse:
-    """One of its tables as CSV: `schemes`, `mixes` or `orders`."""
+    """A table of a model check as CSV: `schemes`, `mixes` or `orders`."""
     run = _row(check_id)
     text = csv_of(TABLES[table](model_check_of(run)), head_of(check=run.name))
-    access.note(request, Deed.EXPORTED, run)
+    access.log_action(request, AuditAction.EXPORTED, run)
     return attachment(text, "text/csv; charset=utf-8", f"{run.name} {table}", "csv")
 
 
@@ -181,9 +186,11 @@ def _row(check_id: int) -> Run:
 def list_llvm_differences(
     request: HttpRequest,
     paging: Query[Paging],
-    mapping: int | None = parameter(None, ge=0, le=2**63 - 1, description="Of this one.", examples=[7]),
+    mapping: int | None = parameter(
+        None, ge=0, le=2**63 - 1, description="Only runs about this mapping.", examples=[7]
+    ),
 ) -> Any:
-    """The runs that held a mapping against LLVM's model, newest first."""
+    """List the runs that compared a mapping with LLVM's model, newest first."""
     rows = Run.objects.filter(kind=KIND)
     if mapping is not None:
         rows = rows.filter(config__mapping=mapping)
@@ -192,25 +199,25 @@ def list_llvm_differences(
 
 @router.post("/llvm-differences", response={201: RunOut})
 def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
-    """Start to hold a mapping of x86-64 against a scheduling model of LLVM."""
+    """Start a comparison of a mapping of x86-64 with a scheduling model of LLVM."""
     row = get_object_or_404(PortMapping.objects.defer("report"), pk=data.mapping)
-    usual = f"{row.name[:120]} beside llvm-mca, {data.cpu}"
-    return started(request, KIND, data.model_dump(exclude={"name"}), usual, data.name)
+    usual = f"{row.name[:120]} compared with llvm-mca, {data.cpu}"
+    return start_response(request, KIND, data.model_dump(exclude={"name"}), usual, data.name)
 
 
 @router.get("/llvm-differences/{difference_id}", response=LlvmDifferenceOut)
 def get_llvm_difference(request: HttpRequest, difference_id: Id) -> Any:
-    """What such a run has found out, in numbers; 409 until it is done."""
-    run, found = _done(difference_id)
-    more = {"mapping_id": run.config["mapping"], "differing": len(found.differing)}
-    return fields_of(found, LlvmDifferenceOut, run=_run(run), **more)
+    """The result of a comparison with LLVM in numbers; 409 until the run is done."""
+    run, report = _done(difference_id)
+    more = {"mapping_id": run.config["mapping"], "differing": len(report.differing)}
+    return fields_of(report, LlvmDifferenceOut, run=_run(run), **more)
 
 
 @router.get("/llvm-differences/{difference_id}/schemes", response=PageOf[DifferingSchemeOut])
 def list_differing_schemes(request: HttpRequest, difference_id: Id, paging: Query[Paging]) -> Any:
-    """The schemes of which LLVM says something else, those furthest off first."""
-    _, found = _done(difference_id)
-    return listed_in_memory(found.differing, paging, list)
+    """The schemes on which LLVM differs, the largest factor first."""
+    _, report = _done(difference_id)
+    return list_answer_in_memory(report.differing, paging, list)
 
 
 @router.get(
@@ -218,9 +225,9 @@ def list_differing_schemes(request: HttpRequest, difference_id: Id, paging: Quer
 )
 def export_llvm_difference(request: HttpRequest, difference_id: Id) -> HttpResponse:
     """The report as Markdown, to be pasted into an issue."""
-    run, found = _done(difference_id)
-    access.note(request, Deed.EXPORTED, run)
-    return attachment(markdown(found), "text/markdown; charset=utf-8", run.name, "md")
+    run, report = _done(difference_id)
+    access.log_action(request, AuditAction.EXPORTED, run)
+    return attachment(markdown(report), "text/markdown; charset=utf-8", run.name, "md")
 
 
 def _done(difference_id: int) -> tuple[Run, LlvmDifference]:
@@ -229,6 +236,6 @@ def _done(difference_id: int) -> tuple[Run, LlvmDifference]:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    """Without the whole report, which has operations of its own."""
+    """The run without the report, which has operations of its own."""
     result = {name: value for name, value in run.result.items() if name != "report"}
     return {**run_json(run), "result": result}

@@ -252,7 +252,7 @@ def test_what_it_does_not_know_is_taken_from_the_nearest_scheme_on_request(
     page = reverse("asked-blocks", args=[lifecycle.submit("ask", asked, "nearest").pk])
     assert visitor.get(page).context["why"].reason.prediction.unknown == (taken["scheme"],)
     shown = visitor.get(page, {"unknown": "nearest"})
-    assert [one.nearest for one in shown.context["why"].reason.prediction.taken] == [ADD]
+    assert [scheme.nearest for scheme in shown.context["why"].reason.prediction.substitutions] == [ADD]
     assert "Nearest schemes used" in shown.text
 
 

@@ -37,7 +37,7 @@ def lab(site):
     machine = sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
     run, lease = claim(site)
     with posting(lease, machine) as board:
-        yield machine, sessions.issue(machine), run, board, board.post(batch_of("add R, R"))
+        yield machine, sessions.create_token(machine), run, board, board.post(batch_of("add R, R"))
 
 
 @asynccontextmanager
@@ -113,7 +113,7 @@ async def test_where_the_database_does_not_answer_an_agent_may_come_again(lab, m
     def locked(_token):
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(sessions, "token_of", locked)
+    monkeypatch.setattr(sessions, "find_token", locked)
     assert await refused_in_the_handshake(lab[1]) == 4503
 
 
@@ -208,7 +208,7 @@ async def test_a_revoked_token_ends_the_connection(lab):
 
 
 async def test_a_token_that_expires_ends_the_connection(lab, monkeypatch):
-    monkeypatch.setattr(consumer, "TOKEN_LOOKED_AT_EVERY", 0.05)
+    monkeypatch.setattr(consumer, "TOKEN_CHECK_SECONDS", 0.05)
     async with welcomed(lab[1]) as socket:
         await heard(socket)
         await AgentToken.objects.aupdate(expires=timezone.now())
@@ -216,14 +216,14 @@ async def test_a_token_that_expires_ends_the_connection(lab, monkeypatch):
 
 
 async def test_an_expired_token_lets_nobody_in(lab):
-    token = await database_sync_to_async(sessions.issue)(lab[0], timedelta(seconds=-1))
+    token = await database_sync_to_async(sessions.create_token)(lab[0], timedelta(seconds=-1))
     assert await refused_in_the_handshake(token) == 4401
 
 
 async def test_an_agent_sees_and_answers_the_batches_of_its_own_machine_alone(lab):
     _, token, _, _, number = lab
     other = await database_sync_to_async(sessions.add_machine)("another lab", await ISA.objects.aget())
-    stranger = await database_sync_to_async(sessions.issue)(other)
+    stranger = await database_sync_to_async(sessions.create_token)(other)
     async with welcomed(token) as socket, dialled(stranger) as spy:
         batch = await heard(socket)
         await spy.send_to(text_data=hello())
@@ -252,7 +252,7 @@ async def test_an_agent_that_sends_without_end_is_sent_away(lab, monkeypatch):
     monkeypatch.setattr(allowance, "PER_SECOND", 0.0)  # a busy computer may read no more than that
     async with welcomed(lab[1]) as socket:
         batch = await heard(socket)
-        for _ in range(int(allowance.AT_ONCE)):
+        for _ in range(int(allowance.BURST)):
             await socket.send_to(text_data=encode("beat", state="measuring", batch=batch["batch"]))
         reason, retry, code = await refusal(socket)
         assert (reason, retry, code) == ("more messages than an agent has to send", True, 4429)

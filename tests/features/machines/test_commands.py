@@ -59,7 +59,7 @@ def test_machines_tells_how_each_is_doing(isa: ISA) -> None:
     machine = sessions.add_machine("lab", isa)
     assert manage("machines") == "lab: never connected\n"
     session = sessions.open_session(machine, "one", {"cpu": "Test CPU 9000"})
-    sessions.beat(session, Beat("contended", noise=0.1, note="additions are slow"))
+    sessions.record_beat(session, Beat("contended", noise=0.1, note="additions are slow"))
     assert manage("machines") == "lab: disturbed, additions are slow, Test CPU 9000\n"
     told = json.loads(manage("machines", "--json"))
     assert (told["name"], told["online"], told["noise"]) == ("lab", True, 0.1)

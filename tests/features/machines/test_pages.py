@@ -19,7 +19,7 @@ from inference.isa.targets import AARCH64
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
 from inference.runs.machines.checking import clean_facts
 from inference.runs.machines.facts import unsupported_runs
-from inference.runs.machines.sessions import issue, machine_of
+from inference.runs.machines.sessions import create_token, machine_of
 from inference.storage.instruction_sets import new_isa
 from tests.rows.lab import FACTS, machine
 
@@ -118,7 +118,7 @@ def test_the_waiting_ends_when_the_agent_connects(visitor: Client, machine: Mach
     assert "data-poll=" in waiting
     Machine.objects.update(last_seen=timezone.now())
     arrived = visitor.get(address).text
-    assert "It is here" in arrived
+    assert "Connected:" in arrived
     assert reverse("machine", args=[machine.pk]) in arrived
     assert "data-poll=" not in arrived
 
@@ -206,7 +206,7 @@ def test_what_an_instruction_set_does_not_allow_is_not_offered(visitor: Client, 
     assert reverse("latencies-measure", args=[machine.pk]) in page.text
     ((labels, why),) = page.context["unsupported"]
     assert (labels, why) == (
-        "Know this CPU, Front end, Block measurement",
+        "Profile this CPU, Front end, Block measurement",
         unsupported_runs(Machine.objects.get())["know"],
     )
     assert visitor.get(reverse("know", args=[machine.pk])).context["hindered"] == why
@@ -242,7 +242,7 @@ def test_a_token_can_be_taken_and_revoked(visitor: Client, machine: Machine):
 
 def test_a_token_is_revoked_on_its_own_machines_page_only(visitor: Client, machine: Machine, isa: ISA):
     other = Machine.objects.create(name="other", kind="agent", isa=isa)
-    plain = issue(machine)
+    plain = create_token(machine)
     address = reverse("machine-token-revoke", args=[other.pk, AgentToken.objects.get().pk])
     assert visitor.post(address).status_code == 404
     assert machine_of(plain) == machine
@@ -289,7 +289,7 @@ def test_very_many_flags_are_shown_all_the_same(visitor: Client, machine: Machin
 
 def test_the_noise_page_answers_also_when_nothing_is_known(visitor: Client, machine: Machine):
     page = visitor.get(reverse("machine-trust", args=[machine.pk])).text
-    assert "Unknown: no agent" in page
+    assert "Unknown: its agent" in page
     assert "No reading in this time" in page
 
 

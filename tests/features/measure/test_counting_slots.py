@@ -11,9 +11,10 @@ from django.urls import reverse
 from inference.core.mapping import PortMapping as Value
 from inference.core.measured_slots import padding_of
 from inference.core.misfits import Doubt, DoubtKind
-from inference.features.judging.findings.doubts import again, doubts_of
+from inference.features.judging.findings.doubts import doubts_of
+from inference.features.judging.findings.evidence import experiments_of_doubt
 from inference.features.library.mappings.query import measured_slots_of
-from inference.features.machines.measure.request import effort
+from inference.features.machines.measure.request import estimate_effort
 from inference.models import ExperimentSet, Machine, PortMapping
 from inference.storage.instruction_sets import new_isa
 from inference.storage.mappings import store_mapping
@@ -58,7 +59,7 @@ def test_each_scheme_is_measured_among_moves_and_exchanges() -> None:
     asked = {m.experiment for m in load_measurements(ExperimentSet.objects.get())}
     assert asked >= {*PADDING.calibration(), *PADDING.around(ADD), *PADDING.around(XADD)}
     assert run.result["experiments"] == len(asked)
-    assert effort(machine, 2, "slots").experiments >= len(asked) - len(PADDING.calibration())
+    assert estimate_effort(machine, 2, "slots").experiments >= len(asked) - len(PADDING.calibration())
 
 
 def test_a_mapping_with_other_slots_is_doubted() -> None:
@@ -67,7 +68,7 @@ def test_a_mapping_with_other_slots_is_doubted() -> None:
     assert doubts_about(machine, TRUTH) == []
     (doubt,) = doubts_about(machine, replace(TRUTH, slots={**TRUTH.slots, XADD: 1}))
     assert (doubt.scheme, doubt.size) == (XADD, 2.0)
-    assert set(again(PortMapping.objects.latest("pk"), doubt)) >= set(PADDING.around(XADD))
+    assert set(experiments_of_doubt(PortMapping.objects.latest("pk"), doubt)) >= set(PADDING.around(XADD))
     assert doubt.words.startswith("3 slots measured, 1 here: ")
     (more,) = doubts_about(machine, replace(TRUTH, slots={**TRUTH.slots, ADD: 2}))
     assert more.words.startswith("1 slot measured, 2 here: ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.features.machines.measure.request import effort
+from inference.features.machines.measure.request import estimate_effort
 from inference.models import ExperimentSet, Machine, Measurement, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
@@ -205,9 +205,9 @@ def test_a_wrong_description_is_refused_with_the_field(machine, change, complain
 
 def test_the_effort_is_told_beforehand(machine):
     machine.rate = 100
-    assert effort(machine, 53, "singletons").experiments == 53
-    assert effort(machine, 53, "pairs").experiments == 53 + 1378 + 918
-    assert (effort(machine, 53, "mixes", 600).experiments, effort(machine, 53, "mixes", 600).seconds) == (
+    assert estimate_effort(machine, 53, "singletons").experiments == 53
+    assert estimate_effort(machine, 53, "pairs").experiments == 53 + 1378 + 918
+    assert (estimate_effort(machine, 53, "mixes", 600).experiments, estimate_effort(machine, 53, "mixes", 600).seconds) == (
         600,
         6,
     )
@@ -215,10 +215,10 @@ def test_the_effort_is_told_beforehand(machine):
 
 def test_estimates_go_by_what_earlier_runs_took(machine):
     machine.rate = 100.0
-    assert effort(machine, 50, "singletons").seconds == 0.5
+    assert estimate_effort(machine, 50, "singletons").seconds == 0.5
     for busy, experiments in ((30.0, 100), (50.0, 100), (900.0, 100), (9.0, 3)):
         run = lifecycle.submit("measure", {"machine": machine.pk, "schemes": "all"}, f"took {busy}")
         Run.objects.filter(pk=run.pk).update(
             state="done", busy_seconds=busy, result={"experiments": experiments}
         )
-    assert effort(machine, 50, "singletons").seconds == 25.0
+    assert estimate_effort(machine, 50, "singletons").seconds == 25.0

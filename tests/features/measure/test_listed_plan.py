@@ -8,7 +8,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.features.machines.measure.request import MOST_LENGTH, MOST_LISTED, effort
+from inference.features.machines.measure.request import MOST_LENGTH, MOST_LISTED, estimate_effort
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
@@ -116,7 +116,7 @@ def test_what_the_machine_cannot_measure_is_left_out_or_fails_readably(monkeypat
 
 def test_the_effort_is_their_number(machine):
     machine.rate = 100
-    assert effort(machine, 2, "listed", 300) == effort(machine, 2, "mixes", 300)
+    assert estimate_effort(machine, 2, "listed", 300) == estimate_effort(machine, 2, "mixes", 300)
 
 
 def measure(*options):

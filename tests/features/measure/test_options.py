@@ -10,7 +10,7 @@ from inference.core.errors import MeasuringError
 from inference.features.machines.measure.job import read_config
 from inference.isa.machine_bodies import Options
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.bodies import surroundings_of
+from inference.isa.x86.bodies import context_of
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import LatencySet
 from inference.runs.errors import ConfigError
@@ -31,7 +31,7 @@ class NoBoard:
 
 
 def measurer(options: Options, *schemes: str) -> RemoteMeasurer:
-    around = surroundings_of(schemes, FLAGS, options)
+    around = context_of(schemes, FLAGS, options)
     return RemoteMeasurer(NoBoard(), {"machine": 1}, FLAGS, Settings(), around.avx, surroundings=around)  # type: ignore[arg-type]
 
 

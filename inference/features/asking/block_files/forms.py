@@ -14,7 +14,7 @@ from inference.features.asking.block_files.query import have_samples
 from inference.features.asking.block_files.request import DETECTED, MOST_KEYS, BlockImportConfig, LoopsConfig
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import Weighing
-from inference.formats.blocks_csv import SCALE_LABELS, BrokenRowPolicy, Scale
+from inference.formats.blocks_csv import SCALE_LABELS, BrokenRows, Scale
 from inference.formats.other_formats import BEGINNING
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
@@ -43,8 +43,8 @@ class BlocksForm(BlockImportForm):
 
     broken = RequestField(
         {
-            BrokenRowPolicy.STOP.value: "stop at the first one and store nothing",
-            BrokenRowPolicy.SKIP.value: "leave them out and report them",
+            BrokenRows.STOP.value: "stop at the first one and store nothing",
+            BrokenRows.SKIP.value: "leave them out and report them",
         },
         of=BlockImportConfig,
         label="Unreadable rows",
@@ -55,8 +55,7 @@ class BlocksForm(BlockImportForm):
         of=BlockImportConfig,
         initial=LARGEST_ISSUE_WIDTH,
         label="Instructions per cycle",
-        help_text="The processor’s issue width, 4 to 8 today. The report lists answers that are faster than this "
-        "allows.",
+        help_text="The processor’s issue width, 4 to 8 today. The report lists answers faster than this.",
     )
     bounds = forms.ModelChoiceField(
         PortMapping.objects.none(),

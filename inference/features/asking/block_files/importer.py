@@ -33,7 +33,7 @@ from inference.formats.block_files import (
     find_loops,
 )
 from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, Bounds, summarise
-from inference.formats.blocks_csv import BrokenRowPolicy, Scale
+from inference.formats.blocks_csv import BrokenRows, Scale
 from inference.formats.import_formats import bytes_to_store
 from inference.formats.other_formats import BEGINNING
 from inference.formats.problems import ExchangeError
@@ -216,9 +216,7 @@ def reading_options(options: Mapping[str, Any], columns: int = 0) -> BlockSetOpt
     numbers = options.get("numbers") or DETECTED
     per_column = numbers if isinstance(numbers, list) else [numbers] * columns
     scales = tuple(Scale(scale) if scale else None for scale in per_column)
-    return BlockSetOptions(
-        BrokenRowPolicy(options.get("broken") or BrokenRowPolicy.STOP), scales, Bounds(width, ports)
-    )
+    return BlockSetOptions(BrokenRows(options.get("broken") or BrokenRows.STOP), scales, Bounds(width, ports))
 
 
 def reading_options_of_file(content: bytes, file_name: str, options: Mapping[str, Any]) -> BlockSetOptions:
@@ -228,7 +226,7 @@ def reading_options_of_file(content: bytes, file_name: str, options: Mapping[str
     beginning = content[: content.find(b"\n", 4096) + 1] or content
     return reading_options(
         options,
-        len(summarise(io.BytesIO(beginning), file_name, BlockSetOptions(BrokenRowPolicy.SKIP)).columns),
+        len(summarise(io.BytesIO(beginning), file_name, BlockSetOptions(BrokenRows.SKIP)).columns),
     )
 
 
@@ -242,9 +240,9 @@ def preview_of(content: bytes, file_name: str, options: Json) -> Json:
     usual = summarise(
         io.BytesIO(first),
         file_name,
-        BlockSetOptions(BrokenRowPolicy.SKIP, bounds=Bounds(LARGEST_ISSUE_WIDTH)),
+        BlockSetOptions(BrokenRows.SKIP, bounds=Bounds(LARGEST_ISSUE_WIDTH)),
     )
-    preview_options = {**options, "broken": BrokenRowPolicy.SKIP}
+    preview_options = {**options, "broken": BrokenRows.SKIP}
     reading = (
         summarise(io.BytesIO(first), file_name, reading_options_of_file(first, file_name, preview_options))
         if options

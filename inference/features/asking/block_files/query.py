@@ -14,7 +14,7 @@ from inference.features.library.uploads.query import waiting_uploads
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
 from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.block_sets import BlockSetOptions, Bounds, summarise
-from inference.formats.blocks_csv import BrokenRowPolicy
+from inference.formats.blocks_csv import BrokenRows
 from inference.formats.other_formats import Importer, importer_of_content, importers
 from inference.formats.perf_texts import is_annotate
 from inference.models import Run, Upload
@@ -100,11 +100,11 @@ def _has_samples(beginning: bytes) -> bool:
 
 
 def _look(content: bytes, file_name: str, broken: str, issue_width: float | None) -> bytes:
-    reading = BlockSetOptions(BrokenRowPolicy(broken), bounds=Bounds(issue_width))
+    reading = BlockSetOptions(BrokenRows(broken), bounds=Bounds(issue_width))
     return json.dumps(summarise(io.BytesIO(content), file_name, reading).as_json()).encode()
 
 
-_BROKEN = {BrokenRowPolicy.STOP: "stop the import", BrokenRowPolicy.SKIP: "are left out and reported"}
+_BROKEN = {BrokenRows.STOP: "stop the import", BrokenRows.SKIP: "are left out and reported"}
 
 
 def imports_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
@@ -129,7 +129,7 @@ def loops_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 def import_description(run: Run) -> Iterator[DescriptionItem]:
     config = run.config
     yield DescriptionItem("Becomes", config["name"])
-    yield DescriptionItem("Unreadable rows", _BROKEN[BrokenRowPolicy(config["broken"])])
+    yield DescriptionItem("Unreadable rows", _BROKEN[BrokenRows(config["broken"])])
     numbers = config["numbers"]
     scales = numbers if isinstance(numbers, list) else [numbers]
     yield DescriptionItem("Unit of the numbers", ", ".join(scale or "detected" for scale in scales))

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.formats.block_files import LoopFilter, Weighing
-from inference.formats.blocks_csv import BrokenRowPolicy, Scale
+from inference.formats.blocks_csv import BrokenRows, Scale
 from inference.models import Upload
 from inference.runs.errors import ConfigError
 from inference.runs.request import AllowedTexts, RunRequest, needed_row, read_row
@@ -49,7 +49,7 @@ class BlockImportConfig(LoopsConfig):
     noun = "an import"
     name: str = ""
     note: str = ""
-    broken: Annotated[str, AllowedTexts(BrokenRowPolicy)] = BrokenRowPolicy.STOP.value
+    broken: Annotated[str, AllowedTexts(BrokenRows)] = BrokenRows.STOP.value
     numbers: NumbersMeaning | list[NumbersMeaning] = DETECTED
     issue_width: Annotated[float, Field(ge=0.01, le=1000)] | None = None
     bounds: str = ""

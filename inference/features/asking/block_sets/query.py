@@ -37,7 +37,7 @@ from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.web.contributions import Dependent
-from inference.web.deleting import DELETED, END_FIRST, NOT_REPEATABLE, count_of
+from inference.web.deleting import DELETED, END_FIRST, NO_REPEAT, count_of
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 SET_ORDERS: Mapping[str, str] = {
@@ -249,7 +249,7 @@ def dependents_of_set(row: BasicBlockSet) -> list[Dependent]:
         *count_of(row.size, "block", DELETED),
         *count_of(row.columns.count(), "column with its answers", DELETED, "columns with their answers"),
         *count_of(runs.count() - ended, "unfinished run", END_FIRST, blocks=True),
-        *count_of(ended, "run", NOT_REPEATABLE),
+        *count_of(ended, "run", NO_REPEAT),
     ]
 
 

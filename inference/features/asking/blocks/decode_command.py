@@ -12,8 +12,8 @@ from django.core.management.base import CommandError
 from inference.formats.sample_document import decoded_json
 from inference.isa.blocks import read
 from inference.isa.code.block import BlockError
-from inference.isa.code.pieces import Piece
 from inference.isa.code.pasted_blocks import BlocksOfText
+from inference.isa.code.pieces import Piece
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.web.data_command import DataCommand, text_of_file
 

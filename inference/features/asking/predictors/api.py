@@ -109,7 +109,7 @@ def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
     ours = Predictor.objects.exclude(origin=Predictor.Origin.IMPORTED)  # adding an imported one makes it ours
     before = set(ours.values_list("pk", flat=True))
     try:
-        if kind_of(data.kind).choosing(data.options):
+        if kind_of(data.kind).launch_options(data.options):
             confirmed_in_person(request)
         row = row_for(data.kind, data.options, name, Predictor.Origin.CONFIGURED, may_choose=True)
     except PredictorError as error:

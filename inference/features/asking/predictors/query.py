@@ -174,7 +174,7 @@ def row_for(
     `may_choose`: the options come from a stored configuration, or from somebody who may choose what is run
     (`inference.predictors.permission`). Raises `PredictorError` if that is missing, or it cannot be used.
     """
-    if not may_choose and (chosen_options := kind_of(kind).choosing(options)):
+    if not may_choose and (chosen_options := kind_of(kind).launch_options(options)):
         raise PredictorError(f"{chosen_options[0]} of {kind} {WHO_CHOOSES}")
     predictor = predictor_of(kind, options)
     try:

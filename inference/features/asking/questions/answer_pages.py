@@ -157,7 +157,8 @@ class BlockAnswers:
     """A row of the table: the block’s number from 1, its instructions, and each answer with whether it is
     odd.
 
-    `spread_percent`: largest minus smallest answer, in per cent of their mean; None for fewer than two numbers.
+    `spread_percent`: largest minus smallest answer, in per cent of their mean; None for fewer than two
+    numbers.
     """
 
     number: int

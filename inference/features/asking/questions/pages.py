@@ -26,7 +26,7 @@ from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
 from inference.web.request_fields import start_run
-from inference.web.validation import row_parameter, number_parameter
+from inference.web.validation import number_parameter, row_parameter
 
 MOST_DECODED = 20
 """Blocks that the page decodes; a run takes up to `MOST_BLOCKS`."""

@@ -1,1 +1,1 @@
-"""Machines with agents: added, watched, trusted or not."""
+"""Machines: adding them, serving their agents, and judging their measurements."""

@@ -1,4 +1,4 @@
-"""Machines: how they are doing, what was measured on them, and the tokens of their agents."""
+"""Machines with their state, their readings, and the tokens of their agents."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from inference.features.machines.machines.query import (
 from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
 from inference.models import AgentToken, Machine
 from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, unsupported_runs
-from inference.runs.machines.sessions import add_machine, issue, revoke
+from inference.runs.machines.sessions import add_machine, create_token, revoke
 from inference.storage.instruction_sets import core_of
 from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
-from inference.web.api.access import Deed, administering, in_person
+from inference.web.api.access import AuditAction, admin_access, in_person
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows
-from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, list_answer_in_memory
 from inference.web.api.shapes import Input, Name, Note, Ref, RowOut, Time, fields_of, parameter, ref
 from inference.web.validation import Id
 
@@ -53,17 +53,19 @@ class MachineOut(RowOut):
     state_note: str = Field(examples=[""])
     obstacle: str = Field(description="Why it cannot measure; empty where it can.", examples=[""])
     unsupported: dict[str, str] = Field(
-        description="By kind of run that measures a core: why there is none for this instruction set.",
+        description="{kind of run: why this instruction set does not support it}.",
         examples=[{"front-end": "'board' is for AArch64, and blocks of AArch64 are not supported yet"}],
     )
     last_seen: Time | None
-    rate: float | None = Field(description="Settled experiments per second, lately.", examples=[80.0])
-    noise: float | None = Field(description="Median relative deviation of known blocks.", examples=[0.004])
+    rate: float | None = Field(description="Recent settled experiments per second.", examples=[80.0])
+    noise: float | None = Field(
+        description="Median relative deviation of reference blocks.", examples=[0.004]
+    )
     ghz: float | None = Field(examples=[3.4])
 
 
 class QueueOut(Schema):
-    """What waits for a machine, of one run."""
+    """The experiments of one run that wait for a machine."""
 
     run: Ref
     experiments: int = Field(examples=[300])
@@ -71,7 +73,7 @@ class QueueOut(Schema):
 
 
 class TokenOut(Schema):
-    """A token of a machine's agent, without its text, which nobody can say again."""
+    """A token of a machine's agent, without its text, of which only a hash is stored."""
 
     id: Id
     created: Time
@@ -80,17 +82,22 @@ class TokenOut(Schema):
 
 
 class MachineInFull(MachineOut):
-    """A machine with what its agent says of it."""
+    """A machine with the facts that its agent reports."""
 
     facts: dict[str, Any] = Field(examples=[{"vendor": "AuthenticAMD", "family": 25, "cores": 16}])
-    counts: str = Field(description="What it can count.", examples=["time, cycles, instructions and µops"])
-    likely_ports: int | None = Field(description="A number of ports to infer with.", examples=[10])
+    counts: str = Field(
+        description="The performance counters that it can read.",
+        examples=["time, cycles, instructions and µops"],
+    )
+    likely_ports: int | None = Field(
+        description="The number of ports of its microarchitecture, for inference.", examples=[10]
+    )
     queues: list[QueueOut]
     tokens: list[TokenOut]
 
 
 class ReadingOut(Schema):
-    """How a machine was doing at a moment."""
+    """State, noise, clock and rate of a machine at a moment."""
 
     at: Time
     state: str = Field(examples=["idle"])
@@ -100,7 +107,7 @@ class ReadingOut(Schema):
 
 
 class TrustOut(Schema):
-    """What speaks for and against a machine's numbers, the worst first."""
+    """Findings for and against a machine's measurements, the worst first."""
 
     findings: list[dict[str, str]] = Field(
         examples=[[{"verdict": "good", "topic": "Noise", "finding": "0.4 %", "why": "Median deviation …"}]]
@@ -117,13 +124,13 @@ class TrustOut(Schema):
 
 
 class NewMachine(Input):
-    """A computer that shall get an agent."""
+    """A computer to add."""
 
     name: str = Field(min_length=1, max_length=NAME_LIMIT, examples=["lab, Zen 4"])
 
 
 class NewToken(Schema):
-    """A token for an agent; it is told this once."""
+    """A token for an agent; only this response has its text."""
 
     machine: Ref
     token: str = Field(examples=["pmweb_n0tAR3alOne"])
@@ -132,37 +139,37 @@ class NewToken(Schema):
 MACHINES = NamedRows(
     router, "/machines", "machine", machines, MachineOut, lambda rows: [_machine(row) for row in rows]
 )
-MACHINES.add_changes("Delete a machine that nothing needs any more.", auth=administering)
+MACHINES.add_changes("Delete a machine without dependents.", auth=admin_access)
 
 
 @router.get("/machines", response=list[MachineOut])
 def list_machines(request: HttpRequest) -> Any:
-    """All machines: this computer, others with agents, simulated ones, published ones; each by name."""
+    """List all machines: this computer, others with agents, simulated ones, published ones, each by name."""
     return [_machine(row) for row in machines()]
 
 
 @router.post("/machines", response={201: NewToken}, auth=in_person)
 def add_a_machine(request: HttpRequest, data: NewMachine) -> Any:
-    """Add a computer. Its agent is started there with the token: see Machines, Add a machine.
+    """Add a computer. Start its agent there with the token, as on the page *Add a machine*.
 
-    Not by a token: `manage.py add-machine` does the same in the shell.
+    Needs a session, not an API token; `manage.py add-machine` does the same in the shell.
     """
     machine = add_machine(data.name.strip())
-    access.note(request, Deed.TOKENS, machine)
-    return Status(201, {"machine": ref(machine), "token": issue(machine)})
+    access.log_action(request, AuditAction.TOKENS, machine)
+    return Status(201, {"machine": ref(machine), "token": create_token(machine)})
 
 
 @router.get("/machines/{machine_id}", response=MachineInFull)
 def get_machine(request: HttpRequest, machine_id: Id) -> Any:
-    """One machine, with what waits for it."""
+    """One machine, with the experiments that wait for it."""
     row = MACHINES.row(machine_id)
     queues = [
         {
-            "run": {"id": each.run_id, "name": each.run_name},
-            "experiments": each.experiments,
-            "measuring": each.measuring,
+            "run": {"id": queue.run_id, "name": queue.run_name},
+            "experiments": queue.experiments,
+            "measuring": queue.measuring,
         }
-        for each in queues_at(row)
+        for queue in queues_at(row)
     ]
     return {
         **_machine(row),
@@ -178,60 +185,61 @@ def get_machine(request: HttpRequest, machine_id: Id) -> Any:
 def list_readings(
     request: HttpRequest, machine_id: Id, paging: Query[Paging], since: datetime | None = None
 ) -> Any:
-    """Noise, clock and rate over time, oldest first; of the last day unless `since` says otherwise.
+    """Noise, clock and rate over time, oldest first; those of the last day without `since`.
 
-    Of very many, every n-th.
+    Of more than 10,000 readings, every n-th.
     """
     row = get_object_or_404(Machine, pk=machine_id)
     begin = timezone.now() - timedelta(days=1) if since is None else since
     if timezone.is_naive(begin):
         begin = timezone.make_aware(begin)
-    return listed_in_memory(readings_of(row, begin), paging, lambda found: found)
+    return list_answer_in_memory(readings_of(row, begin), paging, lambda rows: rows)
 
 
 @router.get("/machines/{machine_id}/trust", response=TrustOut)
 def get_trust(request: HttpRequest, machine_id: Id, hours: int = parameter(24, ge=1, le=MOST_HOURS)) -> Any:
-    """Whether a machine's numbers can be trusted: noise, known answers, drift, shares of settled results."""
+    """Evidence for a machine's accuracy: noise, reference blocks, drift, and shares of settled results."""
     row = MACHINES.row(machine_id)
     since = timezone.now() - timedelta(hours=hours)
     rounds, shares = drift_rounds(row, since), shares_by_set(row)
     return {
-        "findings": [asdict(each) for each in findings(readings_of(row, since), rounds, shares)],
-        "known_answers": [asdict(each) for each in known_answers(row)],
+        "findings": [asdict(part) for part in findings(readings_of(row, since), rounds, shares)],
+        "known_answers": [asdict(part) for part in known_answers(row)],
         "drift": [
-            {"at": each.at, "run_id": each.run_id, "counts": dict(each.counts), "worst": each.worst}
-            for each in rounds
+            {"at": part.at, "run_id": part.run_id, "counts": dict(part.counts), "worst": part.worst}
+            for part in rounds
         ],
         "states_by_set": [
-            {"experiment_set": ref(each.made), "total": each.total, "states": dict(each.states)}
-            for each in shares
+            {"experiment_set": ref(part.experiment_set), "total": part.total, "states": dict(part.states)}
+            for part in shares
         ],
     }
 
 
 @router.post("/machines/{machine_id}/tokens", response={201: NewToken}, auth=in_person)
 def issue_token(request: HttpRequest, machine_id: Id) -> Any:
-    """Issue another token for a machine's agent, but not by a token. Those issued before stay valid."""
+    """Issue another token for a machine's agent; earlier ones stay valid. Needs a session, not an API
+    token."""
     row = get_object_or_404(Machine, pk=machine_id)
     if row.kind != Machine.Kind.AGENT:
         raise ProblemError(
             422,
-            f"{row.name} has no agent, so it needs no token",
+            f"{row.name} has no agent and needs no token",
             where="path machine_id",
-            right="one with an agent",
+            right="a machine with an agent",
         )
-    access.note(request, Deed.TOKENS, row)
-    return Status(201, {"machine": ref(row), "token": issue(row)})
+    access.log_action(request, AuditAction.TOKENS, row)
+    return Status(201, {"machine": ref(row), "token": create_token(row)})
 
 
-@router.delete("/machines/{machine_id}/tokens/{token_id}", response={204: None}, auth=administering)
+@router.delete("/machines/{machine_id}/tokens/{token_id}", response={204: None}, auth=admin_access)
 def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
-    """Take a token back: an agent that comes with it is refused from now on."""
+    """Revoke a token: its agent is disconnected and refused from now on."""
     tokens = AgentToken.objects.select_related("machine")
     token = get_object_or_404(tokens, pk=token_id, machine_id=machine_id)
     if token.revoked is None:
         revoke(token)
-        access.note(request, Deed.TOKENS, token.machine)
+        access.log_action(request, AuditAction.TOKENS, token.machine)
     return Status(204, None)
 
 

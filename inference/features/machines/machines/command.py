@@ -1,4 +1,4 @@
-"""`manage.py machines`: the machines that measure, and how each is doing."""
+"""`manage.py machines`: the machines and their states."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
-    """A line per machine; see the module."""
-
-    help = "List the machines: how each is doing, its CPU, and when it was last heard of."
+    help = "List the machines with their states, CPUs, and the time of the last message."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
@@ -29,14 +27,14 @@ class Command(DataCommand):
         if not rows:
             self.stdout.write("no machines; `manage.py add-machine NAME` adds one")
         for row in rows:
-            said = [
+            parts = [
                 row["condition"],
                 row["note"],
                 row["cpu"],
-                row["since"] and f"last heard of {row['since']}",
+                row["since"] and f"last seen {row['since']}",
                 row["unsupported"] and f"not supported: {', '.join(row['unsupported'])}",
             ]
-            self.stdout.write(f"{row['name']}: {', '.join(part for part in said if part)}")
+            self.stdout.write(f"{row['name']}: {', '.join(part for part in parts if part)}")
 
 
 def _facts(machine: Any) -> Json:

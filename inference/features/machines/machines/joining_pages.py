@@ -1,4 +1,4 @@
-"""How a computer joins: a machine is added, its agent gets tokens, and the agent as one file."""
+"""Pages that connect a computer: adding a machine, issuing tokens, and downloading the agent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from django.views.decorators.cache import never_cache
 from inference.agent.packing import PackingError, packed
 from inference.features.machines.machines.query import (
     dotted_python,
+    machine_view,
     machines,
-    shown,
 )
 from inference.models import AgentToken, Machine
-from inference.runs.machines.sessions import AGENT_FILE, add_machine, agent_line, issue, revoke
+from inference.runs.machines.sessions import AGENT_FILE, add_machine, agent_command, create_token, revoke
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.file_answers import attachment
 from inference.web.naming import validate_line
@@ -32,21 +32,20 @@ DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 class AddMachineForm(StrictForm):
-    """The name of a machine that is new here."""
+    """The name of a new machine."""
 
     name = forms.CharField(
         max_length=NAME_LIMIT,
-        help_text="What you call that computer: “lab, Zen 4”. Pages and commands find it by this name.",
+        help_text="For example “lab, Zen 4”. Pages and commands find the machine by this name.",
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off"}),
         validators=[validate_line],
     )
 
     def clean_name(self) -> str:
-        """Refuse a name in use, and offer a free one."""
         name: str = self.cleaned_data["name"]
         if Machine.objects.filter(name=name).exists():
             raise ValidationError(
-                f"Another machine has this name; {free_name(Machine, name)!r} would be free. For a new token "
+                f"Another machine has this name; {free_name(Machine, name)!r} is free. For a new token "
                 "of that machine, open its page."
             )
         return name
@@ -54,7 +53,7 @@ class AddMachineForm(StrictForm):
 
 @dataclass(frozen=True)
 class SiteAddress:
-    """How an agent finds this site, as seen from the browser that asks."""
+    """The address by which the browser reaches this site, for an agent, with the agent's token."""
 
     site: str
     host: str
@@ -63,13 +62,13 @@ class SiteAddress:
 
     @property
     def line(self) -> str:
-        """What to paste on the target."""
+        """The shell command that downloads and starts the agent."""
         program = f"{self.site}{reverse('agent-download')}"
-        return f"curl -fsSO {shlex.quote(program)} && {agent_line(self.site, self.token)}"
+        return f"curl -fsSO {shlex.quote(program)} && {agent_command(self.site, self.token)}"
 
     @property
     def reaches_only_itself(self) -> bool:
-        """Whether the address means another computer on every computer."""
+        """Whether the address is a loopback address, which no other computer can use."""
         if self.host == "localhost" or self.host.endswith(".localhost"):
             return True
         try:
@@ -78,63 +77,65 @@ class SiteAddress:
             return False
 
 
-def connection_for(request: HttpRequest, token: str) -> SiteAddress:
-    """With the address that the browser used: it is one by which the site is reached."""
+def site_address(request: HttpRequest, token: str) -> SiteAddress:
+    """The site's address in a request; `port` is the scheme's default if the request has none."""
     scheme = request.scheme or "http"
-    answered = request.get_host()
-    host, colon, port = answered.rpartition(":")
-    if not colon or answered.endswith("]"):  # [::1] has colons, but no port
-        host, port = answered, DEFAULT_PORTS.get(scheme, "")
-    return SiteAddress(f"{scheme}://{answered}", host, port, token)
+    host_header = request.get_host()
+    host, colon, port = host_header.rpartition(":")
+    if not colon or host_header.endswith("]"):  # [::1] has colons, but no port
+        host, port = host_header, DEFAULT_PORTS.get(scheme, "")
+    return SiteAddress(f"{scheme}://{host_header}", host, port, token)
 
 
 @never_cache
 def machine_add(request: HttpRequest) -> HttpResponse:
-    """Ask for a name; then make the machine and show the line to paste there."""
+    """The form for a new machine; a POST creates it and shows the command for its agent."""
     form = AddMachineForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        return line_to_paste(request, add_machine(form.cleaned_data["name"]), is_new=True)
+        return agent_command_page(request, add_machine(form.cleaned_data["name"]), is_new=True)
     return form_page(request, "inference/machines/add.html", form, python=dotted_python())
 
 
-def line_to_paste(
+def agent_command_page(
     request: HttpRequest, machine: Machine, *, is_new: bool = False, lifetime: timedelta | None = None
 ) -> HttpResponse:
-    """Issue a token and show it: the answer to a POST, so that no address has it.
+    """Issue a token and show the command with it; only for POSTs, so that no URL contains the token.
 
-    Views that give it back are `never_cache`.
+    Views that return it must be `never_cache`.
     """
-    connection = connection_for(request, issue(machine, lifetime))
+    connection = site_address(request, create_token(machine, lifetime))
     context = {
         "machine": machine,
         "is_new": is_new,
         "connection": connection,
         "python": dotted_python(),
-        "row": shown(machine),
+        "row": machine_view(machine),
     }
     return render(request, "inference/machines/connect.html", context)
 
 
 def machine_arrival(request: HttpRequest, pk: int) -> HttpResponse:
-    """Whether a machine has connected yet: the part of the page above that is asked for again and again."""
+    """The part of the connect page that is polled: whether the machine has connected."""
     machine = get_object_or_404(machines(), pk=pk)
-    return render(request, "inference/machines/arrival.html", {"machine": machine, "row": shown(machine)})
+    return render(
+        request, "inference/machines/arrival.html", {"machine": machine, "row": machine_view(machine)}
+    )
 
 
 LIFETIMES = ("", "30", "90", "365")
-"""Days that a token may be valid for; empty: until it is revoked."""
+"""Days of a token's validity; "": no expiry."""
 
 
 @never_cache
 def machine_token(request: HttpRequest, pk: int) -> HttpResponse:
-    """Issue another token and show the line to paste. Tokens issued before stay valid."""
+    """Issue another token and show the command with it; earlier tokens stay valid."""
     machine = get_object_or_404(Machine, pk=pk)
     if machine.kind != Machine.Kind.AGENT:
-        raise Http404(f"{machine.name} is no computer with an agent, so it needs no token")
+        raise Http404(f"{machine.name} has no agent and needs no token")
     days = request.POST.get("days", "")
     if days not in LIFETIMES:
-        raise BadRequest(f"A token is valid for {', '.join(filter(None, LIFETIMES))} days or without end.")
-    return line_to_paste(request, machine, lifetime=timedelta(days=int(days)) if days else None)
+        raise BadRequest(f"days must be {', '.join(filter(None, LIFETIMES))}, or empty for no expiry.")
+    return agent_command_page(request, machine, lifetime=timedelta(days=int(days)) if days else None)
 
 
 def machine_token_revoke(request: HttpRequest, pk: int, token_pk: int) -> HttpResponse:
@@ -147,7 +148,7 @@ def machine_token_revoke(request: HttpRequest, pk: int, token_pk: int) -> HttpRe
 
 
 def agent(_request: HttpRequest) -> HttpResponse:
-    """The packed agent; where it cannot be packed, a sentence that says what this installation lacks."""
+    """The agent as one file; status 503 with the reason if this installation cannot pack it."""
     try:
         content = packed()
     except PackingError as error:

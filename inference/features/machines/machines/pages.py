@@ -1,4 +1,5 @@
-"""Machines: the list, and a machine's page: how it is doing, what it is, whether to trust its numbers."""
+"""The pages of machines: the list, a machine with its state and facts, and the accuracy of its
+measurements."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import (
     MachineView,
+    machine_view,
     machines,
     noise_of,
     queues_at,
     readings_of,
     shares_of,
-    shown,
 )
 from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
 from inference.figures.noise import (
@@ -33,95 +34,94 @@ from inference.figures.noise import (
     noise_over_time,
     trust_picture,
 )
-from inference.measuring.quieting import advice_for, help_for_unfit
+from inference.measuring.noise_advice import advice_for, help_for_unfit
 from inference.models import Machine
 from inference.models.run import runs_on
 from inference.runs.kinds import label_of
 from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
-from inference.web.contributions import MenuPlace, PanelPlace, entries_of, shown_panels
+from inference.web.contributions import MenuPlace, PanelPlace, entries_of, rendered_panels
 from inference.web.naming import naming_paths
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 
 
 def machine_list(request: HttpRequest) -> HttpResponse:
-    """All machines, those with agents first."""
-    rows = [shown(machine) for machine in machines()]
+    rows = [machine_view(machine) for machine in machines()]
     return render(request, "inference/machines/list.html", {"rows": rows})
 
 
 WINDOWS = {"1": "hour", "24": "day", "168": "week"}
-"""Hours that the picture of the noise may show, and their names."""
+"""{hours: name} of the periods that plots can show."""
 
-NEWEST = 8
+MOST_LISTED = 8
 
 
 def machine(request: HttpRequest, pk: int) -> HttpResponse:
-    found = get_object_or_404(machines(), pk=pk)
-    state = state_of(found)
+    machine_row = get_object_or_404(machines(), pk=pk)
+    state = state_of(machine_row)
     row: MachineView = state["row"]
-    hours = one_of(request, "hours", tuple(WINDOWS), "24")
-    readings = _readings(found, hours)
-    unsupported = unsupported_runs(found)
+    hours = choice_parameter(request, "hours", tuple(WINDOWS), "24")
+    readings = _readings(machine_row, hours)
+    unsupported = unsupported_runs(machine_row)
     context: dict[str, Any] = {
         **state,
-        "hindered": obstacle_to_measuring(found),
+        "hindered": obstacle_to_measuring(machine_row),
         "has_blocks": "block" not in unsupported,
         "has_chains": "latencies" not in unsupported,
         "unsupported": _by_reason(unsupported),
         "facts": _facts(row),
-        "offers": entries_of(MenuPlace.MACHINE, found),
+        "offers": entries_of(MenuPlace.MACHINE, machine_row),
         "hours": hours,
         "windows": WINDOWS.items(),
         "shares": shares_of(readings),
         "any_reading": bool(readings),
-        "runs": runs_on(found)[:NEWEST],
-        "sets": experiment_sets().filter(machine=found).order_by("-id")[:NEWEST],
-        "panels": shown_panels(request, PanelPlace.MACHINE, found),
-        "mappings": port_mappings().filter(machine=found).order_by("-id")[:NEWEST],
+        "runs": runs_on(machine_row)[:MOST_LISTED],
+        "sets": experiment_sets().filter(machine=machine_row).order_by("-id")[:MOST_LISTED],
+        "panels": rendered_panels(request, PanelPlace.MACHINE, machine_row),
+        "mappings": port_mappings().filter(machine=machine_row).order_by("-id")[:MOST_LISTED],
     }
     if row.has_agent:
         context |= {
-            "advice": advice_for(found.facts, state["noise"]) if found.facts else [],
-            "tokens": found.tokens.order_by("-id"),
+            "advice": advice_for(machine_row.facts, state["noise"]) if machine_row.facts else [],
+            "tokens": machine_row.tokens.order_by("-id"),
         }
     return render(request, "inference/machines/machine.html", context)
 
 
-def state_of(found: Machine) -> dict[str, Any]:
-    """What the part of the page needs that follows the machine."""
-    row = shown(found)
+def state_of(machine_row: Machine) -> dict[str, Any]:
+    """The context of the part of the page that is polled."""
+    row = machine_view(machine_row)
     return {
-        "machine": found,
+        "machine": machine_row,
         "row": row,
-        "noise": noise_of(found) if row.has_agent else None,
-        "queues": queues_at(found),
-        "unfit_help": help_for_unfit(found.facts) if row.condition.key == "unfit" else "",
+        "noise": noise_of(machine_row) if row.has_agent else None,
+        "queues": queues_at(machine_row),
+        "unfit_help": help_for_unfit(machine_row.facts) if row.condition.key == "unfit" else "",
     }
 
 
 def machine_state(request: HttpRequest, pk: int) -> HttpResponse:
-    """That part alone, for a page that asks again and again."""
+    """The polled part of a machine's page."""
     return render(request, "inference/machines/state.html", state_of(get_object_or_404(machines(), pk=pk)))
 
 
 def _by_reason(unsupported: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(labels of kinds of runs, why there are none of them), each reason once."""
+    """(labels of unsupported kinds of runs, reason), each reason once."""
     labels: dict[str, list[str]] = {}
-    for kind, why in unsupported.items():
-        labels.setdefault(why, []).append(label_of(kind))
-    return [(", ".join(each), why) for why, each in labels.items()]
+    for kind, reason in unsupported.items():
+        labels.setdefault(reason, []).append(label_of(kind))
+    return [(", ".join(names), reason) for reason, names in labels.items()]
 
 
-def _readings(found: Machine, hours: str) -> list[NoiseReading]:
-    return readings_of(found, timezone.now() - timedelta(hours=int(hours)))
+def _readings(machine_row: Machine, hours: str) -> list[NoiseReading]:
+    return readings_of(machine_row, timezone.now() - timedelta(hours=int(hours)))
 
 
 def _facts(row: MachineView) -> list[tuple[str, str]]:
-    """What the agent says of its computer, as label and value; what it does not know is left out."""
+    """(label, value) of the facts that the agent reports; unknown ones are left out."""
     facts: Json = row.machine.facts
     virtual = {True: f"yes, {facts.get('hypervisor') or 'unknown host'}", False: "no"}
     core = facts.get("core")
-    found = [
+    labelled = [
         ("Processor", row.machine.cpu or facts.get("cpu")),
         ("Microarchitecture", _microarchitecture(row)),
         ("Instruction set", row.machine.isa.name),
@@ -138,23 +138,23 @@ def _facts(row: MachineView) -> list[tuple[str, str]]:
         ("Python", facts.get("python")),
         ("Host name", facts.get("host")),
     ]
-    return [(label, str(value)) for label, value in found if value not in (None, "")]
+    return [(label, str(value)) for label, value in labelled if value not in (None, "")]
 
 
 def _emulated(facts: Json) -> str | None:
     emulator = facts.get("emulated")
-    return f"by {emulator}: no time that it gives means anything" if emulator else None
+    return f"by {emulator}: its times mean nothing" if emulator else None
 
 
 def _kind_of_core(facts: Json) -> str | None:
-    """Of a hybrid processor, which of its kinds this machine is."""
+    """The kind of core of a hybrid processor on which this machine measures; None for others."""
     kind = facts.get("core_type")
     return f"{kind}, processors {facts.get('core_cpus')}" if kind else None
 
 
 def _microarchitecture(row: MachineView) -> str | None:
-    known = row.microarchitecture
-    return None if known is None else f"{known.name}, {known.ports} ports to infer with"
+    core = row.microarchitecture
+    return None if core is None else f"{core.name}, {core.ports} ports"
 
 
 def _identification(facts: Json) -> str | None:
@@ -165,45 +165,48 @@ def _identification(facts: Json) -> str | None:
 
 
 def machine_noise(request: HttpRequest, pk: int) -> HttpResponse:
-    """The picture of a machine's noise as JSON for plotly, or null without readings."""
-    found = get_object_or_404(Machine, pk=pk)
-    readings = _readings(found, one_of(request, "hours", tuple(WINDOWS), "24"))
+    """The plot of a machine's noise as JSON for plotly; null without readings."""
+    machine_row = get_object_or_404(Machine, pk=pk)
+    readings = _readings(machine_row, choice_parameter(request, "hours", tuple(WINDOWS), "24"))
     return JsonResponse(noise_over_time(readings) if readings else None, safe=False)
 
 
-_SPANS = 12
-_ROUNDS_SHOWN = 40
+_MOST_SPANS = 12
+_MOST_ROUNDS = 40
 
-_ANSWERS = {
-    "good": "Yes: nothing speaks against its numbers.",
-    "mind": "Yes, with care: settled results hold, but see the marks below.",
-    "change": "Not now: see the marks below before you rely on its numbers.",
+_TRUST_ANSWERS = {
+    "good": "Yes: no finding speaks against its measurements.",
+    "mind": "Yes, with care: settled results are reliable, but see the findings below.",
+    "change": "Not now: see the findings below before you rely on its measurements.",
 }
 
 
 def machine_trust(request: HttpRequest, pk: int) -> HttpResponse:
-    """Noise, clock and rate over time, disturbed periods, known answers, drift checks, and shares by set."""
-    found = get_object_or_404(machines(), pk=pk)
-    hours = one_of(request, "hours", tuple(WINDOWS), "24")
+    """Noise, clock and rate over time, disturbed periods, reference blocks, drift checks, and shares by
+    set."""
+    machine_row = get_object_or_404(machines(), pk=pk)
+    hours = choice_parameter(request, "hours", tuple(WINDOWS), "24")
     since = timezone.now() - timedelta(hours=int(hours))
-    readings = readings_of(found, since)
-    rounds, shares = drift_rounds(found, since), shares_by_set(found)
-    told = findings(readings, rounds, shares)
+    readings = readings_of(machine_row, since)
+    rounds, shares = drift_rounds(machine_row, since), shares_by_set(machine_row)
+    findings_list = findings(readings, rounds, shares)
     context = {
-        "machine": found,
-        "row": shown(found),
+        "machine": machine_row,
+        "row": machine_view(machine_row),
         "hours": hours,
         "windows": WINDOWS.items(),
         "picture": trust_picture(readings),
         "width": WIDTH,
         "height": HEIGHT,
         "state_shares": shares_of(readings),
-        "findings": told,
-        "answer": _ANSWERS[told[0].verdict] if told else "Unknown: no agent has connected yet.",
-        "spans": disturbed_spans(readings, _SPANS),
+        "findings": findings_list,
+        "answer": _TRUST_ANSWERS[findings_list[0].verdict]
+        if findings_list
+        else "Unknown: its agent has not connected yet.",
+        "spans": disturbed_spans(readings, _MOST_SPANS),
         "by_hour": disturbed_by_hour(readings) if hours == "168" and readings else None,
-        "known": known_answers(found),
-        "rounds": rounds[:_ROUNDS_SHOWN],
+        "known": known_answers(machine_row),
+        "rounds": rounds[:_MOST_ROUNDS],
         "shares": shares,
     }
     return render(request, "inference/machines/trust.html", context)

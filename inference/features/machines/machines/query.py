@@ -1,4 +1,4 @@
-"""Machines as pages show them: how each is doing, what kind it is, and what was measured on it."""
+"""Queries for machines: their states, readings, and waiting experiments."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from django.utils import timezone
 from inference.agent.packing import OLDEST_PYTHON
 from inference.figures.noise import SHADED, NoiseReading
 from inference.isa.microarchitecture import Microarchitecture
-from inference.measuring.quieting import help_for_unfit
+from inference.measuring.noise_advice import help_for_unfit
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.models.run import runs_on
 from inference.storage.instruction_sets import core_of
 
 NOISE_WINDOW = timedelta(minutes=30)
-"""How far back readings count for "how noisy is it now"."""
+"""Age up to which readings count for the present noise."""
 
 MOST_READINGS = 10_000
 
@@ -35,10 +35,10 @@ _COUNTS = {
 
 @dataclass(frozen=True)
 class Condition:
-    """How a machine is doing, in words.
+    """The state of a machine in words.
 
-    `key` names the badge, `note` says more where there is more to say, `since` is when an agent that is
-    away was last heard of. `able`: experiments that are asked now will be answered, if not at once.
+    `key`: CSS class of the badge. `note`: a reason or remark, "" for none. `since`: last message of an agent
+    that is offline. `able`: whether it measures new experiments, now or when its agent is back.
     """
 
     key: str
@@ -58,9 +58,9 @@ _ONLINE = {
 
 
 def machines() -> QuerySet[Machine]:
-    """All machines: this computer, others with agents, simulated ones, published ones; each by name.
+    """All machines in the order: this computer, others with agents, simulated, published; each by name.
 
-    Each has `last_reading`, when it was last known to do something, None where that never was.
+    Annotated with `last_reading`, the time of the newest reading, None without any.
     """
     kinds = Machine.Kind
     rank = Case(
@@ -75,46 +75,51 @@ def machines() -> QuerySet[Machine]:
 
 
 def local_machine() -> Machine | None:
-    """The computer that the site runs on, once its agent has been set up."""
+    """The machine of the site's computer; None until its agent has been set up."""
     return machines().filter(local=True).first()
 
 
 def condition_of(machine: Machine, now: datetime | None = None) -> Condition:
-    """How a machine is doing; rows of `machines` also tell since when they are away."""
+    """The state of a machine; `since` also uses `last_reading` of rows of `machines`."""
     if machine.kind == Machine.Kind.SIMULATED:
         return Condition("ready", "simulated", "answers at once")
     if machine.kind == Machine.Kind.PUBLISHED:
         return Condition("ready", "published", "has measurements, cannot measure", able=False)
-    heard = machine.last_seen or getattr(machine, "last_reading", None)
+    last_heard = machine.last_seen or getattr(machine, "last_reading", None)
     online = machine.is_online(now)
     if machine.state == Machine.State.UNFIT:
         return Condition(
-            "unfit", "cannot measure", reason_of_unfitness(machine), None if online else heard, online, False
+            "unfit",
+            "cannot measure",
+            reason_of_unfitness(machine),
+            None if online else last_heard,
+            online,
+            False,
         )
     if online:
         key, word = _ONLINE[Machine.State(machine.state)]
         return Condition(key, word, machine.state_note, None, online=True)
-    if machine.session == 0 and heard is None:
+    if machine.session == 0 and last_heard is None:
         return Condition("offline", "never connected", machine.state_note)
-    return Condition("offline", "offline", machine.state_note, heard)
+    return Condition("offline", "offline", machine.state_note, last_heard)
 
 
 def reason_of_unfitness(machine: Machine) -> str:
-    """Why it cannot measure, as its agent put it."""
+    """The agent's reason why the computer cannot measure."""
     return machine.state_note or str(machine.facts.get("unfit") or "")
 
 
 def counts_of(machine: Machine) -> str:
-    """What the machine can count beside time, in words; "" where it has not told."""
+    """The performance counters of a machine in words; "" if its agent has not reported them."""
     if "counters" not in machine.facts:
         return ""
-    told = str(machine.facts["counters"] or "")
-    counts, why = _COUNTS.get(told, told), machine.facts.get("counters_note")
-    return f"{counts}: {why}" if why else counts
+    counters = str(machine.facts["counters"] or "")
+    counts, note = _COUNTS.get(counters, counters), machine.facts.get("counters_note")
+    return f"{counts}: {note}" if note else counts
 
 
 def readings_of(machine: Machine, since: datetime) -> list[NoiseReading]:
-    """The readings since a moment, oldest first; of very many, every n-th (two queries)."""
+    """The readings since a moment, oldest first; of more than `MOST_READINGS`, every n-th (two queries)."""
     rows = machine.readings.filter(at__gte=since).order_by("at")
     step = math.ceil(rows.count() / MOST_READINGS)
     if step > 1:
@@ -123,15 +128,15 @@ def readings_of(machine: Machine, since: datetime) -> list[NoiseReading]:
 
 
 def noise_of(machine: Machine) -> float | None:
-    """The noise that a machine's page shows: of the last half hour, else what was told last (one query)."""
-    told = machine.readings.filter(at__gte=timezone.now() - NOISE_WINDOW)
-    noises = [noise for noise in told.values_list("noise", flat=True) if noise is not None]
+    """The median noise of the last `NOISE_WINDOW`, else the last one reported; relative (one query)."""
+    readings = machine.readings.filter(at__gte=timezone.now() - NOISE_WINDOW)
+    noises = [noise for noise in readings.values_list("noise", flat=True) if noise is not None]
     return statistics.median(noises) if noises else machine.noise
 
 
 @dataclass(frozen=True)
 class MachineQueue:
-    """Experiments of one run that a machine still has to measure; `measuring`: some of them right now."""
+    """Experiments of one run that wait for a machine; `measuring`: it measures some of them now."""
 
     run_id: int
     run_name: str
@@ -141,7 +146,7 @@ class MachineQueue:
 
 
 def queues_at(machine: Machine) -> list[MachineQueue]:
-    """What waits for a machine, the run that came first at the top (one query)."""
+    """The queue of a machine by run, the oldest run first (one query)."""
     open_states = (Batch.State.WAITING, Batch.State.LEASED)
     rows = (
         machine.batches.filter(state__in=open_states)
@@ -157,17 +162,17 @@ def queues_at(machine: Machine) -> list[MachineQueue]:
 
 
 def unfinished_inferences_on(machine: Machine) -> QuerySet[Run]:
-    """The inferences on a machine that have not ended, newest first."""
+    """The unfinished inferences on a machine, newest first."""
     return runs_on(machine).filter(kind="infer").exclude(state__in=Run.FINAL)
 
 
 def unfinished_inference_on(machine: Machine, algorithm: str) -> Run | None:
-    """The newest inference with an algorithm on a machine that has not ended."""
+    """The newest unfinished inference with an algorithm on a machine."""
     return unfinished_inferences_on(machine).filter(config__algorithm=algorithm).first()
 
 
 def obstacle(machine: Machine | None) -> str:
-    """Why this computer cannot be measured on right now, and what helps; "" where it can."""
+    """Why the site's computer cannot measure now, and the remedy; "" if it can."""
     if machine is None:
         return (
             "No agent has been set up for this computer: start the site without --no-agent (make run), or "
@@ -187,7 +192,7 @@ def obstacle(machine: Machine | None) -> str:
 
 @dataclass(frozen=True)
 class MachineView:
-    """A machine with everything about it that is not a column of its own."""
+    """A machine with its state, microarchitecture and counters, for pages."""
 
     machine: Machine
     condition: Condition
@@ -196,32 +201,32 @@ class MachineView:
 
     @property
     def has_agent(self) -> bool:
-        """Whether an agent answers for it."""
         return self.machine.kind == Machine.Kind.AGENT
 
     @property
-    def heard(self) -> datetime | None:
-        """When it was last heard of."""
+    def last_heard(self) -> datetime | None:
+        """Time of the agent's last message or reading; None without any."""
         return self.machine.last_seen or getattr(self.machine, "last_reading", None)
 
     @property
     def noise_percent(self) -> float | None:
-        """How far known blocks are from their known times."""
+        """The noise in per cent; None if it is unknown."""
         return None if self.machine.noise is None else 100 * self.machine.noise
 
 
-def shown(machine: Machine) -> MachineView:
-    """A row of `inference.features.machines.machines.query.machines` as the pages show it."""
+def machine_view(machine: Machine) -> MachineView:
+    """The view of a row of `machines`."""
     return MachineView(machine, condition_of(machine), core_of(machine), counts_of(machine))
 
 
 def shares_of(readings: list[NoiseReading]) -> list[tuple[str, str, float]]:
-    """(state, word, per cent of the readings) of the states that occur, the shaded ones last."""
+    """(state, word, per cent of the readings) of the states that occur, the shaded ones last; [] for no
+    readings."""
     words = {"idle": "idle", **SHADED}
-    counts = {state: sum(each.state == state for each in readings) for state in words}
+    counts = {state: sum(reading.state == state for reading in readings) for state in words}
     return [(state, words[state], 100 * n / len(readings)) for state, n in counts.items() if n]
 
 
 def dotted_python() -> str:
-    """The oldest Python that the agent runs with."""
+    """The oldest Python version of the agent, like `3.8`."""
     return ".".join(map(str, OLDEST_PYTHON))

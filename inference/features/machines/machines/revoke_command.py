@@ -1,4 +1,4 @@
-"""`manage.py revoke-machine`: nobody is let in as this machine any more."""
+"""`manage.py revoke-machine`: revoke all tokens of a machine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
-    """Revokes tokens; see the module."""
-
     help = "Revoke all tokens of a machine; its agent is disconnected. Measurements stay."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

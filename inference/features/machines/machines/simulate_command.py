@@ -1,4 +1,4 @@
-"""`manage.py simulate-agent`: an agent whose computer is a simulated processor, for demos and tests."""
+"""`manage.py simulate-agent`: an agent with a simulated processor, for demos and tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from inference.storage.mappings import load_mapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 
-_NUMBERS = {
+_NUMERIC_OPTIONS = {
     "noise": (0.0, "standard deviation of a factor around 1"),
     "noise_cpi": (0.0, "of an error in cycles per instruction"),
     "odd_share": (0.0, "share of schemes that no port mapping describes"),
@@ -35,12 +35,10 @@ _NUMBERS = {
     "contended_share": (0.0, "share of answers given up as disturbed"),
     "pace": (0.0, "experiments per second (default: as many as possible)"),
 }
-"""Options that are numbers: what each is without being given, and its help."""
+"""{option: (default, help)} of the numeric options."""
 
 
 class Command(DataCommand):
-    """A simulated agent until it is stopped; see the module."""
-
     help = "Serve a site as an agent whose computer is simulated from a port mapping. Ctrl-C ends it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -50,7 +48,7 @@ class Command(DataCommand):
         parser.add_argument(
             "--mapping", required=True, metavar="NAME-OR-FILE", help="port mapping of the processor"
         )
-        for name, (usual, what) in _NUMBERS.items():
+        for name, (usual, what) in _NUMERIC_OPTIONS.items():
             option = f"--{name.replace('_', '-')}"
             parser.add_argument(option, type=float, default=usual, help=what)
         parser.add_argument(
@@ -59,12 +57,12 @@ class Command(DataCommand):
         parser.add_argument("--seed", type=int, default=0, help="other noise")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Serve until stopped by a signal, or refused."""
+        """Serve until a signal stops the agent, or the site refuses it."""
         secret = _token(options["token"], options["token_file"])
         name, mapping, isa = _mapping(options["mapping"])
         harness = SimulatedHarness(
             mapping,
-            **{key: options[key] for key in (*_NUMBERS, "counters", "seed")},
+            **{key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")},
         )
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
         facts = simulated_facts(name, mapping, options["counters"], isa)
@@ -74,9 +72,9 @@ class Command(DataCommand):
             raise CommandError(str(error)) from error
 
 
-def _token(given: str, path: str) -> str:
-    if found := token.handed_over(given):
-        return found
+def _token(argument: str, path: str) -> str:
+    if secret := token.exposed_token(argument):
+        return secret
     if not path:
         raise CommandError(
             f"a token is needed: {token.FILE_OPTION} FILE, or {token.FILE_OPTION} - and type it"
@@ -95,16 +93,16 @@ async def _serve(server: str, secret: str, harness: SimulatedHarness, facts: dic
         await agent
 
 
-def _mapping(wanted: str) -> tuple[str, PortMapping, str]:
-    """The mapping in a file, or the stored one of that name, with what to call it, and its instruction set.
+def _mapping(name_or_path: str) -> tuple[str, PortMapping, str]:
+    """(name, mapping, instruction set) of a file, or of the stored mapping of that name.
 
-    A file that does not name one leaves the machine with what it has.
+    The instruction set is "" if the file does not name it; the machine keeps its own then.
     """
-    path = Path(wanted)
+    path = Path(name_or_path)
     if path.is_file():
         parsed = parse(path.read_bytes(), path.name, AnyNames())
         if parsed.mapping is None:
-            raise CommandError("\n".join(parsed.lines()) or f"{path} holds experiments, not a port mapping")
+            raise CommandError("\n".join(parsed.lines()) or f"{path} has experiments, not a port mapping")
         return path.stem, parsed.mapping, str(parsed.facts.get("isa") or "")
-    row = by_name(PortMappingRow, wanted)
+    row = by_name(PortMappingRow, name_or_path)
     return row.name, load_mapping(row), row.isa.name

@@ -1,4 +1,5 @@
-"""What a machine's readings, checks and runs say of its numbers: whether and when they can be trusted."""
+"""The accuracy of a machine's measurements, judged by its readings, reference blocks, drift checks and
+sets."""
 
 from __future__ import annotations
 
@@ -13,24 +14,25 @@ from inference.measuring.drift import DriftVerdict
 from inference.models import ExperimentSet, Machine, Measurement, RunEvent
 from inference.models.run import runs_on
 from inference.runs.events import DriftChecked, RemeasuredExperiment
-from inference.storage.rows import kept_summary, summarise
+from inference.storage.rows import stored_summary, summarise
 
 GOOD_NOISE, MOST_NOISE = 0.01, 0.04
-"""Median deviations of known blocks: below the first all is quiet, above the second measuring waits."""
+"""Median relative deviations of reference blocks: up to the first is good; above the second, measuring
+waits."""
 GOOD_DRIFT = 0.98
-"""Share of re-measured results that agree on a quiet machine."""
+"""Share of repeated results that agree on a quiet machine."""
 GOOD_UNSETTLED = 0.10
-_OFTEN, _RARELY = 0.3, 0.05
+_FREQUENT, _RARE = 0.3, 0.05
 
-_RUNS = 30  # the newest, whose journals are looked through
-_ROUNDS = 200
-_SETS = 8
-_LARGE = 20_000  # measurements of a set; a larger one is not counted while a page waits
+_MOST_RUNS = 30  # the newest runs, whose journals are read
+_MOST_ROUNDS = 200
+_MOST_SETS = 8
+_LARGE_SET = 20_000  # measurements; a larger set is not summarised by a page
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that speaks for or against a machine; `verdict` is good, mind or change, as for advice."""
+    """A finding for or against a machine; `verdict` is good, mind or change, as for advice."""
 
     verdict: str
     topic: str
@@ -40,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """A block whose time is known; cycles per instruction. `expected` is None where no document has it."""
+    """A reference block in cycles per instruction; `expected`: None without a documented time."""
 
     name: str
     measured: float
@@ -48,13 +50,14 @@ class KnownAnswer:
 
     @property
     def off_percent(self) -> float | None:
-        """How much longer than expected, in per cent."""
+        """Measured minus expected, in per cent of expected; None without an expected time."""
         return None if not self.expected else 100 * (self.measured / self.expected - 1)
 
 
 @dataclass(frozen=True)
 class DriftRound:
-    """One round of checks: `counts` by verdict, `worst` is the largest relative deviation of a first look."""
+    """A round of drift checks: `counts` by verdict; `worst`: largest relative deviation of a first
+    repetition."""
 
     at: datetime
     run_id: int
@@ -70,15 +73,15 @@ class DriftRound:
 
     @property
     def checked(self) -> int:
-        """Results that were measured again for the first time."""
+        """Number of results that were repeated for the first time."""
         return self.counts.get(DriftVerdict.AGREES, 0) + self.counts.get(DriftVerdict.DOUBTED, 0)
 
 
 @dataclass(frozen=True)
 class SetShares:
-    """A set that was measured on the machine, and how many of its rows are in each state."""
+    """A set measured on the machine, with its number of rows in each state."""
 
-    made: ExperimentSet
+    experiment_set: ExperimentSet
     total: int
     states: Mapping[str, int]
 
@@ -90,23 +93,23 @@ class SetShares:
 
 
 def known_answers(machine: Machine) -> list[KnownAnswer]:
-    """The latest answers of the machine's known blocks."""
-    told = machine.facts.get("checks")
-    found = []
-    for name, numbers in told.items() if isinstance(told, dict) else ():
+    """The latest measurements of the machine's reference blocks."""
+    checks = machine.facts.get("checks")
+    answers = []
+    for name, numbers in checks.items() if isinstance(checks, dict) else ():
         if isinstance(numbers, list) and len(numbers) == 2 and isinstance(numbers[0], int | float):
             expected = numbers[1] if isinstance(numbers[1], int | float) else None
-            found.append(KnownAnswer(str(name), float(numbers[0]), expected))
-    return found
+            answers.append(KnownAnswer(str(name), float(numbers[0]), expected))
+    return answers
 
 
 def drift_rounds(machine: Machine, since: datetime) -> list[DriftRound]:
     """The last rounds of drift checks, newest first (two queries)."""
-    runs = dict(runs_on(machine).values_list("pk", "name")[:_RUNS])
+    runs = dict(runs_on(machine).values_list("pk", "name")[:_MOST_RUNS])
     events = RunEvent.objects.filter(run__in=list(runs), kind=DriftChecked.kind, at__gte=since).order_by(
         "-at"
     )
-    rows = events.values_list("at", "run_id", "payload")[:_ROUNDS]
+    rows = events.values_list("at", "run_id", "payload")[:_MOST_ROUNDS]
     return [_round(at, run, runs[run], DriftChecked.read(payload)) for at, run, payload in rows]
 
 
@@ -119,67 +122,81 @@ def _round(at: datetime, run: int, name: str, check: DriftChecked) -> DriftRound
 
 
 def shares_by_set(machine: Machine) -> list[SetShares]:
-    """How settled the newest sets of a machine are; very large ones are passed over until summarised."""
-    found = []
-    for made in ExperimentSet.objects.filter(machine=machine, run__isnull=False).order_by("-id")[:_SETS]:
-        summary = kept_summary(made)
-        if summary is None and made.measurements.count() <= _LARGE:
-            summary = summarise(made)
+    """The states of rows in the newest sets of a machine; large sets without a stored summary are left
+    out."""
+    shares = []
+    for experiment_set in ExperimentSet.objects.filter(machine=machine, run__isnull=False).order_by("-id")[
+        :_MOST_SETS
+    ]:
+        summary = stored_summary(experiment_set)
+        if summary is None and experiment_set.measurements.count() <= _LARGE_SET:
+            summary = summarise(experiment_set)
         if summary is not None and summary.measurements:
-            found.append(SetShares(made, summary.measurements, summary.states))
-    return found
+            shares.append(SetShares(experiment_set, summary.measurements, summary.states))
+    return shares
 
 
 def findings(
     readings: Sequence[NoiseReading], rounds: Iterable[DriftRound], shares: Sequence[SetShares]
 ) -> list[Finding]:
-    """What speaks for and against the machine in the time shown, the worst first."""
-    found = [*_of_noise(readings), *_of_disturbance(readings), *_of_drift(rounds), *_of_settling(shares)]
-    return sorted(found, key=lambda each: ("change", "mind", "good").index(each.verdict))
+    """The findings for and against the machine in a period, the worst first."""
+    all_findings = [
+        *_noise_findings(readings),
+        *_disturbance_findings(readings),
+        *_drift_findings(rounds),
+        *_settling_findings(shares),
+    ]
+    return sorted(all_findings, key=lambda finding: ("change", "mind", "good").index(finding.verdict))
 
 
-def _of_noise(readings: Sequence[NoiseReading]) -> list[Finding]:
-    noises = [each.noise for each in readings if each.noise is not None]
+def _noise_findings(readings: Sequence[NoiseReading]) -> list[Finding]:
+    noises = [reading.noise for reading in readings if reading.noise is not None]
     if not noises:
         return []
     typical = statistics.median(noises)
     verdict = "good" if typical <= GOOD_NOISE else "mind" if typical <= MOST_NOISE else "change"
-    why = "Median deviation of blocks whose times are known; a pass counts only while they are right."
+    why = "Median deviation of reference blocks; a pass counts only while they are right."
     return [Finding(verdict, "Noise", f"{100 * typical:.1f} %", why)]
 
 
-def _of_disturbance(readings: Sequence[NoiseReading]) -> list[Finding]:
+def _disturbance_findings(readings: Sequence[NoiseReading]) -> list[Finding]:
     if not readings:
         return []
-    share = sum(each.state == "contended" for each in readings) / len(readings)
-    verdict = "good" if share <= _RARELY else "mind" if share <= _OFTEN else "change"
-    why = "Nothing is measured while it is disturbed; that costs time and leaves some results contended."
+    share = sum(reading.state == "contended" for reading in readings) / len(readings)
+    verdict = "good" if share <= _RARE else "mind" if share <= _FREQUENT else "change"
+    why = (
+        "Measuring pauses while the machine is disturbed, which costs time and leaves some results contended."
+    )
     return [Finding(verdict, "Disturbed", f"{100 * share:.0f} % of the time", why)]
 
 
-def _of_drift(rounds: Iterable[DriftRound]) -> list[Finding]:
+def _drift_findings(rounds: Iterable[DriftRound]) -> list[Finding]:
     counts: Counter[str] = Counter()
-    for each in rounds:
-        counts.update(each.counts)
+    for drift_round in rounds:
+        counts.update(drift_round.counts)
     checked = counts[DriftVerdict.AGREES] + counts[DriftVerdict.DOUBTED]
     if not checked:
         return []
     agreed = counts[DriftVerdict.AGREES] / checked
-    gone = counts[DriftVerdict.REPLACED] + counts[DriftVerdict.UNSETTLED]
+    contradicted = counts[DriftVerdict.REPLACED] + counts[DriftVerdict.UNSETTLED]
     verdict = "good" if agreed >= GOOD_DRIFT else "mind" if agreed >= 2 * GOOD_DRIFT - 1 else "change"
-    why = "Settled results that were measured again later and agreed within the tolerance of both."
-    replaced = f", {gone} contradicted twice" if gone else ""
-    told = f"{counts[DriftVerdict.AGREES]:,} of {checked:,} results held{replaced}"
-    return [Finding(verdict, "Drift", told, why)]
+    why = "Settled results that were repeated later and agreed within the tolerance of both."
+    replaced = f", {contradicted} contradicted twice" if contradicted else ""
+    text = f"{counts[DriftVerdict.AGREES]:,} of {checked:,} results held{replaced}"
+    return [Finding(verdict, "Drift", text, why)]
 
 
-def _of_settling(shares: Sequence[SetShares]) -> list[Finding]:
-    total = sum(each.total - each.states.get("failed", 0) for each in shares)
+def _settling_findings(shares: Sequence[SetShares]) -> list[Finding]:
+    total = sum(set_shares.total - set_shares.states.get("failed", 0) for set_shares in shares)
     if not total:
         return []
     unsettled = (
-        sum(each.states.get("unsettled", 0) + each.states.get("contended", 0) for each in shares) / total
+        sum(
+            set_shares.states.get("unsettled", 0) + set_shares.states.get("contended", 0)
+            for set_shares in shares
+        )
+        / total
     )
-    verdict = "good" if unsettled <= GOOD_UNSETTLED else "mind" if unsettled <= _OFTEN else "change"
-    why = "Of what could be executed in its newest sets; inference learns from settled results alone."
+    verdict = "good" if unsettled <= GOOD_UNSETTLED else "mind" if unsettled <= _FREQUENT else "change"
+    why = "Share of the executed experiments in its newest sets; inference uses only settled results."
     return [Finding(verdict, "Not settled", f"{100 * unsettled:.1f} % of the results", why)]

@@ -1,4 +1,4 @@
-"""Measuring experiments on a machine for their own sake."""
+"""Runs that measure experiments on a machine into an experiment set."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
@@ -11,9 +11,9 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.machines.measure.query import archived, measure_words  # noqa: PLC0415  pages load it
+    from inference.features.machines.measure.query import archived, measure_description  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=measure_words, archived=archived)
+    return KindPresentation(words=measure_description, archived=archived)
 
 
 KINDS = (
@@ -24,7 +24,7 @@ KINDS = (
         summary="Measuring on a machine",
         example={"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
         lane=Lane.MEASURING,
-        keeps=lambda _run: "What has been measured becomes its experiment set.",
+        partial_result=lambda _run: "What has been measured becomes its experiment set.",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""`manage.py measure`: experiments on a machine, kept as an experiment set; see `run_command`."""
+"""`manage.py measure`: measure experiments on a machine into an experiment set; see `run_command`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
-from inference.features.machines.measure.request import LISTED, effort
+from inference.features.machines.measure.request import LISTED, estimate_effort
 from inference.isa.machine_bodies import FEWEST, MOST
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
@@ -21,16 +21,14 @@ from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_scheme
 
 
 class Command(RunCommand):
-    """One measuring run from start to end; see the module."""
-
-    help = "Measure experiments on a machine. Ctrl-C cancels; what was measured until then is kept."
+    help = "Measure experiments on a machine. Ctrl-C cancels; the measurements so far are kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
         parser.add_argument(
             "--schemes",
             metavar=SCHEMES_METAVAR,
-            default=MeasureConfig.usual("schemes"),
+            default=MeasureConfig.default_of("schemes"),
             help="which schemes, in words or as in the scheme table's search box (default: starter)",
         )
         parser.add_argument(
@@ -38,7 +36,7 @@ class Command(RunCommand):
             action="append",
             default=[],
             metavar="TEXT",
-            help="an experiment to measure, e.g. '10*SCHEME; SCHEME'; as often as wanted, instead of a plan",
+            help="an experiment to measure, e.g. '10*SCHEME; SCHEME'; repeatable, instead of a plan",
         )
         add_request_options(
             parser,
@@ -50,7 +48,7 @@ class Command(RunCommand):
             length="L: with --plan mixes: instructions in each",
             seed="S: chooses the mixes",
             unroll=f"N: instructions of a loop body, about: {FEWEST} to {MOST} (%(default)s)",
-            values="what registers and memory hold at first (%(default)s)",
+            values="initial values of registers and memory (%(default)s)",
         )
         parser.add_argument(
             "--break-dependencies",
@@ -63,7 +61,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end; an exit code other than 0 unless everything was measured."""
         run = self.do_run(lambda: self._submitted(options))
         result = run.result
         answer = {
@@ -83,10 +80,9 @@ class Command(RunCommand):
         )
 
     def _submitted(self, options: dict[str, Any]) -> Run:
-        """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
         plan = ("plan", "mixes", "length", "seed", "repeats")
-        experiments = _listed(options) or {
+        experiments = _listed_experiments(options) or {
             **{key: options[key] for key in plan},
             **chosen_schemes(machine.isa, options["schemes"]),
         }
@@ -100,15 +96,15 @@ class Command(RunCommand):
             count = select_schemes(machine.isa.schemes.all(), chosen).count()
         else:
             count = len(chosen)
-        wanted = effort(machine, count, complete.plan, complete.given)
-        self.stderr.write(f"about {wanted.experiments} experiments, {wanted.seconds:.0f} s of measuring")
+        estimate = estimate_effort(machine, count, complete.plan, complete.measurement_count)
+        self.stderr.write(f"about {estimate.experiments} experiments, {estimate.seconds:.0f} s of measuring")
         return run
 
 
-def _listed(options: dict[str, Any]) -> Json:
-    """The experiments that are given one by one; {} for none."""
+def _listed_experiments(options: dict[str, Any]) -> Json:
+    """The fields of a description with listed experiments; {} without any."""
     if not options["experiment"]:
         if options["plan"] == LISTED:
-            raise CommandError(f"--plan {LISTED} measures what --experiment TEXT gives")
+            raise CommandError(f"--plan {LISTED} needs --experiment TEXT")
         return {}
     return {"plan": LISTED, "experiments": options["experiment"], "repeats": options["repeats"]}

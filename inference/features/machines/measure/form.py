@@ -1,4 +1,4 @@
-"""What pages that measure schemes on a machine have in common: which schemes, and how long it takes."""
+"""The common parts of pages that measure schemes on a machine: choice of schemes, estimate, and start."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from inference.core.protocols import Json
-from inference.features.machines.machines.query import machines, shown
+from inference.features.machines.machines.query import machine_view, machines
 from inference.features.machines.measure.request import Effort
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import (
-    BREAKABLE_ONES,
     CHAINABLE,
     GROUP_SELECTIONS,
+    HAS_BREAKABLE_DEPENDENCY,
     STACKED,
     goes_beyond_default,
     latency_schemes,
@@ -27,8 +27,8 @@ from inference.models.scheme_search import (
 )
 from inference.runs.machines.facts import (
     executable_schemes,
+    measuring_pace,
     obstacle_to_measuring,
-    past_pace,
     unsupported_runs,
 )
 from inference.web.request_fields import RunForm, describe_fields, name_field, start_run
@@ -39,30 +39,34 @@ FormT = TypeVar("FormT", bound="MeasuringForm")
 def measurable_schemes(
     machine: Machine, selection: str = "", beyond: Q | None = None
 ) -> QuerySet[InstructionScheme]:
-    """Those of its mapping for a simulated machine; for a computer those that its CPU seems to have.
+    """The schemes that a machine can measure: those of a simulated machine's mapping, or of the CPU's
+    features.
 
-    These are of the default set unless the selection says otherwise, and those `beyond` it that can be
-    measured as well. Raises `SearchError`.
+    Without a selection that goes beyond it, only schemes of the default set, and those that match `beyond`.
+    Raises `SearchError`.
     """
     if machine.kind == Machine.Kind.SIMULATED:
         return machine.isa.schemes.filter(text__in=list(machine.facts["mapping"]["usage"]))
-    able = executable_schemes(machine, beyond)
+    executable = executable_schemes(machine, beyond)
     if goes_beyond_default(selection):
-        return able
-    return able.filter(Q(exclusion="") if beyond is None else Q(exclusion="") | beyond)
+        return executable
+    return executable.filter(Q(exclusion="") if beyond is None else Q(exclusion="") | beyond)
 
 
 def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False) -> list[tuple[int, str]]:
-    """(id, text) of what the fields `selection`, `filter` and `breaking` of a valid form choose there.
+    """(id, text) of the schemes that `selection`, `filter` and `breaking` of a valid form choose on a
+    machine.
 
     `chained`: for latencies, see `latency_schemes`.
-    Empty where the search is wrong or finds nothing, which has become an error of its field.
+    [] for an invalid search or one without matches, with an error added to its field.
     """
     data = form.cleaned_data
     try:
         selection = data["filter"] if data["selection"] == "filter" else data["selection"]
         select = latency_schemes if chained else select_schemes
-        beyond = CHAINABLE | STACKED if chained else BREAKABLE_ONES if data.get("breaking") else None
+        beyond = (
+            CHAINABLE | STACKED if chained else HAS_BREAKABLE_DEPENDENCY if data.get("breaking") else None
+        )
         chosen = select(measurable_schemes(machine, selection, beyond), selection)
         texts = list(chosen.order_by("id").values_list("pk", "text"))
     except SearchError as error:
@@ -76,7 +80,7 @@ def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False)
 
 
 def schemes_config(form: forms.Form, chosen: list[tuple[int, str]]) -> Json:
-    """The fields of a run's description that choose these schemes."""
+    """The fields of a run's description that select the chosen schemes."""
     data = form.cleaned_data
     if data["selection"] == "filter":
         return {"schemes": [pk for pk, _ in chosen], "scheme_filter": data["filter"]}
@@ -90,21 +94,21 @@ SELECTION_WORDS = {
     **GROUP_SELECTIONS,
     "filter": "those matching a search",
 }
-"""Selections of schemes, but for `all`: what a machine can execute is never all of them."""
+"""{selection: label}, without `all`, since no machine can execute all schemes."""
 
 
 def selection_field(
     usual: str = "starter", words: Mapping[str, str] = SELECTION_WORDS, help_text: str = ""
 ) -> forms.ChoiceField:
-    """The choice of schemes by a word, or by a search; `usual` stands first."""
+    """The choice of a selection of schemes; `usual`: its initial value."""
     return forms.ChoiceField(label="Schemes", choices=[*words.items()], initial=usual, help_text=help_text)
 
 
-EXAMPLES = 3  # schemes that the count shows by name
+EXAMPLES = 3  # schemes that the estimate names
 
 
 def search_field() -> forms.CharField:
-    """What to search schemes for, where they are chosen by a search."""
+    """The search for schemes, used with the selection `filter`."""
     return forms.CharField(
         label="Search",
         required=False,
@@ -115,7 +119,7 @@ def search_field() -> forms.CharField:
 
 
 class MeasuringForm(RunForm):
-    """Schemes, and a name for what comes of it."""
+    """A form of a run that measures: schemes, and the run's name."""
 
     selection = selection_field()
     filter = search_field()
@@ -126,7 +130,7 @@ class MeasuringForm(RunForm):
         describe_fields(self)
 
     def clean(self) -> dict[str, Any]:
-        """A search has to say what it searches for."""
+        """Require a search text for the selection `filter`."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("selection") == "filter" and not data.get("filter", "").strip():
             self.add_error("filter", "Write what to search for, or choose a named selection.")
@@ -134,14 +138,14 @@ class MeasuringForm(RunForm):
 
     @classmethod
     def untouched(cls, more: Json | None = None) -> Self:
-        """The form as it is shown first, sent without a change; `more` are values that it is shown with."""
+        """A bound form with the initial values, replaced by those in `more`."""
         usual = {field.name: field.initial for field in cls() if field.initial is not None}
         return cls(usual | (more or {}))
 
 
 @dataclass(frozen=True)
 class MeasuringPlan:
-    """What a form asks for: the run's description, its schemes, and the effort."""
+    """The run that a form describes: its description, number of schemes, and effort."""
 
     config: Json
     schemes: int
@@ -151,19 +155,19 @@ class MeasuringPlan:
 
     @classmethod
     def of(cls, machine: Machine, config: Json, chosen: list[tuple[int, str]], effort: Effort) -> Self:
-        """For schemes as (id, text)."""
+        """The plan for the chosen schemes, given as (id, text)."""
         examples = tuple(text for _, text in chosen[:EXAMPLES])
         return cls(config, len(chosen), examples, effort, _pace_of(machine))
 
     @property
     def more(self) -> bool:
-        """Whether there are schemes beside the examples."""
+        """Whether there are more schemes than the examples."""
         return self.schemes > len(self.examples)
 
 
 def _pace_of(machine: Machine) -> str:
-    """What the time rests on, where it does not rest on what the machine has shown."""
-    if past := past_pace(machine):
+    """The basis of the estimated time; "" if it is the machine's present rate."""
+    if past := measuring_pace(machine):
         return f"As its last {'run' if past.runs == 1 else f'{past.runs} runs'} of measurements went."
     if machine.kind == Machine.Kind.AGENT and not machine.rate:
         return f"{machine.name} has not measured since it connected, so its rate is a guess."
@@ -180,28 +184,34 @@ def measuring_page(
     usual_name: Callable[[Machine, FormT], str],
     initial: Json | None = None,
 ) -> HttpResponse:
-    """Show the form of a run of some kind that measures on one machine, estimate, or start the run.
+    """The page with the form of a run that measures on one machine; a POST estimates or starts the run.
 
-    `plan`: what a form asks for, None where a field has an error; `usual_name`: of a run without one;
-    `initial`: what the form proposes beside the defaults of its fields.
+    Args:
+        pk: Row id of the machine.
+        kind: Kind of the run.
+        template: Template of the page.
+        form_class: Form of the run.
+        plan: Computes the plan of a form; None if a field has an error.
+        usual_name: Computes the default name of the run.
+        initial: Initial values of the form beside the defaults of its fields.
     """
     machine = get_object_or_404(machines(), pk=pk)
     if machine.kind == Machine.Kind.PUBLISHED:
-        raise Http404(f"{machine.name} stands for published measurements and cannot measure")
-    sent = request.method == "POST"
-    form = form_class(request.POST) if sent else form_class.untouched(initial)
-    wanted = plan(machine, form)
-    starts = request.POST.get("press") == "start"
-    if starts and wanted is not None:
-        run = start_run(request, kind, wanted.config, usual_name(machine, form), form=form)
+        raise Http404(f"{machine.name} has published measurements and cannot measure")
+    is_post = request.method == "POST"
+    form = form_class(request.POST) if is_post else form_class.untouched(initial)
+    estimate = plan(machine, form)
+    is_start = request.POST.get("press") == "start"
+    if is_start and estimate is not None:
+        run = start_run(request, kind, estimate.config, usual_name(machine, form), form=form)
         if run is not None:
             return redirect("run", pk=run.pk)
     context = {
         "machine": machine,
-        "row": shown(machine),
+        "row": machine_view(machine),
         "hindered": obstacle_to_measuring(machine) or unsupported_runs(machine).get(kind, ""),
-        "form": form if sent else form_class(initial=initial),
-        "estimate": wanted,
-        "refused": starts,
+        "form": form if is_post else form_class(initial=initial),
+        "estimate": estimate,
+        "refused": is_start,
     }
-    return render(request, template, context, status=400 if starts else 200)
+    return render(request, template, context, status=400 if is_start else 200)

@@ -1,4 +1,4 @@
-"""Measuring runs: experiments on a machine, kept as an experiment set."""
+"""Runs of kind `measure`, which measure experiments on a machine into an experiment set."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from inference.features.machines.measure.request import (
     DEFAULT_MIXES,
     LISTED,
     MOST_REPEATS,
-    Turns,
-    effort,
+    RepeatingMeasurements,
+    estimate_effort,
     ids_of_schemes,
     listed_experiments,
     read_listed,
@@ -33,24 +33,32 @@ from inference.models import ExperimentSet, Machine
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.facts import read_machine
-from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
+from inference.runs.machines.measurer import log_breakers, measurable_schemes, open_measurer, settled_share
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, OneOf, RunRequest, Schemes, Seed, needed_row
+from inference.runs.request import (
+    DEFAULT_SEED,
+    MAX_MIXES,
+    AllowedTexts,
+    RunRequest,
+    Schemes,
+    Seed,
+    needed_row,
+)
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import load_measurements
 
 PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
-"""Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; each scheme among what needs
-issue slots alone; experiments one by one."""
+"""Every scheme alone; PMEvo's plan (§5.1.1): alone and in pairs; random mixes; each scheme among instructions
+that need only issue slots; listed experiments."""
 
-MOST_INSTRUCTIONS = 50  # in a mix: as many as a loop body takes at least twice
+MOST_INSTRUCTIONS = 50  # in a mix, which must fit into a loop body twice
 
 _STAGE = "measuring"
 _PURPOSE = "measurements"
 
 
 class MeasureConfig(RunRequest):
-    """What is measured where.
+    """The description of a run of kind `measure`.
 
     `machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
@@ -64,156 +72,178 @@ class MeasureConfig(RunRequest):
     isa: str = ""
     schemes: Schemes = "starter"
     scheme_filter: str = ""
-    plan: Annotated[str, OneOf(PLANS)] = "pairs"
-    mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = DEFAULT_MIXES
+    plan: Annotated[str, AllowedTexts(PLANS)] = "pairs"
+    mixes: Annotated[int, Field(ge=1, le=MAX_MIXES)] = DEFAULT_MIXES
     length: Annotated[int, Field(ge=1, le=MOST_INSTRUCTIONS)] = MIX_LENGTH
     seed: Seed = DEFAULT_SEED
     experiments: list[str] = []
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     unroll: Annotated[int, Field(ge=FEWEST, le=MOST)] = DEFAULTS.instructions
     breaking: bool = DEFAULTS.breaking
-    values: Annotated[str, OneOf(VALUES)] = DEFAULTS.values
+    values: Annotated[str, AllowedTexts(VALUES)] = DEFAULTS.values
 
     @property
     def options(self) -> Options:
-        """How loop bodies are made."""
         return Options(self.unroll, self.breaking, self.values)
 
     @property
-    def given(self) -> int:
-        """How many measurements are asked for where that does not depend on the schemes."""
+    def measurement_count(self) -> int:
+        """The number of measurements of the plans `listed` and `mixes`, which does not depend on the
+        schemes."""
         return len(self.experiments) * self.repeats if self.plan == LISTED else self.mixes
 
 
-def read_config(given: Json) -> MeasureConfig:
+def read_config(description: Json) -> MeasureConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    config = MeasureConfig.read(given)
+    config = MeasureConfig.read(description)
     machine = read_machine("", config.machine, config.isa)
     if config.plan != LISTED:
         if config.experiments:
             raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {config.plan!r}")
         if config.repeats > 1:
             raise ConfigError(f"repeats go with the plan {LISTED!r}, not with {config.plan!r}")
-        found: Json = {}
+        listed: Json = {}
     else:
         experiments = read_listed(machine.isa, config.experiments)
         schemes = ids_of_schemes(machine.isa, experiments)
-        found = {"schemes": schemes, "scheme_filter": "", "experiments": experiments}
-    return config.model_copy(update={"isa": machine.isa.name, **found})
+        listed = {"schemes": schemes, "scheme_filter": "", "experiments": experiments}
+    return config.model_copy(update={"isa": machine.isa.name, **listed})
 
 
 class MeasureJob(Job):
     """Runs of kind `measure`; `MeasureConfig` is their description.
 
-    What has been measured stays when the run is cancelled: its experiment set grows with it. Stopped to keep
-    that, the run ends with the set as its result.
+    Its experiment set is stored while it measures and remains if the run is cancelled. A run that is stopped
+    with its results kept ends with the set as its result.
     """
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
     def work(self, task: Task) -> Store:
-        config = MeasureConfig.stored(task.run.config)
+        config = MeasureConfig.from_stored(task.run.config)
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         label = f"Measure on {machine.name}"
         task.reporter.emit(PhaseStarted(_STAGE, 1, [label]))
-        with _opened(task, config, machine) as (measurer, schemes):
-            cached, store = _remembered(task, machine, measurer)
-            asked = effort(machine, len(schemes), config.plan, config.given).experiments
+        with _open_measurer(task, config, machine) as (measurer, schemes):
+            cached, store = _with_cache(task, machine, measurer)
+            expected = estimate_effort(
+                machine, len(schemes), config.plan, config.measurement_count
+            ).experiments
             try:
                 if config.plan == LISTED:
-                    told = ProgressMeasurer(Turns(cached.again), task.reporter, _STAGE, asked)
-                    results = _listed(told, schemes, config)
+                    progress_measurer = ProgressMeasurer(
+                        RepeatingMeasurements(cached.repetition), task.reporter, _STAGE, expected
+                    )
+                    results = _measure_listed(progress_measurer, schemes, config)
                 else:
-                    results = _asked(ProgressMeasurer(cached, task.reporter, _STAGE, asked), schemes, config)
+                    results = _measure_plan(
+                        ProgressMeasurer(cached, task.reporter, _STAGE, expected), schemes, config
+                    )
             except InterruptedRunError as error:
-                if error.wanted != KEEP or store.experiment_set is None:
+                if error.request != KEEP or store.experiment_set is None:
                     raise
                 results = load_measurements(store.experiment_set)
-                task.reporter.emit(Log("info", "stopped; what was measured is kept"))
+                task.reporter.emit(Log("info", "stopped; the measurements so far are kept"))
         if store.experiment_set is None:
-            raise JobError("there was nothing to measure")
+            raise JobError("no experiment was measured")
         return partial(_store, store.experiment_set, results)
 
 
-def _remembered(task: Task, machine: Machine, measurer: Measurer) -> tuple[RepeatingCache, RunMeasurements]:
-    """The measurer with a memory for every repetition, and the memory of the first."""
+def _with_cache(task: Task, machine: Machine, measurer: Measurer) -> tuple[RepeatingCache, RunMeasurements]:
+    """(measurer with a cache per repetition, store of the first repetition)."""
     remember = partial(
         RunMeasurements, task.lease, machine.isa, measurer.identity, _PURPOSE, machine, named_after_run=True
     )
     store = remember()
 
     def repetition(number: int) -> Measurer:
-        anew = measurer.again(number) if isinstance(measurer, RepeatingMeasurer) else measurer
+        anew = measurer.repetition(number) if isinstance(measurer, RepeatingMeasurer) else measurer
         return CachedMeasurer(anew, remember(repeat=number))
 
     return RepeatingCache(measurer, store, repetition), store
 
 
 @contextmanager
-def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tuple[Measurer, Sequence[str]]]:
-    """Who measures, and the schemes that can be measured there."""
+def _open_measurer(
+    task: Task, config: MeasureConfig, machine: Machine
+) -> Iterator[tuple[Measurer, Sequence[str]]]:
+    """Open the measurer of the machine; yields it with the schemes that it can measure."""
 
     def log(text: str, level: str) -> None:
         task.reporter.emit(Log(level, text))
 
-    with opened(task, machine, config.schemes, config.options) as (measurer, chosen):
-        able = chosen
+    with open_measurer(task, machine, config.schemes, config.options) as (measurer, chosen):
+        measurable = chosen
         if isinstance(measurer, RemoteMeasurer):
-            able = within_reach(measurer, chosen, log)
-            log_breakers(measurer, able, log)
-        yield measurer, able
+            measurable = measurable_schemes(measurer, chosen, log)
+            log_breakers(measurer, measurable, log)
+        yield measurer, measurable
 
 
-def _listed(told: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
-    """Every experiment of the list that can be measured, again and again."""
-    able = set(schemes)
-    experiments = [each for each in listed_experiments(config.experiments) if able.issuperset(each.schemes)]
+def _measure_listed(
+    measurer: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig
+) -> list[Measured]:
+    """Measure every listed experiment that the machine can execute, `repeats` times."""
+    measurable = set(schemes)
+    experiments = [
+        experiment
+        for experiment in listed_experiments(config.experiments)
+        if measurable.issuperset(experiment.schemes)
+    ]
     if not experiments:
-        raise JobError("none of the listed experiments can be measured there")
-    told.expected = len(experiments) * config.repeats
-    return [result for _ in range(config.repeats) for result in told.measure(experiments)]
+        raise JobError("the machine can measure none of the listed experiments")
+    measurer.expected = len(experiments) * config.repeats
+    return [result for _ in range(config.repeats) for result in measurer.measure(experiments)]
 
 
-def _asked(told: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
-    """All results of the plan."""
+def _measure_plan(
+    measurer: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig
+) -> list[Measured]:
+    """Measure the experiments of the plan."""
     if config.plan == "mixes":
         mixes = random_mixes(schemes, config.mixes, config.seed, config.length)
-        told.expected = len(mixes)
-        return list(told.measure(mixes))
+        measurer.expected = len(mixes)
+        return list(measurer.measure(mixes))
     if config.plan == "slots":
-        return _among_padding(told, schemes, config)
-    results = list(told.measure(plan.singletons(schemes)))
+        return _measure_slots(measurer, schemes, config)
+    results = list(measurer.measure(plan.singletons(schemes)))
     if config.plan == "pairs":
         times = {r.experiment.schemes[0]: r.cycles for r in results if r.usable and r.cycles is not None}
         pairs = list(plan.pairs(times, PMEvoSettings().congruence_epsilon))
-        told.expected = len(results) + len(pairs)
-        results += told.measure(pairs)
+        measurer.expected = len(results) + len(pairs)
+        results += measurer.measure(pairs)
     return results
 
 
-def _among_padding(told: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
-    """The padding by itself, then each scheme alone and among it."""
+def _measure_slots(
+    measurer: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig
+) -> list[Measured]:
+    """Measure the padding by itself, then each scheme alone and among it."""
     padding = padding_of(config.isa)
     if padding is None:
-        raise JobError(f"nothing is known that slots could be counted with in {config.isa}")
+        raise JobError(f"issue slots cannot be counted for {config.isa}: it has no padding instructions")
     try:
-        results = list(told.measure(padding.calibration()))
+        results = list(measurer.measure(padding.calibration()))
     except UnknownSchemeError as error:
-        raise JobError(f"{error}: slots are counted with {padding.move!r} and the like") from error
+        raise JobError(
+            f"{error}: counting issue slots needs {padding.move!r} and similar instructions"
+        ) from error
     if not any(result.usable for result in results):
-        raise JobError(f"{padding.move!r} cannot be measured there, and slots are counted with it")
-    asked = plan.singletons(schemes) + [each for scheme in schemes for each in padding.around(scheme)]
-    told.expected = len(results) + len(asked)
-    return [*results, *told.measure(asked)]
+        raise JobError(f"the machine cannot measure {padding.move!r}, which counting issue slots needs")
+    experiments = plan.singletons(schemes) + [
+        experiment for scheme in schemes for experiment in padding.around(scheme)
+    ]
+    measurer.expected = len(results) + len(experiments)
+    return [*results, *measurer.measure(experiments)]
 
 
-def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Event]]:
+def _store(experiment_set: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Event]]:
     settled = sum(result.usable for result in results)
     result: Json = {
-        "experiment_set": made.pk,
-        "name": made.name,
-        "url": f"/sets/{made.pk}/",  # not looked up: a fault in a page must not cost a result
+        "experiment_set": experiment_set.pk,
+        "name": experiment_set.name,
+        "url": f"/sets/{experiment_set.pk}/",  # no `reverse`: a faulty URL pattern must not lose a result
         "experiments": len(results),
         "settled": settled,
         "settled_share": round(settled_share(results), 4),

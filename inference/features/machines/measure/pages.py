@@ -1,4 +1,4 @@
-"""The page of a machine that measures on it: which schemes, in which experiments, and how long it takes."""
+"""The page that measures experiments on a machine."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from inference.features.machines.measure.form import (
     schemes_config,
 )
 from inference.features.machines.measure.job import MeasureConfig
-from inference.features.machines.measure.request import effort
+from inference.features.machines.measure.request import estimate_effort
 from inference.isa.machine_bodies import VALUES
 from inference.models import Machine
 from inference.web.request_fields import RequestField
 
 PLANS = {
     "singletons": "every scheme alone",
-    "pairs": "alone, and every two together",
+    "pairs": "alone and in pairs",
     "mixes": "random mixes",
     "slots": "issue slots: alone, and among moves",
 }
 
 
 class MeasureForm(MeasuringForm):
-    """What to measure; the machine is that of the page."""
+    """The form of a run of kind `measure`; the machine is that of the page."""
 
     request = MeasureConfig
 
     plan = RequestField(
         PLANS,
         label="Experiments",
-        help_text="PMEvo learns from pairs; mixes test mappings. Slots are compared with those of mappings.",
+        help_text="PMEvo learns from pairs; mixes and issue slots test mappings.",
         required=True,
     )
-    mixes = RequestField(help_text="As many as there are at most.")
+    mixes = RequestField(help_text="Fewer if there are fewer different ones.")
     length = RequestField(label="Instructions per mix", help_text="The papers use mixes of five.")
     seed = RequestField(
         help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
@@ -52,7 +52,7 @@ class MeasureForm(MeasuringForm):
     values = RequestField(
         {name: f"{name}: {label}" for name, label in VALUES.items()},
         label="Operand values",
-        help_text="What registers and memory hold at first. It matters to divisions, and to some others.",
+        help_text="Initial values of registers and memory, which matter for divisions and a few others.",
     )
     breaking = RequestField(
         label="Break dependencies",
@@ -61,10 +61,13 @@ class MeasureForm(MeasuringForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """What must hold between fields, each complaint at the field to change."""
+        """Require number and length of mixes for the plan `mixes`."""
         data = super().clean()
         if data.get("plan") == "mixes":
-            for name, complaint in (("mixes", "How many mixes?"), ("length", "How long is a mix?")):
+            for name, complaint in (
+                ("mixes", "Enter the number of mixes."),
+                ("length", "Enter the length of a mix."),
+            ):
                 if name not in self.errors and data.get(name) is None:
                     self.add_error(name, complaint)
         return data
@@ -81,16 +84,16 @@ def _usual_name(machine: Machine, form: MeasureForm) -> str:
 
 
 def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
-    """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
+    """The plan of a form; None for an invalid one, or one without matching schemes."""
     if not form.is_valid():
         return None
     data = form.cleaned_data
     texts = chosen_schemes(form, machine)
     if not texts:
         return None
-    mixes = data["mixes"] or MeasureConfig.usual("mixes")
+    mixes = data["mixes"] or MeasureConfig.default_of("mixes")
     config: Json = {"machine": machine.pk, **schemes_config(form, texts), **form.stated()}
-    return MeasuringPlan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
+    return MeasuringPlan.of(machine, config, texts, estimate_effort(machine, len(texts), data["plan"], mixes))
 
 
 urlpatterns = [path("machines/<int:pk>/measure/", machine_measure, name="machine-measure")]

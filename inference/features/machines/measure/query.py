@@ -1,4 +1,4 @@
-"""What a measuring run was asked, in words and as the archive of a run from elsewhere has it."""
+"""The description of a measuring run, in words and from an archive."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
-from inference.features.running.runs.kind_presentation import DescriptionItem, links, schemes_in_words
+from inference.features.running.runs.kind_presentation import DescriptionItem, links, schemes_text
 from inference.models import Machine, Run
 
-_PLANS_IN_WORDS = {
+_PLAN_WORDS = {
     "singletons": "every scheme alone",
     "pairs": "alone and in pairs",
     "mixes": "random mixes",
@@ -18,13 +18,13 @@ _PLANS_IN_WORDS = {
 }
 
 
-def measure_words(run: Run) -> Iterator[DescriptionItem]:
-    """Where was measured, and what."""
+def measure_description(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a run of kind `measure`, item by item."""
     config = run.config
     yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
     yield DescriptionItem("Instruction set", config["isa"])
-    yield DescriptionItem("Schemes", schemes_in_words(config))
-    yield DescriptionItem("Experiments", _PLANS_IN_WORDS[config["plan"]])
+    yield DescriptionItem("Schemes", schemes_text(config))
+    yield DescriptionItem("Experiments", _PLAN_WORDS[config["plan"]])
     if config["plan"] == "listed":
         yield DescriptionItem("Listed", f"{len(config['experiments']):,}, each {config['repeats']:,} times")
     if config["plan"] == "mixes":
@@ -33,5 +33,5 @@ def measure_words(run: Run) -> Iterator[DescriptionItem]:
 
 
 def archived(config: Json) -> Json:
-    """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
-    return MeasureConfig.archived(config, "isa").as_json()
+    """The description of a run from an archive. Raises `ExchangeError` or `ConfigError`."""
+    return MeasureConfig.from_archive(config, "isa").as_json()

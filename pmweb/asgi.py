@@ -22,7 +22,7 @@ from inference.sockets import agent_urlpatterns, websocket_urlpatterns  # noqa: 
 from pmweb.environment import WEB_PROCESS  # noqa: E402
 from pmweb.handler import Pages  # noqa: E402
 from pmweb.logs import AccessLog  # noqa: E402
-from pmweb.metrics import with_timing  # noqa: E402
+from pmweb.metrics import timed  # noqa: E402
 from pmweb.origins import PortCookies, SameOriginOnly  # noqa: E402
 from pmweb.permissions.sockets import with_guards  # noqa: E402
 
@@ -33,7 +33,7 @@ application = AccessLog(
     PortCookies(
         ProtocolTypeRouter(
             {
-                "http": with_timing(Pages()),
+                "http": timed(Pages()),
                 "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)]),
             }
         )

@@ -1,8 +1,8 @@
 """The bundle for a bug report: a zip of text files about the installation, without names and secrets.
 
 It has versions, settings that are numbers or choices (for others, whether they are set), the state of
-database and machines, and errors of recent runs with only the product's own sentences (`source_sentences`). It has
-no measurements, mappings or files, and no names of people, hosts, machines, sets, runs or directories.
+database and machines, and errors of recent runs with only the product's own sentences (`source_sentences`).
+It has no measurements, mappings or files, and no names of people, hosts, machines, sets, runs or directories.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ def _installation() -> str:
 
 def _environment() -> str:
     names = sorted(name for name in os.environ if name.startswith("PMWEB_"))
-    return _table(
-        (name, os.environ[name] if name in environment.PUBLIC_VARIABLES else "(set)") for name in names
-    )
+    return _table((name, os.environ[name] if name in environment.PUBLIC else "(set)") for name in names)
 
 
 def _database() -> str:

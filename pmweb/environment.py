@@ -65,7 +65,7 @@ _POOL_SIZE = 10
 _POOL_TIMEOUT_SECONDS = 10
 
 
-PUBLIC_VARIABLES = {"PMWEB_DATABASE_SSLMODE", WEB_PROCESS}
+PUBLIC = {"PMWEB_DATABASE_SSLMODE", WEB_PROCESS}
 """Variables with numbers and choices; the values of all others may be names or secrets."""
 
 
@@ -96,7 +96,7 @@ def choice(name: str, choices: tuple[str, ...]) -> str:
 
 
 def _public_text(name: str) -> str:
-    PUBLIC_VARIABLES.add(name)
+    PUBLIC.add(name)
     return os.environ.get(name, "").strip()
 
 

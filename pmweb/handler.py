@@ -33,7 +33,7 @@ from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
 from inference.containment import ProgramMeter, metered
-from inference.web.api.errors import Flaw, problem_response
+from inference.web.api.errors import Flaw, problem
 from pmweb import budgets
 from pmweb.budgets import Budgets, RouteCosts, route_of
 from pmweb.callers import CALLER, ConnectionCaller, Visitor, Visitors
@@ -68,10 +68,10 @@ class Pages(ASGIHandler):
     def __init__(self) -> None:
         BaseHandler.__init__(self)  # not ASGIHandler's, which loads the middleware for the event loop
         self.load_middleware(is_async=False)
-        self._idle_threads: list[ThreadPoolExecutor] = []
+        self._idle: list[ThreadPoolExecutor] = []
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._expensive = asyncio.Semaphore(budgets.MAX_CONCURRENT)
-        self._probe_threads = {
+        self._probes = {
             path: ThreadPoolExecutor(1, thread_name_prefix=f"watch {path}") for path in PROBE_PATHS
         }
         self._costs, self._visitors, self._budgets = RouteCosts(), Visitors(), Budgets()
@@ -90,7 +90,7 @@ class Pages(ASGIHandler):
             body.close()  # it is empty
             body = file
         with body:
-            probe_thread = self._probe_threads.get(scope["path"])
+            probe_thread = self._probes.get(scope["path"])
             if probe_thread is None:
                 response = await self._answer_in_slot(scope, body, receive, send)
             else:
@@ -111,11 +111,7 @@ class Pages(ASGIHandler):
         slot = await self._acquire_slot(scope, route, visitors)
         if isinstance(slot, HttpResponse):
             return slot
-        thread = (
-            self._idle_threads.pop()
-            if self._idle_threads
-            else ThreadPoolExecutor(1, thread_name_prefix="page")
-        )
+        thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="page")
         try:
             async with ThreadSensitiveContext(executor=thread):
                 try:
@@ -211,8 +207,8 @@ class Pages(ASGIHandler):
 
     def _recycle(self, thread: ThreadPoolExecutor) -> None:
         """Keep the thread for a later request, or end it if enough are idle."""
-        if len(self._idle_threads) < IDLE_THREADS:
-            self._idle_threads.append(thread)
+        if len(self._idle) < IDLE_THREADS:
+            self._idle.append(thread)
         else:
             thread.submit(connections.close_all)
             thread.shutdown(wait=False)
@@ -287,7 +283,7 @@ def _too_many_requests(scope: dict[str, Any], wait: int) -> HttpResponse:
     if not scope["path"].startswith("/api/"):
         return HttpResponse(f"{detail}\n", "text/plain; charset=utf-8", 429, headers=headers)
     right = "wait for the seconds in Retry-After, and send one request after another"
-    return problem_response(429, detail, [Flaw(detail, "request", right)], headers)
+    return problem(429, detail, [Flaw(detail, "request", right)], headers)
 
 
 def is_endless(response: HttpResponseBase) -> bool:

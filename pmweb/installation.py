@@ -58,7 +58,7 @@ _VERSION = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
 CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """Possible commands; Debian's headless build comes first, as it needs less."""
 
-_TIMEOUT_SECONDS = 2.0
+_TIMEOUT = 2.0
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,7 @@ def find_programs(
     places = [(program, _executables(program)) for program in programs]
     with ThreadPoolExecutor(max_workers=8, initializer=METER.set, initargs=(METER.get(),)) as pool:
         return [
-            (
-                program,
-                list(pool.map(_installed_program, [(str(path), path.stat().st_mtime_ns) for path in paths])),
-            )
+            (program, list(pool.map(_probe, [(str(path), path.stat().st_mtime_ns) for path in paths])))
             for program, paths in places
         ]
 
@@ -157,7 +154,7 @@ def _executables(program: OptionalProgram) -> list[Path]:
     return list(distinct.values())
 
 
-def _installed_program(path_and_time: tuple[str, int]) -> InstalledProgram:
+def _probe(path_and_time: tuple[str, int]) -> InstalledProgram:
     path, changed = path_and_time
     return InstalledProgram(path, _version_of(path, changed))
 
@@ -246,17 +243,15 @@ def containment() -> list[tuple[str, str]]:
     files = f"Landlock {abilities.landlock}" if abilities.landlock else ""
     tcp = f"{files} (TCP)" if abilities.landlock >= _TCP_SINCE else ""
     view = "a read-only view of its own" if abilities.mounts else ""
+    processes = "user namespaces or seccomp"
     return [
         ("User", _user_of_programs(abilities)),
-        ("Files", _barrier_text(files, lack="Linux 5.13 with Landlock on", open_to="all of the site's user")),
-        ("Changes of files", _barrier_text(files, view, lack="Landlock or mount namespaces", open_to=users)),
+        ("Files", _barriers(files, lack="Linux 5.13 with Landlock on", open_to="all of the site's user")),
+        ("Changes of files", _barriers(files, view, lack="Landlock or mount namespaces", open_to=users)),
         ("Scratch folders", _scratch(abilities)),
-        (
-            "Network",
-            _barrier_text(alone, filtered, tcp, lack="user namespaces or seccomp", open_to="open to them"),
-        ),
-        ("Other processes", _barrier_text(alone, filtered, lack="user namespaces or seccomp", open_to=users)),
-        ("System calls", _barrier_text(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
+        ("Network", _barriers(alone, filtered, tcp, lack=processes, open_to="open to them")),
+        ("Other processes", _barriers(alone, filtered, lack=processes, open_to=users)),
+        ("System calls", _barriers(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
         ("Namespaces", alone or "none: this host keeps user namespaces from the site"),
         ("More directories", os.environ.get(READ_VARIABLE, "") or f"none ({READ_VARIABLE})"),
     ]
@@ -276,7 +271,7 @@ def _scratch(host: Abilities) -> str:
     return "on disk, not bounded: this host lacks mount namespaces or Linux 5.12"
 
 
-def _barrier_text(*by: str, lack: str, open_to: str) -> str:
+def _barriers(*by: str, lack: str, open_to: str) -> str:
     """Barriers that close something to foreign programs, or the statement that there are none."""
     barriers = ", ".join(filter(None, by))
     return f"closed by {barriers}" if barriers else f"{open_to}: this host lacks {lack}"
@@ -341,9 +336,7 @@ def message_server(*, named: bool = True) -> str:
     address = f"{split.hostname}:{split.port or 6379}" if split.hostname else split.path
     location = f" at {address}" if named else ""
     try:
-        with redis.Redis.from_url(
-            url, socket_connect_timeout=_TIMEOUT_SECONDS, socket_timeout=_TIMEOUT_SECONDS
-        ) as client:
+        with redis.Redis.from_url(url, socket_connect_timeout=_TIMEOUT, socket_timeout=_TIMEOUT) as client:
             version = client.info("server")["redis_version"]
             started = time.perf_counter()
             client.ping()

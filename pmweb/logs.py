@@ -28,7 +28,7 @@ _TOKEN_PATH = re.compile(rf"({_SLASH}(?:login|shared){_SLASH})(?:(?!{_SLASH})[^\
 
 
 logger = logging.getLogger("pmweb.access")
-_CLIENT_CLOSED_REQUEST = 499
+_CLOSED = 499
 """Status in the log for a visitor who disconnected before the answer, as nginx has it; it is never sent."""
 
 
@@ -103,14 +103,7 @@ class AccessLog:
         try:
             await self._application({**scope, CALLER: caller}, receive, record_message)
         finally:
-            logger.info(
-                "",
-                extra={
-                    "access": _access_fields(
-                        scope, started, caller.name, status or _CLIENT_CLOSED_REQUEST, size
-                    )
-                },
-            )
+            logger.info("", extra={"access": _fields(scope, started, caller.name, status or _CLOSED, size)})
 
 
 class AccessFormatter(logging.Formatter):
@@ -128,9 +121,7 @@ class AccessFormatter(logging.Formatter):
         )
 
 
-def _access_fields(
-    scope: dict[str, Any], started: float, caller: str, status: int, size: int
-) -> dict[str, Any]:
+def _fields(scope: dict[str, Any], started: float, caller: str, status: int, size: int) -> dict[str, Any]:
     headers = dict(scope["headers"])
     query = scope.get("query_string", b"").decode("latin-1")
     path = scope["path"] + (f"?{query}" if query else "")

@@ -143,7 +143,7 @@ disable_created_metrics()
 ProcessCollector(namespace="pmweb", registry=PROCESS)
 
 
-def with_timing(pages: Application) -> Application:
+def timed(pages: Application) -> Application:
     """The application, with the times of its answers observed."""
 
     async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:

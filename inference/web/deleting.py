@@ -22,7 +22,7 @@ from inference.models.named import Named
 from inference.models.run import runs_on
 from inference.web.contributions import DEPENDENTS, Dependent
 
-NOT_REPEATABLE = "kept, but cannot be run again"
+NO_REPEAT = "kept, but cannot be run again"
 END_FIRST = "to be ended or cancelled first"
 DELETED = "deleted with it"
 RETAINED = "kept"
@@ -159,10 +159,7 @@ def _unfinished_set_runs(row: ExperimentSet) -> QuerySet[Run]:
 def _users(runs: QuerySet[Run]) -> list[Dependent]:
     ended = runs.filter(state__in=Run.FINAL).count()
     working = runs.count() - ended
-    return [
-        *count_of(working, "unfinished run", END_FIRST, blocks=True),
-        *count_of(ended, "run", NOT_REPEATABLE),
-    ]
+    return [*count_of(working, "unfinished run", END_FIRST, blocks=True), *count_of(ended, "run", NO_REPEAT)]
 
 
 def count_of(n: int, noun: str, fate: str, plural: str = "", *, blocks: bool = False) -> list[Dependent]:

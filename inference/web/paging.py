@@ -23,7 +23,7 @@ from inference.storage.names import kind_of
 Row = TypeVar("Row")
 ModelRow = TypeVar("ModelRow", bound=Model)
 PAGE_SIZE = 100
-_NUMBER_LIMIT = 2**63  # columns hold numbers of 64 bits
+_LIMIT = 2**63  # columns hold numbers of 64 bits
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ class _Cursor:
         except (binascii.Error, ValueError, RecursionError):
             return None
         match data:
-            case [str() | int() | float() as value, int(row_id), bool(backwards)] if (
-                0 <= row_id < _NUMBER_LIMIT
-            ):
+            case [str() | int() | float() as value, int(row_id), bool(backwards)] if 0 <= row_id < _LIMIT:
                 if _is_storable(value):
                     return cls(value, row_id, backwards)
         return None
@@ -101,7 +99,7 @@ def _is_storable(value: str | float) -> bool:
     """Whether a column can hold the value: JSON has unbounded numbers and lone surrogates."""
     if isinstance(value, str):
         return not any("\ud800" <= char <= "\udfff" for char in value)
-    return -_NUMBER_LIMIT < value < _NUMBER_LIMIT
+    return -_LIMIT < value < _LIMIT
 
 
 def is_cursor(text: str) -> bool:
@@ -138,22 +136,20 @@ def page_of(
         start, remaining = None, rows
     backwards = start is not None and start.backwards
     sign = "-" if order.descending != backwards else ""
-    page_rows = list(remaining.order_by(f"{sign}{field}", f"{sign}id")[: size + 1])
-    more = len(page_rows) > size
-    page_rows = page_rows[:size]
+    items = list(remaining.order_by(f"{sign}{field}", f"{sign}id")[: size + 1])
+    more = len(items) > size
+    items = items[:size]
     if backwards:
-        page_rows.reverse()
-    if not page_rows:
-        return Page(page_rows, counted[0], more=counted[1])
+        items.reverse()
+    if not items:
+        return Page(items, counted[0], more=counted[1])
     has_next, has_previous = (True, more) if backwards else (more, start is not None)
     return Page(
-        page_rows,
+        items,
         counted[0],
         more=counted[1],
-        next_cursor=_Cursor(_value(page_rows[-1], field), page_rows[-1].pk, False).encode()
-        if has_next
-        else None,
-        previous_cursor=_Cursor(_value(page_rows[0], field), page_rows[0].pk, True).encode()
+        next_cursor=_Cursor(_value(items[-1], field), items[-1].pk, False).encode() if has_next else None,
+        previous_cursor=_Cursor(_value(items[0], field), items[0].pk, True).encode()
         if has_previous
         else None,
     )

@@ -66,9 +66,8 @@ def _read(request: dict[str, Any], connection: socket.socket) -> NoReturn:
     """Read one file in the forked process, answer, and end."""
     status = 1
     try:
-        signal.setitimer(
-            signal.ITIMER_REAL, request["seconds"]
-        )  # without a handler, SIGALRM ends the process
+        # Without a handler, SIGALRM ends the process.
+        signal.setitimer(signal.ITIMER_REAL, request["seconds"])
         limit_memory(_data_bytes() + request["memory"])
         result, text = _answer(request, connection)
         signal.setitimer(signal.ITIMER_REAL, 0)  # a truncated answer would look complete
@@ -202,20 +201,15 @@ class _Server:
     def _start(self) -> socket.socket:
         if self._process is not None and self._owner == os.getpid():
             self._process.kill()  # where it hangs
-        own_end, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        own_end, peer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         own_end.settimeout(_START_SECONDS)
         self._owner = os.getpid()
-        with server_end:
+        with peer:
             self._process = subprocess.Popen(  # noqa: S603  there is no shell
-                [
-                    sys.executable,
-                    str(settings.BASE_DIR / "manage.py"),
-                    "reading-server",
-                    str(server_end.fileno()),
-                ],
+                [sys.executable, str(settings.BASE_DIR / "manage.py"), "reading-server", str(peer.fileno())],
                 env={**os.environ, "PMWEB_HOME": str(settings.HOME)},
                 stdin=subprocess.DEVNULL,
-                pass_fds=[server_end.fileno()],
+                pass_fds=[peer.fileno()],
                 start_new_session=True,
             )
         return own_end

@@ -102,7 +102,7 @@ class RequestError(BadRequest):
         self.what = what
         self.right = right
 
-    def with_field_names(self, names: Mapping[str, str]) -> RequestError:
+    def renamed(self, names: Mapping[str, str]) -> RequestError:
         """The error with the field's name in the address; `names` is {field: name}."""
         return RequestError(names.get(self.field, self.field), self.what, self.right)
 
@@ -134,9 +134,7 @@ def _truncated(value: Any) -> Any:
     return value
 
 
-def read(
-    model: type[ModelT], parameters: Mapping[str, Any], names: Mapping[str, str] | None = None
-) -> ModelT:
+def read(model: type[ModelT], query: Mapping[str, Any], names: Mapping[str, str] | None = None) -> ModelT:
     """Read a request from the parameters of an address or form.
 
     Args:
@@ -148,17 +146,13 @@ def read(
         RequestError: It has the parameter's name.
     """
     names = {field: (names or {}).get(field, field) for field in model.model_fields}
-    values = {
-        field: parameters[name] for field, name in names.items() if parameters.get(name) not in (None, "")
-    }
+    values = {field: query[name] for field, name in names.items() if query.get(name) not in (None, "")}
     try:
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0]) if first["loc"] else ""
-        raise RequestError(field, error_message(first), expected_value(first)).with_field_names(
-            names
-        ) from error
+        raise RequestError(field, error_message(first), expected_value(first)).renamed(names) from error
 
 
 def error_message(error: Mapping[str, Any]) -> str:

@@ -92,7 +92,7 @@ def account_role(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, " ".join(str(flaw) for flaws in form.errors.values() for flaw in flaws))
         return redirect("account-of", pk)
     role = Role(form.cleaned_data["role"])
-    return _change_account(
+    return _change(
         request,
         pk,
         lambda user: people.change_role(user, role, by=request.user),
@@ -102,26 +102,22 @@ def account_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 def account_log_out(request: HttpRequest, pk: int) -> HttpResponse:
     """End all sessions of an account; its user can log in again."""
-    return _change_account(
+    return _change(
         request, pk, lambda user: sessions.log_out(user, by=request.user), "is logged out everywhere"
     )
 
 
 def account_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _change_account(
+    return _change(
         request, pk, lambda user: people.deactivate(user, by=request.user), "was deactivated, with all tokens"
     )
 
 
 def account_reactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _change_account(
-        request, pk, lambda user: people.reactivate(user, by=request.user), "can log in again"
-    )
+    return _change(request, pk, lambda user: people.reactivate(user, by=request.user), "can log in again")
 
 
-def _change_account(
-    request: HttpRequest, pk: int, change: Callable[[User], object], outcome: str
-) -> HttpResponse:
+def _change(request: HttpRequest, pk: int, change: Callable[[User], object], outcome: str) -> HttpResponse:
     user = get_object_or_404(User, pk=pk)
     try:
         change(user)

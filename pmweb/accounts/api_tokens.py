@@ -108,7 +108,7 @@ def _note_use(row: ApiToken) -> None:
                 Action.TOKENS,
                 kind="API token",
                 name=row.name,
-                detail=f"used {attempts.NEW_NETWORK_TEXT}",
+                detail=f"used {attempts.NEW_NETWORK}",
             )
 
 

@@ -41,7 +41,7 @@ from pmweb.accounts.audit import Action
 from pmweb.callers import network_of
 from pmweb.models import ApiToken, FailedLogins, KnownNetwork
 
-NEW_NETWORK_TEXT = "from a new address"
+NEW_NETWORK = "from a new address"
 FIRST_WAIT = timedelta(seconds=15)
 _EXPIRY = timedelta(days=2)
 _MAX_COUNTED = 12
@@ -71,11 +71,9 @@ def attempt(request: HttpRequest, name: str) -> Iterator[Attempt]:
     source = source_of(request, name)
     wait = count_attempt(source, name)
     user = User.objects.filter(username__iexact=name).first()  # never log typed text: it may be a password
-    account_name = "an unknown name" if user is None else user.get_username()
+    label = "an unknown name" if user is None else user.get_username()
     if wait:
-        audit.record_refusal(
-            None, kind="user", name=account_name, detail="too many wrong passwords", subject=user
-        )
+        audit.record_refusal(None, kind="user", name=label, detail="too many wrong passwords", subject=user)
         seconds = math.ceil(wait.total_seconds())
         raise ValidationError(
             f"Too many wrong passwords. Try again in "
@@ -89,19 +87,19 @@ def attempt(request: HttpRequest, name: str) -> Iterator[Attempt]:
         if outcome.succeeded:
             clear_attempts(source, name)
         else:
-            audit.record(None, Action.FAILED, user, kind="user", name=account_name, detail="wrong password")
+            audit.record(None, Action.FAILED, user, kind="user", name=label, detail="wrong password")
 
 
 @dataclass(frozen=True)
 class Throttle:
-    """After `free_failures` the wait doubles from `FIRST_WAIT` up to `max_wait`; one failure is forgiven per
+    """After `free` failures the wait doubles from `FIRST_WAIT` up to `max_wait`; one failure is forgiven per
     `forgiven_after`."""
 
-    free_failures: int
+    free: int
     max_wait: timedelta
     forgiven_after: timedelta
 
-    def remaining_failures(self, row: FailedLogins | None, now: datetime) -> int:
+    def pending(self, row: FailedLogins | None, now: datetime) -> int:
         """Number of failures that are not forgiven yet."""
         if row is None:
             return 0
@@ -109,7 +107,7 @@ class Throttle:
 
     def wait(self, row: FailedLogins | None, now: datetime) -> timedelta:
         """Time before the next attempt is allowed; zero: now."""
-        excess = self.remaining_failures(row, now) - self.free_failures
+        excess = self.pending(row, now) - self.free
         if row is None or excess < 0:
             return timedelta(0)
         full_wait = min(FIRST_WAIT * 2 ** min(excess, _MAX_COUNTED), self.max_wait)
@@ -117,13 +115,9 @@ class Throttle:
         return wait  # never more than the full wait: the clock may have been set
 
 
-PAIR_THROTTLE = Throttle(free_failures=5, max_wait=timedelta(hours=1), forgiven_after=timedelta(hours=1))
-ADDRESS_THROTTLE = Throttle(
-    free_failures=30, max_wait=timedelta(minutes=15), forgiven_after=timedelta(minutes=10)
-)
-NAME_THROTTLE = Throttle(
-    free_failures=50, max_wait=timedelta(minutes=15), forgiven_after=timedelta(minutes=10)
-)
+PAIR_THROTTLE = Throttle(free=5, max_wait=timedelta(hours=1), forgiven_after=timedelta(hours=1))
+ADDRESS_THROTTLE = Throttle(free=30, max_wait=timedelta(minutes=15), forgiven_after=timedelta(minutes=10))
+NAME_THROTTLE = Throttle(free=50, max_wait=timedelta(minutes=15), forgiven_after=timedelta(minutes=10))
 
 
 @dataclass(frozen=True)
@@ -161,9 +155,7 @@ def count_attempt(source: AttemptSource, name: str) -> timedelta:
     wait = max(throttle.wait(rows.get(key), now) for key, throttle in throttles.items())
     if not wait:
         for key, throttle in throttles.items():
-            failures = min(
-                throttle.remaining_failures(rows.get(key), now) + 1, throttle.free_failures + _MAX_COUNTED
-            )
+            failures = min(throttle.pending(rows.get(key), now) + 1, throttle.free + _MAX_COUNTED)
             FailedLogins.objects.update_or_create(key=key, defaults={"failures": failures, "last": now})
     return wait
 

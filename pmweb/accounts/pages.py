@@ -70,13 +70,9 @@ def password(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     if not user.has_usable_password() and not sessions.is_recent(request):
         return redirect_to_confirm(request)  # the sent form is not stored: it has a password
-    asks_old_password = user.has_usable_password() and not sessions.may_replace_password(request)
+    needs_old = user.has_usable_password() and not sessions.may_replace_password(request)
     data = request.POST or None
-    form = (
-        ChangePasswordForm(user, data, request=request)
-        if asks_old_password
-        else FirstPasswordForm(user, data)
-    )
+    form = ChangePasswordForm(user, data, request=request) if needs_old else FirstPasswordForm(user, data)
     if request.method == "POST" and form.is_valid():
         form.save()
         sessions.password_replaced(request)

@@ -151,7 +151,7 @@ def _record_log_in(request: HttpRequest, user: User, **_: Any) -> None:
     _begin(request, user, way)
     details = [f"by {way.label}"] if way else []
     if attempts.is_new_network(user, address_of(request)):
-        details.append(attempts.NEW_NETWORK_TEXT)
+        details.append(attempts.NEW_NETWORK)
     audit.record(user, Action.LOGGED_IN, detail=", ".join(details))
 
 
@@ -372,5 +372,5 @@ def _write(session: str, use: SessionUse) -> None:
         last_seen=use.at, last_address=use.address
     )
     if use.address != row.last_address and attempts.is_new_network(row.user, use.address):
-        detail = f"used {attempts.NEW_NETWORK_TEXT}, {use.address}"
+        detail = f"used {attempts.NEW_NETWORK}, {use.address}"
         audit.record(row.user, Action.CHANGED, kind="session", detail=detail)

@@ -71,9 +71,9 @@ def get_about(request: HttpRequest) -> Any:
         "programs": [
             {
                 "program": program.name,
-                "found": {executable.path: executable.version for executable in executables},
+                "found": {file.path: file.version for file in files},
             }
-            for program, executables in installation.find_programs()
+            for program, files in installation.find_programs()
         ],
     }
 

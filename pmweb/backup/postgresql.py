@@ -49,7 +49,7 @@ def dump(target: Path) -> dict[str, int]:
         (_, *arguments), secrets = connection.client.settings_to_cmd_args_env(
             connection.settings_dict, options
         )
-        _run_program("pg_dump", *arguments, **secrets or {})
+        _run("pg_dump", *arguments, **secrets or {})
         return archive.row_counts(cursor, sorted(connection.introspection.table_names(cursor)))
 
 
@@ -78,9 +78,7 @@ def restore(dumped: Path, manifest: BackupManifest, preserved: PreservedCredenti
             )
         _require_no_connections(cursor)
     script = dumped.with_name("script.sql")
-    _run_program(
-        "pg_restore", "--data-only", "--no-owner", "--no-privileges", f"--file={script}", str(dumped)
-    )
+    _run("pg_restore", "--data-only", "--no-owner", "--no-privileges", f"--file={script}", str(dumped))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(_EMPTY)
@@ -109,7 +107,7 @@ def _require_no_connections(cursor: Any) -> None:
         )
 
 
-def _run_program(program: str, *arguments: str, **environment: str) -> None:
+def _run(program: str, *arguments: str, **environment: str) -> None:
     """Run a program of PostgreSQL; raises `BackupError` with its error output."""
     path = shutil.which(program)
     if path is None:

@@ -183,12 +183,10 @@ def _check_integrity(database: sqlite3.Connection, name: Path) -> None:
     """Raises `BackupError` for a damaged database, or one with dangling references."""
     try:
         report = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
-        orphan = database.execute("PRAGMA foreign_key_check").fetchone()
+        row = database.execute("PRAGMA foreign_key_check").fetchone()
     except sqlite3.DatabaseError as error:
         raise BackupError(f"the database {name} is damaged: {error}") from error
     if report != "ok":
         raise BackupError(f"the database {name} is damaged: {report}")
-    if orphan is not None:
-        raise BackupError(
-            f"the database {name} is damaged: a row of {orphan[0]} points to none of {orphan[2]}"
-        )
+    if row is not None:
+        raise BackupError(f"the database {name} is damaged: a row of {row[0]} points to none of {row[2]}")

@@ -51,7 +51,7 @@ BROWSER_MESSAGE_BYTES = 1 << 16
 """Largest WebSocket message of a browser: pages send next to nothing."""
 
 
-ANONYMOUS_LIMIT_BYTES = 9 << 20
+ANONYMOUS_BYTES = 9 << 20
 """Largest request without the permission to upload: a little more than a form may have
 (`DATA_UPLOAD_MAX_MEMORY_SIZE`), so that Django answers larger forms."""
 
@@ -131,7 +131,7 @@ class BoundedRequest(http_protocol.WebRequest):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
         self.received_bytes = 0
-        self._limit = ANONYMOUS_LIMIT_BYTES
+        self._limit = ANONYMOUS_BYTES
         self._refused = False
         self._is_checking = False
         self._deferred_request: Callable[[], None] | None = None
@@ -189,21 +189,19 @@ class BoundedRequest(http_protocol.WebRequest):
         self._is_checking = True
         self.channel.pause_body()
         self.transport.pauseProducing()
-        deferToThread(may_change, session, authorization).addCallbacks(
-            self._on_permission, self._on_permission_error
-        )
+        deferToThread(may_change, session, authorization).addCallbacks(self._on_permission, self._on_error)
 
     def _on_permission(self, may: bool) -> None:
         self._continue(
-            settings.REQUEST_LIMIT_BYTES if may else ANONYMOUS_LIMIT_BYTES,
+            settings.REQUEST_LIMIT_BYTES if may else ANONYMOUS_BYTES,
             self._refuse_anonymous,
             refuse=not may,
         )
 
-    def _on_permission_error(self, failure: Failure) -> None:
+    def _on_error(self, failure: Failure) -> None:
         logger.error("the permission of a large request cannot be checked: %s", failure.value)
         self._continue(
-            ANONYMOUS_LIMIT_BYTES,
+            ANONYMOUS_BYTES,
             lambda: self.refuse(503, "Your permission cannot be checked at the moment. Try again later."),
             refuse=True,
         )
@@ -222,7 +220,7 @@ class BoundedRequest(http_protocol.WebRequest):
             self._deferred_request()
 
     def _refuse_anonymous(self) -> None:
-        mebibytes = ANONYMOUS_LIMIT_BYTES >> 20
+        mebibytes = ANONYMOUS_BYTES >> 20
         self.refuse(
             413, f"Without permission to upload, a request may have at most {mebibytes} MiB. Log in first."
         )

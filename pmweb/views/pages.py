@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from inference.features.asking.predictors.query import program_listings
 from inference.predictors import command
-from inference.web.api.errors import problem_response
+from inference.web.api.errors import problem
 from inference.web.api.site import ROOT
 from pmweb import __version__, installation
 from pmweb import metrics as numbers
@@ -32,9 +32,7 @@ def about(request: HttpRequest) -> HttpResponse:
     context = {
         **installation.sections(),
         "programs": installation.find_programs(),
-        "predictors": [
-            program_row for program_row in program_listings() if program_row[0].name != command.KIND
-        ],
+        "predictors": [row for row in program_listings() if row[0].name != command.KIND],
     }
     return render(request, "pmweb/about.html", context)
 
@@ -101,7 +99,7 @@ def _has_token(request: HttpRequest) -> bool:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Explain errors of known classes only; other messages may tell an attacker too much."""
     if request.path.startswith(ROOT):
-        return problem_response(400, _error_text(exception) or "The request cannot be understood")
+        return problem(400, _error_text(exception) or "The request cannot be understood")
     return render(request, "400.html", {"said": _error_text(exception)}, status=400)
 
 

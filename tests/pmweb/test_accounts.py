@@ -143,7 +143,7 @@ def test_changing_the_password_asks_for_the_old_one(client, with_password):
 def test_the_old_password_cannot_be_guessed_there_either(client, with_password):
     client.force_login(with_password)
     new = {"new_password1": "another fine phrase", "new_password2": "another fine phrase"}
-    for _ in range(attempts.PAIR_THROTTLE.free_failures):
+    for _ in range(attempts.PAIR_THROTTLE.free):
         assert client.post(reverse("password"), {"old_password": "wrong", **new}).status_code == 400
     page = client.post(reverse("password"), {"old_password": PASSWORD, **new})
     assert "Too many wrong passwords" in page.text

@@ -39,7 +39,7 @@ def is_let_in(client: Client, password: str = PASSWORD, name: str = "ada") -> bo
     return attempt(client, password, name).status_code == 302
 
 
-def guess(name: str = "ada", address: str = HERE, times: int = PAIR_THROTTLE.free_failures) -> None:
+def guess(name: str = "ada", address: str = HERE, times: int = PAIR_THROTTLE.free) -> None:
     """Wrong passwords, as many as are looked at."""
     for _ in range(times):
         attempts.count_attempt(AttemptSource(address), name)
@@ -61,7 +61,7 @@ def let_pass(time: timedelta) -> None:
 
 def test_after_a_few_wrong_passwords_even_the_right_one_has_to_wait(ada: User):
     client = Client()
-    for _ in range(PAIR_THROTTLE.free_failures):
+    for _ in range(PAIR_THROTTLE.free):
         assert "do not match" in attempt(client, "wrong").text
     page = attempt(client, PASSWORD)
     assert page.status_code == 400
@@ -86,7 +86,7 @@ def test_the_wait_ends_and_counts_sink_with_time(ada: User):
     guess()
     let_pass(FIRST_WAIT)
     assert is_let_in(Client())
-    guess(times=PAIR_THROTTLE.free_failures)
+    guess(times=PAIR_THROTTLE.free)
     let_pass(PAIR_THROTTLE.forgiven_after)
     assert attempts.count_attempt(AttemptSource(HERE), "ada") == timedelta(0), "one was forgiven"
     let_pass(timedelta(days=3))
@@ -122,21 +122,21 @@ def test_guessing_elsewhere_or_another_name_does_not_shut_this_one_out(ada: User
 
 
 def test_an_address_that_tries_name_after_name_has_to_wait(ada: User):
-    for number in range(ADDRESS_THROTTLE.free_failures):
+    for number in range(ADDRESS_THROTTLE.free):
         guess(f"name {number}", times=1)
     assert not is_let_in(Client())
     assert is_let_in(Client(REMOTE_ADDR=ELSEWHERE))
 
 
 def test_a_name_that_is_guessed_at_from_everywhere_has_to_wait(ada: User):
-    for number in range(NAME_THROTTLE.free_failures):
+    for number in range(NAME_THROTTLE.free):
         guess("Ada", f"203.0.113.{number}", times=1)
     assert "Too many wrong passwords" in attempt(Client(REMOTE_ADDR="198.51.100.1"), PASSWORD).text
     assert wait_before_next(AttemptSource("198.51.100.1"), "admin") == timedelta(0)
 
 
 def test_addresses_of_one_ipv6_network_count_as_one(ada: User):
-    for number in range(PAIR_THROTTLE.free_failures):
+    for number in range(PAIR_THROTTLE.free):
         guess("ada", f"2001:db8:1:2:{number}::{number + 1}", times=1)
     assert not is_let_in(Client(REMOTE_ADDR="2001:db8:1:2:ffff::1"))
     assert is_let_in(Client(REMOTE_ADDR="2001:db8:1:3::1"))
@@ -151,10 +151,10 @@ def test_a_browser_that_has_logged_in_before_is_not_shut_out_by_others_behind_it
     hers = Client()
     assert is_let_in(hers)
     hers.post(reverse("logout"))
-    for number in range(ADDRESS_THROTTLE.free_failures):
+    for number in range(ADDRESS_THROTTLE.free):
         guess("ada", times=1)
         guess(f"name {number}", times=1)
-    for number in range(NAME_THROTTLE.free_failures):
+    for number in range(NAME_THROTTLE.free):
         guess("ada", f"203.0.113.{number}", times=1)
     assert not is_let_in(Client())
     assert is_let_in(hers)
@@ -164,7 +164,7 @@ def test_a_known_browser_has_as_few_attempts_as_others(ada: User):
     hers = Client()
     assert is_let_in(hers)
     hers.post(reverse("logout"))
-    for _ in range(PAIR_THROTTLE.free_failures):
+    for _ in range(PAIR_THROTTLE.free):
         attempt(hers, "wrong")
     assert not is_let_in(hers)
 
@@ -212,18 +212,18 @@ def test_of_attempts_that_come_at_once_no_more_are_looked_at(ada: User, monkeypa
     def slowly(**credentials: str) -> None:
         """While one password is looked at, another attempt comes."""
         looked_at.append(credentials)
-        if len(looked_at) < 4 * PAIR_THROTTLE.free_failures:
+        if len(looked_at) < 4 * PAIR_THROTTLE.free:
             attempt(Client(), "wrong")
 
     monkeypatch.setattr(forms, "authenticate", slowly)
     attempt(Client(), "wrong")
-    assert len(looked_at) == PAIR_THROTTLE.free_failures
+    assert len(looked_at) == PAIR_THROTTLE.free
 
 
 def test_of_attempts_at_a_name_from_everywhere_at_once_no_more_are_looked_at(
     ada: User, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(attempts, "NAME_THROTTLE", replace(NAME_THROTTLE, free_failures=8))
+    monkeypatch.setattr(attempts, "NAME_THROTTLE", replace(NAME_THROTTLE, free=8))
     looked_at = []
 
     def slowly(**credentials: str) -> None:
@@ -237,7 +237,7 @@ def test_of_attempts_at_a_name_from_everywhere_at_once_no_more_are_looked_at(
 
 
 def test_who_has_to_wait_does_not_wait_longer_for_trying_again(ada: User):
-    guess(times=PAIR_THROTTLE.free_failures + 3)
+    guess(times=PAIR_THROTTLE.free + 3)
     assert wait_before_next(AttemptSource(HERE), "ada") <= FIRST_WAIT
 
 
@@ -247,7 +247,7 @@ def test_a_form_without_a_password_is_no_attempt(ada: User):
 
 
 def test_the_last_attempt_before_the_pause_lets_in_with_the_right_password(ada: User):
-    guess(times=PAIR_THROTTLE.free_failures - 1)
+    guess(times=PAIR_THROTTLE.free - 1)
     assert is_let_in(Client())
 
 
@@ -269,7 +269,7 @@ def test_failures_are_in_the_audit_log_without_what_was_typed(ada: User):
 
 def test_having_to_wait_is_noted_once_and_not_each_time(ada: User):
     client = Client(REMOTE_ADDR=ELSEWHERE)
-    for _ in range(PAIR_THROTTLE.free_failures + 20):
+    for _ in range(PAIR_THROTTLE.free + 20):
         attempt(client, "wrong")
-    assert AuditEntry.objects.filter(action="failed").count() == PAIR_THROTTLE.free_failures
+    assert AuditEntry.objects.filter(action="failed").count() == PAIR_THROTTLE.free
     assert AuditEntry.objects.filter(action="refused").count() == 1

@@ -28,7 +28,7 @@ def read_variables() -> set[str]:
     """Those that the settings read; numbers and choices note themselves, others are named by the source."""
     sources = "".join(Path(module.__file__).read_text() for module in (pmweb.settings, environment))
     parts = {f"PMWEB_DATABASE_{part}" for part in environment._PARTS}
-    return (set(VARIABLE.findall(sources)) | environment.PUBLIC_VARIABLES | parts) - {environment.WEB_PROCESS}
+    return (set(VARIABLE.findall(sources)) | environment.PUBLIC | parts) - {environment.WEB_PROCESS}
 
 
 @pytest.mark.parametrize("path", [path for path in sorted(DEPLOY.rglob("*")) if path.is_file()], ids=str)

@@ -134,9 +134,9 @@ def test_settings_that_name_nothing_are_told_in_full_and_no_secret_is(db, monkey
 
 def test_numbers_and_choices_are_told_whoever_reads_them_and_no_name_is():
     names = "TLS DEBUG WEB_PROCESSES HSTS_SECONDS LOG_FORMAT UPLOAD_MB KEEP_AUDIT PRUNE_NIGHTLY HEAD_SECONDS"
-    assert {f"PMWEB_{name}" for name in names.split()} <= environment.PUBLIC_VARIABLES
+    assert {f"PMWEB_{name}" for name in names.split()} <= environment.PUBLIC
     secrets = {"PMWEB_SECRET_KEY", "PMWEB_DATABASE_PASSWORD", "PMWEB_REDIS_URL", "PMWEB_METRICS_TOKEN"}
-    assert not environment.PUBLIC_VARIABLES & (NAMES.keys() | secrets)
+    assert not environment.PUBLIC & (NAMES.keys() | secrets)
 
 
 def test_what_cannot_be_had_says_why_and_not_where(db, monkeypatch):

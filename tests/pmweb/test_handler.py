@@ -250,7 +250,7 @@ async def test_whoever_reads_slowly_holds_neither_a_place_nor_a_thread(pages: Pa
     for _ in range(3):
         readers.append(SlowReader(pages, address))
         await asyncio.wait_for(readers[-1].begun.wait(), 60)
-    assert len(pages._idle_threads) == 1, "one thread was enough"
+    assert len(pages._idle) == 1, "one thread was enough"
     for reader in readers:
         await reader.leave()
 

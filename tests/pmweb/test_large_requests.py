@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from inference.models import Upload
 from pmweb.accounts import api_tokens
 from pmweb.accounts.sessions import SessionStore
-from pmweb.launcher.daphne import ANONYMOUS_LIMIT_BYTES
+from pmweb.launcher.daphne import ANONYMOUS_BYTES
 from pmweb.models import Account, Role, Scope
 from tests.runs.fixtures import migrated, opened
 from tests.runs.machines.fixtures import Web
@@ -120,7 +120,7 @@ def refused_in_chunks(web: Web, size: int, *headers: str) -> str:
 
 def test_of_a_visitor_little_is_taken_in(web: Web):
     assert "at most 9 MiB. Log in first." in refused_at_once(web, 10 * MIB)
-    assert "at most 9 MiB" in refused_at_once(web, ANONYMOUS_LIMIT_BYTES + 1)
+    assert "at most 9 MiB" in refused_at_once(web, ANONYMOUS_BYTES + 1)
     assert "at most 9 MiB" in refused_in_chunks(web, 11 * MIB)
     assert "at most 12 MiB" in refused_at_once(web, 100 << 30)
 

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pmweb.accounts import people
-from pmweb.logs import AccessFormatter, JsonFormatter, TerminalFormatter, _access_fields, without_tokens
+from pmweb.logs import AccessFormatter, JsonFormatter, TerminalFormatter, _fields, without_tokens
 from tests.secret_addresses import TOKEN, WORDS, secret_addresses, text_parameters
 
 SECRET = secret_addresses()
@@ -60,7 +60,7 @@ def test_the_access_log_does_not_have_it(address):
             "headers": [(b"referer", text.encode())],
             "client": ("127.0.0.1", 1),
         }
-        record = logging.makeLogRecord({"access": _access_fields(scope, 0.0, "-", 200, 0)})
+        record = logging.makeLogRecord({"access": _fields(scope, 0.0, "-", 200, 0)})
         assert TOKEN not in AccessFormatter().format(record), text
         assert TOKEN not in json.dumps(json.loads(JsonFormatter().format(record))), text
 

@@ -6,7 +6,7 @@ import asyncio
 
 from asgiref.sync import async_to_sync
 
-from pmweb.metrics import BUCKETS, PROCESS, with_timing
+from pmweb.metrics import BUCKETS, PROCESS, timed
 
 NAME = "pmweb_process_answer_seconds"
 
@@ -22,7 +22,7 @@ def answered(status: int = 200, kind: bytes = b"text/html", seconds: float = 0.0
     async def send(message):
         sent.append(message["type"])
 
-    async_to_sync(with_timing(pages))({"type": "http"}, None, send)
+    async_to_sync(timed(pages))({"type": "http"}, None, send)
     return sent
 
 

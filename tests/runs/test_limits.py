@@ -63,7 +63,7 @@ def test_a_user_can_have_so_many_files_that_wait(visitor: Client, settings):
     settings.UPLOADS_PER_USER = 2
     page = upload(visitor, b"a", b"b", b"c")
     assert page.status_code == 400
-    assert "2 files of yours wait" in page.text
+    assert "2 waiting files" in page.text
     assert not Upload.objects.exists()
     assert upload(visitor, b"a", b"b").status_code == 302
     assert upload(visitor, b"a").status_code == 302  # the same file, which waits already
@@ -74,7 +74,7 @@ def test_and_so_many_bytes(visitor: Client, settings):
     settings.UPLOADED_BYTES_PER_USER = 2**20
     assert upload(visitor, b"a" * 2**19).status_code == 302
     page = upload(visitor, b"b" * (2**19 + 1))
-    assert "1 MiB is the most" in page.text
+    assert "maximum of 1 MiB" in page.text
     assert Upload.objects.count() == 1
 
 

@@ -62,22 +62,19 @@ def _shape(name: str, schema: Json) -> str:
     fields = {field: _type(field_schema) for field, field_schema in schema["properties"].items()}
     required_fields = {field: kind for field, kind in fields.items() if field in required}
     optional_fields = {field: kind for field, kind in fields.items() if field not in required}
-    docstring = _docstring(schema.get("description", ""), 4)
+    doc = _docstring(schema.get("description", ""), 4)
     class_name, base_name = _class_name(name), f"_{_class_name(name)}Sure"
     if not optional_fields:
-        return _class(class_name, "TypedDict", required_fields, docstring)
+        return _class(class_name, "TypedDict", required_fields, doc)
     if not required_fields:
-        return _class(class_name, "TypedDict, total=False", optional_fields, docstring)
+        return _class(class_name, "TypedDict, total=False", optional_fields, doc)
     base = _class(base_name, "TypedDict", required_fields, "")
-    return f"{base}\n\n{_class(class_name, f'{base_name}, total=False', optional_fields, docstring)}"
+    return f"{base}\n\n{_class(class_name, f'{base_name}, total=False', optional_fields, doc)}"
 
 
-def _class(name: str, bases: str, fields: Mapping[str, str], docstring: str) -> str:
+def _class(name: str, bases: str, fields: Mapping[str, str], doc: str) -> str:
     lines = [f"    {field}: {kind}" for field, kind in fields.items()]
-    return (
-        "\n".join([f"class {name}({bases}):", *([docstring] if docstring else []), *(lines or ["    pass"])])
-        + "\n"
-    )
+    return "\n".join([f"class {name}({bases}):", *([doc] if doc else []), *(lines or ["    pass"])]) + "\n"
 
 
 def _class_name(name: str) -> str:
@@ -112,42 +109,31 @@ def _simple_type(schema: Mapping[str, Any]) -> str:
 
 def _method(method: str, path: str, operation: Json) -> str:
     name = operation["operationId"]
-    path_parameters = [parameter for parameter in operation["parameters"] if parameter["in"] == "path"]
-    query_parameters = [parameter for parameter in operation["parameters"] if parameter["in"] == "query"]
+    path_params = [param for param in operation["parameters"] if param["in"] == "path"]
+    query = [param for param in operation["parameters"] if param["in"] == "query"]
     body = _body_of(operation)
-    arguments = [
-        "self",
-        *(f"{parameter['name']}: {_type(parameter['schema'])}" for parameter in path_parameters),
-    ]
+    args = ["self", *(f"{param['name']}: {_type(param['schema'])}" for param in path_params)]
     if body is not None:
-        arguments.append(f"{body[0]}: {body[1]}{'' if body[2] else ' = None'}")
-    if query_parameters:
-        must = [
-            f"{parameter['name']}: {_type(parameter['schema'])}"
-            for parameter in query_parameters
-            if parameter["required"]
-        ]
+        args.append(f"{body[0]}: {body[1]}{'' if body[2] else ' = None'}")
+    if query:
+        must = [f"{param['name']}: {_type(param['schema'])}" for param in query if param["required"]]
         may = [
-            f"{parameter['name']}: {_optional(_type(parameter['schema']))} = None"
-            for parameter in query_parameters
-            if not parameter["required"]
+            f"{param['name']}: {_optional(_type(param['schema']))} = None"
+            for param in query
+            if not param["required"]
         ]
-        arguments += ["*", *must, *may]
+        args += ["*", *must, *may]
     answer, reader = _answer_of(operation)
     address = re.sub(r"{(\w+)}", r"{_quoted(\1)}", path)
-    call = [f'"{method.upper()}"', f'f"{address}"' if path_parameters else f'"{address}"']
-    if query_parameters:
-        call.append(
-            "{"
-            + ", ".join(f'"{parameter["name"]}": {parameter["name"]}' for parameter in query_parameters)
-            + "}"
-        )
+    call = [f'"{method.upper()}"', f'f"{address}"' if path_params else f'"{address}"']
+    if query:
+        call.append("{" + ", ".join(f'"{param["name"]}": {param["name"]}' for param in query) + "}")
     if body is not None:
         call.append(f"{body[0]}={body[0]}")
     if body is not None and body[0] == "files":
         (field,) = operation["requestBody"]["content"][_FORM]["schema"]["properties"]
         call.append(f'field="{field}"')
-    docstring = _docstring(str(operation.get("description", operation["summary"])), 8)
+    doc = _docstring(str(operation.get("description", operation["summary"])), 8)
     result = f"self.{reader}({', '.join(call)})"
     if answer == "None":
         statement = result
@@ -155,12 +141,12 @@ def _method(method: str, path: str, operation: Json) -> str:
         statement = (
             f"return cast({json.dumps(answer)}, {result})" if reader == "_json" else f"return {result}"
         )
-    head = f"    def {name}({', '.join(arguments)}) -> {answer}:"
+    head = f"    def {name}({', '.join(args)}) -> {answer}:"
     if len(head) > _WIDTH:
         head = "\n".join(
-            [f"    def {name}(", *(f"        {argument}," for argument in arguments), f"    ) -> {answer}:"]
+            [f"    def {name}(", *(f"        {argument}," for argument in args), f"    ) -> {answer}:"]
         )
-    return "\n".join([head, docstring, f"        {statement}", ""])
+    return "\n".join([head, doc, f"        {statement}", ""])
 
 
 def _optional(kind: str) -> str:
@@ -216,23 +202,21 @@ def python_example(operation: Json, schemas: Json) -> str:
     """Example call of an operation; "" for operations of sessions only."""
     if BY_SESSION in operation:
         return ""
-    arguments = [
-        repr(parameter["example"]) for parameter in operation["parameters"] if parameter["in"] == "path"
-    ]
+    args = [repr(param["example"]) for param in operation["parameters"] if param["in"] == "path"]
     body = _body_of(operation)
     if body is not None:
         content = operation["requestBody"]["content"]
         if body[0] == "files":
-            arguments.append('{"pairs.csv": open("pairs.csv", "rb").read()}')
+            args.append('{"pairs.csv": open("pairs.csv", "rb").read()}')
         elif body[2]:
-            arguments.append(repr(example_of(content[_JSON]["schema"], schemas)))
-    arguments += [
-        f"{parameter['name']}={parameter['example']!r}"
-        for parameter in operation["parameters"]
-        if parameter["in"] == "query" and parameter["required"]
+            args.append(repr(example_of(content[_JSON]["schema"], schemas)))
+    args += [
+        f"{param['name']}={param['example']!r}"
+        for param in operation["parameters"]
+        if param["in"] == "query" and param["required"]
     ]
     name = operation["operationId"]
-    call = f"pmweb.{name}({', '.join(arguments)})"
+    call = f"pmweb.{name}({', '.join(args)})"
     if FILE in operation:
         extension = operation[FILE].rpartition("/")[2].partition("+")[0]
         return f'open("{name}.{extension}", "wb").write({call})'

@@ -109,9 +109,7 @@ def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any], visited: t
     for key in ("anyOf", "oneOf", "allOf"):
         if key in schema:
             return example_of(
-                next(alternative for alternative in schema[key] if alternative.get("type") != "null"),
-                schemas,
-                visited,
+                next(option for option in schema[key] if option.get("type") != "null"), schemas, visited
             )
     if schema.get("default") is not None:
         return schema["default"]
@@ -127,9 +125,7 @@ def _example_of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], visi
     if kind in _PLAIN:
         return schema.get("minimum", _PLAIN[kind])
     properties = schema.get("properties", {})
-    return {
-        name: example_of(property_schema, schemas, visited) for name, property_schema in properties.items()
-    }
+    return {name: example_of(field, schemas, visited) for name, field in properties.items()}
 
 
 def _complete(operation: Json, schemas: Json) -> None:
@@ -167,8 +163,6 @@ def _examples(schema: Mapping[str, Any], schemas: Mapping[str, Any], kind: str) 
     examples = schemas.get(name, {}).get("examples")
     if kind == _JSON and examples:
         fields = schemas[name]["properties"]
-        ordered = [{field: example[field] for field in fields if field in example} for example in examples]
-        return {
-            str(example.get("kind", number)): {"value": example} for number, example in enumerate(ordered)
-        }
+        ordered = [{field: body[field] for field in fields if field in body} for body in examples]
+        return {str(body.get("kind", number)): {"value": body} for number, body in enumerate(ordered)}
     return {"usual": {"value": example_of(schema, schemas)}}

@@ -75,7 +75,7 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
 
-def problem_response(
+def problem(
     status: int, detail: str, flaws: Sequence[Flaw] = (), headers: Mapping[str, str] | None = None
 ) -> JsonResponse:
     """A problem as a response, with the first flaws only; long texts of the request are cut."""
@@ -102,7 +102,7 @@ _REFERENCE_HINT = "see the description of the operation at /api/"
 
 
 def _problem(_request: HttpRequest, error: ProblemError) -> JsonResponse:
-    return problem_response(error.status, error.what, error.flaws, error.headers)
+    return problem(error.status, error.what, error.flaws, error.headers)
 
 
 def _invalid(_request: HttpRequest, error: ValidationError) -> JsonResponse:
@@ -113,7 +113,7 @@ def _invalid(_request: HttpRequest, error: ValidationError) -> JsonResponse:
     flaws = [_merged(alternatives) for alternatives in flaws_by_place.values()]
     first = flaws[0]
     more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
-    return problem_response(422, f"{first.where}: {first.what}{more}", flaws)
+    return problem(422, f"{first.where}: {first.what}{more}", flaws)
 
 
 def _where(location: Sequence[Any]) -> str:
@@ -143,31 +143,27 @@ def _merged(flaws: Sequence[Flaw]) -> Flaw:
 
 def _field(_request: HttpRequest, error: RequestError) -> JsonResponse:
     where = f"query {error.field}"
-    return problem_response(422, f"{where}: {error.what}", [Flaw(error.what, where, error.right)])
+    return problem(422, f"{where}: {error.what}", [Flaw(error.what, where, error.right)])
 
 
 def _http_error(request: HttpRequest, error: HttpError) -> JsonResponse:
     if isinstance(error.__cause__, ProblemError):  # ninja wraps the parser's error of a malformed body
         return _problem(request, error.__cause__)
-    return problem_response(error.status_code, error.message)
+    return problem(error.status_code, error.message)
 
 
 def _name_conflict(_request: HttpRequest, error: DuplicateRunNameError | NameTaken) -> JsonResponse:
-    return problem_response(
-        409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")]
-    )
+    return problem(409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")])
 
 
 def _unknown_name(_request: HttpRequest, error: UnknownNameError) -> JsonResponse:
     nearest = ", ".join(map(repr, error.nearest))
-    return problem_response(
-        422, str(error), [Flaw(f"there is no {error.kind} {error.name!r}", "body", nearest)]
-    )
+    return problem(422, str(error), [Flaw(f"there is no {error.kind} {error.name!r}", "body", nearest)])
 
 
 def _with_status(status: int, otherwise: str = "") -> Handler:
     """A handler that answers with the error's text; with `otherwise` if that is empty."""
-    return lambda _request, error: problem_response(status, str(error) or otherwise)
+    return lambda _request, error: problem(status, str(error) or otherwise)
 
 
 def _refused(part: str) -> Handler:
@@ -175,15 +171,13 @@ def _refused(part: str) -> Handler:
 
     def handler(request: HttpRequest, error: Exception) -> JsonResponse:
         where = part if request.method != "GET" else "query"
-        return problem_response(422, str(error), [Flaw(str(error), where)])
+        return problem(422, str(error), [Flaw(str(error), where)])
 
     return handler
 
 
 def _unreachable(_request: HttpRequest, _error: OperationalError) -> JsonResponse:
-    return problem_response(
-        503, "The database does not answer; try again in a moment", headers={"Retry-After": "2"}
-    )
+    return problem(503, "The database does not answer; try again in a moment", headers={"Retry-After": "2"})
 
 
 _HANDLERS: dict[type[Exception], Handler] = {

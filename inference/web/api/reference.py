@@ -115,16 +115,14 @@ def api_client(_request: HttpRequest) -> HttpResponse:
 @cache
 def groups() -> tuple[OperationGroup, ...]:
     """All operations, in the order of the document's headings."""
-    openapi = document()
+    spec = document()
     by_heading: dict[str, list[Operation]] = {}
-    for method, address, operation in operations_of(openapi):
-        by_heading.setdefault(operation["tags"][0], []).append(
-            _operation(method, address, operation, openapi)
-        )
+    for method, address, operation in operations_of(spec):
+        by_heading.setdefault(operation["tags"][0], []).append(_operation(method, address, operation, spec))
     return tuple(OperationGroup(heading, tuple(operations)) for heading, operations in by_heading.items())
 
 
-def _operation(method: str, path: str, operation: Json, openapi: Json) -> Operation:
+def _operation(method: str, path: str, operation: Json, spec: Json) -> Operation:
     summary, _, remainder = str(operation.get("description", operation["summary"])).partition("\n")
     return Operation(
         anchor=operation["operationId"].replace("_", "-"),
@@ -134,19 +132,17 @@ def _operation(method: str, path: str, operation: Json, openapi: Json) -> Operat
         description=with_code(_LINE_BREAK.sub(" ", remainder.strip())),
         scope=operation[SCOPE],
         by_session=BY_SESSION in operation,
-        parameters=(*_parameters(operation), *_fields(operation, openapi["components"]["schemas"])),
+        parameters=(*_parameters(operation), *_fields(operation, spec["components"]["schemas"])),
         requests=tuple(_requests(method, path, operation)),
         answers=tuple(_answers(operation)),
-        python=python_example(operation, openapi["components"]["schemas"]),
+        python=python_example(operation, spec["components"]["schemas"]),
     )
 
 
 def _parameters(operation: Json) -> Iterator[Parameter]:
-    for parameter in operation["parameters"]:
-        schema = parameter["schema"]
-        yield Parameter(
-            parameter["name"], parameter["in"], _kind(schema), parameter["required"], _description(schema)
-        )
+    for param in operation["parameters"]:
+        schema = param["schema"]
+        yield Parameter(param["name"], param["in"], _kind(schema), param["required"], _description(schema))
 
 
 def _fields(operation: Json, schemas: Json) -> Iterator[Parameter]:

@@ -21,7 +21,7 @@ from inference.web.api import errors
 from inference.web.api.access import ScopeRule, read_access
 from inference.web.api.client import CLIENT_NAME, client_answer
 from inference.web.api.document import document_of
-from inference.web.api.errors import ProblemError, problem_response
+from inference.web.api.errors import ProblemError, problem
 from inference.web.contributions import routers
 
 ROOT = "/api/v1/"
@@ -103,7 +103,7 @@ def _with_problems(view: Any) -> View:
         response: HttpResponseBase = view(request, **named)
         if isinstance(response, HttpResponseNotAllowed):
             allowed = response["Allow"]
-            return problem_response(
+            return problem(
                 405,
                 f"This address does not accept {request.method}; it accepts {allowed}",
                 headers={"Allow": allowed},
@@ -115,7 +115,7 @@ def _with_problems(view: Any) -> View:
 
 def _no_operation(request: HttpRequest) -> HttpResponse:
     """The answer at all other addresses below the root."""
-    return _refusal(request) or problem_response(
+    return _refusal(request) or problem(
         404, f"There is no operation at {request.path[:200]}; /api/ lists all of them"
     )
 
@@ -125,7 +125,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     try:
         read_access(request)
     except ProblemError as error:
-        return problem_response(error.status, error.what, error.flaws, error.headers)
+        return problem(error.status, error.what, error.flaws, error.headers)
     return None
 
 

@@ -95,7 +95,7 @@ def test_a_loop_of_pasted_code_is_asked_about_in_two_clicks(page: Page, tools: N
     page.wait_for_url(re.compile(r"/blocks/\d+/$"))
     rows = page.locator("#answers tbody tr")
     expect(rows.locator("td.num").first).to_contain_text("2.00")
-    expect(rows.first).to_contain_text("asked without the jump that closes it")
+    expect(rows.first).to_contain_text("branch left out")
     page.get_by_role("link", name="Edit and predict again").click()
     expect(page.get_by_role("textbox", name="Basic blocks")).to_have_value(re.compile(r"jne \.loop$"))
 
@@ -130,7 +130,7 @@ def test_ports_memory_and_files_of_a_question(page: Page, answered: str):
     expect(page.locator(".port-load tbody tr")).to_have_count(4)
     expect(page.locator("[data-buckets] svg")).to_be_visible()
     row = page.locator("#memory tbody tr").filter(has_text="says 2")
-    expect(row).to_contain_text("makes no difference between them")
+    expect(row).to_contain_text("does not distinguish the addresses")
     with page.expect_download() as coming:
         page.locator(".page-head").get_by_role("link", name="CSV").click()
     content = behind_head(coming.value.path().read_text())

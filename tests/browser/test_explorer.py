@@ -39,7 +39,7 @@ def beside(paths: dict[str, str]) -> str:
 
 def test_two_mappings_are_drawn_into_one_graph_differences_first(page: Page, paths: dict[str, str]):
     page.goto(f"{paths['explored']}?find=GPR")
-    page.get_by_label("Beside").select_option(label="explored otherwise")
+    page.get_by_label("Compare with").select_option(label="explored otherwise")
     expect(page).to_have_url(re.compile(r"with=\d+"))
     expect(page.locator("[data-graph-search]")).to_have_value("GPR")
     first = page.locator("[data-node=g0]")

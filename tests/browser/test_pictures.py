@@ -90,7 +90,7 @@ def test_a_bin_that_is_clicked_lists_its_experiments(page: Page, mapping_path: s
 def test_the_arrow_keys_walk_over_filled_bins_and_enter_lists_one(page: Page, mapping_path: str):
     page.goto(f"{mapping_path}?tab=accuracy")
     expect(page.locator(".plot-area .nsewdrag").first).to_be_attached()
-    page.get_by_text("What am I looking at?").focus()
+    page.get_by_text("How to read this").focus()
     page.keyboard.press("Tab")
     expect(page.locator(".plot-area.clickable")).to_be_focused()
     marked = page.locator("[data-marked]")

@@ -47,6 +47,6 @@ def test_a_file_with_a_column_of_assembly_is_refused(visitor: Client, mapping: P
         read_uploads()
         page = visitor.get(reverse("anica-import", args=[upload.pk]))
         assert page.status_code == 200
-        assert page.context["seen"]["problem_count"] == len(SPELLINGS)
+        assert page.context["reading"]["problem_count"] == len(SPELLINGS)
         watch.expect_silence(page.text.replace(upload.file_name, ""))
     assert not BasicBlockSet.objects.exists()

@@ -28,8 +28,7 @@ _ASK_SECONDS = 2.0  # to connect
 def condition(address: str) -> str:
     """The state of the cluster in a sentence or two for the operator; does not raise.
 
-    `address`: value of `PMWEB_DASK`, empty where it is not set. It waits
-    `_ASK_SECONDS` for a connection.
+    `address`: value of `PMWEB_DASK`, empty where it is not set. It waits `_ASK_SECONDS` for a connection.
     """
     if not address:
         return "not configured: this computer alone computes (PMWEB_DASK=tls://host:8786 adds others)"
@@ -61,17 +60,10 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 """Time limit for answers of scheduler and workers, results of tasks included."""
 
-_SILENCED_LOGGERS = (
-    "distributed",
-    "distributed.client",
-    "distributed.gc",
-    "distributed.comm",
-    "distributed.core",
-)
+_LOGGERS = ("distributed", "distributed.client", "distributed.gc", "distributed.comm", "distributed.core")
 _DASK_ERRORS = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError, CancelledError)
 """Exceptions of Dask for invalid addresses, unreachable or slow schedulers, keys that do not match
-certificates, and
-results lost with their scheduler."""
+certificates, and results lost with their scheduler."""
 Answer = TypeVar("Answer")
 
 
@@ -170,8 +162,8 @@ class SchedulerConnection:
 def _connect(address: str, seconds: float) -> Client:
     import dask.config  # loads Dask
 
-    # Dask prints to the terminal what a run says in its log. It is told so before it is loaded.
-    dask.config.set({"distributed.logging": dict.fromkeys(_SILENCED_LOGGERS, "critical")})
+    # Dask would print messages that the run has in its log; its loggers must be set before it is loaded.
+    dask.config.set({"distributed.logging": dict.fromkeys(_LOGGERS, "critical")})
     security = _security_of(address)
     try:
         from distributed import Client  # loads Dask

@@ -114,12 +114,10 @@ def as_clash(clashing: Sequence[Observation], observations: Sequence[Observation
     ordered = sorted(
         clashing, key=lambda observation: (observation.experiment.length, observation.experiment)
     )
-    schemes = {scheme for observation in clashing for scheme in observation.experiment.schemes}
+    schemes = {scheme for o in clashing for scheme in o.experiment.schemes}
     alone = sorted(
-        (observation.experiment.schemes[0], observation.cycles)
-        for observation in observations
-        if observation.experiment.is_singleton and observation.experiment.schemes[0] in schemes
+        (o.experiment.schemes[0], o.cycles)
+        for o in observations
+        if o.experiment.is_singleton and o.experiment.schemes[0] in schemes
     )
-    return Clash(
-        tuple((observation.experiment, observation.cycles) for observation in ordered), ports, tuple(alone)
-    )
+    return Clash(tuple((o.experiment, o.cycles) for o in ordered), ports, tuple(alone))

@@ -6,16 +6,8 @@ from dataclasses import dataclass, field
 
 from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, SettledMapping, match_ports
 from inference.core.cegar.encodings import Questions
-from inference.core.cegar.events import (
-    Candidates,
-    CandidatesDecided,
-    SearchProgress,
-    Survivor,
-    Undecided,
-)
-from inference.core.cegar.problem import (
-    Alternative,
-)
+from inference.core.cegar.events import Candidates, CandidatesDecided, SearchProgress, Survivor, Undecided
+from inference.core.cegar.problem import Alternative
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.cegar.z3_solver import SolverLimitError
@@ -46,16 +38,14 @@ class Pool:
     def keep(self, observation: Observation, second: Candidate) -> bool:
         """Remove the mappings that the observation excludes; False where none is left."""
         known = (self.first, second, *self.aside, *self.waiting, *self.later)
-        left = [candidate for candidate in known if observation.holds(candidate)]
+        left = [c for c in known if observation.holds(c)]
         if not left:
             return False
         survives = left[0] == self.first
         survivors = set(left)
-        self.waiting = (
-            [candidate for candidate in self.waiting if candidate in survivors] if survives else left[1:]
-        )
-        self.aside = [candidate for candidate in self.aside if survives and candidate in survivors]
-        self.later = [candidate for candidate in self.later if survives and candidate in survivors]
+        self.waiting = [c for c in self.waiting if c in survivors] if survives else left[1:]
+        self.aside = [c for c in self.aside if survives and c in survivors]
+        self.later = [c for c in self.later if survives and c in survivors]
         self.first = left[0]
         self.fresh = 0
         return True
@@ -97,9 +87,7 @@ class Decider:
                 if second is None and pool.lengthen():
                     continue
                 if second is None:
-                    return self._settle_with_alternatives(
-                        shape, questions, pool, exhausted=exhausted, listing=listing
-                    )
+                    return self._conclude(shape, questions, pool, exhausted=exhausted, listing=listing)
                 distinction = self._search.chooser.experiment(shape, pool.first, second, known)
                 if distinction is None:
                     pool.aside.append(second)
@@ -156,7 +144,7 @@ class Decider:
         finally:
             self._search.searching += self._search.pace.clock() - began
 
-    def _settle_with_alternatives(
+    def _conclude(
         self, shape: Shape, questions: Questions, pool: Pool, *, exhausted: bool, listing: bool
     ) -> SettledMapping:
         """The result, with alternatives up to the setting's number if `listing`."""

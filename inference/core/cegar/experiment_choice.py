@@ -23,11 +23,7 @@ class ExperimentChooser:
     """Chooses experiments within the settings' limits; `refused`: those without a usable measurement."""
 
     def __init__(
-        self,
-        settings: CegarSettings,
-        answers: CachedMeasurer,
-        readings: Readings,
-        pulse: Callable[[], None],
+        self, settings: CegarSettings, answers: CachedMeasurer, readings: Readings, pulse: Callable[[], None]
     ) -> None:
         self._settings = settings
         self._pulse = pulse

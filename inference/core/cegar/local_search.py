@@ -47,11 +47,7 @@ class LocalSearch:
     ) -> None:
         self._shape = shape
         self._random = np.random.default_rng(seed)
-        alone = {
-            observation.experiment.schemes[0]: observation
-            for observation in observations
-            if observation.experiment.is_singleton
-        }
+        alone = {o.experiment.schemes[0]: o for o in observations if o.experiment.is_singleton}
         self._sets = [self._port_sets_of_row(row, alone) for row in range(len(shape.owners))]
         self._apart = self._rows_apart()
         self._shared = self._rows_shared()
@@ -81,16 +77,14 @@ class LocalSearch:
             changed = False
             for row in self._random.permutation(len(rows)).tolist():
                 sets = self._sets[row].near(int(rows[row]), rows)
-                costs = self._tables[row].costs(rows, sets, pulse) + self._constraint_cost(rows, row, sets)
+                costs = self._tables[row].costs(rows, sets, pulse) + self._penalty(rows, row, sets)
                 least = costs.min()
                 if costs[sets == rows[row]][0] > least:
                     rows[row] = self._random.choice(sets[costs == least])
                     changed = True
             if not changed:
                 break
-        forbidden = sum(
-            float(self._constraint_cost(rows, row, rows[row : row + 1])[0]) for row in range(len(rows))
-        )
+        forbidden = sum(float(self._penalty(rows, row, rows[row : row + 1])[0]) for row in range(len(rows)))
         return float(self._all.costs(rows, np.zeros(1, np.int64), pulse)[0]) + forbidden
 
     def _port_sets_of_row(self, row: int, alone: Mapping[str, Observation]) -> _PortSets:
@@ -114,7 +108,7 @@ class LocalSearch:
             widths = [n for n in range(1, shape.ports + 1) if _is_near(singleton, n)] or [1]
         return _PortSets(shape.ports, sorted({min(n, shape.ports) for n in widths}))
 
-    def _constraint_cost(self, rows: Int64s, row: int, sets: Int64s) -> Floats:
+    def _penalty(self, rows: Int64s, row: int, sets: Int64s) -> Floats:
         """Cost of each set by the shape's constraints: domains that share no ports, improper schemes."""
         cost = np.zeros(len(sets))
         if self._apart[row]:
@@ -129,11 +123,9 @@ class LocalSearch:
         shape = self._shape
         rows_apart: list[list[int]] = [[] for _ in shape.owners]
         for pair in shape.apart:
-            for schemes, opposite in (pair, pair[::-1]):
-                for scheme in schemes & shape.index.keys():
-                    rows = [
-                        row for s in opposite & shape.index.keys() for row in shape.rows_of[shape.index[s]]
-                    ]
+            for first, second in (pair, pair[::-1]):
+                for scheme in first & shape.index.keys():
+                    rows = [row for s in second & shape.index.keys() for row in shape.rows_of[shape.index[s]]]
                     for row in shape.rows_of[shape.index[scheme]]:
                         rows_apart[row] += sorted(rows)
         return rows_apart
@@ -195,9 +187,7 @@ class _Table:
     def __init__(self, row: int | None, observations: Sequence[Observation], bounds: Sequence[Bound]) -> None:
         self._row = row
         used = [
-            k
-            for k, observation in enumerate(observations)
-            if len(observation.work) <= _ROWS and (row is None or row in observation.work)
+            k for k, o in enumerate(observations) if len(o.work) <= _ROWS and (row is None or row in o.work)
         ]
         number = {k: n for n, k in enumerate(used)}
         lines = [
@@ -218,7 +208,7 @@ class _Table:
             [at for at, line in enumerate(lines) if at == 0 or lines[at - 1][0] != line[0]]
         )
         own_bounds = [bound for bound in bounds if bound.observation in number]
-        self._bound_index = np.array([number[bound.observation] for bound in own_bounds], dtype=np.int64)
+        self._owners = np.array([number[bound.observation] for bound in own_bounds], dtype=np.int64)
         self._limits = np.array([bound.limit for bound in own_bounds])
         self._above = np.array([bound.above for bound in own_bounds], dtype=bool)
         self._weights = np.array([bound.weight for bound in own_bounds])
@@ -240,7 +230,7 @@ class _Table:
     def _broken_weight(self, other_masks: Int64s, sets: Int64s) -> Floats:
         masks = np.where(self._has_row, sets[:, None], 0) | other_masks
         times = np.maximum.reduceat(self._mass / np.bitwise_count(masks), self._starts, axis=1)[
-            :, self._bound_index
+            :, self._owners
         ]
         broken = np.where(self._above, times <= self._limits, times >= self._limits)
         return np.asarray(broken @ self._weights)

@@ -6,15 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inference.core.cegar.clashes import as_clash, culprit, is_explainable, minimal_clash, schemes_to_drop
-from inference.core.cegar.events import (
-    ClashEvent,
-)
-from inference.core.cegar.problem import (
-    ClashError,
-)
+from inference.core.cegar.events import ClashEvent
+from inference.core.cegar.problem import ClashError
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
-from inference.core.cegar.waivers import least_waiver, local_search_candidates, waiver_for
+from inference.core.cegar.waivers import least_waiver, search_locally, waiver_for
 from inference.core.cegar.z3_solver import SolverLimitError
 from inference.core.events import Log
 from inference.core.mapping import PortMapping
@@ -64,9 +60,7 @@ class PortChoice:
                 break
         if waiver.waived is None:
             return False
-        for experiment in sorted(
-            {waived_experiment for waived_experiment, _ in waiver.waived - self._search.waived}
-        ):
+        for experiment in sorted({e for e, _ in waiver.waived - self._search.waived}):
             cycles = self._search.readings.cycles(experiment)
             self._search.emit(Log("warning", _UNEXPLAINED.format(experiment, cycles, ports)))
         self._search.waived, self._search.weight = waiver.waived, waiver.weight
@@ -74,7 +68,7 @@ class PortChoice:
 
     def _join_domains(self, ports: int) -> None:
         """Let as few pairs of domains as possible share ports, if that explains more."""
-        if not self._search.apart or self._is_explainable(ports):
+        if not self._search.apart or self._explains(ports):
             return
         pairs, self._search.apart = self._search.apart, ()
         least = self._least_weight(ports) or 0
@@ -103,17 +97,15 @@ class PortChoice:
         most = self._search.settings.most_ports
         self._join_domains(most)
         if self._search.settings.on_clash == LEAVE_UNEXPLAINED:
-            if not self._is_explainable(most):
+            if not self._explains(most):
                 self._waive(most)
             least = self._search.weight
-            while (
-                ports < most and not self._is_explainable(ports) and not (least and self._waive(ports, least))
-            ):
+            while ports < most and not self._explains(ports) and not (least and self._waive(ports, least)):
                 ports += 1
             return min(ports, most)
-        while not self._is_explainable(most):
+        while not self._explains(most):
             self._drop_schemes()
-        while ports < most and not self._is_explainable(ports):
+        while ports < most and not self._explains(ports):
             ports += 1
         return min(ports, most)
 
@@ -139,20 +131,14 @@ class PortChoice:
         for ports in range(search.settings.ports or search.problem.least_ports, self._most_ports + 1):
             shape = search.shape(ports)
             observations = search.readings.observations(shape)
-            yield from map(
-                shape.mapping, local_search_candidates(shape, observations, search.seed, search.pulse)
-            )
+            yield from map(shape.mapping, search_locally(shape, observations, search.seed, search.pulse))
 
     def _mapping_by_width(self) -> PortMapping:
         """A mapping without a search: each µop on the first n ports, n from the scheme's time alone."""
         search = self._search
         shape = search.shape(self._most_ports)
         observations = search.readings.observations(shape)
-        alone = {
-            observation.experiment.schemes[0]: observation
-            for observation in observations
-            if observation.experiment.is_singleton
-        }
+        alone = {o.experiment.schemes[0]: o for o in observations if o.experiment.is_singleton}
         masks = []
         for scheme, count in zip(shape.schemes, shape.counts, strict=True):
             width = search.problem.widths.get(scheme) or (
@@ -172,7 +158,7 @@ class PortChoice:
     def _most_ports(self) -> int:
         return self._search.settings.ports or self._search.settings.most_ports
 
-    def _is_explainable(self, ports: int) -> bool:
+    def _explains(self, ports: int) -> bool:
         shape = self._search.shape(ports)
         observations = self._search.observations_to_explain(shape)
         return is_explainable(
@@ -186,14 +172,14 @@ class PortChoice:
             ClashError: The setting `on_clash` is "stop", or no scheme is left.
         """
         shape = self._search.shape(self._search.settings.ports or self._search.settings.most_ports)
-        observations = self._search.readings.observations(shape)
+        measured = self._search.readings.observations(shape)
         clashing = minimal_clash(
-            shape, observations, self._search.seed, self._search.settings.solver_limit, self._search.pulse
+            shape, measured, self._search.seed, self._search.settings.solver_limit, self._search.pulse
         )
-        clash = as_clash(clashing, observations, shape.ports)
+        clash = as_clash(clashing, measured, shape.ports)
         if self._search.settings.on_clash != STOP:
             dropped = schemes_to_drop(
-                culprit(clashing, observations), self._search.schemes, self._search.settings.on_clash
+                culprit(clashing, measured), self._search.schemes, self._search.settings.on_clash
             )
             clash = replace(clash, dropped=dropped)
             self._search.schemes = [scheme for scheme in self._search.schemes if scheme not in dropped]

@@ -15,13 +15,7 @@ from inference.core.cegar.encoding_choice import open_questions
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Ports, Seeded
 from inference.core.cegar.experiment_choice import ExperimentChooser
-from inference.core.cegar.problem import (
-    PHASES,
-    Apart,
-    CegarProblem,
-    Clash,
-    Unexplained,
-)
+from inference.core.cegar.problem import PHASES, Apart, CegarProblem, Clash, Unexplained
 from inference.core.cegar.readings import Readings
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.cegar.waivers import Waived, reduce_observations

@@ -80,9 +80,7 @@ def blind_spot(
     """
     search = _Search(ports, uops, known or {})
     experiments = tuple(strategy)
-    unknown = {scheme for experiment in experiments for scheme in experiment.schemes} - set(
-        search.shape.schemes
-    )
+    unknown = {s for e in experiments for s in e.schemes} - set(search.shape.schemes)
     if unknown:
         raise UnknownSchemeError(sorted(unknown))
     return next(search.blind_spots(experiments), None)
@@ -96,11 +94,7 @@ class _Search:
         masks = {s: tuple(mask for mask, n in known[s] for _ in range(n)) for s in known}
         schemes = sorted([*uops, *known])
         counts = tuple(uops[s] if s in uops else len(masks[s]) for s in schemes)
-        if (
-            ports < 1
-            or any(mask >> ports for uop_masks in masks.values() for mask in uop_masks)
-            or 0 in counts
-        ):
+        if ports < 1 or any(mask >> ports for row in masks.values() for mask in row) or 0 in counts:
             raise InvalidInputError(f"every scheme needs at least one µop, on ports 0 to {ports - 1}")
         number = math.prod(math.comb((1 << ports) - 2 + n, n) for n in uops.values())
         if number > MOST_MAPPINGS:
@@ -124,9 +118,7 @@ class _Search:
             for k in group[1:]:
                 second = self._candidate(k)
                 second_facts = facts_of(self.shape, second)
-                experiment = (
-                    None if second_facts in profiles else self._deciding_experiment(facts, second_facts)
-                )
+                experiment = None if second_facts in profiles else self._distinguish(facts, second_facts)
                 profiles.add(second_facts)
                 if experiment is not None:
                     yield self._blind_spot(first, second, experiment)
@@ -146,9 +138,7 @@ class _Search:
         for start in range(0, math.prod(sizes), _BLOCK):
             picks = np.unravel_index(np.arange(start, min(start + _BLOCK, math.prod(sizes))), sizes)
             answers = [
-                sum(
-                    n * confined[pick] for n, confined, pick in zip(row, inside, picks, strict=True) if n
-                ).max(axis=1)
+                sum(n * load[pick] for n, load, pick in zip(row, inside, picks, strict=True) if n).max(axis=1)
                 for row in terms
             ]
             yield from np.ascontiguousarray(np.transpose(answers))
@@ -159,7 +149,7 @@ class _Search:
         rows = (choices[int(i)] for choices, i in zip(self._choices, picks, strict=True))
         return tuple(itertools.chain.from_iterable(rows))
 
-    def _deciding_experiment(self, first: tuple[Fact, ...], second: tuple[Fact, ...]) -> Experiment | None:
+    def _distinguish(self, first: tuple[Fact, ...], second: tuple[Fact, ...]) -> Experiment | None:
         """An experiment of any length for which the two differ; None for none."""
         for facts, opposite in ((first, second), (second, first)):
             profile = Profile(self.shape, facts)

@@ -127,9 +127,7 @@ class _Possible:
         while lowered is not None:
             fact = lowered
             weaker = weaker_facts(self._encoding.formula.shape.ports, fact)
-            lowered = next(
-                (weaker_fact for weaker_fact in weaker if profile.slower(weaker_fact) is not None), None
-            )
+            lowered = next((w for w in weaker if profile.slower(w) is not None), None)
         return fact
 
     def _weakest(self, at: npt.NDArray[np.intp]) -> list[Fact]:

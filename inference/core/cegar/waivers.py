@@ -92,7 +92,7 @@ def least_waiver(
     Raises:
         InvalidInputError: The shape has no mapping even without measurements.
     """
-    waiver = waiver_for(observations, [*local_search_candidates(shape, observations, seed, pulse)][-1])
+    waiver = waiver_for(observations, [*search_locally(shape, observations, seed, pulse)][-1])
     if waiver.waived is not None and len(waiver.waived) > FEW:
         return waiver if most is None or waiver.weight <= most else replace(waiver, waived=None)
     search = _Proof(Formula(shape, seed, limit, pulse), observations, pulse)
@@ -102,7 +102,7 @@ def least_waiver(
         search.close()
 
 
-def local_search_candidates(
+def search_locally(
     shape: Shape, observations: Sequence[Observation], seed: int, pulse: Callable[[], None]
 ) -> Iterator[Candidate]:
     """Matrices of a local search, each at least as good as the one before; see `LocalSearch.improvements`."""

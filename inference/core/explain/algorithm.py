@@ -123,9 +123,8 @@ class _Search:
         self._report_blocking(classes, answer)
         context.reporter.funnel("blocking", len(context.left))
         context.reporter.enter_stage("remaining")
-        return Remaining(
-            context, BlockersByTime(context, solver, classes, answer, self.r_max), self.r_max
-        ).run()
+        blocking = BlockersByTime(context, solver, classes, answer, self.r_max)
+        return Remaining(context, blocking, self.r_max).run()
 
     def _report_blocking(self, classes: Sequence[list[str]], answer: BlockingAnswer) -> None:
         context = self.context
@@ -148,14 +147,11 @@ class _Search:
         if self.r_max is None:
             settings = context.settings
             medians = Medians(context.sampler, settings.samples, settings.epsilon / 8)
-            # What is of no part of the core, like NOPs, may pass in pairs: on a Zen 4, 12 per cycle beside 6.
+            # Schemes without a domain, like NOPs, may issue in pairs: on a Zen 4, 12 per cycle instead of 6.
             domains = context.problem.domains
             executed = [head for head in heads if head in domains]
-            bottleneck = measure_bottleneck(
-                executed or heads,
-                medians,
-                QuietReporter(context.reporter.pace, "looking for the bottleneck rate"),
-            )
+            quiet = QuietReporter(context.reporter.pace, "looking for the bottleneck rate")
+            bottleneck = measure_bottleneck(executed or heads, medians, quiet)
             self.highest = bottleneck.highest
             self.r_max = bottleneck.r_max or recorded_bottleneck(context.sampler.recorded())
             core = context.problem.core

@@ -43,7 +43,7 @@ def measure_alone(context: ExplainContext) -> None:
         chunk = schemes[start : start + _CHUNK]
         context.measure(
             {
-                experiments[scheme]: sampler.samples_needed(
+                experiments[scheme]: sampler.n_samples(
                     experiments[scheme], settings.epsilon / 4, settings.samples
                 )
                 for scheme in chunk
@@ -79,9 +79,7 @@ def _count_slots(context: ExplainContext) -> None:
     """
     settings, sampler = context.settings, context.sampler
     padding = singleton(settings.padding)
-    context.measure(
-        {padding: max(settings.samples, sampler.samples_needed(padding, 0.001, settings.samples))}
-    )
+    context.measure({padding: max(settings.samples, sampler.n_samples(padding, 0.001, settings.samples))})
     cycles = sampler.reading(padding).cycles
     if cycles is None:
         raise InsufficientDataError(
@@ -94,7 +92,7 @@ def _count_slots(context: ExplainContext) -> None:
         copies = math.ceil(rate * (context.cycles(scheme) + 1)) + _EXTRA_SLOTS
         if scheme != settings.padding and copies <= settings.most_copies:
             padded[scheme] = Experiment.of({scheme: 1, settings.padding: copies}), copies
-    samples = {e: sampler.samples_needed(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
+    samples = {e: sampler.n_samples(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
     context.measure(samples)
     for scheme, (experiment, copies) in padded.items():
         padded_cycles = sampler.reading(experiment).cycles

@@ -31,24 +31,18 @@ def build_result(
 ) -> ExplainResult:
     """The result; `r_max` in instructions per cycle (None for no limit), `seconds` of the search."""
     table = conclusion.blocking.table()
-    alternative_masks = _other_masks(conclusion, table)
+    other_masks = _other_masks(conclusion, table)
     doubts = UnsettledPorts(context, conclusion.blocking.blockers, len(conclusion.blocking.ports), r_max)
-    characterisations = []
+    records = []
     for scheme in sorted(context.problem.schemes):
         if scheme in context.excluded:
-            characterisations.append(_excluded(context, scheme))
+            records.append(_excluded(context, scheme))
         else:
-            characterisations.append(
-                _characterise(context, scheme, conclusion, alternative_masks, doubts, r_max)
-            )
-    usage = {
-        characterisation.scheme: characterisation.usage
-        for characterisation in characterisations
-        if characterisation.outcome is SchemeFate.CHARACTERISED
-    }
+            records.append(_characterise(context, scheme, conclusion, other_masks, doubts, r_max))
+    usage = {c.scheme: c.usage for c in records if c.outcome is SchemeFate.CHARACTERISED}
     return ExplainResult(
         mapping=PortMapping(conclusion.blocking.ports, usage, r_max),
-        characterisations=tuple(characterisations),
+        characterisations=tuple(records),
         classes=tuple(table),
         blocking_answer=conclusion.blocking.answer,
         r_max=r_max,
@@ -64,14 +58,10 @@ def build_result(
 
 def no_result_text(result: ExplainResult) -> str:
     """The three commonest reasons why no scheme was characterised, each with an example."""
-    reasons = Counter(characterisation.reason for characterisation in result.characterisations)
+    reasons = Counter(c.reason for c in result.characterisations)
     parts = []
     for reason, number in reasons.most_common(3):
-        example = next(
-            characterisation
-            for characterisation in result.characterisations
-            if characterisation.reason is reason
-        )
+        example = next(c for c in result.characterisations if c.reason is reason)
         parts.append(f"{number} {REASONS.get(reason, reason.value)}, e.g. {example.scheme}: {example.text}")
     return f"none of {len(result.characterisations)} schemes could be characterised: {'; '.join(parts)}"
 
@@ -94,48 +84,39 @@ def _characterise(
     context: ExplainContext,
     scheme: str,
     conclusion: Conclusion,
-    alternative_masks: Sequence[dict[str, int]],
+    other_masks: Sequence[dict[str, int]],
     unsettled: UnsettledPorts,
     r_max: float | None,
 ) -> Characterisation:
     verdicts, witnesses = conclusion.verdicts[scheme], conclusion.witnesses[scheme]
-    characterisation = Characterisation(
+    record = Characterisation(
         scheme=scheme,
         outcome=SchemeFate.EXCLUDED,
         stage="remaining",
         cycles=context.alone[scheme].cycles,
         counted=context.counts.get(scheme),
-        runs=tuple(_verdict_text(run_verdict, conclusion.blocking.ports) for run_verdict in verdicts),
+        runs=tuple(_verdict_text(v, conclusion.blocking.ports) for v in verdicts),
     )
     last = not context.sampler.repeats or context.reporter.pace.finishing
     verdict = majority_verdict(verdicts, context.settings, last=last)
     if verdict is None:
-        return _with_disagreement(characterisation, verdicts, witnesses)
-    characterisation = replace(
-        characterisation,
-        witnesses=tuple(
-            witnesses[next(k for k, run_verdict in enumerate(verdicts) if run_verdict is verdict)]
-        ),
+        return _with_disagreement(record, verdicts, witnesses)
+    record = replace(
+        record, witnesses=tuple(witnesses[next(k for k, v in enumerate(verdicts) if v is verdict)])
     )
     if verdict.reason is not NotCharacterised.NONE:
         text = verdict.text or REASONS[verdict.reason]
-        return replace(characterisation, reason=verdict.reason, text=text, facts=verdict.facts)
-    usage, doubts = _with_undecided_ports(
-        context, scheme, verdict, characterisation.witnesses, conclusion, r_max
-    )
-    doubts = (
-        *doubts,
-        *_not_recorded(characterisation.witnesses, conclusion),
-        *_too_short(characterisation.witnesses),
-    )
+        return replace(record, reason=verdict.reason, text=text, facts=verdict.facts)
+    usage, doubts = _with_undecided_ports(context, scheme, verdict, record.witnesses, conclusion, r_max)
+    doubts = (*doubts, *_not_recorded(record.witnesses, conclusion), *_too_short(record.witnesses))
     if context.counts_from == THROUGHPUT:
-        doubts = (*doubts, *unsettled.of(scheme, usage, characterisation.witnesses))
+        doubts = (*doubts, *unsettled.of(scheme, usage, record.witnesses))
     return replace(
-        characterisation,
+        record,
         outcome=SchemeFate.CHARACTERISED,
         usage=usage,
         doubts=doubts,
-        alternatives=_alternatives(verdict, usage, alternative_masks),
+        alternatives=_alternatives(verdict, usage, other_masks),
     )
 
 
@@ -161,17 +142,13 @@ def _too_short(witnesses: Sequence[Witness]) -> Iterator[str]:
 
 
 def _with_disagreement(
-    characterisation: Characterisation, verdicts: Sequence[RunVerdict], witnesses: Sequence[Sequence[Witness]]
+    record: Characterisation, verdicts: Sequence[RunVerdict], witnesses: Sequence[Sequence[Witness]]
 ) -> Characterisation:
     """The verdict where runs disagree: ambiguous for different µops, else excluded."""
-    usages = tuple(
-        dict.fromkeys(
-            run_verdict.usage for run_verdict in verdicts if run_verdict.reason is NotCharacterised.NONE
-        )
-    )
+    usages = tuple(dict.fromkeys(v.usage for v in verdicts if v.reason is NotCharacterised.NONE))
     several = len(usages) > 1
     return replace(
-        characterisation,
+        record,
         outcome=SchemeFate.AMBIGUOUS if several else SchemeFate.EXCLUDED,
         reason=NotCharacterised.DISAGREEMENT,
         text=REASONS[NotCharacterised.DISAGREEMENT],
@@ -240,14 +217,14 @@ def _other_masks(conclusion: Conclusion, table: Sequence[BlockingClass]) -> list
 
 
 def _alternatives(
-    verdict: RunVerdict, usage: Uops, alternative_masks: Sequence[dict[str, int]]
+    verdict: RunVerdict, usage: Uops, other_masks: Sequence[dict[str, int]]
 ) -> tuple[Uops, ...]:
     """Other µops that the same surpluses imply under alternative mappings of the blocking instructions."""
     usages: dict[Uops, None] = {}
-    for masks in alternative_masks:
+    for masks in other_masks:
         if not verdict.surpluses.keys() <= masks.keys():
             continue
-        # Blocking instructions that a wider one made superfluous would have shown nothing.
+        # A blocking instruction is skipped where a wider one showed no delay: its surplus is 0.
         other = usage_from({blocker: verdict.surpluses.get(blocker, 0) for blocker in masks}, masks)
         if other is not None and other != usage:
             usages[other] = None

@@ -134,7 +134,7 @@ def _measure_pairs(context: ExplainContext, pairs: Sequence[tuple[str, str]]) ->
     experiments = [Experiment.of(pair) for pair in pairs if pair[0] != pair[1]]
     context.measure(
         {
-            pair: context.sampler.samples_needed(pair, settings.epsilon * pair.length / 4, settings.samples)
+            pair: context.sampler.n_samples(pair, settings.epsilon * pair.length / 4, settings.samples)
             for pair in experiments
         }
     )

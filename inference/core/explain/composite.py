@@ -60,7 +60,7 @@ def _best_member(context: ExplainContext, members: Sequence[str], heads: Sequenc
         slots[scheme][head] = count
     delayed = {scheme: [h for h, count in slots[scheme].items() if count > 1 - _NEARLY] for scheme in members}
     disjoint = _disjoint(
-        context, {p for blockers in delayed.values() for p in itertools.combinations(blockers, 2)}
+        context, {p for floods in delayed.values() for p in itertools.combinations(floods, 2)}
     )
     delays = {
         scheme: sum(max(0, round(count)) for count in slots[scheme].values())
@@ -93,7 +93,7 @@ def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
             Experiment.of([scheme, partner]): 1 for (partner, _), n in delayed.items() if n >= LEAST_DELAY
         }
     context.measure(
-        {e: sampler.samples_needed(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
+        {e: sampler.n_samples(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
     )
     return any(is_quicker(context, e, (2 + number) / width) for e, number in tests.items())
 
@@ -121,10 +121,7 @@ def _disjoint(context: ExplainContext, pairs: Collection[tuple[str, str]]) -> se
     }
     needed = {mix: context.settings.epsilon * mix.length for mix in both.values()}
     context.measure(
-        {
-            mix: context.sampler.samples_needed(mix, needed[mix] / 4, context.settings.samples)
-            for mix in needed
-        }
+        {mix: context.sampler.n_samples(mix, needed[mix] / 4, context.settings.samples) for mix in needed}
     )
     cycles = {pair: context.sampler.reading(mix).cycles for pair, mix in both.items()}
     return {

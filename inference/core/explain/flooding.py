@@ -14,7 +14,7 @@ from inference.core.explain.surplus import (
     CLEAR,
     copies_needed,
     copies_to_flood,
-    flood_experiment,
+    flood_of,
     is_too_short,
     split_surplus,
     surplus_by_counters,
@@ -53,14 +53,10 @@ def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict
         copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
         copies = context.sampler.copies(head, scheme, copies)
         if copies >= width * (context.cycles(scheme) - context.settings.epsilon):
-            tests[scheme, head] = (
-                flood_experiment(head, copies),
-                flood_experiment(head, copies, scheme),
-                width,
-            )
+            tests[scheme, head] = (flood_of(head, copies), flood_of(head, copies, scheme), width)
     context.measure(
         {
-            experiment: context.sampler.samples_needed(experiment, 0.1 / width, context.settings.samples)
+            experiment: context.sampler.n_samples(experiment, 0.1 / width, context.settings.samples)
             for base, tested, width in tests.values()
             for experiment in (base, tested)
         }
@@ -180,26 +176,18 @@ class Floods:
         """Measure schemes beside a second flood of the same ports; the smaller delay counts from then on."""
         self._second |= {(scheme, blocker.scheme): second for (scheme, blocker), second in seconds.items()}
         sampler, samples = self._context.sampler, self._context.settings.samples
-        requested_samples: dict[Experiment, int] = {}
+        needed: dict[Experiment, int] = {}
         for (scheme, blocker), second in seconds.items():
             most = self._context.settings.most_copies
             copies = copies_to_flood(blocker.width, self._context.cycles(scheme), None, most)
             test = self._test(scheme, blocker, second, copies)
             for experiment in (test.base, test.tested):
-                requested_samples[experiment] = sampler.samples_needed(
-                    experiment, ROUGH_ERROR / blocker.width, samples
-                )
-        self._context.measure(requested_samples)
+                needed[experiment] = sampler.n_samples(experiment, ROUGH_ERROR / blocker.width, samples)
+        self._context.measure(needed)
 
     def _test(self, scheme: str, blocker: Blocker, flooding: str, requested_copies: int) -> Test:
         copies = self._context.sampler.copies(flooding, scheme, requested_copies)
-        return Test(
-            scheme,
-            blocker,
-            copies,
-            flood_experiment(flooding, copies),
-            flood_experiment(flooding, copies, scheme),
-        )
+        return Test(scheme, blocker, copies, flood_of(flooding, copies), flood_of(flooding, copies, scheme))
 
     def _recorded(self, blocker: Blocker) -> Sequence[str]:
         """The schemes with these ports whose floods were recorded; none on a machine."""
@@ -234,18 +222,14 @@ class Floods:
 
     def _measure(self, tests: Sequence[Test], run: int, error: float) -> None:
         sampler, settings = self._context.sampler, self._context.settings
-        requested_samples: dict[Experiment, int] = {}
+        needed: dict[Experiment, int] = {}
         for test in tests:
             width = test.blocker.width
-            requested_samples[test.base] = sampler.samples_needed(
-                test.base, BASE_ERROR / width, settings.samples
-            )
+            needed[test.base] = sampler.n_samples(test.base, BASE_ERROR / width, settings.samples)
             already = sampler.count(test.tested) if run > 1 else 0
             since = self._since.setdefault((test.tested, run), already)
-            requested_samples[test.tested] = since + sampler.samples_needed(
-                test.tested, error / width, settings.samples
-            )
-        self._context.measure(requested_samples)
+            needed[test.tested] = since + sampler.n_samples(test.tested, error / width, settings.samples)
+        self._context.measure(needed)
 
     def _measure_restless_floods(self, tests: Sequence[Test]) -> None:
         """Measure scattering floods again: many tests share each, and disturbances pass."""
@@ -257,7 +241,7 @@ class Floods:
             sampler.forget(restless)
             context.measure(
                 {
-                    base: sampler.samples_needed(base, BASE_ERROR / width, context.settings.samples)
+                    base: sampler.n_samples(base, BASE_ERROR / width, context.settings.samples)
                     for base, width in restless.items()
                 }
             )

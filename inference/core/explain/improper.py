@@ -110,6 +110,6 @@ def _partner(context: ExplainContext, first: Improper, verdicts: Mapping[str, Ru
 def _add_up(context: ExplainContext, first: str, second: str) -> bool:
     pair = Experiment.of([first, second])
     error = context.settings.epsilon * pair.length
-    context.measure({pair: context.sampler.samples_needed(pair, error / 4, context.settings.samples)})
+    context.measure({pair: context.sampler.n_samples(pair, error / 4, context.settings.samples)})
     together = context.sampler.reading(pair).cycles
     return together is not None and abs(together - context.cycles(first) - context.cycles(second)) <= error

@@ -33,9 +33,7 @@ def joint_rate(
     mix = _saturating_mix(mapping)
     if not context.sampler.has(mix):
         return None
-    context.measure(
-        {mix: context.sampler.samples_needed(mix, CLOCK / (2 * ERRORS), context.settings.samples)}
-    )
+    context.measure({mix: context.sampler.n_samples(mix, CLOCK / (2 * ERRORS), context.settings.samples)})
     reading = context.sampler.reading(mix)
     if reading.cycles is None or context.is_unstable(mix):
         return None

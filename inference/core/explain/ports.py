@@ -109,10 +109,7 @@ class PortSolver:
                 return self._apply_hint(solvable, improper, answer)
 
     def _answer(
-        self,
-        classes: Sequence[list[str]],
-        improper: Sequence[Improper],
-        known: Mapping[str, int | None],
+        self, classes: Sequence[list[str]], improper: Sequence[Improper], known: Mapping[str, int | None]
     ) -> BlockingAnswer:
         """The answer for all units of the core, each searched separately unless the settings fix the
         ports."""
@@ -236,8 +233,8 @@ class PortSolver:
             if not is_wide(width, self._r_max):
                 self._context.unplaced[head] = width
             self._context.warn(
-                f"the {width} ports of {head} and {len(followers)} schemes like it were not found: nothing is "
-                f"blocked with them: {reason.text}"
+                f"the {width} ports of {head} and {len(followers)} schemes like it were not found: "
+                f"nothing is blocked with them: {reason.text}"
             )
             return
         for scheme in followers:

@@ -106,8 +106,7 @@ class MeasurementSampler:
 
     def copies(self, blocker: str, scheme: str, preferred: int) -> int:
         """Number of copies of a blocking instruction to use beside a scheme: `preferred`, or where these were
-        not
-        recorded, the most that were."""
+        not recorded, the most that were."""
         recorded = self.floods(blocker, scheme)
         return max(recorded) if recorded and preferred not in recorded else preferred
 
@@ -184,7 +183,7 @@ class MeasurementSampler:
     def _times(self, experiment: Experiment) -> list[float]:
         return [e.cycles for e in self._current_samples(experiment) if e.usable and e.cycles is not None]
 
-    def samples_needed(self, experiment: Experiment, error: float, least: int) -> int:
+    def n_samples(self, experiment: Experiment, error: float, least: int) -> int:
         """Number of samples, at least `least`, for a standard error of the median of at most `error`
         cycles."""
         if error <= 0:
@@ -269,11 +268,11 @@ class Medians:
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in order."""
-        requested = list(experiments)
+        batch = list(experiments)
         self._sampler.sample(
-            {e: self._sampler.samples_needed(e, self._error * e.length, self._least) for e in requested}
+            {e: self._sampler.n_samples(e, self._error * e.length, self._least) for e in batch}
         )
-        for experiment in requested:
+        for experiment in batch:
             reading = self._sampler.reading(experiment)
             if reading.cycles is None:
                 yield Measured(experiment, None, MeasurementState.FAILED, note=reading.note)

@@ -10,7 +10,7 @@ from inference.core.explain.alone import singleton
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import LEAST_DELAY, TRUSTED, surpluses
 from inference.core.explain.problem import NotCharacterised, VerdictFact
-from inference.core.explain.surplus import LEAST_COPIES, flood_experiment
+from inference.core.explain.surplus import LEAST_COPIES, flood_of
 
 MOST_HEADS = 3
 """Members of a class that are tried before the class is given up."""
@@ -20,8 +20,7 @@ MOST_LOOKS = 5
 
 MOST_WASTED = 0.03
 """Share by which a flood may exceed the time that its ports need. A flood that loses more, to its registers
-or to
-the core's choice of ports, lets other µops evade."""
+or to the core's choice of ports, lets other µops evade."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,14 @@ class FloodingMembers:
     def _flood_of(self, scheme: str) -> tuple[Experiment, float]:
         """A flood of the scheme, and the cycles by which its time may be off."""
         width = self.context.widths[scheme]
-        flood = flood_experiment(scheme, width * max(1, LEAST_COPIES // width))
+        flood = flood_of(scheme, width * max(1, LEAST_COPIES // width))
         return flood, self.context.settings.epsilon * flood.length
 
     def _flood(self, schemes: Sequence[str], *, anew: bool) -> None:
         sampler, settings = self.context.sampler, self.context.settings
         floods = dict(map(self._flood_of, schemes))
         samples = {
-            flood: sampler.samples_needed(flood, error / 4, settings.samples)
-            for flood, error in floods.items()
+            flood: sampler.n_samples(flood, error / 4, settings.samples) for flood, error in floods.items()
         }
         if anew:
             sampler.forget(samples)

@@ -56,7 +56,7 @@ def is_too_short(witness: Witness, witnesses: Iterable[Witness]) -> bool:
     return delayed and witness.copies < copies_needed(witness, witnesses)
 
 
-def flood_experiment(blocker: str, copies: int, scheme: str | None = None) -> Experiment:
+def flood_of(blocker: str, copies: int, scheme: str | None = None) -> Experiment:
     """An experiment of `copies` blocking instructions, alone or with one instance of a scheme."""
     schemes = [blocker] * copies
     return Experiment.of(schemes if scheme is None else [*schemes, scheme])

@@ -130,9 +130,7 @@ class WasteJudge:
 
     @cached_property
     def _proper(self) -> dict[str, Blocker]:
-        return {
-            blocker.scheme: blocker for blocker in self.blockers if not (blocker.improper or blocker.wide)
-        }
+        return {b.scheme: b for b in self.blockers if not (b.improper or b.wide)}
 
     @cached_property
     def _seconds(self) -> dict[str, str]:
@@ -140,9 +138,7 @@ class WasteJudge:
         members, seconds = FloodingMembers(self.context), {}
         for blocker in self._proper.values():
             mnemonic = blocker.scheme.partition(" ")[0]
-            substitutes = [
-                substitute for substitute in blocker.substitutes if substitute.partition(" ")[0] != mnemonic
-            ]
+            substitutes = [s for s in blocker.substitutes if s.partition(" ")[0] != mnemonic]
             if (second := members.first_sound(substitutes[:MOST_HEADS])) is not None:
                 seconds[blocker.scheme] = second
         return seconds
@@ -191,11 +187,7 @@ class WasteJudge:
                 return False
             if simulated is None:
                 continue
-            flooding = {
-                flooding_scheme: ((witness.mask, 1),)
-                for flooding_scheme in witness.tested.schemes
-                if flooding_scheme != scheme
-            }
+            flooding = {other: ((witness.mask, 1),) for other in witness.tested.schemes if other != scheme}
             cycles = simulated(self._mapping({scheme: usage, **flooding}), witness.tested)
             if cycles is not None and witness.cycles > (1 + _SIMULATED) * cycles:
                 return False
@@ -243,9 +235,7 @@ class WasteJudge:
                     yield blocker, experiment
 
     def _samples(self, blocker: Blocker, experiment: Experiment) -> int:
-        return self.context.sampler.samples_needed(
-            experiment, 0.1 / blocker.width, self.context.settings.samples
-        )
+        return self.context.sampler.n_samples(experiment, 0.1 / blocker.width, self.context.settings.samples)
 
     def _needed(
         self, usage: Uops, scheme: str, experiment: Experiment, blocker: Blocker | None = None

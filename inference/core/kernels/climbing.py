@@ -39,9 +39,8 @@ def climb(
     For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
     once, then up while the mapping becomes strictly fitter. With `keep_last` the last µop of a scheme stays;
     no scheme gets more than `most_uops`. `schemes` int32 and `all_experiments` int64: the numbers of all
-    schemes and of
-    all experiments; scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`. Errors
-    count `unit` each in the mean, which `error_slope` weighs against `volume_slope` per port of a µop.
+    schemes and of all experiments; scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`.
+    Errors count `unit` each in the mean, which `error_slope` weighs against `volume_slope` per port of a µop.
     Scratch: `masks` as long as any row; `cycles`, `trial` and `errors`, one per experiment. Returns the sum
     of errors of the final mapping.
     """

@@ -17,10 +17,10 @@ import numpy as np
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.layout import (
     LISTED,
-    MOST_CANDIDATES,
     MOST_CROSSED,
     MOST_IN_ROW,
     MOST_IN_SUM,
+    MOST_LIVE,
     PORTS,
     EvaluationArrays,
     Number,
@@ -29,7 +29,7 @@ from inference.core.kernels.layout import (
 from inference.core.kernels.tables import added_tables, ensure_table, repeated_tables, two_tables
 from inference.core.tables import Integers
 
-# Costs in multiples of one pair of unions in `_crossed`, measured; only speed depends on them.
+# Measured costs in multiples of one pair of unions in `_crossed`; only speed depends on them.
 _TABLE_COST = 1 / 48  # per table column and scheme
 _BOUNDING_COST = 60  # per kind of µop in `densest_union`
 
@@ -116,13 +116,7 @@ def _tables_pay(arrays: EvaluationArrays, n_terms: Number, kinds: Number, mass: 
 def _densest(arrays: EvaluationArrays, n: Number) -> Number:
     """Cycles of the first n kinds of `arrays.kinds`."""
     mass, width = densest_union(
-        arrays.kinds,
-        arrays.amounts,
-        n,
-        arrays.candidates,
-        arrays.candidate_masses,
-        arrays.placed,
-        arrays.ports,
+        arrays.kinds, arrays.amounts, n, arrays.live, arrays.live_mass, arrays.placed, arrays.ports
     )
     return mass / width
 
@@ -186,51 +180,50 @@ def densest_union(
     kinds: Integers,
     amounts: Integers,
     n: Number,
-    candidates: Integers,
-    candidate_masses: Integers,
+    live: Integers,
+    live_mass: Integers,
     placed: Integers,
     ports: Integers,
 ) -> Number:
     """The densest union of the first n kinds, as (µops, ports), by branch and bound.
 
     A union with mass m that can gain at most r more is discarded once (m + r) / size is no denser than the
-    best: its size
-    can only grow. The widest kinds come first, so that the remaining narrow ones fit inside.
+    best: its size can only grow. The widest kinds come first, so that the remaining narrow ones fit inside.
     The other arguments are the scratch room of an `EvaluationArrays`.
     """
     _sort_by_width(kinds, amounts, n)
     remaining, best, width = _first_guess(kinds, amounts, n)
     count = 1
-    candidates[0], candidate_masses[0] = 0, 0
+    live[0], live_mass[0] = 0, 0
     for k in range(n):
         kind, amount = kinds[np.uint64(k)], amounts[np.uint64(k)]
         remaining -= amount
-        n_survivors, end = 0, count
+        n_live, end = 0, count
         for i in range(count):
-            union, mass = candidates[np.uint64(i)], candidate_masses[np.uint64(i)]
+            union, mass = live[np.uint64(i)], live_mass[np.uint64(i)]
             grown, more = union | kind, mass + amount
             size = size_of(grown)
             if more * width > best * size:
                 best, width = more, size
             if grown == union:
-                candidates[np.uint64(n_survivors)], candidate_masses[np.uint64(n_survivors)] = union, more
-                n_survivors += 1
+                live[np.uint64(n_live)], live_mass[np.uint64(n_live)] = union, more
+                n_live += 1
                 continue
             if (more + remaining) * width > best * size:
-                if end == MOST_CANDIDATES:
+                if end == MOST_LIVE:
                     return densest_by_flow(kinds, amounts, n, best, width, placed, ports)
-                candidates[np.uint64(end)], candidate_masses[np.uint64(end)] = grown, more
+                live[np.uint64(end)], live_mass[np.uint64(end)] = grown, more
                 end += 1
             if (mass + remaining) * width > best * size_of(union):
-                candidates[np.uint64(n_survivors)], candidate_masses[np.uint64(n_survivors)] = union, mass
-                n_survivors += 1
+                live[np.uint64(n_live)], live_mass[np.uint64(n_live)] = union, mass
+                n_live += 1
         for i in range(count, end):
-            candidates[np.uint64(n_survivors)], candidate_masses[np.uint64(n_survivors)] = (
-                candidates[np.uint64(i)],
-                candidate_masses[np.uint64(i)],
+            live[np.uint64(n_live)], live_mass[np.uint64(n_live)] = (
+                live[np.uint64(i)],
+                live_mass[np.uint64(i)],
             )
-            n_survivors += 1
-        count = n_survivors
+            n_live += 1
+        count = n_live
     return best, width
 
 

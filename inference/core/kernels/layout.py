@@ -26,7 +26,7 @@ At calls, integers are cast to int64, so that numba does not compile a variant f
 LISTED = 32
 """Port-set unions listed per row at most; schemes with more are evaluated by another method."""
 
-MOST_CANDIDATES = 256
+MOST_LIVE = 256
 """Candidate unions that branch and bound holds at once; with more, maximum flow is used."""
 
 PORTS = 64
@@ -87,7 +87,7 @@ class EvaluationArrays(NamedTuple):
     int32[LANES]: `table_scale` / size of the sets of a lane. `filling` int16[columns]: scratch.
     `scaled` int64[2]: the last row of `tables`, which belongs to no place, is the table of place `scaled[0]`
     (-1: of none) times `scaled[1]`.
-    `kinds`, `amounts` [most kinds of an experiment], `places` [most terms], `candidates`, `candidate_masses`
+    `kinds`, `amounts` [most kinds of an experiment], `places` [most terms], `live`, `live_mass`
     [MOST_CANDIDATES], `placed` [kinds, PORTS], `ports` [4, PORTS]: scratch.
     """
 
@@ -111,8 +111,8 @@ class EvaluationArrays(NamedTuple):
     kinds: Integers
     amounts: Integers
     places: Integers
-    candidates: Integers
-    candidate_masses: Integers
+    live: Integers
+    live_mass: Integers
     placed: Integers
     ports: Integers
 
@@ -149,8 +149,8 @@ def make_arrays(
         kinds=np.zeros(max(1, most_kinds), dtype=np.uint64),
         amounts=np.zeros(max(1, most_kinds), dtype=np.int64),
         places=np.zeros(max(1, most_terms), dtype=np.int32),
-        candidates=np.zeros(MOST_CANDIDATES, dtype=np.uint64),
-        candidate_masses=np.zeros(MOST_CANDIDATES, dtype=np.int64),
+        live=np.zeros(MOST_LIVE, dtype=np.uint64),
+        live_mass=np.zeros(MOST_LIVE, dtype=np.int64),
         placed=np.empty((max(1, most_kinds), PORTS), dtype=np.int64),
         ports=np.zeros((4, PORTS), dtype=np.int64),
     )

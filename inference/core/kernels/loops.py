@@ -55,13 +55,7 @@ def prepare_place(arrays: EvaluationArrays, rows: Rows, base: Number, place: Num
     if count < 0:
         n = gather_row(arrays, rows, base + place, np.int64(1), np.int64(0))
         best, width = densest_union(
-            arrays.kinds,
-            arrays.amounts,
-            n,
-            arrays.candidates,
-            arrays.candidate_masses,
-            arrays.placed,
-            arrays.ports,
+            arrays.kinds, arrays.amounts, n, arrays.live, arrays.live_mass, arrays.placed, arrays.ports
         )
     for k in range(count):
         mass, size = np.int64(masses[k]), size_of(unions[k])
@@ -110,13 +104,7 @@ def cycles_of(arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, 
 
 @inlined
 def cycles_at(
-    arrays: EvaluationArrays,
-    rows: Rows,
-    base: Number,
-    places: Integers,
-    at: Number,
-    mixes: Mixes,
-    e: Number,
+    arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers, at: Number, mixes: Mixes, e: Number
 ) -> Number:
     """Inverse throughput of experiment e, whose schemes are those at `places[at:]`."""
     first, last = mixes.offsets[e], mixes.offsets[e + 1]
@@ -166,12 +154,7 @@ def evaluate(
 
 @compiled_in_place
 def fill_cycles(
-    arrays: EvaluationArrays,
-    rows: Rows,
-    mixes: Mixes,
-    occurring: Integers,
-    which: Integers,
-    out: Floats,
+    arrays: EvaluationArrays, rows: Rows, mixes: Mixes, occurring: Integers, which: Integers, out: Floats
 ) -> None:
     """Cycles of the experiments `which` under some mappings, into `out` float64[mappings, n].
 

@@ -209,7 +209,7 @@ def two_tables(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number, 
     return heaviest / arrays.table_scale
 
 
-# Vectors stay out of the loops over experiments, which have better use for the registers.
+# Not inlined: the loops over experiments need the vector registers.
 @compiled_in_place
 def _narrow_two(tables: Integers, a: Number, b: Number, weights: Integers) -> Number:
     return narrow_two(tables, a, b, weights)

@@ -10,9 +10,8 @@ Choices where the paper is silent, or where another choice is better on measured
 - Times are smoothed before n = ⌈tp⁻¹(a) / tp⁻¹(b)⌉ is computed, and whole numbers missed by less than the
   congruence ε count as met (`plan.py`), also in the bound of the initialisation (`population.py`).
 - Congruence needs measurements of at least half of the counterparts (`congruence_evidence`): on sparse
-recorded
-  data, absence of evidence keeps schemes apart (`congruence.py`). A scheme without a singleton gets the
-  tightest bound from the experiments that contain it.
+  recorded data, absence of evidence keeps schemes apart (`congruence.py`). A scheme without a singleton gets
+  the tightest bound from the experiments that contain it.
 - A µop that a child gets from both parents: the counts add up (`duplicates="add"`), or one stays ("drop", the
   default, as in the published program: its mappings were as accurate, and never costlier to evaluate).
 - Fitness is normalised from the smallest to the largest value of a generation, parents and children together

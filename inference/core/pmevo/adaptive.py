@@ -31,13 +31,11 @@ from inference.core.tables import Int64s
 
 CHECKS = 1
 """Members of a class that are measured with each representative that came later. Eight, at twice the
-experiments,
-found no more of 150 classes of 2,000 simulated schemes with 1 % noise."""
+experiments, found no more of 150 classes of 2,000 simulated schemes with 1 % noise."""
 
 LEAST_PARTNERS = 10
 """Representatives with which each scheme is measured at least, if there are so many. Its own is always one of
-them:
-two schemes that take as long together as apart have no port in common."""
+them: two schemes that take as long together as apart have no port in common."""
 
 DOUBTED = 0.03
 FEW = 2

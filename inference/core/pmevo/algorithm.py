@@ -13,7 +13,7 @@ from inference.core.errors import InterruptedRunError
 from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import Executor, PacedReporter
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.climb import Climb, distinct_mappings
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.events import Congruence, phases
@@ -33,14 +33,9 @@ from inference.core.pmevo.refit.search import Refit
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.representatives import learnable
-from inference.core.pmevo.search_state import (
-    SearchState,
-    from_checkpoint,
-    identity,
-    to_checkpoint,
-)
+from inference.core.pmevo.search_state import SearchState, from_checkpoint, identity, to_checkpoint
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.snapshots import SnapshotReporter
+from inference.core.pmevo.snapshots import Snapshots
 from inference.core.pmevo.training_data import TrainingData
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.tables import Floats, Int64s, Population
@@ -127,7 +122,7 @@ class _Search:
             self.pace,
             data.least_of(observations.times, self.settings) if data.least else None,
         )
-        viewer = SnapshotReporter(classes, judge, self.problem.held_out)
+        viewer = Snapshots(classes, judge, self.problem.held_out)
         times = data.alone
         finished: FinalMapping | None = None
         front: tuple[FrontPoint, ...] = ()
@@ -168,9 +163,7 @@ class _Search:
             self._forms([members[0] for members in classes]),
         )
 
-    def _run_final_stages(
-        self, data: TrainingData, point: RefitPoint, viewer: SnapshotReporter
-    ) -> FinalMapping:
+    def _run_final_stages(self, data: TrainingData, point: RefitPoint, viewer: Snapshots) -> FinalMapping:
         """The mapping with as many ports as the data require, and without waste that a scheduler explains."""
         finished = FinalMapping(point, self.settings.n_ports)
         if self.settings.objective != "bounded" or self.pace.finishing:
@@ -189,7 +182,7 @@ class _Search:
             finished = finishing.with_more_ports(finished, self.settings.most_ports)
         return finished
 
-    def _mapping_of(self, viewer: SnapshotReporter, point: RefitPoint, n_ports: int) -> PortMapping:
+    def _mapping_of(self, viewer: Snapshots, point: RefitPoint, n_ports: int) -> PortMapping:
         slots = point.usage.slots.tolist() if point.issue_width is not None else ()
         return viewer.mapping(point.usage.population(n_ports), 0, point.issue_width, slots)
 
@@ -231,13 +224,13 @@ class _Search:
         self.pace.emit(Log("info", text))
         return replace(settings, r_max=observations.ceiling)
 
-    def _evolve(self, judge: FitnessGate, times: Floats, viewer: SnapshotReporter) -> EvolutionState:
+    def _evolve(self, judge: FitnessGate, times: Floats, viewer: Snapshots) -> Evolution:
         self._enter_phase("evolution")
         state = self.state.evolved
         if state is not None and (self.state.climbed is not None or self.state.refit is not None):
             return state
 
-        def listen(generation: EvolutionState) -> None:
+        def listen(generation: Evolution) -> None:
             self._set_state(replace(self.state, evolved=generation))
             viewer.show(lambda: viewer.mapping(generation.population, 0))
 
@@ -249,12 +242,7 @@ class _Search:
         return evolved
 
     def _refit(
-        self,
-        judge: FitnessGate,
-        times: Floats,
-        members: Int64s,
-        evolved: EvolutionState | None,
-        viewer: SnapshotReporter,
+        self, judge: FitnessGate, times: Floats, members: Int64s, evolved: Evolution | None, viewer: Snapshots
     ) -> tuple[RefitPoint, tuple[FrontPoint, ...]]:
         """Re-fit from the evolved mappings, or from random ones; returns the chosen point and the front."""
         self._enter_phase("refit")
@@ -340,7 +328,7 @@ class _Search:
             if scheme in index and register in index
         ]
 
-    def _starts(self, times: Floats, evolved: EvolutionState | None) -> list[Usage]:
+    def _starts(self, times: Floats, evolved: Evolution | None) -> list[Usage]:
         n_starts = self.settings.starts
         if evolved is None:
             return [
@@ -350,7 +338,7 @@ class _Search:
         fittest = distinct_mappings(evolved, n_starts).population
         return [Usage.of(fittest, index % fittest.n_mappings) for index in range(n_starts)]
 
-    def _climb(self, judge: FitnessGate, evolved: EvolutionState) -> tuple[Population, float]:
+    def _climb(self, judge: FitnessGate, evolved: Evolution) -> tuple[Population, float]:
         """Climb from the fittest mappings, equal ones once; returns the best and its D_avg."""
         self._enter_phase("climb")
         starts, done = evolved, self.state.climbed

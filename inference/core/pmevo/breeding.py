@@ -66,7 +66,7 @@ Seeds = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class EvolutionState:
+class Evolution:
     """The mappings of a generation, fittest first, their objectives, and the scale of their fitness.
 
     `islands`: the separate populations that this is the union of; empty for a single population.
@@ -77,7 +77,7 @@ class EvolutionState:
     errors: Floats
     volumes: Int64s
     slopes: Slopes
-    islands: tuple[EvolutionState, ...] = ()
+    islands: tuple[Evolution, ...] = ()
 
     def converged(self, tolerance: float) -> bool:
         """Whether the range of both objectives is at most this share of their smallest values."""
@@ -110,7 +110,7 @@ class Breeder:
         if settings.search == "both" and settings.refits:
             self._improver = Improver(judge, np.array(scheme_times))
 
-    def first(self) -> EvolutionState:
+    def first(self) -> Evolution:
         seeds = self._stream(0).integers(0, _SEEDS_END, size=self._size, dtype=np.uint64)
         start = self._judge.pace.clock()
 
@@ -123,7 +123,7 @@ class Breeder:
         slopes = Slopes.of(errors, volumes, self._settings, None)
         return self._fittest(0, [population], errors, volumes, slopes)
 
-    def next(self, state: EvolutionState) -> EvolutionState:
+    def next(self, state: Evolution) -> Evolution:
         """The next generation: the fittest of this one and its children."""
         random = self._stream(1, state.generation + 1)
         parents = self._parents(random)
@@ -144,13 +144,13 @@ class Breeder:
             better = self._improver.improve(state.population, self._stream(_IMPROVING, state.generation + 1))
             # In the place of the last child.
             born = select(concatenate([born, better]), np.delete(np.arange(self._size + 1), self._size - 1))
-        # All at once: what they have in common is evaluated once.
+        # All at once, as rows that children share are evaluated once.
         errors = np.concatenate([state.errors, self._judge.errors(born)])
         volumes = np.concatenate([state.volumes, born.volumes()])
         slopes = Slopes.of(errors, volumes, self._settings, state.slopes)
         return self._fittest(state.generation + 1, [state.population, born], errors, volumes, slopes)
 
-    def receive(self, state: EvolutionState, newcomers: EvolutionState) -> EvolutionState:
+    def receive(self, state: Evolution, newcomers: Evolution) -> Evolution:
         """The fittest of a population and of migrants, by the population's scale."""
         return self._fittest(
             state.generation,
@@ -212,12 +212,12 @@ class Breeder:
         errors: Floats,
         volumes: Int64s,
         slopes: Slopes,
-    ) -> EvolutionState:
+    ) -> Evolution:
         order = np.argsort(slopes.fitness(errors, volumes), kind="stable")  # on a tie, the elder stays
         if self._settings.repeats == "replace":
             order = _repeats_last(parts, order)
         picks = order[: self._size]
-        return EvolutionState(generation, select_among(parts, picks), errors[picks], volumes[picks], slopes)
+        return Evolution(generation, select_among(parts, picks), errors[picks], volumes[picks], slopes)
 
 
 def _spans(size: int) -> Iterator[slice]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from inference.core.metrics import ERROR_UNIT
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import canonical, select, select_among
 from inference.core.pmevo.variation import fingerprints
@@ -26,7 +26,7 @@ class Climb:
     scale of their generation.
     """
 
-    def __init__(self, judge: FitnessGate, starts: EvolutionState, done: int) -> None:
+    def __init__(self, judge: FitnessGate, starts: Evolution, done: int) -> None:
         self._judge = judge
         self._starts = starts
         self._better: list[tuple[Population, Floats]] = []
@@ -42,7 +42,7 @@ class Climb:
         self._better.append(local_optima(self._judge, self._starts.population, picks, self._starts.slopes))
         self.done += len(picks)
 
-    def state(self) -> EvolutionState:
+    def state(self) -> Evolution:
         """The mappings, with local optima in the places of those climbed from so far."""
         if self._better:
             fresh = sum(population.n_mappings for population, _ in self._better)
@@ -84,7 +84,7 @@ def local_optima(
     begun = canonical(select(population, picks))
     evaluator.check(begun)
     rows = rows_of(begun, 0, begun.n_mappings)
-    # Every climb works in its own part of these, in which counts change and µops go.
+    # Every climb changes counts and removes µops in its own part of these arrays.
     rows = Rows(rows.starts, rows.ends.copy(), rows.masks.copy(), rows.counts.copy())
     mixes = mixes_of(table, evaluator.floor)
     starts, members = table.by_scheme
@@ -138,7 +138,7 @@ def local_optima(
     return better, evaluator.mean_of(totals)
 
 
-def distinct_mappings(evolved: EvolutionState, most: int) -> EvolutionState:
+def distinct_mappings(evolved: Evolution, most: int) -> Evolution:
     """The first mappings that differ from all before them, at most `wanted`; the input is fittest first."""
     _, first = np.unique(fingerprints(evolved.population), return_index=True)
     picks = np.sort(first)[:most]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from inference.core.events import Log
 from inference.core.pacing import Executor, LocalExecutor
-from inference.core.pmevo.breeding import Breeder, EvolutionState
+from inference.core.pmevo.breeding import Breeder, Evolution
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.generations import GenerationReporter
 from inference.core.pmevo.islands import evolve_apart, should_continue
@@ -16,10 +16,10 @@ def evolve(
     judge: FitnessGate,
     scheme_times: list[float],
     seed: int,
-    state: EvolutionState | None,
-    listen: Callable[[EvolutionState], None],
+    state: Evolution | None,
+    listen: Callable[[Evolution], None],
     executor: Executor | None = None,
-) -> EvolutionState:
+) -> Evolution:
     """Evolve a population until it converges or reaches the limit of generations.
 
     Args:

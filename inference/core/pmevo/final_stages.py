@@ -21,7 +21,7 @@ from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.preferences import COST, prefer_forms
 from inference.core.pmevo.refit.scheduler_starts import (
-    schemes_of_two_uops,
+    two_uop_schemes,
     with_disjoint_units,
     without_second_uops,
 )
@@ -41,10 +41,9 @@ _FORGIVEN = (0.2, 0.1, 0.3)
 """Shares of measured times that may be waste, in searches for mappings that a scheduler may explain.
 
 What a core wastes follows from its ports and its scheduler, which are not known yet, so several shares are
-tried. On a
-recorded Zen 5, 0.2 and 0.25 tell second µops, which explain more, from what is wasted, which is less: the
-eleven documented operations get their ports. With 0.05, 0.1, 0.15 or 0.3 `imul` does not. Nine of ten
-experiments take up to 19 % longer than the right ports allow, and up to 16 to 27 % longer than the others
+tried. On a recorded Zen 5, 0.2 and 0.25 tell second µops, which explain more, from what is wasted, which is
+less: the eleven documented operations get their ports. With 0.05, 0.1, 0.15 or 0.3 `imul` does not. Nine of
+ten experiments take up to 19 % longer than the right ports allow, and up to 16 to 27 % longer than the others
 do: no quantile of what the mapping at hand leaves unexplained tells these shares apart.
 """
 _SURE = 8.0
@@ -247,7 +246,7 @@ class FinalStages:
         domains, point = self._data.domains, finished.point
         schemes = {
             member
-            for scheme in schemes_of_two_uops(point.usage, domains)
+            for scheme in two_uop_schemes(point.usage, domains)
             for member in self._data.classes[scheme]
         }
         mixes = islice((mix for mix in self._learnt if schemes & set(mix.schemes)), _MOST_DOUBTING)
@@ -274,7 +273,7 @@ class FinalStages:
         ports."""
         if not (self._settings.apart and any(self._data.domains)):
             return point, n_ports
-        # Of a part that nothing shows to share ports, each scheme may cost what a preference may.
+        # Each scheme of a separated part may raise the objective by as much as a preference may.
         alone = self._preference
         most = alone * len(self._data.domains) ** 0.5
         usage, number = prefer_apart(

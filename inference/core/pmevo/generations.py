@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from inference.core.events import Progress
 from inference.core.pacing import PROGRESS_INTERVAL
-from inference.core.pmevo.breeding import PHASE, EvolutionState
+from inference.core.pmevo.breeding import PHASE, Evolution
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.pmevo.fitness import FitnessGate
 
@@ -15,7 +15,7 @@ GenerationStatistics = npt.NDArray[np.float64]
 _ERRORS, _VOLUMES = slice(0, 4), slice(4, 8)
 
 
-def generation_statistics(state: EvolutionState) -> list[float]:
+def generation_statistics(state: Evolution) -> list[float]:
     """Eight numbers: error of the fittest, mean, smallest and largest error; the same of volumes."""
     return [
         float(value)
@@ -34,7 +34,7 @@ class GenerationReporter:
         self._counted = judge.evaluations
         self._last_reported = -1
 
-    def report(self, state: EvolutionState) -> None:
+    def report(self, state: Evolution) -> None:
         """Report a generation of a single population."""
         self._emit(state.generation, generation_statistics(state))
         self.report_population(state)
@@ -42,11 +42,9 @@ class GenerationReporter:
     def report_islands(self, first: int, stories: GenerationStatistics, sizes: npt.NDArray[np.int64]) -> None:
         """Report generations from `first` on of islands: `stories` float64[n_islands, n_generations, 8]."""
         for k in range(stories.shape[1]):
-            self._emit(
-                first + k, _combined_statistics(stories[:, k], sizes, self._judge.settings.volume_weight)
-            )
+            self._emit(first + k, _combined(stories[:, k], sizes, self._judge.settings.volume_weight))
 
-    def report_population(self, state: EvolutionState, *, now: bool = False) -> None:
+    def report_population(self, state: Evolution, *, now: bool = False) -> None:
         """Report a sample of the population, at most every two seconds unless `now`."""
         pace = self._judge.pace
         if state.generation != self._last_reported and (pace.due(Cloud.kind, PROGRESS_INTERVAL) or now):
@@ -69,13 +67,13 @@ class GenerationReporter:
             )
         )
         limit = self._judge.settings.max_generations
-        # The time to the limit; convergence may come first.
+        # Until the limit; the evolution may converge before.
         eta = (limit - generation) / rate if rate > 0 else None
         if pace.due(PHASE) or generation == limit:
             pace.emit(Progress(PHASE, generation, limit, rate, "generations", eta))
 
 
-def _combined_statistics(
+def _combined(
     stories: GenerationStatistics, sizes: npt.NDArray[np.int64], volume_weight: float
 ) -> list[float]:
     """The statistics of all islands together: the fittest of all, means over all mappings, extremes."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from inference.core.checkpoint import decode, encode
 from inference.core.pacing import Executor, PacedReporter, SilentReporter, TaskContext
-from inference.core.pmevo.breeding import Breeder, EvolutionState
+from inference.core.pmevo.breeding import Breeder, Evolution
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.generations import GenerationReporter, GenerationStatistics, generation_statistics
 from inference.core.pmevo.packing import merge_islands, pack_evolution, unpack_evolution
@@ -23,7 +23,7 @@ from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
 
 
-def should_continue(state: EvolutionState, judge: FitnessGate) -> bool:
+def should_continue(state: Evolution, judge: FitnessGate) -> bool:
     """Whether an evolution has neither converged nor reached a limit."""
     settings = judge.settings
     within = state.generation < settings.max_generations and not state.converged(settings.convergence)
@@ -38,10 +38,10 @@ def evolve_apart(
     judge: FitnessGate,
     scheme_times: list[float],
     seed: int,
-    state: EvolutionState | None,
-    listen: Callable[[EvolutionState], None],
+    state: Evolution | None,
+    listen: Callable[[Evolution], None],
     executor: Executor,
-) -> EvolutionState:
+) -> Evolution:
     """`evolution.evolve` on several islands; `listen` gets the state of all of them after each epoch.
 
     An epoch ends where `migrate_every` divides the number of the generation. An island that has converged
@@ -72,17 +72,17 @@ class _Archipelago:
         share, more = divmod(self._settings.population, self._settings.islands)
         self._sizes: Int64s = np.array([share + (k < more) for k in range(self._settings.islands)])
 
-    def settle(self, reporter: GenerationReporter) -> EvolutionState:
+    def settle(self, reporter: GenerationReporter) -> Evolution:
         """Start with random mappings on all islands."""
         return self._run_epoch([None] * len(self._sizes), 0, None, reporter)
 
-    def epoch(self, state: EvolutionState, reporter: GenerationReporter) -> EvolutionState:
+    def epoch(self, state: Evolution, reporter: GenerationReporter) -> Evolution:
         """Migrate, and evolve until the next migration."""
         every = self._settings.migrate_every
         until = min((state.generation // every + 1) * every, self._settings.max_generations)
         return self._run_epoch(self._migrate(state.islands), until, state, reporter)
 
-    def _migrate(self, islands: Sequence[EvolutionState]) -> list[EvolutionState]:
+    def _migrate(self, islands: Sequence[Evolution]) -> list[Evolution]:
         """The islands, each with the best of the one before it, if these are fit enough to stay."""
         after = []
         for k, island in enumerate(islands):
@@ -99,11 +99,11 @@ class _Archipelago:
 
     def _run_epoch(
         self,
-        islands: Sequence[EvolutionState | None],
+        islands: Sequence[Evolution | None],
         until: int,
-        previous: EvolutionState | None,
+        previous: Evolution | None,
         reporter: GenerationReporter,
-    ) -> EvolutionState:
+    ) -> Evolution:
         pieces = [
             _piece(k, int(size), until, island)
             for k, (size, island) in enumerate(zip(self._sizes, islands, strict=True))
@@ -182,7 +182,7 @@ class _Common:
         )
 
 
-def _piece(island: int, size: int, until: int, evolved: EvolutionState | None) -> bytes:
+def _piece(island: int, size: int, until: int, evolved: Evolution | None) -> bytes:
     meta: Json = {"island": island, "size": size, "until": until, "evolved": None}
     if evolved is None:
         return encode(Checkpoint(meta))
@@ -190,6 +190,6 @@ def _piece(island: int, size: int, until: int, evolved: EvolutionState | None) -
     return encode(Checkpoint(meta, arrays))
 
 
-def _evolved(answer: Checkpoint, n_ports: int) -> EvolutionState:
+def _evolved(answer: Checkpoint, n_ports: int) -> Evolution:
     arrays = {name: np.asarray(array) for name, array in answer.arrays.items()}
     return unpack_evolution(answer.meta["evolved"], arrays, n_ports)

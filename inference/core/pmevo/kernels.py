@@ -87,7 +87,7 @@ def recombine(
     longest, room = _most_entries(parents, n_schemes, offsets)
     pool_masks = np.zeros(2 * longest, dtype=np.int64)
     pool_counts = np.zeros(2 * longest, dtype=np.int64)
-    # Rows of the second child wait here until those of the first are written.
+    # Rows of the second child, until those of the first are written.
     later_masks = np.zeros(room, dtype=np.int64)
     later_counts = np.zeros(room, dtype=np.int64)
     later_offsets = np.zeros(n_schemes + 1, dtype=np.int64)

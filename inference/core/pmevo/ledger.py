@@ -3,10 +3,8 @@
 Column 0 is the scheme alone, columns 1 + 2k and 2 + 2k are the two pair experiments (§5.1.1) with the
 representative in slot k. In the representative's own row, its first column with itself is twice its time
 alone: that needs no experiment, and a scheme of the class must take as long beside it. A doubtful result gets
-a
-second opinion, the experiment with all multiplicities doubled: its loop takes the same time per instance, but
-is
-different code and another sample. The mean of both then counts.
+a second opinion, the experiment with all multiplicities doubled: its loop takes the same time per instance,
+but is different code and another sample. The mean of both then counts.
 """
 
 from __future__ import annotations

@@ -187,14 +187,12 @@ class Observer:
     def measure(self, experiments: Iterable[Experiment]) -> list[Measured]:
         """Results of experiments, without measuring held-out ones; those fail."""
         experiments, known = list(experiments), self._judging.union(self._experiments)
-        fresh = [experiment for experiment in experiments if experiment not in known]
+        fresh = [e for e in experiments if e not in known]
         self._ask(fresh, len(self._experiments) + len(fresh))
         times = self._usable()
         return [
-            Measured(experiment, times[experiment])
-            if experiment in times
-            else Measured(experiment, None, MeasurementState.FAILED)
-            for experiment in experiments
+            Measured(e, times[e]) if e in times else Measured(e, None, MeasurementState.FAILED)
+            for e in experiments
         ]
 
     def _adapt(self, alone: Mapping[str, float], problem: PMEvoProblem) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.fitness import Slopes
 from inference.core.pmevo.population import concatenate, pack, select, unpack
 from inference.core.protocols import Json
@@ -16,16 +16,16 @@ from inference.core.protocols import Json
 _POPULATION = ("sizes", "lengths", "masks", "counts")
 
 
-def merge_islands(generation: int, islands: tuple[EvolutionState, ...], slopes: Slopes) -> EvolutionState:
+def merge_islands(generation: int, islands: tuple[Evolution, ...], slopes: Slopes) -> Evolution:
     """All islands as one population, fittest first by these slopes, with the islands in `islands`."""
     errors = np.concatenate([island.errors for island in islands])
     volumes = np.concatenate([island.volumes for island in islands])
     order = np.argsort(slopes.fitness(errors, volumes), kind="stable")
     population = select(concatenate([island.population for island in islands]), order)
-    return EvolutionState(generation, population, errors[order], volumes[order], slopes, islands)
+    return Evolution(generation, population, errors[order], volumes[order], slopes, islands)
 
 
-def pack_evolution(evolved: EvolutionState) -> tuple[Json, dict[str, npt.NDArray[Any]]]:
+def pack_evolution(evolved: Evolution) -> tuple[Json, dict[str, npt.NDArray[Any]]]:
     """JSON and arrays; those of islands, if there are any, instead of their union's."""
     parts = evolved.islands or (evolved,)
     facts: Json = {
@@ -45,12 +45,12 @@ def pack_evolution(evolved: EvolutionState) -> tuple[Json, dict[str, npt.NDArray
     return facts, arrays
 
 
-def unpack_evolution(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: int) -> EvolutionState:
+def unpack_evolution(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: int) -> Evolution:
     """The state in JSON and arrays from `pack_evolution`; `arrays` may contain others."""
     population = unpack({name: arrays[name] for name in _POPULATION}, facts["n_schemes"], n_ports)
     errors, volumes = arrays["errors"], arrays["volumes"]
     slopes = Slopes(*facts["slopes"])
-    merged = EvolutionState(facts["generation"], population, errors, volumes, slopes)
+    merged = Evolution(facts["generation"], population, errors, volumes, slopes)
     islands = []
     first = 0
     for size, *own in facts.get("islands", ()):

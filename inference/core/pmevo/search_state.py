@@ -11,7 +11,7 @@ import numpy as np
 
 from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.experiment import Experiment
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.observer import Cycles
 from inference.core.pmevo.packing import pack_evolution, unpack_evolution
 from inference.core.pmevo.problem import PMEvoProblem
@@ -40,7 +40,7 @@ class SearchState:
     """
 
     answers: Cycles
-    evolved: EvolutionState | None = None
+    evolved: Evolution | None = None
     climbed: int | None = None
     refit: tuple[ChainState, ...] | None = None
     bounded: BoundedState | None = None
@@ -58,7 +58,7 @@ def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | No
         "settings": settings,
         "schemes": _digest(sorted(problem.schemes)),
         "offers": None if offers is None else _digest(offers),
-        # Mixes to learn from are drawn around those that judge, in whatever order these come.
+        # Mixes to learn from exclude the held-out ones; their order does not matter.
         "held_out": _digest(sorted((measured.experiment for measured in problem.held_out), key=str))
         if settings["learnt_mixes"]
         else "",
@@ -97,7 +97,7 @@ def from_checkpoint(identity: Json, checkpoint: Checkpoint, n_ports: int) -> Sea
     """
     n_ports = checkpoint.meta.get("ports", n_ports)
     saved = saved_search(checkpoint, identity, "PMEvo")
-    # Settings that came later: the search goes on with what they are now.
+    # Settings that the checkpoint's version lacked have their current values.
     saved = {**saved, "settings": identity["settings"] | saved.get("settings", {})}
     check_same_search(saved, identity, "PMEvo search")
     arrays = {name: np.asarray(array) for name, array in checkpoint.arrays.items()}

@@ -15,7 +15,7 @@ from inference.core.pmevo.fitness import FitnessGate
 from inference.core.tables import ExperimentTable, Population
 
 
-class SnapshotReporter:
+class Snapshots:
     """Emits snapshots of the fittest mapping, on held-out results or, without any, on those learnt from."""
 
     def __init__(

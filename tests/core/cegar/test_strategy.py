@@ -71,5 +71,5 @@ def test_what_cannot_be_checked_is_refused() -> None:
         blind_spot([Experiment.of(["a"])], ports=10, uops={"a": 4})
     with pytest.raises(UnknownSchemeError):
         blind_spot([Experiment.of(["b"])], ports=2, uops={"a": 1})
-    with pytest.raises(InvalidInputError, match="ports among"):
+    with pytest.raises(InvalidInputError, match="on ports 0 to"):
         blind_spot([Experiment.of(["a"])], ports=2, uops={"a": 1}, known={"b": ((0b100, 1),)})

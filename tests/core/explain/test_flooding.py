@@ -12,14 +12,14 @@ from inference.core.explain import ExplainProblem, ExplainSettings, WitnessOutco
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, Floods
 from inference.core.explain.sampling import MeasurementSampler
-from inference.core.explain.surplus import flood_experiment
+from inference.core.explain.surplus import flood_of
 from inference.core.pacing import PacedReporter
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor
 from tests.core.pmevo.small import Listener
 
 LOADS = Blocker("load", 0b110000)
-FLOOD = flood_experiment("load", 10)
-TESTED = flood_experiment("load", 10, "add r, m")
+FLOOD = flood_of("load", 10)
+TESTED = flood_of("load", 10, "add r, m")
 AT_FIRST = 7
 """Samples that are disturbed, every second one of them."""
 

@@ -31,10 +31,10 @@ def test_the_noise_is_learnt_from_pairs_of_samples() -> None:
 def test_as_many_samples_are_taken_as_the_wanted_error_needs() -> None:
     found = sampler(SimulatedProcessor(ZENLIKE, noise_cpi=0.005), most=50)
     found.noise = 0.005
-    assert found.samples_needed(ADD, 0.01, 1) == 1
-    assert found.samples_needed(ADD, 0.001, 1) == 40
-    assert found.samples_needed(MIX, 0.0001, 1) == 50
-    assert found.samples_needed(ADD, 0.01, 5) == 5
+    assert found.n_samples(ADD, 0.01, 1) == 1
+    assert found.n_samples(ADD, 0.001, 1) == 40
+    assert found.n_samples(MIX, 0.0001, 1) == 50
+    assert found.n_samples(ADD, 0.01, 5) == 5
 
 
 def test_what_cannot_be_repeated_is_measured_once() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from inference.core.explain.surplus import (
     copies_to_flood,
-    flood_experiment,
+    flood_of,
     split_surplus,
     surplus_by_time,
     usage_from,
@@ -27,8 +27,8 @@ def characterised(mapping: PortMapping, copies: dict[str, int]) -> Uops | None:
     masks = {blocker: mapping.usage[blocker][0][0] for blocker in NARROW_FIRST}
     surpluses = {}
     for blocker in NARROW_FIRST:
-        base = inverse_throughput(mapping, flood_experiment(blocker, copies[blocker]))
-        tested = inverse_throughput(mapping, flood_experiment(blocker, copies[blocker], "I"))
+        base = inverse_throughput(mapping, flood_of(blocker, copies[blocker]))
+        tested = inverse_throughput(mapping, flood_of(blocker, copies[blocker], "I"))
         surpluses[blocker] = round(surplus_by_time(base, tested, masks[blocker].bit_count()))
     return usage_from(surpluses, masks)
 
@@ -41,7 +41,7 @@ def test_too_few_blocking_instructions_find_a_uop_that_is_not_there() -> None:
 
 
 def test_as_many_as_the_program_of_uops_info_uses_find_the_truth() -> None:
-    alone = inverse_throughput(E1, flood_experiment("I", 1))
+    alone = inverse_throughput(E1, flood_of("I", 1))
     enough = {
         blocker: copies_to_flood(E1.usage[blocker][0][0].bit_count(), alone, 6, 100)
         for blocker in NARROW_FIRST

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from inference.core.experiment import Experiment
 from inference.core.pacing import Executor, PacedReporter
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
 from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, processor
@@ -28,7 +28,7 @@ def judge_of(listener: Listener, settings=ISLANDS) -> tuple[FitnessGate, list[fl
     return judge, [times[Experiment.of([scheme])] for scheme in schemes]
 
 
-def facts(state: EvolutionState) -> tuple[object, ...]:
+def facts(state: Evolution) -> tuple[object, ...]:
     """All that two equal populations have in common."""
     population = state.population
     arrays = (population.offsets, population.masks, population.counts, state.errors, state.volumes)
@@ -39,8 +39,8 @@ def evolved(
     executor: Executor | None,
     listener: Listener | None = None,
     settings=ISLANDS,
-    state: EvolutionState | None = None,
-    listen: Callable[[EvolutionState], None] = lambda state: None,
+    state: Evolution | None = None,
+    listen: Callable[[Evolution], None] = lambda state: None,
 ) -> tuple[object, ...]:
     """`facts` of what the search ends with."""
     judge, times = judge_of(listener or Listener(), settings)

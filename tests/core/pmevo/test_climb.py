@@ -9,7 +9,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.climb import Climb, distinct_mappings, local_optima
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import count_limits, random_population
@@ -142,12 +142,12 @@ def test_a_climb_takes_the_steps_of_the_paper(
         assert errors[k] == error
 
 
-def evolved(n: int) -> EvolutionState:
+def evolved(n: int) -> Evolution:
     arbiter = judge(MIXES)
     population = random_population(np.arange(n, dtype=np.uint64), count_limits([1.4, 0.8], 2, 0.05))
     errors, volumes = arbiter.errors(population), population.volumes()
     slopes = Slopes.of(errors, volumes, arbiter.settings, None)
-    return EvolutionState(4, population, errors, volumes, slopes)
+    return Evolution(4, population, errors, volumes, slopes)
 
 
 def test_equal_mappings_are_climbed_from_once_in_the_order_of_their_fitness() -> None:

@@ -10,7 +10,7 @@ from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError, InvalidInputError
 from inference.core.pacing import LocalExecutor
 from inference.core.pmevo import PMEvoSettings, infer
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.packing import pack_evolution, unpack_evolution
@@ -21,15 +21,15 @@ from tests.core.pmevo.small import Listener, problem, processor
 
 
 @pytest.fixture(scope="module")
-def epochs() -> list[EvolutionState]:
+def epochs() -> list[Evolution]:
     """The states after each epoch."""
-    heard: list[EvolutionState] = []
+    heard: list[Evolution] = []
     evolved(LocalExecutor(1), listen=heard.append)
     return heard
 
 
 @pytest.mark.parametrize("threads", [2, 8])
-def test_the_number_of_workers_does_not_change_the_answer(epochs: list[EvolutionState], threads: int) -> None:
+def test_the_number_of_workers_does_not_change_the_answer(epochs: list[Evolution], threads: int) -> None:
     assert evolved(LocalExecutor(threads)) == facts(epochs[-1])
 
 
@@ -38,7 +38,7 @@ def test_the_number_of_islands_does() -> None:
     assert evolved(None, settings=fewer) != evolved(None)
 
 
-def test_islands_share_out_the_population(epochs: list[EvolutionState]) -> None:
+def test_islands_share_out_the_population(epochs: list[Evolution]) -> None:
     for state in epochs:
         assert [island.population.n_mappings for island in state.islands] == [13, 13, 12, 12]
         assert state.population.n_mappings == 50
@@ -48,23 +48,23 @@ def test_islands_share_out_the_population(epochs: list[EvolutionState]) -> None:
         assert np.all(np.diff(state.slopes.fitness(state.errors, state.volumes)) >= 0)
 
 
-def test_an_epoch_ends_where_its_length_divides_the_generation(epochs: list[EvolutionState]) -> None:
+def test_an_epoch_ends_where_its_length_divides_the_generation(epochs: list[Evolution]) -> None:
     assert [state.generation for state in epochs] == [0, 3, 6, 8]
 
 
-def test_islands_differ_until_their_best_migrate_in_a_ring(epochs: list[EvolutionState]) -> None:
+def test_islands_differ_until_their_best_migrate_in_a_ring(epochs: list[Evolution]) -> None:
     first = [set(fingerprints(island.population).tolist()) for island in epochs[0].islands]
     assert not set.intersection(*first)
     listener = Listener()
     alone = dataclasses.replace(ISLANDS, migrants=0)
-    kept: list[EvolutionState] = []
+    kept: list[Evolution] = []
     evolved(None, listener, alone, listen=kept.append)
     assert facts(kept[0]) == facts(epochs[0])
     assert facts(kept[1]) != facts(epochs[1])
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 2])
-def test_a_search_goes_on_from_any_epoch(epochs: list[EvolutionState], epoch: int) -> None:
+def test_a_search_goes_on_from_any_epoch(epochs: list[Evolution], epoch: int) -> None:
     told, arrays = pack_evolution(epochs[epoch])
     stored = decode(encode(Checkpoint(told, arrays)))
     again = unpack_evolution(stored.meta, dict(stored.arrays), ISLANDS.ports)
@@ -73,7 +73,7 @@ def test_a_search_goes_on_from_any_epoch(epochs: list[EvolutionState], epoch: in
     assert evolved(None, state=again) == facts(epochs[-1])
 
 
-def test_what_comes_back_is_one_population(epochs: list[EvolutionState]) -> None:
+def test_what_comes_back_is_one_population(epochs: list[Evolution]) -> None:
     judge, times = judge_of(Listener(), ISLANDS)
     end = evolve(judge, times, 3, None, lambda state: None)
     assert facts(end) == facts(epochs[-1])
@@ -84,7 +84,7 @@ def test_what_comes_back_is_one_population(epochs: list[EvolutionState]) -> None
 
 def test_every_generation_of_all_islands_is_told_once() -> None:
     listener = Listener()
-    kept: list[EvolutionState] = []
+    kept: list[Evolution] = []
     evolved(None, listener, listen=kept.append)
     told = [event for event in listener.events if isinstance(event, Generation)]
     assert [event.generation for event in told] == list(range(9))
@@ -99,7 +99,7 @@ def test_every_generation_of_all_islands_is_told_once() -> None:
 @pytest.mark.parametrize("islands", [1, 4])
 def test_the_whole_population_is_shown_at_the_end(islands: int) -> None:
     listener = Listener()
-    kept: list[EvolutionState] = []
+    kept: list[Evolution] = []
     evolved(None, listener, dataclasses.replace(ISLANDS, islands=islands), listen=kept.append)
     shown = [event for event in listener.events if isinstance(event, Cloud)]
     assert shown[-1].generation == kept[-1].generation

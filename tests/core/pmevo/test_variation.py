@@ -9,7 +9,7 @@ import pytest
 
 from inference.core.errors import InvalidInputError
 from inference.core.pmevo import PMEvoSettings, variation_kernels
-from inference.core.pmevo.breeding import EvolutionState
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.population import concatenate, count_limits, random_population, select
 from inference.core.pmevo.settings import PRESETS
@@ -155,7 +155,7 @@ def test_compiled_and_interpreted_loops_agree(monkeypatch: pytest.MonkeyPatch) -
         assert results() == compiled
 
 
-def end_of(**changes: object) -> EvolutionState:
+def end_of(**changes: object) -> Evolution:
     settings = dataclasses.replace(SETTINGS, population=30, max_generations=15, **changes)
     judge, times = judge_of(Listener(), settings)
     return evolve(judge, times, 5, None, lambda state: None)

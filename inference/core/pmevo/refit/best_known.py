@@ -43,29 +43,22 @@ def best_known_first(
     ):
         return None
     known = np.sort(order[:_KNOWN])
-    known_arrays = arrays.among(known)
+    subset = arrays.among(known)
     starts = [
-        known_arrays.point(Usage.random(known_arrays.times, settings.n_ports, random(_STREAMS + k)))
+        subset.point(Usage.random(subset.times, settings.n_ports, random(_STREAMS + k)))
         for k in range(STARTS)
     ]
     longer = replace(settings, perturbations=_SEARCHES, perturbation_patience=_PATIENCE)
-    search = BoundedSearch(known_arrays, starts, longer, random, pulse, dearer=_DEARER)
+    search = BoundedSearch(subset, starts, longer, random, pulse, dearer=_DEARER)
     while not search.ended:
         search.advance()
     point = search.point
-    full_search = BoundedSearch(arrays, (), settings, random, pulse)
+    full = BoundedSearch(arrays, (), settings, random, pulse)
     usage = Usage.empty(len(order))
     for k, scheme in enumerate(known.tolist()):
         usage.set_row(scheme, point.usage.row(k))
         usage.slots[scheme] = point.usage.slots[k]
     for scheme in order[_KNOWN:].tolist():
-        arrays.refit(
-            usage,
-            scheme,
-            in_use(usage),
-            full_search.prices,
-            full_search.objective(point.issue_width),
-            keep=False,
-        )
+        arrays.refit(usage, scheme, in_use(usage), full.prices, full.objective(point.issue_width), keep=False)
         pulse()
     return arrays.point(usage, point.issue_width)

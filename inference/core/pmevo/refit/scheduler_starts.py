@@ -18,7 +18,7 @@ from inference.core.waste import disjoint_units
 _SECOND = 2
 
 
-def schemes_of_two_uops(usage: Usage, domains: Sequence[str | None]) -> list[int]:
+def two_uop_schemes(usage: Usage, domains: Sequence[str | None]) -> list[int]:
     """Schemes with two µops for one part of the core."""
     return [
         scheme
@@ -40,7 +40,7 @@ def without_second_uops(
     kinds: defaultdict[str | None, set[int]] = defaultdict(set)
     for scheme, domain in enumerate(domains):
         kinds[domain].update(mask for mask, _ in usage.row(scheme))
-    for scheme in schemes_of_two_uops(usage, domains):
+    for scheme in two_uop_schemes(usage, domains):
         tried = [(value(usage), 0, usage)] if keep else []
         for mask in sorted(kinds[domains[scheme]]):
             changed = usage.copy()

@@ -57,7 +57,7 @@ class Refit:
         ]
         for chain, state in zip(self._chains, saved or (), strict=False):
             state.restore(chain)
-        # What each chain last was between two pieces of work: nobody has to wait for one to look at it.
+        # States between two steps, so that reading them needs no lock on a chain.
         self._states = [ChainState.of(chain) for chain in self._chains]
         self._pace = judge.pace
         self._began = self._pace.clock()

@@ -57,7 +57,7 @@ class SearchArrays:
             floor=evaluator.floor,
             measured=self._measured,
             starts=starts,
-            # Short ones first: they say most about a scheme, and a bad candidate is given up sooner.
+            # Short ones first: they show most about a scheme, so that bad candidates are given up sooner.
             of_scheme=np.concatenate(
                 [which[np.argsort(table.lengths[which], kind="stable")] for which in containing]
             ),

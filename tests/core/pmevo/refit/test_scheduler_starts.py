@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.core.pmevo.refit.scheduler_starts import (
-    schemes_of_two_uops,
+    two_uop_schemes,
     with_disjoint_units,
     without_second_uops,
 )
@@ -37,7 +37,7 @@ def test_units_that_are_busy_for_long_and_schemes_for_several_parts_stay() -> No
 def test_two_uops_stay_where_they_are_best() -> None:
     found = without_second_uops(usage(), DOMAINS, lambda tried: -len(tried.row(1)), keep=True)
     assert found.row(1) == usage().row(1)
-    assert schemes_of_two_uops(found, DOMAINS) == [1]
+    assert two_uop_schemes(found, DOMAINS) == [1]
 
 
 def shared_units(*masks: int) -> Usage:

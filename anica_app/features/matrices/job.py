@@ -19,7 +19,7 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_question_mode
 from inference.features.asking.predictors.query import common_isa
-from inference.features.judging.engine.item_answers import BlockAnswers, store_answer_columns
+from inference.features.judging.engine.item_answers import BlockSetAnswers, store_answer_columns
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.new_blocks import NewBlocks
 from inference.features.judging.engine.request import JudgeConfig
@@ -89,7 +89,7 @@ def read_config(description: Json) -> MatrixConfig:
     return config.model_copy(update={"predictors": predictors, "columns": columns})
 
 
-class ExtendedBlockSet(BlockAnswers):
+class ExtendedBlockSet(BlockSetAnswers):
     """A basic-block set that stores new answers as columns."""
 
     def store_columns(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
@@ -130,7 +130,7 @@ class MatrixJob(JudgeJob):
         return self.compare(task, described, reader, facts, needs_reference=False)
 
 
-def _reader(task: Task, config: MatrixConfig, described: JudgeConfig) -> BlockAnswers:
+def _reader(task: Task, config: MatrixConfig, described: JudgeConfig) -> BlockSetAnswers:
     if config.block_set is not None:
         row = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
         if row is None:

@@ -70,7 +70,7 @@ class ConfigurationOut(Schema):
 
 
 class NewConfiguration(Input):
-    """A predictor to add."""
+    """The kind and options of a predictor to add."""
 
     kind: str = Field(max_length=40, examples=["llvm-mca"])
     options: dict[str, Any] = Field(

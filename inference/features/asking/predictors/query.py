@@ -120,8 +120,7 @@ _MACHINE_MODELS: tuple[tuple[str, type[Any]], ...] = (
 
 
 def _machines_of(rows: Iterable[Predictor]) -> dict[tuple[str, str], Machine]:
-    """{(kind, name of the row in its options): the machine of that row} of these predictors (four
-    queries)."""
+    """{(kind, name of the row in its options): the machine of that row} in four queries."""
     names = {
         kind: [str(row.options.get(option, "")) for row in rows if row.kind == kind]
         for kind, option in _NAME_OPTION.items()
@@ -198,9 +197,8 @@ def row_for(
 def predictor_row(text: str, *, may_choose: bool = False) -> Predictor:
     """The stored predictor that a user names; created if there is none.
 
-    `text`: a name as `manage.py predictors` lists it (punctuation and blanks do not count), or
-    `KIND:OPTION=VALUE,…` such as `llvm-mca:release=13,cpu=haswell`. `may_choose`: as for `row_for`; commands
-    of the shell may. Raises `PredictorError`.
+    `text`: a listed name (punctuation and blanks do not count), or `KIND:OPTION=VALUE,…` such as
+    `llvm-mca:release=13,cpu=haswell`. `may_choose`: as for `row_for`. Raises `PredictorError`.
     """
     row = Predictor.objects.filter(name=text).first()
     if row is not None and row.is_runnable:
@@ -225,8 +223,7 @@ def predictor_row(text: str, *, may_choose: bool = False) -> Predictor:
 def predictor_listings(kinds: Mapping[str, PredictorKind] | None = None) -> list[PredictorListing]:
     """The predictors of all kinds: the installed ones with those unavailable, then the configured ones.
 
-    `kinds`: {name: kind} of those to list; None for all. Predictors known only from imported files are left
-    out.
+    `kinds`: {name: kind} to list; None for all. Predictors known only from imported files are left out.
     """
     listings: list[PredictorListing] = []
     kinds = all_kinds() if kinds is None else kinds
@@ -253,8 +250,8 @@ def predictor_listings(kinds: Mapping[str, PredictorKind] | None = None) -> list
 
 
 def program_listings() -> list[tuple[PredictorKind, list[InstalledKind], str]]:
-    """(kind, installed options, why there are none) of each kind of program; quicker than
-    `predictor_listings`."""
+    """(kind, installed options, why there are none) of each kind of program; `predictor_listings` is
+    slower."""
     listings = []
     for kind in KINDS.values():
         if kind.obstacle:
@@ -316,7 +313,7 @@ def _options(text: str) -> dict[str, str]:
 
 
 def selector_of(kind: str, options: Mapping[str, Any]) -> str:
-    """`KIND:OPTION=VALUE,…`, which `predictor_row` reads."""
+    """The text `KIND:OPTION=VALUE,…` for `predictor_row`; commas in values are escaped."""
     assignments = ",".join(f"{name}={value}".replace(",", "\\,") for name, value in options.items())
     return f"{kind}:{assignments}"
 
@@ -340,10 +337,7 @@ def check_processor(name: str) -> str:
 
 
 def on_processor(row: Predictor, processor: str) -> Predictor:
-    """The same tool for a processor; itself without a processor, or if it was configured by hand.
-
-    Raises `PredictorError` if the tool does not know the processor.
-    """
+    """The tool for a processor; itself without one, or if configured by hand. Raises `PredictorError`."""
     option = processor_option(row.kind)
     if not processor or not option or row.origin == Predictor.Origin.CONFIGURED:
         return row

@@ -74,7 +74,7 @@ class ChoosingForm(RequestForm):
                 self._choose_row(offer)
 
     def text_of(self, offer: Offer) -> str:
-        """The text by which `inference.features.asking.predictors.query.chosen` finds the offer."""
+        """The text by which `inference.features.asking.predictors.query.predictor_row` finds the offer."""
         return offer.text
 
     def _choose_row(self, offer: Offer) -> None:

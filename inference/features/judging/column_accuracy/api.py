@@ -64,7 +64,7 @@ class AccuracyOut(Schema):
 
 
 class Reference(Input):
-    """The reference column."""
+    """The reference column that all columns are compared with."""
 
     reference: str = Field(min_length=1, max_length=200, examples=["measured"])
 

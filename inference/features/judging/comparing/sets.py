@@ -44,7 +44,7 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import COMPARE_SETS, JudgeConfig
 from inference.features.judging.engine.sources import SourceKind
-from inference.features.library.sets.query import STORED_SUMMARY_SIZE
+from inference.features.library.sets.query import STORED_FROM
 from inference.formats.problems import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run
 from inference.runs.kinds import Store, Task
@@ -139,7 +139,7 @@ def compared_sets(
     row = stored.order_by("-pk").first()
     if row is not None and row.run.result["of"] == state:
         return ComparedSets(first, second, row)
-    if at_once or all(set_state["count"] < STORED_SUMMARY_SIZE for set_state in state):
+    if at_once or all(set_state["count"] < STORED_FROM for set_state in state):
         return ComparedSets(first, second, _unsaved(first, second, state))
     return None
 

@@ -1,6 +1,6 @@
 """The answers of sources to the items of a set, as the columns of a comparison.
 
-`ExperimentAnswers` reads the measured experiments of an experiment set, `BlockAnswers` the blocks of a
+`ExperimentAnswers` reads the measured experiments of an experiment set, `BlockSetAnswers` the blocks of a
 basic-block set. Predictors answer for `QuestionBlocks`: for that, an experiment becomes a basic block without
 dependencies (thesis §5.2.2), copies of it with operands as for measuring (Algorithm 3.1), with enough
 instructions that none waits for another. A tool's answer is divided by the number of copies.
@@ -256,7 +256,7 @@ def answers_of_other_set(items: Items, other: ExperimentSet) -> Answers:
     return Answers.of(cycles, NOT_MEASURED)
 
 
-class BlockAnswers:
+class BlockSetAnswers:
     """Reads a basic-block set, which has no measurements but in its columns."""
 
     def __init__(self, task: Task, row: BasicBlockSet, config: JudgeConfig) -> None:

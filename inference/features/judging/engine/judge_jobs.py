@@ -15,7 +15,7 @@ from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.predictors.kinds import kind_of
 from inference.features.judging.engine.item_answers import (
-    BlockAnswers,
+    BlockSetAnswers,
     ExperimentAnswers,
     QuestionBlocks,
     report_progress,
@@ -76,7 +76,7 @@ class JudgeJob:
         self,
         task: Task,
         config: JudgeConfig,
-        reader: ExperimentAnswers | BlockAnswers | None = None,
+        reader: ExperimentAnswers | BlockSetAnswers | None = None,
         facts: ExtraFacts = lambda sheet, columns: {},
         *,
         needs_reference: bool = True,
@@ -153,22 +153,22 @@ def _sources(config: JudgeConfig, subject: Subject) -> list[AnswerSource]:
 
 def _reader(
     task: Task, subject: Subject, config: JudgeConfig, sources: Sequence[AnswerSource]
-) -> ExperimentAnswers | BlockAnswers:
+) -> ExperimentAnswers | BlockSetAnswers:
     if isinstance(subject, ExperimentSet):
         return ExperimentAnswers(task, subject, config, sources)
-    return sampled_blocks(task, subject, config) if config.rounds else BlockAnswers(task, subject, config)
+    return sampled_blocks(task, subject, config) if config.rounds else BlockSetAnswers(task, subject, config)
 
 
 def _collect_answers(
     task: Task,
-    reader: ExperimentAnswers | BlockAnswers,
+    reader: ExperimentAnswers | BlockSetAnswers,
     sources: Sequence[AnswerSource],
     config: JudgeConfig,
 ) -> tuple[ComparisonColumn | None, list[ComparisonColumn], QuestionBlocks | None]:
     """The reference, a column per source, and the blocks that predictors answered for, None without any."""
     blocks: QuestionBlocks | None = None
     columns, measured = [], []
-    if config.rounds and isinstance(reader, BlockAnswers):
+    if config.rounds and isinstance(reader, BlockSetAnswers):
         blocks = reader.question_blocks()
         measured = list(measure_in_rounds(task, sources[-1], reader.codes, config.rounds))
         sources = sources[:-1]
@@ -291,14 +291,14 @@ def store_comparison(
 def _store(
     run: Run,
     config: JudgeConfig,
-    reader: ExperimentAnswers | BlockAnswers,
+    reader: ExperimentAnswers | BlockSetAnswers,
     reference: ComparisonColumn | None,
     columns: Sequence[ComparisonColumn],
     summary: ComparisonSummary,
     facts: Json,
 ) -> tuple[Json, Sequence[Event]]:
     stored_columns: list[BlockColumn] = []
-    if isinstance(reader, BlockAnswers):
+    if isinstance(reader, BlockSetAnswers):
         answer_columns = [*([] if reference is None else [reference]), *columns]
         stored_columns = reader.store_columns(run, [column for column in answer_columns if not column.error])
     if isinstance(reader, NewBlocks):

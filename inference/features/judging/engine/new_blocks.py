@@ -20,7 +20,7 @@ from inference.core.protocols import Checkpoint
 from inference.core.tables import Int64s
 from inference.features.asking.predictors.kinds import kind_of, machine_in_run
 from inference.features.judging.engine.item_answers import (
-    BlockAnswers,
+    BlockSetAnswers,
     block_table,
     report_progress,
     sample_places,
@@ -43,7 +43,7 @@ _PIECE_BLOCKS = 96
 """Blocks measured between two checkpoints, which count as progress of the run."""
 
 
-class NewBlocks(BlockAnswers):
+class NewBlocks(BlockSetAnswers):
     """The blocks of a set that is stored together with the comparison; `row` is unsaved until then."""
 
     def __init__(

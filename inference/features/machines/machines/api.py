@@ -124,7 +124,7 @@ class TrustOut(Schema):
 
 
 class NewMachine(Input):
-    """A computer to add."""
+    """Name and kind of a computer to add."""
 
     name: str = Field(min_length=1, max_length=NAME_LIMIT, examples=["lab, Zen 4"])
 

@@ -199,7 +199,7 @@ def test_predict_shows_resource_mappings_beside_port_mappings(imported: None) ->
 
 
 def test_predict_needs_a_mapping(toy: ISA) -> None:
-    with pytest.raises(CommandError, match="there is no mapping yet"):
+    with pytest.raises(CommandError, match="there is no mapping"):
         manage("predict", "add R, R")
 
 

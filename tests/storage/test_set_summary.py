@@ -68,7 +68,7 @@ def test_an_imported_set_keeps_its_numbers(default_x86: object) -> None:
 def test_a_page_keeps_the_numbers_of_a_large_set_unless_something_runs(
     measured: ExperimentSet, busy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment_sets, "STORED_SUMMARY_SIZE", 3)
+    monkeypatch.setattr(experiment_sets, "STORED_FROM", 3)
     if busy:
         Run.objects.create(name="r", kind="import", config={})
     with CaptureQueriesContext(

@@ -1,1 +1,3 @@
-"""A core’s ports, latencies, front end and scheduler from measurements, and its model made of them."""
+"""Inference of a core’s ports, latencies, front end and scheduler from measurements, and core models of
+them.
+"""

@@ -1,1 +1,1 @@
-"""What is stored: instruction sets, experiments, mappings, uploaded files; and the search in all of it."""
+"""Stored data: instruction sets, experiments, mappings, uploaded files, and search in them."""

@@ -222,7 +222,7 @@ def test_both_tables_are_files(
 def test_large_sets_are_compared_by_a_run_once(
     visitor: Client, experiment_set: ExperimentSet, again: ExperimentSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sets, "STORED_SUMMARY_SIZE", 1)
+    monkeypatch.setattr(sets, "STORED_FROM", 1)
     query = two(experiment_set, again)
     assert "Not compared yet" in text_of(visitor, "sets-compare", query)
     assert visitor.get(reverse("sets-compare-csv"), query).status_code == 400
@@ -278,7 +278,7 @@ def test_the_api_tells_the_same(
     assert program("GET", f"{path}/experiments?row=1")[0] == 422
     itself = program("GET", f"/sets/{again.pk}/comparisons/{again.pk}")
     assert itself[0] == 422
-    monkeypatch.setattr(sets, "STORED_SUMMARY_SIZE", 1)
+    monkeypatch.setattr(sets, "STORED_FROM", 1)
     status, problem = program("GET", path)
     assert status == 409
     assert "compare-sets" in problem["problems"][0]["right"]

@@ -274,7 +274,7 @@ def test_the_measured_time_is_a_line_and_what_is_missing_is_said_with_the_smalle
 ):
     shown = visitor.get(f"/experiments/{measured.pk}/")
     pinned = shown.context["pinned"]
-    assert pinned.gap.fits  # 1.02 cycles measured, 1.00 predicted
+    assert pinned.gap.is_within_tolerance  # 1.02 cycles measured, 1.00 predicted
     assert pinned.picture.measured < pinned.picture.level  # further up
     experiment_set.measurements.filter(experiment=measured).update(cycles=2.0)
     gap = visitor.get(f"/experiments/{measured.pk}/").context["pinned"].gap

@@ -78,7 +78,7 @@ def test_a_proof_as_json_names_the_experiments_to_measure_again():
 
 def test_regularity_is_told_with_what_breaks_it():
     lines = said("--regularity")
-    assert lines[0] == "1 of 2 schemes follow every pattern that applies to them (50 %)"
+    assert lines[0] == "1 of 2 schemes follow all patterns that apply (50 %)"
     assert lines[-1].startswith(f"{IMUL_LOAD}: 1×[1] + 1×[0,1] + 1×[2], not 1×[1] + 1×[2] after")
     assert json.loads(said("--regularity", "--json")[0])["pattern"] == "load"
 
@@ -89,7 +89,7 @@ def test_what_is_not_there_is_said(row):
         call_command("explain", "plain")
     with pytest.raises(CommandError, match="no scheme 'subb'"):
         said("--scheme", "subb")
-    with pytest.raises(CommandError, match="says nothing of"):
+    with pytest.raises(CommandError, match="does not describe"):
         call_command("explain", "plain", "--scheme", BSF)
     with pytest.raises(CommandError, match="no port mapping named"):
         call_command("explain", "lost")

@@ -10,7 +10,7 @@ from inference.core.experiment import Measured, MeasurementState
 from inference.core.explain import WitnessOutcome
 from inference.features.learning.explained.proofs import blocker_uops, proof_of, untested
 from inference.features.learning.explained.query import VerdictQuery, counts_of, usages_in, verdicts
-from inference.features.learning.explained.remeasuring import remeasurements, unfinished
+from inference.features.learning.explained.remeasuring import repeats_of, unfinished
 from inference.models import ExperimentSet, Machine, Run
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.rows import store_measurements
@@ -137,7 +137,7 @@ def test_the_median_of_both_experiments_is_compared(row):
     made = measured(
         row, run, *([Measured(one.base, base), Measured(one.tested, tested)] for base, tested in times)
     )
-    (found,) = remeasurements(row.isa, [one])[one]
+    (found,) = repeats_of(row.isa, [one])[one]
     assert (found.experiment_set, found.base_cycles, found.cycles, found.samples) == (made, 5.0, 5.51, 3)
     assert found.repeated.agrees
 
@@ -148,14 +148,14 @@ def test_other_measurements_of_the_same_experiments_are_no_repetition(row):
     inference = Run.objects.create(name="inference", kind="infer", state="done")
     measured(row, inference, pairs)
     measured(row, listed(row, "half"), pairs[:1])
-    assert remeasurements(row.isa, [one]) == {}
+    assert repeats_of(row.isa, [one]) == {}
 
 
 def test_a_repetition_without_a_usable_time_has_no_verdict(row):
     one = witness(ADD, ALU, 1.0)
     failed = Measured(one.tested, None, MeasurementState.FAILED, note="crash")
     measured(row, listed(row, "again"), [Measured(one.base, 5.0), failed])
-    (found,) = remeasurements(row.isa, [one])[one]
+    (found,) = repeats_of(row.isa, [one])[one]
     assert (found.cycles, found.repeated) == (None, None)
 
 

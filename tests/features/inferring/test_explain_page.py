@@ -15,7 +15,12 @@ from inference.core.explain import REASONS, STAGES, NotCharacterised
 from inference.core.explain.events import Blocked, BottleneckEvent, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
 from inference.features.learning.inferring.explain_page import WIDTH, bars
-from inference.features.learning.inferring.outcome_lists import OPEN, ExplainRecord, SchemeOutcome, majority_verdict
+from inference.features.learning.inferring.outcome_lists import (
+    OPEN,
+    ExplainRecord,
+    SchemeOutcome,
+    majority_verdict,
+)
 from inference.features.running.runs.record import fold
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle

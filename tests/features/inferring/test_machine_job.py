@@ -100,7 +100,12 @@ def test_a_sample_is_of_schemes_that_can_be_measured_spread_over_the_selection(m
 
 def test_equal_distances_lie_between_the_schemes_of_a_sample():
     assert sample_evenly("abcdefghij", 5) == ["a", "c", "e", "g", "i"]
-    assert sample_evenly(["a", "b"], 2) == sample_evenly(["a", "b"], None) == sample_evenly(["a", "b"], 7) == ["a", "b"]
+    assert (
+        sample_evenly(["a", "b"], 2)
+        == sample_evenly(["a", "b"], None)
+        == sample_evenly(["a", "b"], 7)
+        == ["a", "b"]
+    )
 
 
 def test_the_identity_of_the_measurements_tells_what_changes_answers(machine, monkeypatch):

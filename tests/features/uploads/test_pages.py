@@ -379,9 +379,9 @@ def test_broken_rows_stop_an_import_unless_their_owner_leaves_them_out(visitor: 
     (upload,) = send(visitor, ("broken.csv", BROKEN))
     stopped = visitor.get(preview_url(upload))
     assert stopped.context["form"] is None
-    assert "Leave out the 2 rows with problems" in stopped.text
+    assert "Skip the 2 rows with problems" in stopped.text
     left = shown(visitor, upload, broken="leave out")
-    assert "2 rows with problems are left out, 2 are imported" in left.text
+    assert "2 rows with problems are skipped, 2 are imported" in left.text
     visitor.post(preview_url(upload), {"name": "rest", "note": ""})
     run = imports().get()
     assert run.config["broken"] == "leave out"

@@ -191,10 +191,7 @@ def make_core_model(request: HttpRequest, data: CoreModelIn) -> Any:
             row = store_document(data.document, data.name, data.note)
         else:
             raise ProblemError(
-                422,
-                "There are both parts and a document",
-                where="body document",
-                right="either parts or a document",
+                422, "both parts and a document", where="body document", right="either of them"
             )
     except (ExchangeError, CoreError) as error:
         raise ProblemError(
@@ -231,7 +228,5 @@ def _part(model: Any, pk: int | None, field: str) -> Any:
         return None
     row = model.objects.filter(pk=pk).first()
     if row is None:
-        raise ProblemError(
-            422, f"there is no {field} {pk}", where=f"body {field}", right=f"the id of a {field}"
-        )
+        raise ProblemError(422, f"there is no {field} {pk}", where=f"body {field}", right="an existing id")
     return row

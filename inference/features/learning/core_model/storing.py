@@ -60,18 +60,16 @@ def store_parts(
 
 
 @transaction.atomic
-def store_document(document: CoreModelDocument, name: str, note: str = "") -> StoredCoreModel:
+def store_document(core: CoreModelDocument, name: str, note: str = "") -> StoredCoreModel:
     """Stores an imported core model under a free name similar to `name`. Raises `ExchangeError`."""
-    isa = by_name(ISA, document.isa)
+    isa = by_name(ISA, core.isa)
     return StoredCoreModel.objects.create(
-        name=free_name(StoredCoreModel, name or document.name or "core model"),
-        note=note or document.note,
+        name=free_name(StoredCoreModel, name or core.name or "core model"),
+        note=note or core.note,
         isa=isa,
-        document=document.model_dump(mode="json", exclude={"port_names", "scheduler"}),
-        port_names=document.port_names,
-        scheduler=None
-        if document.scheduler is None
-        else {"scheduler": document.scheduler.model_dump(mode="json")},
+        document=core.model_dump(mode="json", exclude={"port_names", "scheduler"}),
+        port_names=core.port_names,
+        scheduler=None if core.scheduler is None else {"scheduler": core.scheduler.model_dump(mode="json")},
     )
 
 

@@ -42,18 +42,13 @@ class Command(DataCommand):
         )
         parser.add_argument("--stage", choices=list(STAGES), default="", help="decided in this stage")
         parser.add_argument(
-            "--reason",
-            choices=[reason.value for reason in REASONS],
-            default="",
-            help="excluded for this reason",
+            "--reason", choices=[r.value for r in REASONS], default="", help="excluded for this reason"
         )
         parser.add_argument(
             "--doubtful", action="store_true", help="only verdicts with doubts or alternatives"
         )
         parser.add_argument("--schemes", metavar="FILTER", default="", help="a search as in the scheme table")
-        parser.add_argument(
-            "--regularity", action="store_true", help="patterns of port usage, and schemes that break them"
-        )
+        parser.add_argument("--regularity", action="store_true", help="patterns, and schemes that break them")
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -101,34 +96,30 @@ def _verdicts(row: PortMapping, options: dict[str, Any]) -> Iterator[str]:
         part = rows[start : start + ENTRIES]
         usages = usages_in(row, [verdict.scheme_id for verdict in part])
         grounds = grounds_of(row, [verdict.scheme.text for verdict in part])
-        for characterisation in part:
-            uops = usages.get(characterisation.scheme_id)
-            reason = characterisation.text or (
-                REASONS[NotCharacterised(characterisation.reason)] if characterisation.reason else ""
-            )
+        for verdict in part:
+            uops = usages.get(verdict.scheme_id)
+            reason = verdict.text or (REASONS[NotCharacterised(verdict.reason)] if verdict.reason else "")
             if options["json"]:
                 answer = {
-                    "scheme": characterisation.scheme.text,
-                    "outcome": characterisation.outcome,
-                    "stage": characterisation.stage,
-                    "reason": characterisation.reason,
+                    "scheme": verdict.scheme.text,
+                    "outcome": verdict.outcome,
+                    "stage": verdict.stage,
+                    "reason": verdict.reason,
                     "text": reason,
                     "uops": None if uops is None else described(uops, row.ports),
-                    "cycles": characterisation.cycles,
-                    "counted": characterisation.counted,
-                    "doubts": characterisation.doubts,
-                    "alternatives": [described(other, row.ports) for other in characterisation.alternatives],
-                    "conflicts": grounds.conflict_words(characterisation.scheme.text),
+                    "cycles": verdict.cycles,
+                    "counted": verdict.counted,
+                    "doubts": verdict.doubts,
+                    "alternatives": [described(other, row.ports) for other in verdict.alternatives],
+                    "conflicts": grounds.conflict_words(verdict.scheme.text),
                 }
                 yield json.dumps(answer, ensure_ascii=False)
                 continue
-            conclusion = (
-                f"{characterisation.reason}: {reason}" if uops is None else described(uops, row.ports)
-            )
-            marks = len(characterisation.doubts) + len(characterisation.alternatives)
+            conclusion = f"{verdict.reason}: {reason}" if uops is None else described(uops, row.ports)
+            marks = len(verdict.doubts) + len(verdict.alternatives)
             doubts = f"  (doubts: {marks})" if marks else ""
-            yield f"{characterisation.scheme.text} → {characterisation.outcome}: {conclusion}{doubts}"
-            yield from (f"  {words}" for words in grounds.conflict_words(characterisation.scheme.text))
+            yield f"{verdict.scheme.text} → {verdict.outcome}: {conclusion}{doubts}"
+            yield from (f"  {words}" for words in grounds.conflict_words(verdict.scheme.text))
 
 
 def _regularity(row: PortMapping, as_json: bool) -> Iterator[str]:

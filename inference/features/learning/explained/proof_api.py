@@ -10,19 +10,8 @@ from ninja import Router, Schema
 from pydantic import Field
 
 from inference.core.mapping import ports_in
-from inference.features.learning.explained.proofs import (
-    Proof,
-    ProofStep,
-    proof_of,
-    remeasuring_request,
-    untested,
-)
-from inference.features.learning.explained.remeasuring import (
-    Remeasured,
-    machine_of,
-    remeasurements,
-    unfinished,
-)
+from inference.features.learning.explained.proofs import Proof, ProofStep, proof_of, repeat_request, untested
+from inference.features.learning.explained.remeasuring import Remeasured, machine_of, repeats_of, unfinished
 from inference.features.machines.measure.request import listed_config
 from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import InstructionScheme, PortMapping
@@ -126,9 +115,7 @@ class ProofOut(Schema):
     cycles: float | None = Field(description="Measured alone.", examples=[0.5])
     counted: float | None = Field(description="µops counted.", examples=[1.0])
     doubts: list[str] = Field(examples=[[]])
-    word: WordOut | None = Field(
-        description="The strongest claim about µops with witnesses; null without any."
-    )
+    word: WordOut | None = Field(description="Strongest claim that witnesses allow; null without any.")
     conflicts: Conflicts
     runs: list[ProofRunOut]
     facts: list[FactOut]
@@ -149,7 +136,7 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
     row, proof = _proof_or_404(mapping_id, scheme_id)
     value = proof.value
     witnesses = [step.witness for step in proof.steps]
-    repetitions = remeasurements(row.isa, witnesses)
+    repetitions = repeats_of(row.isa, witnesses)
     explained = ExplainedMapping.of(row.report)
     conclusions = () if value is None else value.runs
     return {
@@ -194,7 +181,7 @@ def measure_witnesses(request: HttpRequest, mapping_id: Id, scheme_id: Id, data:
     """Measure the witnesses of a scheme again."""
     row, proof = _proof_or_404(mapping_id, scheme_id)
     machine = machine_of(row, data.machine)
-    selection = remeasuring_request(proof, data.witness)
+    selection = repeat_request(proof, data.witness)
     if selection is None:
         raise ProblemError(
             422, "The scheme has no such witness", where="body witness", right="a witness of its verdict"
@@ -229,14 +216,12 @@ def _step(step: ProofStep, again: list[Remeasured]) -> dict[str, Any]:
         **{name: getattr(step, name) for name in ("expected_base", "formula", "conclusion")},
         again=[
             fields_of(
-                remeasured_witness,
+                repeat,
                 RemeasuredOut,
-                seen=None
-                if remeasured_witness.repeated is None
-                else remeasured_witness.repeated.outcome.value,
-                agrees=None if remeasured_witness.repeated is None else remeasured_witness.repeated.agrees,
+                seen=None if repeat.repeated is None else repeat.repeated.outcome.value,
+                agrees=None if repeat.repeated is None else repeat.repeated.agrees,
             )
-            for remeasured_witness in again
+            for repeat in again
         ],
     )
 

@@ -17,7 +17,7 @@ from inference.features.learning.explained.proofs import (
     Untested,
     blocker_uops,
     proof_of,
-    remeasuring_request,
+    repeat_request,
     untested,
 )
 from inference.features.learning.explained.remeasuring import (
@@ -25,7 +25,7 @@ from inference.features.learning.explained.remeasuring import (
     machine_options,
     measure_listed,
     posted_number,
-    remeasurements,
+    repeats_of,
     unfinished,
 )
 from inference.features.learning.explained.witness_drawing import Drawing, layout
@@ -62,7 +62,7 @@ def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
     """The evidence for a scheme's µops in a mapping."""
     row, proof = _proof_or_404(pk, scheme)
     witnesses = [step.witness for step in proof.steps]
-    repetitions = remeasurements(row.isa, witnesses)
+    repetitions = repeats_of(row.isa, witnesses)
     runs = unfinished(witnesses)
     value = proof.value
     context = {
@@ -131,7 +131,7 @@ def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
     page = f"{reverse('scheme-proof', args=[pk, scheme])}#again"
     machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=row.isa_id)
     witness = posted_number(request, "witness") if "witness" in request.POST else None
-    selection = remeasuring_request(proof, witness)
+    selection = repeat_request(proof, witness)
     if selection is None:
         raise Http404("no such witness of this scheme")
     measure_listed(request, machine, selection.experiments, selection.repeats, selection.what)

@@ -140,9 +140,7 @@ class Proof:
         if self.value is not None and self.value.outcome is SchemeFate.CHARACTERISED:
             return self.usage
         witnesses = [step.witness for number, steps in self.runs for step in steps if number == run]
-        return uops_of(
-            (witness.mask, witness.uops) for witness in witnesses if witness.seen is WitnessOutcome.USES
-        )
+        return uops_of((w.mask, w.uops) for w in witnesses if w.seen is WitnessOutcome.USES)
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ class RemeasuringRequest:
     repeats: int
 
 
-def remeasuring_request(proof: Proof, witness: int | None = None) -> RemeasuringRequest | None:
+def repeat_request(proof: Proof, witness: int | None = None) -> RemeasuringRequest | None:
     """The request for one witness, by its row id, or for all; None if there is none."""
     steps = [step for step in proof.steps if witness in (None, step.pk)]
     if not steps:

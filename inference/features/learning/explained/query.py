@@ -167,12 +167,10 @@ def contradictions(
         fields = ("characterisation__scheme__text", "blocker__text", "copies", "mask", "below", "uops")
         for scheme, blocker, copies, mask, below, uops in witnesses.values_list(*fields):
             bound = sum(count for ports, count in differing[scheme] or () if ports & ~mask == 0)
-            contradiction = ReferenceContradiction(blocker, copies, mask, below + uops, bound)
+            candidate = ReferenceContradiction(blocker, copies, mask, below + uops, bound)
             previous = largest.get(scheme)
-            if contradiction.shown != contradiction.said and (
-                previous is None or _off(contradiction) > _off(previous)
-            ):
-                largest[scheme] = contradiction
+            if candidate.shown != candidate.said and (previous is None or _off(candidate) > _off(previous)):
+                largest[scheme] = candidate
     return largest
 
 

@@ -94,34 +94,28 @@ class Remeasured:
     repeated: RepeatedWitness | None
 
 
-def remeasurements(isa: ISA, witnesses: Sequence[Witness]) -> dict[Witness, list[Remeasured]]:
+def repeats_of(isa: ISA, witnesses: Sequence[Witness]) -> dict[Witness, list[Remeasured]]:
     """{witness: repeated measurements of both experiments, newest first}."""
     ids = rows_of(isa, {experiment for witness in witnesses for experiment in (witness.base, witness.tested)})
     times, sets = _times(ids.values())
-    repetitions: dict[Witness, list[Remeasured]] = {}
+    repeats: dict[Witness, list[Remeasured]] = {}
     for witness in witnesses:
         base, tested = ids.get(witness.base), ids.get(witness.tested)
-        for experiment_set in sets if base is not None and tested is not None else ():
-            times_of_set = times[experiment_set.pk]
-            if base in times_of_set and tested in times_of_set:
-                repetitions.setdefault(witness, []).append(
-                    _compared(witness, experiment_set, times_of_set[base], times_of_set[tested])
-                )
-    return repetitions
+        for row in sets if base is not None and tested is not None else ():
+            cycles = times[row.pk]
+            if base in cycles and tested in cycles:
+                repeats.setdefault(witness, []).append(_compared(witness, row, cycles[base], cycles[tested]))
+    return repeats
 
 
 def _compared(
-    witness: Witness, experiment_set: ExperimentSet, base: Sequence[float], tested: Sequence[float]
+    witness: Witness, row: ExperimentSet, base: Sequence[float], tested: Sequence[float]
 ) -> Remeasured:
     before = median(base) if base else None
     after = median(tested) if tested else None
-    at = (
-        experiment_set.created
-        if experiment_set.run is None or experiment_set.run.finished is None
-        else experiment_set.run.finished
-    )
+    at = row.created if row.run is None or row.run.finished is None else row.run.finished
     return Remeasured(
-        experiment_set,
+        row,
         at,
         before,
         after,
@@ -135,11 +129,7 @@ def rows_of(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int
     requested = list(experiments)
     schemes = {scheme for experiment in requested for scheme in experiment.schemes}
     ids = ids_of_schemes(isa.pk, schemes)
-    keys = {
-        experiment_key(experiment, ids): experiment
-        for experiment in requested
-        if ids.keys() >= set(experiment.schemes)
-    }
+    keys = {experiment_key(e, ids): e for e in requested if ids.keys() >= set(e.schemes)}
     names = list(keys)
     row_ids: dict[Experiment, int] = {}
     for start in range(0, len(names), BATCH):

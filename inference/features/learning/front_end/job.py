@@ -66,20 +66,18 @@ def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readi
     """The codes with their readings, in order."""
     reporter = PacedReporter(task.reporter)
     start = reporter.clock()
-    readings: dict[TimedCode, CodeReading] = {}
+    timed: dict[TimedCode, CodeReading] = {}
     for reading in timer.time([code.code for code in codes]):
-        readings[reading.code] = reading
+        timed[reading.code] = reading
         reporter.pulse()
-        if reporter.due("codes") or len(readings) == len(codes):
-            rate = len(readings) / max(reporter.clock() - start, 1e-3)
-            left = len(codes) - len(readings)
-            reporter.emit(
-                Progress("front end", len(readings), len(codes), round(rate, 1), "codes", left / rate)
-            )
-    if not any(reading.cycles is not None for reading in readings.values()):
-        note = next((reading.note for reading in readings.values()), "the machine gave no result")
+        if reporter.due("codes") or len(timed) == len(codes):
+            rate = len(timed) / max(reporter.clock() - start, 1e-3)
+            left = len(codes) - len(timed)
+            reporter.emit(Progress("front end", len(timed), len(codes), round(rate, 1), "codes", left / rate))
+    if not any(reading.cycles is not None for reading in timed.values()):
+        note = next((reading.note for reading in timed.values()), "the machine gave no result")
         raise JobError(f"no code of {len(codes)} has settled: {note}")
-    return [(code, readings[code.code]) for code in codes]
+    return [(code, timed[code.code]) for code in codes]
 
 
 def _simulated(machine: Machine) -> SimulatedFrontEnd:

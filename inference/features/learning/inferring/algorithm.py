@@ -53,7 +53,7 @@ class InferenceTask:
 
 
 @dataclass(frozen=True)
-class InferenceOutcome:
+class Inference:
     """The output of an inference: a mapping and the number of experiments that it was learnt from.
 
     `report` is stored with the mapping; `result_facts` are added to the run's result, for scripts; `summary`
@@ -157,7 +157,7 @@ class Algorithm(ABC):
     @abstractmethod
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> InferenceOutcome:
+    ) -> Inference:
         """Infers the port mapping of the measured processor; with a checkpoint, resumes from there."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.features.learning.inferring.algorithm import (
     Algorithm,
     AlgorithmSettings,
-    InferenceOutcome,
+    Inference,
     InferenceTask,
 )
 from inference.isa.domains import units_of
@@ -74,7 +74,7 @@ class Cegar(Algorithm):
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> InferenceOutcome:
+    ) -> Inference:
         """Measures experiments that distinguish mappings; ignores facts about schemes that are not
         selected.
         """
@@ -107,6 +107,6 @@ class Cegar(Algorithm):
             "assumptions": report["assumptions"],
             "excess": report["excess"],
         }
-        return InferenceOutcome(
+        return Inference(
             search.mapping, len(search.experiments), report, verdict_in_words(evidence), result_facts
         )

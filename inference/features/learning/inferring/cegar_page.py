@@ -28,11 +28,7 @@ from inference.core.events import Event
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json
-from inference.features.learning.inferring.reference import (
-    compare_with,
-    default_reference,
-    references,
-)
+from inference.features.learning.inferring.reference import compare_with, default_reference, references
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord
 from inference.figures.matrix import Matrix, alone, side_by_side
@@ -195,8 +191,7 @@ def evidence_context(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         "verdict": search_verdict(row, evidence),
         "doubts": doubts,
         "conflicts": [
-            (scheme, [conflict.words for conflict in texts])
-            for scheme, texts in grounds_of(row).conflicts.items()
+            (scheme, [c.words for c in texts]) for scheme, texts in grounds_of(row).conflicts.items()
         ],
         "doubtful": {doubt.scheme for doubt in doubts},
         "references": candidates,
@@ -208,10 +203,7 @@ def evidence_context(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
             for scheme, times in compared.differing.items()
         ],
         "matrices": matrices,
-        "unexplained": [
-            (deviation, experiment_url(deviation.experiment, row.isa, row))
-            for deviation in evidence.unexplained
-        ],
+        "unexplained": [(d, experiment_url(d.experiment, row.isa, row)) for d in evidence.unexplained],
         "asked_experiments": [
             (measured, experiment_url(measured.experiment, row.isa, row)) for measured in evidence.experiments
         ],

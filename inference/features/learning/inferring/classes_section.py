@@ -32,8 +32,8 @@ COLUMNS: dict[str, Callable[[Members], Any]] = {
 class Member:
     """A scheme of a class. `pk` is its row id, None if the instruction set has lost it.
 
-    Comparison with the representative, if `told`: of `compared` experiments of both, `different` differ by
-    the congruence ε or more; `largest` is the largest difference in per cent.
+    Comparison with the representative, if `has_comparison`: of `compared` experiments of both, `different`
+    differ by the congruence ε or more; `largest` is the largest difference in per cent.
     """
 
     text: str
@@ -110,17 +110,13 @@ def _lines(
     usage = {} if value is None else value.usage
     lines = []
     for members in classes:
-        scheme_members = [_member(scheme, ids.get(scheme), likeness.get(scheme)) for scheme in members]
+        listed = [_member(scheme, ids.get(scheme), likeness.get(scheme)) for scheme in members]
         used = {usage.get(scheme) for scheme in members}
-        lines.append(
-            ClassLine(scheme_members[0], tuple(scheme_members[1:]), used.pop() if len(used) == 1 else None)
-        )
+        lines.append(ClassLine(listed[0], tuple(listed[1:]), used.pop() if len(used) == 1 else None))
     return lines
 
 
-def _member(scheme: str, pk: int | None, likeness: Likeness | None) -> Member:
-    if likeness is None:
+def _member(scheme: str, pk: int | None, like: Likeness | None) -> Member:
+    if like is None:
         return Member(scheme, pk)
-    return Member(
-        scheme, pk, likeness.compared, likeness.different, 100 * likeness.largest, has_comparison=True
-    )
+    return Member(scheme, pk, like.compared, like.different, 100 * like.largest, has_comparison=True)

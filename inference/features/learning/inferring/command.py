@@ -57,10 +57,7 @@ class Command(RunCommand):
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--machine", metavar="NAME", help="machine that measures")
         source.add_argument(
-            "--dataset",
-            metavar="NAME",
-            action="append",
-            help="experiment set to learn from; repeatable",
+            "--dataset", metavar="NAME", action="append", help="experiment set to learn from; repeatable"
         )
         source.add_argument(
             "--simulate", metavar="NAME-OR-FILE", help="port mapping of a processor to simulate"
@@ -82,9 +79,7 @@ class Command(RunCommand):
         parser.add_argument(
             "--evaluate", metavar="NAME", help="experiment set to judge by, instead of held-out experiments"
         )
-        add_set_option(
-            parser, f"a setting of the algorithm, or of the simulation: {', '.join(NOISE_OPTIONS)}"
-        )
+        add_set_option(parser, f"a setting of the algorithm or simulation: {', '.join(NOISE_OPTIONS)}")
         parser.add_argument(
             "--mixes", type=int, metavar="N", help="experiments to measure and judge by, unless --evaluate"
         )

@@ -22,7 +22,7 @@ _SLACK = 1.02  # measured rates may exceed the documented one by this factor
 
 
 def core_facts(machine: Machine | None, schemes: Collection[str], start_time: datetime) -> WasteSource | None:
-    """Lost cycles of a computer, from its measured parts; None for other machines. `begun`: time of
+    """Lost cycles of a computer, from its measured parts; None for other machines. `start_time`: time of
     measuring.
 
     Uses the newest core model with latencies, else the newest latencies and the newest front end.
@@ -33,12 +33,10 @@ def core_facts(machine: Machine | None, schemes: Collection[str], start_time: da
     reader = target.accesses
     if reader is None:
         return None
-    known_schemes = [*filter(None, map(target.schemes.scheme_of, schemes))]
+    parsed = [*filter(None, map(target.schemes.scheme_of, schemes))]
     options = options_for(machine, start_time)
     return ScheduledTimes(
-        _model(machine, schemes),
-        known_schemes,
-        lambda experiment: reader.loop_body(experiment.terms, options),
+        _model(machine, schemes), parsed, lambda experiment: reader.loop_body(experiment.terms, options)
     )
 
 

@@ -15,7 +15,7 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.features.learning.inferring.algorithm import (
     Algorithm,
     AlgorithmSettings,
-    InferenceOutcome,
+    Inference,
     InferenceTask,
 )
 from inference.isa.domains import domains_of
@@ -116,7 +116,7 @@ class Explain(Algorithm):
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> InferenceOutcome:
+    ) -> Inference:
         """Finds blocking instructions and their ports, then blocks these for every scheme."""
         known = question.known
         settings = question.settings
@@ -131,28 +131,24 @@ class Explain(Algorithm):
             domains=domains_of(question.schemes),
             core=question.core,
         )
-        explained = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
-        result_facts: Json = {outcome.value: explained.outcomes[outcome] for outcome in SchemeFate}
+        result = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
+        result_facts: Json = {outcome.value: result.outcomes[outcome] for outcome in SchemeFate}
         result_facts |= {
             "asked": len(problem.schemes),
-            "per_scheme": explained.per_scheme,
-            "warnings": list(explained.warnings),
+            "per_scheme": result.per_scheme,
+            "warnings": list(result.warnings),
         }
-        if (answer := explained.blocking_answer) is not None:
+        if (answer := result.blocking_answer) is not None:
             result_facts |= {"assumptions": list(answer.assumptions), "excess": len(answer.unexplained)}
         summary = (
             f"{result_facts['characterised']:,} of {result_facts['asked']:,} schemes characterised, "
             f"{result_facts['excluded']:,} excluded with a reason, {result_facts['ambiguous']:,} ambiguous"
         )
         report: Json = {
-            characterisations.KEY: characterisations.report_of(
-                explained, settings.epsilon, settings.evidence
-            ),
+            characterisations.KEY: characterisations.report_of(result, settings.epsilon, settings.evidence),
             **{key: result_facts[key] for key in ("assumptions", "excess") if key in result_facts},
         }
-        return InferenceOutcome(
-            explained.mapping, explained.experiments, report, summary, result_facts, explained=explained
-        )
+        return Inference(result.mapping, result.experiments, report, summary, result_facts, explained=result)
 
 
 def _hint_of(documented: Mapping[str, Sequence[str]]) -> PortMapping | None:

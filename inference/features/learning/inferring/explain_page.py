@@ -157,8 +157,8 @@ def scheme_outcomes(run: Run, record: ExplainRecord, row: PortMapping | None) ->
     """The outcome of every scheme that has one: stored with the mapping, else from the journal."""
     if row is not None:
         return [
-            SchemeOutcome(scheme, stage, outcome, *reason_and_text)
-            for scheme, stage, outcome, *reason_and_text in verdicts_of(row)
+            SchemeOutcome(scheme, stage, outcome, *details)
+            for scheme, stage, outcome, *details in verdicts_of(row)
         ]
     return list(record.outcomes(run.config["settings"]["runs"], over=run.state == Run.State.DONE))
 
@@ -180,16 +180,14 @@ def tally_of(requested: int | None, outcomes: Iterable[SchemeOutcome]) -> Tally:
 
 
 def bars(
-    requested: int | None, outcomes: Sequence[SchemeOutcome], states: Mapping[str, str]
+    total: int | None, outcomes: Sequence[SchemeOutcome], states: Mapping[str, str]
 ) -> list[FunnelStage]:
     """The funnel: all schemes, then the remaining ones after each stage. `states`: of the run's stages."""
     lost = Counter(outcome.stage for outcome in outcomes if is_excluded(outcome))
     settled = sum(scheme.outcome == SchemeFate.CHARACTERISED for scheme in outcomes)
-    left = requested or 0
+    left = total or 0
     stages = [
-        FunnelStage(
-            "", "Selected", "" if requested is None else "done", requested, 0, _widths(requested, left, 0, 0)
-        )
+        FunnelStage("", "Selected", "" if total is None else "done", total, 0, _widths(total, left, 0, 0))
     ]
     for stage, label in STAGES.items():
         left -= lost[stage]
@@ -197,8 +195,8 @@ def bars(
         within = 0
         if state != "done":
             within = left - settled if stage == LAST else left
-        widths = _widths(requested, left - within, within, lost[stage])
-        remaining = None if requested is None or not state else left - within if stage == LAST else left
+        widths = _widths(total, left - within, within, lost[stage])
+        remaining = None if total is None or not state else left - within if stage == LAST else left
         stages.append(FunnelStage(stage, label, state, remaining, lost[stage], widths))
     return stages
 

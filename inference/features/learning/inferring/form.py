@@ -252,10 +252,7 @@ class InferForm(RunForm):
         if data.get("source") == "datasets":
             self._check_sets(data)
             if data.get("sample"):
-                self.add_error(
-                    "sample",
-                    "Recorded measurements are learnt for all selected schemes: use a search instead.",
-                )
+                self.add_error("sample", "Of recorded data, all selected schemes are learnt: use a search.")
         return data
 
     def _check_sets(self, data: Mapping[str, Any]) -> None:
@@ -282,9 +279,7 @@ class InferForm(RunForm):
 
 def _completed(data: Any, offer: Algorithm) -> Any:
     """The form's data, completed with defaults of the chosen algorithm's settings."""
-    missing = [
-        setting for setting in offer.tunables() if data is not None and SETTING + setting.name not in data
-    ]
+    missing = [s for s in offer.tunables() if data is not None and SETTING + s.name not in data]
     if not missing:
         return data
     filled = data.copy()

@@ -123,7 +123,7 @@ class FrontView:
         return any(line.plot_point.mape is not None for line in self.lines)
 
 
-def stored_front_view(front: StoredFront) -> FrontView:
+def stored_front(front: StoredFront) -> FrontView:
     """The view of a stored front."""
     lines = [
         FrontLine(
@@ -136,7 +136,7 @@ def stored_front_view(front: StoredFront) -> FrontView:
     return FrontView(lines, front.owner, None if front.here is None else front.here.place)
 
 
-def live_front_view(points: Sequence[FrontObjectives]) -> FrontView:
+def live_front(points: Sequence[FrontObjectives]) -> FrontView:
     """The view of a front of an unfinished run."""
     return FrontView(
         [
@@ -157,7 +157,7 @@ def front_tab(row: PortMapping) -> dict[str, Any]:
     """Context of the tab with the mapping's front."""
     front = front_of(row)
     assert front is not None, "the tab is there for mappings with a front alone"
-    return {"front": stored_front_view(front)}
+    return {"front": stored_front(front)}
 
 
 def front_pick(request: HttpRequest, pk: int) -> HttpResponse:

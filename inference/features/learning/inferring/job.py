@@ -25,7 +25,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Residuals, Unit, score
 from inference.core.pmevo.events import Snapshot
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithm import AlgorithmSettings, InferenceOutcome, InferenceTask
+from inference.features.learning.inferring.algorithm import AlgorithmSettings, Inference, InferenceTask
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.core_facts import core_facts
 from inference.features.learning.inferring.request import InferConfig, RecordedSource, read_config
@@ -116,13 +116,11 @@ class InferJob(Job):
             stages.log(remark, "warning")
         # Evaluated before storing: the storing transaction holds the database's only write lock.
         held_out = chunk_of(judge.held_out)
-        judged = _predictions(inferred.mapping, held_out)
+        judged = _predict(inferred.mapping, held_out)
         front = []
         for point in inferred.front:
             stages.pulse()
-            front.append(
-                JudgedPoint(point, _predictions(point.mapping, held_out) if judge.held_out else None)
-            )
+            front.append(JudgedPoint(point, _predict(point.mapping, held_out) if judge.held_out else None))
         compared = compared_results(judge.machine, inferred.mapping)
         report = _report(config, judge, inferred, judged)
         if loop_code:
@@ -130,7 +128,7 @@ class InferJob(Job):
         return partial(_store, task, config, judge, inferred, judged, front, compared, report)
 
 
-def _predictions(mapping: Mapping, held_out: Chunk) -> Predictions:
+def _predict(mapping: Mapping, held_out: Chunk) -> Predictions:
     return compare_chunks(PortMappingModel(mapping), [held_out], Unit.CYCLES).with_cached_properties()
 
 
@@ -182,7 +180,7 @@ def _store(
     task: Task,
     config: InferConfig,
     subject: Subject,
-    inferred: InferenceOutcome,
+    inferred: Inference,
     judged: Predictions,
     front: Sequence[JudgedPoint],
     compared: Sequence[ComparedResult],
@@ -226,7 +224,7 @@ def _store(
     return result, [*events, ResultStored({**summary_facts, **conclusions})]
 
 
-def _report(config: InferConfig, subject: Subject, inferred: InferenceOutcome, judged: Predictions) -> Json:
+def _report(config: InferConfig, subject: Subject, inferred: Inference, judged: Predictions) -> Json:
     report = {
         **inferred.report,
         "seed": config.seed,
@@ -246,8 +244,8 @@ def loop_code_of_run(
 ) -> LoopCode:
     """Loop code from the run's measurements and data sets, without the ones for judging.
 
-    `begun`: time of measuring, which decides how loop bodies were generated. {} for instruction sets without
-    loop code, and for simulated processors, which execute no code.
+    `start_time`: time of measuring, which decides how loop bodies were generated. {} for instruction sets
+    without loop code, and for simulated processors, which execute no code.
     """
     reader = target_of(config.isa).accesses
     if reader is None:

@@ -38,7 +38,7 @@ class InferencePlan:
 
     `recorded`: experiments come from sets instead of measuring. `held_out`: number of experiments for
     judging. `measuring`: seconds of measuring, a part of `seconds`. `note`: the basis of the estimate.
-    `kept`: settings of the copied run that the form has no field for, as text.
+    `carried_over`: settings of the copied run that the form has no field for, as text.
     """
 
     config: Json
@@ -150,9 +150,7 @@ def _experiments(
         rows = rows.exclude(experiment__terms__scheme__in=unselected.values("pk"))
     if judge:
         judging = judge.measurements.filter(state=Measurement.State.SETTLED)
-        rows = rows.exclude(
-            experiment__in=judging.order_by().values("experiment")
-        )  # they are excluded from training
+        rows = rows.exclude(experiment__in=judging.order_by().values("experiment"))  # not trained on
         return judging.count(), rows.count()
     total = rows.count()
     held_out = round(total * (data["held_out"] or 0))

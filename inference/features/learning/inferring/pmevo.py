@@ -13,7 +13,7 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.features.learning.inferring.algorithm import (
     Algorithm,
     AlgorithmSettings,
-    InferenceOutcome,
+    Inference,
     InferenceTask,
 )
 from inference.isa.domains import forms_among, single_domains
@@ -126,7 +126,7 @@ class PMEvo(Algorithm):
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
-    ) -> InferenceOutcome:
+    ) -> Inference:
         settings = question.settings
         assert isinstance(settings, PMEvoSettings)
         schemes = tuple(question.schemes)
@@ -163,6 +163,4 @@ class PMEvo(Algorithm):
                 {"error": point.error, "volume": point.volume, "kinds": point.kinds} for point in result.front
             ],
         }
-        return InferenceOutcome(
-            result.mapping, result.experiments, report, summary, result_facts, result.front
-        )
+        return Inference(result.mapping, result.experiments, report, summary, result_facts, result.front)

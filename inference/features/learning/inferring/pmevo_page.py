@@ -16,12 +16,7 @@ from inference.core.pair_conflicts import pair_conflicts
 from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, FrontObjectives, Generation, Sweep
 from inference.core.protocols import Json
 from inference.features.learning.inferring.classes_section import classes_context, classes_of_report
-from inference.features.learning.inferring.front import (
-    FrontView,
-    front_of,
-    live_front_view,
-    stored_front_view,
-)
+from inference.features.learning.inferring.front import FrontView, front_of, live_front, stored_front
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord, thinned
 from inference.figures.conflicts import GrowingMatrix, growing_matrix
@@ -218,7 +213,7 @@ def _front_on_page(evolution: EvolutionRecord, row: PortMapping | None) -> Front
     if not evolution.front:
         return None
     stored = None if row is None else front_of(row)
-    return live_front_view(evolution.front) if stored is None else stored_front_view(stored)
+    return live_front(evolution.front) if stored is None else stored_front(stored)
 
 
 def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
@@ -240,11 +235,7 @@ def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
 
 
 def _busy_seconds(record: RunRecord, names: Sequence[str]) -> float | None:
-    durations = [
-        phase.busy_seconds
-        for phase in record.phases
-        if phase.name in names and phase.busy_seconds is not None
-    ]
+    durations = [p.busy_seconds for p in record.phases if p.name in names and p.busy_seconds is not None]
     return sum(durations) if durations else None
 
 

@@ -110,7 +110,5 @@ def _objections(value: Mapping, reference: Mapping, evidence: Evidence) -> tuple
         if abs(reference_cycles - result.cycles) > evidence.epsilon * result.experiment.length:
             inferred_cycles = inverse_throughput(value, result.experiment)
             objections.append(Objection(result.experiment, result.cycles, inferred_cycles, reference_cycles))
-    objections.sort(
-        key=lambda objection: -abs(objection.reference - objection.measured) / objection.experiment.length
-    )
+    objections.sort(key=lambda o: -abs(o.reference - o.measured) / o.experiment.length)
     return tuple(objections)

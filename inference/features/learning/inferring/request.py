@@ -174,14 +174,12 @@ def read_config(config_json: Json) -> InferConfig:
     if config.sample is not None and isinstance(source, RecordedSource):
         raise ConfigError("sample: with data sets, all selected schemes are learnt; select fewer by a filter")
     _check_schemes(isa, config.known)
-    defaults_of_source: Json = {
+    preset: Json = {
         "schemes": "starter" if has_agent else "all",
         "mixes": algorithm.mixes,
         "never_held_out": algorithm.never_held_out,
     }
-    defaults = {
-        name: value for name, value in defaults_of_source.items() if name not in config.model_fields_set
-    }
+    defaults = {name: value for name, value in preset.items() if name not in config.model_fields_set}
     return config.model_copy(
         update={**defaults, "isa": isa.name, "source": source, "ports": config.settings.ports}
     )

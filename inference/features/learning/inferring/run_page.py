@@ -77,8 +77,7 @@ def _fact_lines(known: Json) -> Iterator[DescriptionItem]:
     for name, label in labels.items():
         facts = known.get(name, {})
         texts = [
-            f"{scheme}: {format_value(facts[scheme])}" if isinstance(facts, dict) else scheme
-            for scheme in facts
+            f"{text}: {format_value(facts[text])}" if isinstance(facts, dict) else text for text in facts
         ]
         if len(texts) > FACTS_LISTED:
             texts[FACTS_LISTED:] = [f"and {len(texts) - FACTS_LISTED:,} more"]

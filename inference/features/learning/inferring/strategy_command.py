@@ -52,10 +52,8 @@ class Command(DataCommand):
         for scheme in pair.first.usage:
             first, second = pair.first.describe(scheme), pair.second.describe(scheme)
             self.stdout.write(f"  {scheme}: {first}" + ("" if first == second else f"  or  {second}"))
-        distinction = pair.distinction
-        self.stdout.write(
-            f"Distinguished by {distinction.experiment}: {distinction.first:g}, {distinction.second:g} cycles"
-        )
+        test = pair.distinction
+        self.stdout.write(f"Distinguished by {test.experiment}: {test.first:g}, {test.second:g} cycles")
 
 
 def _experiments(options: dict[str, Any], schemes: list[str]) -> list[Experiment]:

@@ -66,7 +66,7 @@ class Subject:
     `held_out` are the measurements that judge the mapping; `judged_on` is their set, None if they are a share
     of the training data. `machine` is None if unknown. `bottleneck`: the measured R_max as JSON.
     `settled_share`: settled share of the mixes measured for judging. `judge` measures mixes after the search.
-    `begun`: time of measuring of recorded data, None if the run measures.
+    `started`: time of measuring of recorded data, None if the run measures.
     """
 
     isa: ISA
@@ -317,10 +317,9 @@ def _is_exact(config: InferConfig) -> bool:
 
 def _is_explored(config: InferConfig) -> bool:
     """Whether the run measures schemes alone, and the bottleneck, before the search."""
-    needs_exploration = (_has_agent(config) or _is_exact(config)) and not ALGORITHMS[
-        config.algorithm
-    ].explores
-    return not isinstance(config.source, RecordedSource) and needs_exploration
+    if isinstance(config.source, RecordedSource) or ALGORITHMS[config.algorithm].explores:
+        return False
+    return _has_agent(config) or _is_exact(config)
 
 
 def _measures_bottleneck(config: InferConfig) -> bool:

@@ -65,10 +65,8 @@ class Command(RunCommand):
             self.stdout.write(json.dumps(answer))
             return
         for stage in stages:
-            partial_sets = f"; kept: {', '.join(stage['kept'])}" if stage["kept"] else ""
-            outcome = (
-                f"{stage['made']}, {stage['url']}" if stage["made"] else f"{stage['error']}{partial_sets}"
-            )
+            sets = f"; kept: {', '.join(stage['kept'])}" if stage["kept"] else ""
+            outcome = f"{stage['made']}, {stage['url']}" if stage["made"] else f"{stage['error']}{sets}"
             self.stdout.write(f"{stage['label']}: {outcome}")
         if model is not None and mapping is not None:
             reason = f", {model.selection['why']}" if model.selection else ""
@@ -90,9 +88,7 @@ class Command(RunCommand):
         except LookupError as error:
             raise CommandError(f"--blocks: {error}") from error
         if not isinstance(selected["schemes"], list):
-            raise CommandError(
-                "--blocks can be combined with a selection of schemes, but not with probes or all"
-            )
+            raise CommandError("--blocks adds to a selection of schemes, not to probes or all")
         measurable = machine.isa.schemes.filter(Q(exclusion="") | CHAINABLE)
         target = code_target(machine.isa.name)
         equivalents = target.schemes.equivalent_schemes

@@ -112,15 +112,15 @@ def _update_core_model(run: Run, machine: Machine) -> None:
     """Stores the parts' results so far in the core model, which the first result creates."""
     parts = parts_of(run)
 
-    def last_row(rows: QuerySet[ModelRow], *stages: str) -> ModelRow | None:
+    def last(rows: QuerySet[ModelRow], *stages: str) -> ModelRow | None:
         results = (rows.filter(run=parts[stage]).order_by("pk").last() for stage in stages if stage in parts)
         return next((row for row in results if row is not None), None)
 
     stages = (stage for stage in STAGES if stage.kind == INFER and stage.name in parts)
     choice = choose_mapping(run, machine, [(stage.label, parts[stage.name]) for stage in stages])
     measured = (
-        last_row(LatencySet.objects.all(), "latencies"),
-        last_row(MeasuredFrontEnd.objects.all(), "front_end"),
+        last(LatencySet.objects.all(), "latencies"),
+        last(MeasuredFrontEnd.objects.all(), "front_end"),
     )
     with transaction.atomic():
         parts_of_model = (choice.make(), *measured)

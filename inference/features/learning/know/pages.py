@@ -86,21 +86,17 @@ def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
     chained = len(chosen_schemes(form, machine, chained=True))
     chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * chained)
     # By the rate of earlier runs of each part, else by its number of experiments.
-    ports_rate = seconds_per_unit(machine, "infer", "schemes", algorithm="pmevo")
+    rate = seconds_per_unit(machine, "infer", "schemes", algorithm="pmevo")
     explain_rate = seconds_per_unit(machine, "infer", "schemes", algorithm="explain")
     latency_rate = seconds_per_unit(machine, "latencies", "schemes")
     seconds = (
-        (
-            estimated_seconds(pairs, machine) + _EVOLUTION_SECONDS
-            if ports_rate is None
-            else ports_rate * inferred
-        )
+        (estimated_seconds(pairs, machine) + _EVOLUTION_SECONDS if rate is None else rate * inferred)
         + (estimated_seconds(explained, machine) if explain_rate is None else explain_rate * len(texts))
         + (estimated_seconds(chains, machine) if latency_rate is None else latency_rate * chained)
     )
     needed = min(seconds, 60.0 * minutes)
     plan = MeasuringPlan.of(machine, config, texts, Effort(pairs + explained + chains, needed))
-    from_history = any(share is not None for share in (ports_rate, explain_rate, latency_rate))
+    from_history = any(share is not None for share in (rate, explain_rate, latency_rate))
     return replace(plan, note=_ESTIMATE_NOTE) if from_history else plan
 
 

@@ -14,8 +14,8 @@ from inference.models import Run
 class PartOutcome:
     """A part of a profile.
 
-    `run` is None before its turn. `made` is the name of its result, "" without one; `error` why it failed;
-    `kept` the names of the experiment sets of a failed part.
+    `run` is None before its turn. `result_name` is that of its result, "" without one; `error` why it failed;
+    `set_names` the names of the experiment sets of a failed part.
     """
 
     name: str
@@ -60,8 +60,6 @@ def _outcome(name: str, label: str, part: Run | None, refused: str) -> PartOutco
         return PartOutcome(name, label, None, "", "", refused, ())
     ended_badly = part.state in (Run.State.FAILED, Run.State.CANCELLED)
     error = (part.error or part.get_state_display()) if ended_badly else ""
-    set_names = (
-        tuple(part.experiment_sets.order_by("pk").values_list("name", flat=True)) if ended_badly else ()
-    )
+    sets = tuple(part.experiment_sets.order_by("pk").values_list("name", flat=True)) if ended_badly else ()
     result = part.result if part.state == Run.State.DONE else {}
-    return PartOutcome(name, label, part, result.get("name", ""), result.get("url", ""), error, set_names)
+    return PartOutcome(name, label, part, result.get("name", ""), result.get("url", ""), error, sets)

@@ -77,10 +77,8 @@ def _latencies(machine: Machine, config: KnowConfig) -> Json:
     selection = _schemes(config)
     if config.scheme_filter in NAMED_SELECTIONS and isinstance(config.schemes, list):
         # The shell resolves selections to ids; latencies can be measured of more schemes.
-        latency_ids = latency_schemes(machine.isa.schemes.all(), config.scheme_filter).values_list(
-            "pk", flat=True
-        )
-        selection |= {"schemes": sorted({*config.schemes, *latency_ids})}
+        ids = latency_schemes(machine.isa.schemes.all(), config.scheme_filter).values_list("pk", flat=True)
+        selection |= {"schemes": sorted({*config.schemes, *ids})}
     return {"machine": machine.pk, **selection}
 
 

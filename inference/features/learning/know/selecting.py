@@ -94,18 +94,16 @@ class CoreParts:
             return MappingChoice(lambda: next(iter(self.rows.values()), None), None)
         measured = np.array([mix.cycles for mix in self.mixes], dtype=np.float64)
         predicted = {label: self._predict(value) for label, value in self.values.items()}
-        best_part = select_part(measured, predicted)
-        joined = self._joined(best_part)
+        best = select_part(measured, predicted)
+        joined = self._joined(best)
         if joined is None:
-            return self._choice(lambda: self.rows[best_part.name], best_part)
-        final_choice = select_part(
-            measured, {best_part.name: predicted[best_part.name], TOGETHER: self._predict(joined)}
-        )
-        final = replace(final_choice, scores=(*best_part.scores, final_choice.scores[-1]))
-        if final_choice.name == best_part.name:
-            return self._choice(lambda: self.rows[best_part.name], replace(final, why=best_part.why))
+            return self._choice(lambda: self.rows[best.name], best)
+        decision = select_part(measured, {best.name: predicted[best.name], TOGETHER: self._predict(joined)})
+        final = replace(decision, scores=(*best.scores, decision.scores[-1]))
+        if decision.name == best.name:
+            return self._choice(lambda: self.rows[best.name], replace(final, why=best.why))
         results = compared_results(self.machine, joined)
-        return self._choice(partial(self._store, joined, best_part.name, results), final)
+        return self._choice(partial(self._store, joined, best.name, results), final)
 
     def _choice(self, make: Callable[[], PortMapping], selection: Selection) -> MappingChoice:
         return MappingChoice(make, {**selection.as_json(), "parts": self.facts})

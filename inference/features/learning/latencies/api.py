@@ -131,8 +131,7 @@ class OperandPairOut(Schema):
     throughput_limited: bool = Field(description="Chains were limited by throughput.", examples=[False])
     breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
     values: list[LatencyOfValuesOut] = Field(
-        default=[],
-        description="Latencies per value or immediate, if they depend on it; least and most are over all.",
+        default=[], description="Latencies per value or immediate; least and most are over all."
     )
     chains: list[LatencyChainOut]
 

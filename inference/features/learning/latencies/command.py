@@ -44,11 +44,7 @@ class Command(RunCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--machine", metavar="NAME", help="machine that measures")
-        source.add_argument(
-            "--simulate",
-            metavar="NAME",
-            help="port mapping of a processor to simulate",
-        )
+        source.add_argument("--simulate", metavar="NAME", help="port mapping of a processor to simulate")
         source.add_argument(
             "--dataset", metavar="NAME", help="a set whose recorded readings are evaluated again"
         )
@@ -61,11 +57,7 @@ class Command(RunCommand):
             "all of the set)",
         )
         parser.add_argument(
-            "--seed",
-            type=int,
-            default=DEFAULT_SEED,
-            metavar="S",
-            help="with --simulate: seed of the latencies",
+            "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="with --simulate: latencies' seed"
         )
         add_set_option(parser, f"a setting of the simulation: {', '.join(_NOISE)}")
         parser.add_argument("--scheme", metavar="TEXT", default="", help="with --show: the scheme")
@@ -74,9 +66,7 @@ class Command(RunCommand):
             "--xml", metavar="FILE", type=Path, help="with --show: write XML like uops.info's"
         )
         parser.add_argument(
-            "--documented",
-            action="store_true",
-            help="with --show: compare with documented latencies of the core",
+            "--documented", action="store_true", help="with --show: compare with documented latencies"
         )
         parser.add_argument(
             "--memory", action="store_true", help="with --show: conditions of memory renaming, and stores"
@@ -153,28 +143,26 @@ class Command(RunCommand):
         rows = rows if scheme or as_json else rows.defer("chains")
         if not as_json:
             self.stdout.write(row.start_values)
-        for row_of_scheme in rows.iterator(chunk_size=200):
+        for line in rows.iterator(chunk_size=200):
             if as_json:
-                latencies = {
-                    "scheme": row_of_scheme.scheme.text,
-                    "pairs": row_of_scheme.pairs_with_chains(),
-                    "idioms": row_of_scheme.idioms,
+                answer = {
+                    "scheme": line.scheme.text,
+                    "pairs": line.pairs_with_chains(),
+                    "idioms": line.idioms,
                 }
-                self.stdout.write(json.dumps(latencies))
+                self.stdout.write(json.dumps(answer))
                 continue
-            self.stdout.write(row_of_scheme.scheme.text)
-            for idiom in row_of_scheme.idioms:
+            self.stdout.write(line.scheme.text)
+            for idiom in line.idioms:
                 self.stdout.write(f"  {idiom['kind']}: {_idiom(idiom)}")
-            for pair in row_of_scheme.pairs_with_chains() if scheme else row_of_scheme.pairs:
+            for pair in line.pairs_with_chains() if scheme else line.pairs:
                 neighbours = f" ({words})" if (words := neighbour_text(pair)) else ""
                 self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}{neighbours}")
-                for variant in pair.get("values", ()):
+                for case in pair.get("values", ()):
                     with_values = (
-                        variant["told"]
-                        if "immediate" in variant
-                        else f"{variant['values']} values, {variant['told']}"
+                        case["told"] if "immediate" in case else f"{case['values']} values, {case['told']}"
                     )
-                    self.stdout.write(f"    {with_values}: {_cycles(variant)}")
+                    self.stdout.write(f"    {with_values}: {_cycles(case)}")
                 for chain in pair["chains"] if scheme else ():
                     code = "; ".join(instructions_of(chain))
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"
@@ -185,9 +173,7 @@ class Command(RunCommand):
         if as_json:
             self.stdout.write(json.dumps(answer))
             return
-        for sentence in answer["words"] or [
-            "this set has no measurements of memory: measure latencies again"
-        ]:
+        for sentence in answer["words"] or ["no measurements of memory: measure latencies again"]:
             self.stdout.write(sentence)
 
     def _show_documented(self, row: LatencySet, *, as_json: bool) -> None:

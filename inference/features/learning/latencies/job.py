@@ -201,20 +201,16 @@ def _simulated(machine: Machine) -> ChainMeasurer:
     )
 
 
-def _store(
-    run: Run, machine: Machine, latencies: LatencyResult, identity: Json
-) -> tuple[Json, Sequence[Event]]:
-    row = store_latencies(free_name(LatencySet, run.name), machine, latencies, identity, run=run)
+def _store(run: Run, machine: Machine, output: LatencyResult, identity: Json) -> tuple[Json, Sequence[Event]]:
+    row = store_latencies(free_name(LatencySet, run.name), machine, output, identity, run=run)
     result: Json = {
         "latency_set": row.pk,
         "name": row.name,
         "url": f"/latencies/{row.pk}/",  # no reverse(): an error in the pages must not lose the result
         "schemes": row.schemes.count(),
-        "pairs": len(latencies.pairs),
-        "isolated": latencies.isolated,
-        "bounds": latencies.bounded,
+        "pairs": len(output.pairs),
+        "isolated": output.isolated,
+        "bounds": output.bounded,
     }
-    text = (
-        f"{len(latencies.pairs)} pairs of operands, {latencies.isolated} isolated, {latencies.bounded} bounds"
-    )
+    text = f"{len(output.pairs)} pairs of operands, {output.isolated} isolated, {output.bounded} bounds"
     return result, [Log("info", text), ResultStored(result)]

@@ -83,10 +83,8 @@ def instructions_of(chain: Json) -> list[str]:
 
 def idiom_counts(row: LatencySet) -> list[tuple[str, int]]:
     """(kind, number of schemes) of the set's idioms and false dependencies, most frequent first."""
-    idiom_lists = row.schemes.exclude(idioms=[]).values_list("idioms", flat=True)
-    return Counter(
-        kind for idioms in idiom_lists for kind in {idiom["kind"] for idiom in idioms}
-    ).most_common()
+    lists = row.schemes.exclude(idioms=[]).values_list("idioms", flat=True)
+    return Counter(kind for idioms in lists for kind in {idiom["kind"] for idiom in idioms}).most_common()
 
 
 def latencies_of_scheme(scheme: InstructionScheme) -> QuerySet[SchemeLatencies]:
@@ -111,27 +109,24 @@ def memory_sentences(times: MemoryTimes) -> list[str]:
     return [*renaming, *(_store_sentence(bits, curve) for bits, curve in times.stores.items())]
 
 
-def _renaming_sentences(conditions: RenamingConditions) -> Iterator[str]:
-    if conditions.by_text:
-        base = "also where that was written in between" if conditions.rewritten else "unwritten in between"
-        other = "; another register that leads there does as well" if conditions.other_base else ""
+def _renaming_sentences(facts: RenamingConditions) -> Iterator[str]:
+    if facts.by_text:
+        base = "also where that was written in between" if facts.rewritten else "unwritten in between"
+        other = "; another register that leads there does as well" if facts.other_base else ""
         yield f"A stored value is there at once by the same register, {base}{other}."
-        if conditions.stores_between is not None:
-            yield f"More than {conditions.stores_between} other stores in between end that."
-    for loads, forgotten in (
-        ("loads", conditions.forgotten_pairs),
-        ("updates", conditions.forgotten_updates),
-    ):
+        if facts.stores_between is not None:
+            yield f"More than {facts.stores_between} other stores in between end that."
+    for loads, forgotten in (("loads", facts.forgotten_pairs), ("updates", facts.forgotten_updates)):
         if forgotten is None:
             yield f"In a loop, other {loads} of stored values are learned, as many as were measured."
         elif forgotten > 1:
             yield f"In a loop, fewer than {forgotten} other {loads} of stored values are learned as well."
-    if plain := conditions.forwarded.get((64, 64, 0, False)):
+    if plain := facts.forwarded.get((64, 64, 0, False)):
         yield f"Else a stored value takes {plain:.1f} cycles to its load."
-    if conditions.update is not None:
-        yield f"An update of what was stored takes {conditions.update:.1f} cycles then."
-    if conditions.overtaken is not None:
-        yield f"Two registers that update one place in turn take {conditions.overtaken:.1f} cycles each time."
+    if facts.update is not None:
+        yield f"An update of what was stored takes {facts.update:.1f} cycles then."
+    if facts.overtaken is not None:
+        yield f"Two registers that update one place in turn take {facts.overtaken:.1f} cycles each time."
 
 
 def _store_sentence(bits: int, curve: StoreCurve) -> str:

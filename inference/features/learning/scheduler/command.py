@@ -26,9 +26,7 @@ class Command(RunCommand):
         source.add_argument("--machine", metavar="NAME", help="machine that measures the experiments")
         source.add_argument("--set", metavar="NAME", help="an experiment set with such experiments")
         source.add_argument("--show", action="store_true", help="print the stored scheduler")
-        add_request_options(
-            parser, SchedulerConfig, seconds="time limit of the search in seconds (default: %(default)s)"
-        )
+        add_request_options(parser, SchedulerConfig, seconds="time limit in seconds (default: %(default)s)")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:

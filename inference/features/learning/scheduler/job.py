@@ -144,16 +144,14 @@ def _measure(task: Task, machine: Machine, kinds: Kinds) -> Results:
 
     ids = sorted(ids_of_schemes(machine.isa_id, kinds).values())
     with open_measurer(task, machine, ids) as (measurer, schemes):
-        measurable = (
+        usable = (
             measurable_schemes(measurer, schemes, log) if isinstance(measurer, RemoteMeasurer) else schemes
         )
-        experiments = scheduler_experiments({text: kinds[text] for text in measurable if text in kinds})
+        experiments = scheduler_experiments({text: kinds[text] for text in usable if text in kinds})
         store = RunMeasurements(task.lease, machine.isa, measurer.identity, _PURPOSE, machine)
         cached = CachedMeasurer(measurer, store)
-        measurer_with_progress = ProgressMeasurer(cached, task.reporter, _MEASURE, len(experiments))
-        return _with_cycles(
-            experiments, measurer_with_progress.measure([grouped.experiment for grouped in experiments])
-        )
+        meter = ProgressMeasurer(cached, task.reporter, _MEASURE, len(experiments))
+        return _with_cycles(experiments, meter.measure([grouped.experiment for grouped in experiments]))
 
 
 def _with_cycles(experiments: Iterable[GroupedExperiment], measured: Iterable[Measured]) -> Results:
@@ -199,11 +197,8 @@ def _body_options(task: Task, config: SchedulerConfig) -> Options:
     if config.experiment_set is None:
         machine, start_time = Machine.objects.filter(pk=config.machine or 0).first(), task.run.created
     else:
-        stored_set = ExperimentSet.objects.select_related("machine", "run").get(pk=config.experiment_set)
-        machine, start_time = (
-            stored_set.machine,
-            stored_set.run.created if stored_set.run else stored_set.created,
-        )
+        source = ExperimentSet.objects.select_related("machine", "run").get(pk=config.experiment_set)
+        machine, start_time = (source.machine, source.run.created if source.run else source.created)
     return DEFAULTS if machine is None else options_for(machine, start_time)
 
 

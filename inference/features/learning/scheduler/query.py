@@ -22,7 +22,7 @@ _BINDINGS = {
     Binding.RANDOM: "A dispatched µop is bound to a port at random",
     Binding.AT_ISSUE: "The oldest µops that are ready take whichever of their ports are free",
 }
-_LISTED_EXPERIMENTS = 12
+_LISTED = 12
 """Number of experiments on a page."""
 _UNJUDGED = "It was not judged on code with dependences"
 CAVEAT = "A good fit does not prove the mechanism: only the mechanisms of the simulation were tested."
@@ -120,9 +120,7 @@ def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
     record = record_of(row)
     if record is None:
         return None
-    clearest = sorted(record.experiments, key=lambda part: -abs(part.without / part.measured - 1))[
-        :_LISTED_EXPERIMENTS
-    ]
+    clearest = sorted(record.experiments, key=lambda part: -abs(part.without / part.measured - 1))[:_LISTED]
     return SchedulerView(
         record,
         summary(record.model_dump(mode="json")),
@@ -139,7 +137,7 @@ def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
 
 def _changed_blocks(record: SchedulerRecord) -> list[DependentBlockPart]:
     changes = ((abs((part.simulated or part.without) / part.without - 1), part) for part in record.blocks)
-    return [part for _, part in sorted(changes, key=lambda change: -change[0])[:_LISTED_EXPERIMENTS]]
+    return [part for _, part in sorted(changes, key=lambda change: -change[0])[:_LISTED]]
 
 
 def open_parameters(record: SchedulerRecord) -> Iterator[str]:
@@ -147,8 +145,7 @@ def open_parameters(record: SchedulerRecord) -> Iterator[str]:
     if record.scheduler is None:
         return
     policies = [
-        part.model_dump(mode="json")
-        for part in (record.scheduler, *(a.scheduler for a in record.alternatives))
+        p.model_dump(mode="json") for p in (record.scheduler, *(a.scheduler for a in record.alternatives))
     ]
     for name, best in policies[0].items():
         values = [best]

@@ -99,11 +99,7 @@ def _experiment(value: ExperimentValue, isa: ISA, row: Experiment | None) -> dic
         "terms": dict(value.terms),
         "measured": measured,
         "predictions": [
-            {
-                **prediction_json(prediction.schedule),
-                "mapping": prediction.mapping,
-                "error": prediction.error,
-            }
+            {**prediction_json(prediction.schedule), "mapping": prediction.mapping, "error": prediction.error}
             for prediction in predictions_for(value, isa, measured)
         ],
         "resource_predictions": resource_predictions(value, isa, measured),

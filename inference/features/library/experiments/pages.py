@@ -52,40 +52,36 @@ class Pinned:
 
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of a measured experiment."""
-    experiment_row = get_object_or_404(ExperimentRow.objects.select_related("isa"), pk=pk)
-    value = experiment_of(experiment_row.key, texts_in([experiment_row.key]))
+    stored = get_object_or_404(ExperimentRow.objects.select_related("isa"), pk=pk)
+    value = experiment_of(stored.key, texts_in([stored.key]))
     measurements = list(
-        experiment_row.measurements.select_related("experiment_set__machine").order_by(
-            "experiment_set_id", "repeat"
-        )
+        stored.measurements.select_related("experiment_set__machine").order_by("experiment_set_id", "repeat")
     )
     measured, machine = _measured(measurements, _selected_mapping(request))
-    context = _context(request, value, experiment_row.isa, measured)
+    context = _context(request, value, stored.isa, measured)
     tools = sorted({tool for row in measurements for tool in row.annotations})
     context |= {
-        "experiment": experiment_row,
+        "experiment": stored,
         "measured_on": machine,
         "measurements": [
             (row, [(tool, row.annotations.get(tool)) for tool in tools]) for row in measurements
         ],
         "tools": tools,
-        **code_of(value, experiment_row.isa),
+        **code_of(value, stored.isa),
         "was_measured": any(_by_agent(row) for row in measurements),
-        "try_url": _try_url(value, experiment_row.isa, context["pinned"]),
-        "snippet_url": _snippet_url(value, experiment_row.isa),
+        "try_url": _try_url(value, stored.isa, context["pinned"]),
+        "snippet_url": _snippet_url(value, stored.isa),
     }
     return render(request, "inference/experiments/experiment.html", context)
 
 
-def _measured(
-    rows: Sequence[Measurement], selected: PortMapping | None
-) -> tuple[float | None, Machine | None]:
+def _measured(rows: Sequence[Measurement], chosen: PortMapping | None) -> tuple[float | None, Machine | None]:
     """(cycles, machine): on the selected mapping's machine if it has measured the experiment; else on all
     machines, and None.
     """
-    machine = None if selected is None else selected.machine
-    own_rows = [row for row in rows if machine is not None and row.experiment_set.machine_id == machine.pk]
-    cycles = settled_cycles(own_rows)
+    machine = None if chosen is None else chosen.machine
+    own = [row for row in rows if machine is not None and row.experiment_set.machine_id == machine.pk]
+    cycles = settled_cycles(own)
     return (settled_cycles(rows), None) if cycles is None else (cycles, machine)
 
 
@@ -160,10 +156,7 @@ def _context(
 ) -> dict[str, Any]:
     predictions = predictions_for(value, isa, measured)
     selected = _selected_mapping(request)
-    pinned = next(
-        (prediction for prediction in predictions if prediction.mapping == selected),
-        predictions[0] if predictions else None,
-    )
+    pinned = next((p for p in predictions if p.mapping == selected), predictions[0] if predictions else None)
     return {
         "value": value,
         "isa": isa,

@@ -80,8 +80,8 @@ class Range:
 class PortBucket:
     """A port with its blocks, its load in cycles, and the interval of the load unless it is fixed.
 
-    `label` is the load as short text, `told` as a phrase; `full`: the port limits the experiment. Limits
-    outside the ports are buckets to the right of them.
+    `label` is the load as short text, `description` as a phrase; `full`: the port limits the experiment.
+    Limits outside the ports are buckets to the right of them.
     """
 
     name: str

@@ -60,10 +60,7 @@ class PredictExperiment(DataCommand):
         by_ports = predictions_for(experiment, isa, measured)
         by_resources = resource_predictions(experiment, isa, measured)
         if mappings or resources:
-            by_ports, by_resources = (
-                _predictions_of(mappings, by_ports),
-                _predictions_of(resources, by_resources),
-            )
+            by_ports, by_resources = (_select(mappings, by_ports), _select(resources, by_resources))
         elif not by_ports and not by_resources:
             raise CommandError("no mapping describes all of these schemes: infer or import one")
         if options["json"]:
@@ -85,9 +82,7 @@ def _instruction_sets(name: str, mappings: Mappings) -> list[ISA]:
         isas = {mapping.isa for mapping in mappings}
         if len(isas) > 1:
             names = ", ".join(sorted(isa.name for isa in isas))
-            raise CommandError(
-                f"these mappings are of several instruction sets: {names}; predict one at a time"
-            )
+            raise CommandError(f"these mappings are of several instruction sets: {names}; name one set")
         return list(isas)
     by_ports = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
     by_resources = Exists(ResourceMapping.objects.filter(isa=OuterRef("pk")))
@@ -109,7 +104,7 @@ def _read(text: str, isas: Sequence[ISA]) -> tuple[Experiment, ISA]:
     raise CommandError("\n".join(dict.fromkeys(problems)))
 
 
-def _predictions_of(mappings: Mappings, predictions: Sequence[AnyPrediction]) -> list[AnyPrediction]:
+def _select(mappings: Mappings, predictions: Sequence[AnyPrediction]) -> list[AnyPrediction]:
     """The predictions of these mappings, in their order. Raises `CommandError` if one makes none."""
     by_mapping: dict[Any, AnyPrediction] = {prediction.mapping: prediction for prediction in predictions}
     lacking = [mapping.name for mapping in mappings if mapping not in by_mapping]

@@ -14,15 +14,13 @@ from inference.web.validation import read
 
 def instruction(request: HttpRequest, isa: str, mnemonic: str) -> HttpResponse:
     """The card of a mnemonic; the address may name CPUs (`cpus`). Alternative names redirect."""
-    card_request = read(
-        InstructionRequest, {"mnemonic": mnemonic, "isa": isa, "cpus": request.GET.get("cpus", "")}
-    )
+    query = read(InstructionRequest, {"mnemonic": mnemonic, "isa": isa, "cpus": request.GET.get("cpus", "")})
     try:
-        card = card_of(card_request)
+        card = card_of(query)
     except UnknownInstructionError as error:
         raise Http404(error.what) from error
     if card.mnemonic != mnemonic:
-        return redirect(_address(card.isa.name, card.mnemonic, card_request.chosen))
+        return redirect(_address(card.isa.name, card.mnemonic, query.chosen))
     keys = [cpu.key for cpu in card.cpus]
 
     def with_cpu(cpu: Cpu) -> str:

@@ -49,8 +49,8 @@ class UnknownInstructionError(RequestError):
 class Cpu:
     """A machine with its results, or an imported mapping.
 
-    `key`: its name in addresses. `forms`: number of forms with facts. `others`: further mappings of the same
-    core.
+    `key`: its name in addresses. `forms`: number of forms with facts. `other_mappings`: further mappings of
+    the same core.
     """
 
     key: str
@@ -98,10 +98,8 @@ def mnemonic_of(isa: ISA, word: str) -> str | None:
     word = word.strip().lower()
     if isa.schemes.filter(mnemonic=word).exists():
         return word
-    mnemonics = sorted(target_of(isa.name).names.meaning_of(word).mnemonics)
-    return (
-        isa.schemes.filter(mnemonic__in=mnemonics).order_by("id").values_list("mnemonic", flat=True).first()
-    )
+    names = sorted(target_of(isa.name).names.meaning_of(word).mnemonics)
+    return isa.schemes.filter(mnemonic__in=names).order_by("id").values_list("mnemonic", flat=True).first()
 
 
 def card_of(request: InstructionRequest) -> InstructionCard:
@@ -220,12 +218,10 @@ def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence)
         core = None if row.machine is None else core_of(row.machine)
         name = "" if core is None else core.name
         cpus.append(Cpu(f"p{row.pk}", row.name, name, None, row, len(values[row].usage)))
-    return [_with_other_mappings(cpu, cpus, by_machine) for cpu in cpus]
+    return [_with_related(cpu, cpus, by_machine) for cpu in cpus]
 
 
-def _with_other_mappings(
-    cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequence[PortMapping]]
-) -> Cpu:
+def _with_related(cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequence[PortMapping]]) -> Cpu:
     """A copy with the mappings of the same machine and of the same core."""
     own = by_machine.get(cpu.machine.pk, ()) if cpu.machine is not None else ()
     same_core = [other.mapping for other in cpus if cpu.core and other.core == cpu.core]
@@ -264,7 +260,7 @@ class _CardFacts:
         if cpu.mapping is not None:
             verdict, witnesses = self.evidence.verdicts.get((cpu.mapping.pk, scheme.pk), (None, 0))
             residual = self.residuals.get((cpu.mapping.pk, scheme.text))
-        uops, slots, predicted = self._uops_slots_cycles(cpu.mapping, scheme.text)
+        uops, slots, predicted = self._usage(cpu.mapping, scheme.text)
         grounds = None if cpu.mapping is None else self.grounds[cpu.mapping.pk]
         return FormOnCpu(
             uops=uops,
@@ -282,9 +278,7 @@ class _CardFacts:
             conflicts=() if grounds is None else grounds.conflict_words(scheme.text),
         )
 
-    def _uops_slots_cycles(
-        self, mapping: PortMapping | None, text: str
-    ) -> tuple[Uops | None, int | None, float | None]:
+    def _usage(self, mapping: PortMapping | None, text: str) -> tuple[Uops | None, int | None, float | None]:
         value = None if mapping is None else self.values.get(mapping)
         if value is None or text not in value.usage:
             return None, None, None
@@ -354,10 +348,7 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
             }
             for usage in cell.other_usages
         ],
-        "documents": [
-            {"source": number.source, "what": number.what, "said": number.documented}
-            for number in cell.documents
-        ],
+        "documents": [{"source": d.source, "what": d.what, "said": d.documented} for d in cell.documents],
     }
 
 

@@ -35,7 +35,7 @@ ANY = {"extension": "any extension", "category": "any category", "memory": "any 
 class Facet:
     """A filter of the graph: its name in the address and the model, its label, and its choices.
 
-    A choice is (value in the address, label, number of schemes). `anything`: label of the empty choice.
+    A choice is (value in the address, label, number of schemes). `any_label`: label of the empty choice.
     """
 
     name: str

@@ -162,22 +162,20 @@ def _compared(row: tuple[int, datetime], other: tuple[int, datetime]) -> Mapping
 def summary(comparison: MappingComparison) -> str:
     """The comparison as one or more sentences."""
     agreement = comparison.agreement
-    sentences = [_agreement_text(comparison)]
+    parts = [_agreement_text(comparison)]
     for schemes, side in ((agreement.only_first, "first"), (agreement.only_second, "second")):
         if schemes:
-            sentences.append(f"{_count_text(len(schemes), 'scheme')} only in the {side}.")
+            parts.append(f"{_count_text(len(schemes), 'scheme')} only in the {side}.")
     for limit in ("instructions", "slots"):
         rates = (limits.get(limit) for limits in comparison.limits)
         first, second = ("no limit" if rate is None else f"{rate:.4g}" for rate in rates)
         if first != second:
-            sentences.append(f"{limit.capitalize()} per cycle: {first} in the first, {second} in the second.")
+            parts.append(f"{limit.capitalize()} per cycle: {first} in the first, {second} in the second.")
     if comparison.other_slots:
-        sentences.append(
-            f"{_count_text(len(comparison.other_slots), 'scheme')} with different numbers of slots."
-        )
+        parts.append(f"{_count_text(len(comparison.other_slots), 'scheme')} with other numbers of slots.")
     if agreement.differing and not agreement.renaming.exact:
-        sentences.append("Another renaming of ports might make more schemes equal.")
-    return " ".join(sentences)
+        parts.append("Another renaming of ports might make more schemes equal.")
+    return " ".join(parts)
 
 
 def _agreement_text(comparison: MappingComparison) -> str:

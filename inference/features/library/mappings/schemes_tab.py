@@ -70,12 +70,8 @@ class Checks:
         if measured and experiment is not None and abs(predicted - measured) > ALONE_TOLERANCE * measured:
             url = f"{reverse('experiment', args=[experiment])}?mapping={self._row.pk}"
         elif error is not None and error.absolute > MEAN_TOLERANCE and self.evaluation is not None:
-            parameters = {
-                "tab": "accuracy",
-                "set": self.evaluation.experiment_set_id or "held-out",
-                "scheme": pk,
-            }
-            url = f"{reverse('mapping', args=[self._row.pk])}?{urlencode(parameters)}#bin"
+            query = {"tab": "accuracy", "set": self.evaluation.experiment_set_id or "held-out", "scheme": pk}
+            url = f"{reverse('mapping', args=[self._row.pk])}?{urlencode(query)}#bin"
         if error is None:
             return Check(contradicted=url)
         return Check(error.n, error.absolute, url)

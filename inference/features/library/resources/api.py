@@ -69,9 +69,7 @@ def list_loads(request: HttpRequest, resource_mapping_id: Id, paging: Query[Pagi
     schemes = described_schemes(row, row.loads, q)
     value = load_resource_mapping(row)
     classes = classes_of(value, set(schemes.values_list("text", flat=True)))
-    return list_answer_in_memory(
-        classes, paging, lambda page: [_class(load_class, value) for load_class in page]
-    )
+    return list_answer_in_memory(classes, paging, lambda page: [_class(row, value) for row in page])
 
 
 def _class(load_class: LoadClass, value: Resources) -> dict[str, Any]:

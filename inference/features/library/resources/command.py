@@ -22,11 +22,7 @@ class Command(DataCommand):
         parser.add_argument("mapping", metavar="NAME", help="port mapping to convert")
         parser.add_argument("--name", default="", help="name of the new resource mapping")
         parser.add_argument(
-            "--max-resources",
-            type=int,
-            default=limit,
-            metavar="N",
-            help=f"maximum number of resources (default: {limit})",
+            "--max-resources", type=int, default=limit, metavar="N", help=f"limit (default: {limit})"
         )
         parser.add_argument("--note", default="", help="free text")
 
@@ -34,9 +30,7 @@ class Command(DataCommand):
         row = by_name(PortMapping, options["mapping"])
         name = options["name"] or free_name(ResourceMapping, f"{row.name} as resources")
         try:
-            resource_mapping = convert(row, name, Conversion(options["max_resources"]), options["note"])
+            result = convert(row, name, Conversion(options["max_resources"]), options["note"])
         except TooManyResourcesError as error:
             raise CommandError(f"{error} (--max-resources)") from error
-        self.stdout.write(
-            f"resource mapping {resource_mapping.name!r}: {len(resource_mapping.resources)} resources"
-        )
+        self.stdout.write(f"resource mapping {result.name!r}: {len(result.resources)} resources")

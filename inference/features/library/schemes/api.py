@@ -11,12 +11,7 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from inference.features.library.resources.query import loads_of
-from inference.features.library.schemes.query import (
-    SCHEME_COLUMNS,
-    SchemeInMapping,
-    instruction_sets,
-    scheme_in_mappings,
-)
+from inference.features.library.schemes.query import SCHEME_COLUMNS, MappingFacts, facts_of, instruction_sets
 from inference.models import ISA, InstructionScheme, Measurement
 from inference.models.scheme_search import annotate_fit, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
@@ -174,7 +169,7 @@ def get_scheme(request: HttpRequest, scheme_id: Id) -> Any:
     loads = [
         {"mapping": line.mapping, "cycles": line.cycles, "loads": dict(line.loads)} for line in loads_of(row)
     ]
-    usages = [_usage_json(facts) for facts in scheme_in_mappings(row)]
+    usages = [_usage_json(facts) for facts in facts_of(row)]
     return fields_of(row, SchemeInFull, usages=usages, resource_loads=loads)
 
 
@@ -188,7 +183,7 @@ def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Que
     return list_answer(rows, SHORTEST_FIRST, "length", paging, _measured)
 
 
-def _usage_json(facts: SchemeInMapping) -> dict[str, Any]:
+def _usage_json(facts: MappingFacts) -> dict[str, Any]:
     residual = facts.residual
     error = None if residual is None else residual.error
     return fields_of(

@@ -14,11 +14,11 @@ from inference.features.library.resources.query import loads_of
 from inference.features.library.schemes.query import (
     EXPERIMENT_COLUMNS,
     SCHEME_COLUMNS,
-    SchemeInMapping,
+    MappingFacts,
+    facts_of,
     instruction_sets,
     measured_alone,
     page_of_experiments,
-    scheme_in_mappings,
     shortest_measured,
     witnesses_of,
 )
@@ -102,7 +102,7 @@ def scheme(request: HttpRequest, pk: int) -> HttpResponse:
     them.
     """
     row = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
-    facts = scheme_in_mappings(row)
+    facts = facts_of(row)
     predicted_by = _predicted_by(request, facts)
     order = Order.read(request.GET.get("sort", ""), EXPERIMENT_COLUMNS, "length")
     page, experiments = page_of_experiments(row, predicted_by, order, request.GET.get("page", ""))
@@ -125,7 +125,7 @@ def scheme(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def _predicted_by(request: HttpRequest, facts: list[SchemeInMapping]) -> PortMapping | None:
+def _predicted_by(request: HttpRequest, facts: list[MappingFacts]) -> PortMapping | None:
     """The mapping that the address names, else the newest that describes the scheme."""
     describing = {line.mapping.pk: line.mapping for line in facts if line.uops is not None}
     pk = number_parameter(request, "mapping")
@@ -134,7 +134,7 @@ def _predicted_by(request: HttpRequest, facts: list[SchemeInMapping]) -> PortMap
     return describing.get(pk) or get_object_or_404(PortMapping.objects.none(), pk=pk)
 
 
-def _row(facts: SchemeInMapping) -> dict[str, Any]:
+def _row(facts: MappingFacts) -> dict[str, Any]:
     residual = facts.residual
     if residual is None:
         return {"facts": facts}

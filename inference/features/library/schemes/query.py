@@ -83,7 +83,7 @@ MOST_EXPORTED = 20_000
 
 
 @dataclass(frozen=True)
-class SchemeInMapping:
+class MappingFacts:
     """A port mapping's µops of a scheme, with evidence.
 
     `uops` and `cycles` (alone) are None if it does not describe the scheme; `verdict` is explainable
@@ -105,7 +105,7 @@ class SchemeInMapping:
         return self.mapping.origin == PortMapping.Origin.IMPORT
 
 
-def scheme_in_mappings(scheme: InstructionScheme) -> list[SchemeInMapping]:
+def facts_of(scheme: InstructionScheme) -> list[MappingFacts]:
     """Facts from all mappings that describe the scheme or have a verdict on it, newest first (seven
     queries).
     """
@@ -128,11 +128,9 @@ def scheme_in_mappings(scheme: InstructionScheme) -> list[SchemeInMapping]:
         verdict = verdicts.get(pk)
         number = 0 if verdict is None else verdict.number
         cycles = None if uops is None else alone[pk]
-        conflict_texts = [conflict.words for conflict in conflicts.get((pk, scheme.text), [])]
+        other_texts = [conflict.words for conflict in conflicts.get((pk, scheme.text), [])]
         facts.append(
-            SchemeInMapping(
-                row, uops, cycles, verdict, number, residuals.get((pk, scheme.text)), conflict_texts
-            )
+            MappingFacts(row, uops, cycles, verdict, number, residuals.get((pk, scheme.text)), other_texts)
         )
     return facts
 

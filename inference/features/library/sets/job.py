@@ -14,7 +14,7 @@ from inference.features.library.sets.merging import (
     TOLERANCE,
     Conflicts,
     Merging,
-    merge_summary,
+    log_line,
     plan_merging,
     require_mergeable,
     store_merged,
@@ -62,7 +62,7 @@ class MergeSetsJob:
         task.reporter.emit(PhaseStarted("look", 1, labels))
         merging = plan_merging(_existing(config["sets"]), Conflicts(config["conflicts"]), config["tolerance"])
         task.reporter.pulse()
-        text = merge_summary(Conflicts(config["conflicts"]), merging)
+        text = log_line(Conflicts(config["conflicts"]), merging)
         task.reporter.emit(Log("info", text))
         task.reporter.emit(PhaseStarted("store", 2, labels))
         return partial(_merge, task.run, merging)

@@ -5,13 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from inference.features.library.sets.merging import (
-    TOLERANCE,
-    Conflicts,
-    merge_summary,
-    plan_merging,
-    store_merged,
-)
+from inference.features.library.sets.merging import TOLERANCE, Conflicts, log_line, plan_merging, store_merged
 from inference.models import ExperimentSet
 from inference.storage.names import by_name, check_name_free
 from inference.web.data_command import DataCommand
@@ -47,5 +41,5 @@ class Command(DataCommand):
         merged = store_merged(
             options["name"], sets, merging, conflicts, options["tolerance"], note=options["note"]
         )
-        self.stdout.write(merge_summary(conflicts, merging))
+        self.stdout.write(log_line(conflicts, merging))
         self.stdout.write(f"experiment set {merged.name!r}: {merged.measurements.count()} measurements")

@@ -118,25 +118,18 @@ def plan_merging(sets: Sequence[ExperimentSet], conflicts: Conflicts, tolerance:
 
 
 def _copied_rows(
-    usable: Any,
-    index_of: Int64s,
-    medians_by_set: Floats,
-    conflicting: Bools,
-    conflicts: Conflicts,
-    by_age: Int64s,
+    usable: Any, index: Int64s, medians: Floats, conflicting: Bools, conflicts: Conflicts, by_age: Int64s
 ) -> Bools:
     """bool[rows]: whether a row is copied to the new set."""
-    first = np.full(len(medians_by_set), medians_by_set.shape[1])
-    np.minimum.at(first, index_of, usable["place"])
+    first = np.full(len(medians), medians.shape[1])
+    np.minimum.at(first, index, usable["place"])
     if conflicts is Conflicts.NEWEST:
-        first = np.where(conflicting, by_age[np.argmax(~np.isnan(medians_by_set[:, by_age]), axis=1)], first)
+        first = np.where(conflicting, by_age[np.argmax(~np.isnan(medians[:, by_age]), axis=1)], first)
     elif conflicts is Conflicts.SMALLEST:
-        first = np.where(
-            conflicting, np.argmin(np.where(np.isnan(medians_by_set), np.inf, medians_by_set), axis=1), first
-        )
+        first = np.where(conflicting, np.argmin(np.where(np.isnan(medians), np.inf, medians), axis=1), first)
     elif conflicts is not Conflicts.FIRST:
         first = np.where(conflicting, -1, first)
-    return np.asarray(usable["place"] == first[index_of])
+    return np.asarray(usable["place"] == first[index])
 
 
 def _median_spread_count(numbers: Floats) -> tuple[float, float, int]:
@@ -242,7 +235,7 @@ def provenance_of(
     }
 
 
-def merge_summary(conflicts: Conflicts, merging: Merging) -> str:
+def log_line(conflicts: Conflicts, merging: Merging) -> str:
     """A summary of the merge for the log."""
     return (
         f"{merging.experiments:,} experiments, {merging.in_several:,} of them in several sets, "

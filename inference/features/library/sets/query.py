@@ -13,7 +13,7 @@ from inference.web.paging import having_words
 
 SET_COLUMNS = {"added": "id", "name": "name", "measurements": "measurement_count"}
 MEASUREMENT_COLUMNS = {"row": "id", "cycles": "cycles_or_0", "length": "length"}
-STORED_SUMMARY_SIZE = 20_000
+STORED_FROM = 20_000
 """Number of measurements from which a summary is stored, because computing it takes longer than reading
 it.
 """
@@ -34,10 +34,7 @@ def summary_of(experiment_set: ExperimentSet) -> SetSummary:
     stored = stored_summary(experiment_set)
     if stored is not None:
         return stored
-    if (
-        experiment_set.measurements.count() < STORED_SUMMARY_SIZE
-        or Run.objects.exclude(state__in=Run.FINAL).exists()
-    ):
+    if experiment_set.measurements.count() < STORED_FROM or Run.objects.exclude(state__in=Run.FINAL).exists():
         return summarise(experiment_set)
     return store_summary(experiment_set)
 

@@ -66,17 +66,14 @@ class PreviewOut(Schema):
     problem_count: int = Field(examples=[0])
     problems: list[FileProblemOut]
     broken: int = Field(description="Rows with problems.", examples=[0])
-    can_leave_out: bool = Field(
-        description="Whether it can be imported without these rows.", examples=[False]
-    )
+    can_leave_out: bool = Field(description="Whether it can be imported without them.", examples=[False])
     unknown: list[UnknownNameOut]
     taken: dict[str, str] = Field(
         description="Substitutes of unknown names: the field `taken` of an equivalent import.",
         examples=[{"ad GPR[64]:RW, GPR[64]:R": "add GPR[64]:RW, GPR[64]:R"}],
     )
     unit: str | None = Field(
-        description="The assumed unit of numbers without one; null if irrelevant.",
-        examples=["cycles"],
+        description="The assumed unit of numbers without one; null if irrelevant.", examples=["cycles"]
     )
     unit_doubt: str = Field(description="Why the unit is doubtful, else empty.", examples=[""])
     doubts: list[DoubtfulOut]

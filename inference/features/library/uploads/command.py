@@ -110,7 +110,7 @@ class Command(DataCommand):
         with transaction.atomic():
             imports = [self._import(content, path.name, options, name) for name in microarchitectures]
         for imported, upload in imports:
-            self._print_import(imported, upload.parsed, upload.explanation)
+            self._report(imported, upload.parsed, upload.explanation)
             for line in (*_decision_lines(upload), *_unread_part_notes(upload, microarchitectures)):
                 self.stdout.write(line)
 
@@ -140,30 +140,24 @@ class Command(DataCommand):
         options["isa"] = imported.isa.name  # a new instruction set of the first part is that of the others
         return imported, upload
 
-    def _print_import(
-        self, imported: ImportResult, parsed: Parsed, explanation: ImportedExplanation | None
-    ) -> None:
-        kind = kind_of(type(imported.row))
-        unit = "measurements" if isinstance(imported.row, ExperimentSet) else "schemes"
-        if imported.is_new_isa:
-            self.stdout.write(f"new instruction set {imported.isa.name!r}: {len(parsed.schemes)} schemes")
-        self.stdout.write(
-            f"{kind} {imported.row.name!r}: {imported.rows} {unit}, instruction set {imported.isa.name}"
-        )
+    def _report(self, done: ImportResult, parsed: Parsed, explanation: ImportedExplanation | None) -> None:
+        kind = kind_of(type(done.row))
+        unit = "measurements" if isinstance(done.row, ExperimentSet) else "schemes"
+        if done.is_new_isa:
+            self.stdout.write(f"new instruction set {done.isa.name!r}: {len(parsed.schemes)} schemes")
+        self.stdout.write(f"{kind} {done.row.name!r}: {done.rows} {unit}, instruction set {done.isa.name}")
         if explanation is not None:
             outcomes = explanation.outcomes
-            outcome_counts = ", ".join(
-                f"{outcomes[outcome]} {outcome}" for outcome in SchemeFate if outcomes[outcome]
-            )
+            counts = ", ".join(f"{outcomes[o]} {o}" for o in SchemeFate if outcomes[o])
             witnesses = sum(len(scheme.witnesses) for scheme in explanation.characterisations)
-            self.stdout.write(f"{outcome_counts}; {witnesses} witnesses")
+            self.stdout.write(f"{counts}; {witnesses} witnesses")
         for scheme, names in parsed.merged.items():
             self.stdout.write(f"note: {len(names)} names of the file mean {scheme}: {', '.join(names)}")
         if "instructions" in parsed.facts:
             total = parsed.facts["instructions"]
             matched = total - len(parsed.left_out)
             self.stdout.write(
-                f"{matched} of the file's {total} instructions have a scheme in {imported.isa.name}"
+                f"{matched} of the file's {total} instructions have a scheme in {done.isa.name}"
             )
         if parsed.left_out:
             self.stdout.write(f"{len(parsed.left_out)} skipped:")

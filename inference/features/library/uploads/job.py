@@ -71,9 +71,7 @@ class FileChoices(RunRequest):
     def check(self) -> None:
         """Validates references to rows. Raises `ConfigError` or `UnknownNameError`."""
         if self.taken and self.new_isa:
-            raise ConfigError(
-                "taken: omit it with new_isa, since a new instruction set has all names of its file"
-            )
+            raise ConfigError("taken: a new instruction set has all names of its file: omit it")
         if self.isa:
             by_name(ISA, self.isa)
         if self.isa and self.new_isa:
@@ -126,24 +124,19 @@ class ReadJob:
         other = importer_of_content(bytes(upload.content))
         if other is not None:
             content = other.read(bytes(upload.content), upload.file_name, request.options)
-            return partial(_store_preview, task.run, upload, {"page": other.preview, "seen": content}, None)
+            return partial(_save_preview, task.run, upload, {"page": other.preview, "seen": content}, None)
         reading = read_upload(upload, request.unit, request.microarchitecture or "")
         task.reporter.pulse()
-        side_files = _side_files(reading)
-        request = request.model_copy(update=_selected_lists(request, side_files))
+        lists = _side_files(reading)
+        request = request.model_copy(update=_selected_lists(request, lists))
         preview = preview_as(reading, request, take_nearest=request.take_nearest)
         ports = load_model(by_name(PortMapping, request.ports)) if request.ports else None
-        stored_preview = {
-            **preview_json(preview, ports),
-            **side_files,
-            "names": request.names,
-            "rejects": request.rejects,
-        }
+        fields = {**preview_json(preview, ports), **lists, "names": request.names, "rejects": request.rejects}
         return partial(
-            _store_preview,
+            _save_preview,
             task.run,
             upload,
-            {**stored_preview, "import": _import_config(request, preview)},
+            {**fields, "import": _import_config(request, preview)},
             pack(reading),
         )
 
@@ -236,11 +229,9 @@ def _side_files(reading: ParsedFile) -> Json:
     }
 
 
-def _selected_lists(request: ReadConfig, side_files: Json) -> Json:
+def _selected_lists(request: ReadConfig, lists: Json) -> Json:
     """The selected lists; by default the newest names and all rejects."""
-    names, rejects = (
-        [upload["id"] for upload in side_files[field]] for field in ("name_lists", "reject_lists")
-    )
+    names, rejects = ([upload["id"] for upload in lists[field]] for field in ("name_lists", "reject_lists"))
     return {
         "names": next(iter(names), 0) if request.names is None else request.names,
         "rejects": rejects if request.rejects is None else request.rejects,
@@ -258,7 +249,7 @@ def _readable_by(read: Callable[[bytes, str], object]) -> list[Json]:
     return uploads
 
 
-def _store_preview(
+def _save_preview(
     run: Run, upload: Upload, preview: Json, parsed: bytes | None
 ) -> tuple[Json, Sequence[Event]]:
     """Stores the preview, unless a newer one was started or the file was deleted meanwhile."""

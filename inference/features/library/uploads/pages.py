@@ -52,9 +52,7 @@ class ImportForm(RequestForm):
         help_text="It gets the scheme names of this file.",
         required=True,
     )
-    name = forms.CharField(
-        max_length=NAME_LIMIT, help_text="Commands and other pages refer to it by this name."
-    )
+    name = forms.CharField(max_length=NAME_LIMIT, help_text="Commands and pages refer to it by this name.")
     note = note_field()
     others = forms.MultipleChoiceField(
         required=False,
@@ -192,9 +190,7 @@ def _choices(request: HttpRequest, row: Upload) -> Json:
     post = request.POST
     substitutes = [pair for pair in post.getlist("taken") if pair]
     if len(substitutes) > _MAX_SUBSTITUTES:
-        raise BadRequest(
-            f"at most {_MAX_SUBSTITUTES} names can be replaced individually, not {len(substitutes)}"
-        )
+        raise BadRequest(f"at most {_MAX_SUBSTITUTES} names can be replaced, not {len(substitutes)}")
     pairs = [pair.partition(ARROW) for pair in substitutes]
     if not all(arrow for _, arrow, _ in pairs):
         raise BadRequest("taken must be a name, an arrow and a scheme")

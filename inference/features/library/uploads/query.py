@@ -144,9 +144,9 @@ def _require_room(user: Any, size: int) -> None:
 
 
 def receive(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:
-    """Stores the files by `keep_all`, and queues previews of those without one.
+    """Stores the files by `store_uploads`, and queues previews of those without one.
 
-    Raises the errors of `keep_all`; stored files stay even if a preview cannot be queued.
+    Raises the errors of `store_uploads`; stored files stay even if a preview cannot be queued.
     """
     uploads = store_uploads(files, user)
     for upload in uploads:
@@ -222,14 +222,8 @@ def preview_json(upload: Preview, ports: ThroughputModel | None = None) -> Json:
 def _offers(upload: Preview) -> list[Json]:
     """Unknown names, including replaced ones, each with the nearest schemes."""
     offers: list[Json] = [
-        {
-            "name": unknown.name,
-            "rows": unknown.rows,
-            "row": unknown.row,
-            "choices": list(unknown.nearest),
-            "taken": "",
-        }
-        for unknown in upload.parsed.unknown
+        {"name": name.name, "rows": name.rows, "row": name.row, "choices": list(name.nearest), "taken": ""}
+        for name in upload.parsed.unknown
     ]
     if upload.isa is None:
         return offers

@@ -1,1 +1,1 @@
-"""What leaves the site: exports and static sites."""
+"""Exports as files, and static sites."""

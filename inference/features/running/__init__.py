@@ -1,1 +1,1 @@
-"""Runs: what is worked on, and what became of it."""
+"""Runs: pages, API and shell; the engine is `inference.runs`."""

@@ -146,7 +146,9 @@ def test_a_stored_value_takes_what_it_takes_at_a_good_moment(model: StoredCoreMo
 
 def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:
     load, pop = "mov GPR[64]:W, MEM[64]:R", "pop GPR[64]:W"
-    isa = store_isa("x86-64", [found[0] for text in (load, pop) if (found := scheme_and_form(text))], "a test")
+    isa = store_isa(
+        "x86-64", [found[0] for text in (load, pop) if (found := scheme_and_form(text))], "a test"
+    )
     model.mapping = store_mapping("none", isa, Mapping(("0",), {}), origin=PortMapping.Origin.IMPORT)
     model.save()
     scheme = isa.schemes.get(text=load)

@@ -206,7 +206,7 @@ def test_a_stream_goes_on_while_the_run_does_and_ends_with_it(
     async def followed() -> list[dict[str, str]]:
         return await asyncio.wait_for(_streamed(program.token, path), 20)
 
-    monkeypatch.setattr(events_api, "_news", news)
+    monkeypatch.setattr(events_api, "_wait_for_news", news)
     events = async_to_sync(followed)()  # the database is that of this thread
     assert [each.get("id") for each in events] == ["1", "2", "3", "4", None]
     assert [each["event"] for each in events] == ["state", "state", "log", "state", "end"]

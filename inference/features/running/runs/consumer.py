@@ -37,7 +37,7 @@ NO_LAYER = "none"
 
 
 class _SendingConsumer(AsyncWebsocketConsumer):
-    """Runs `speak` until the browser disconnects; ignores messages of the browser."""
+    """Runs `send_messages` until the browser disconnects; ignores messages of the browser."""
 
     channel_layer_alias = NO_LAYER
     _sending: asyncio.Task[None] | None = None
@@ -117,7 +117,7 @@ class RunListConsumer(_SendingConsumer):
     """Sends the unfinished runs, then each run that changes."""
 
     def watched_run(self) -> None:
-        """All of them."""
+        """None: all runs are watched."""
 
     async def speak(self, watch: RunSubscription) -> int:
         sent: dict[int, Json] = {}

@@ -189,7 +189,7 @@ _RESULT_ROWS: Mapping[str, tuple[type[Model], str]] = {
 
 
 def _default_outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """Outcomes of kinds without a function of their own; at most one query per key of `_MADE`."""
+    """Outcomes of kinds without a function of their own; at most one query per key of `_RESULT_ROWS`."""
     names = {
         key: _names(model, {run.result.get(key) for run in runs}) for key, (model, _) in _RESULT_ROWS.items()
     }

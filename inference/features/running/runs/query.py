@@ -59,7 +59,7 @@ def newest_runs(request: HttpRequest, kind: str | Collection[str], *unread: str)
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a queued run waits for: its unfinished `part`, the run `whole` of which it is a part, or the next
+    """What a queued run waits for: its unfinished `part`, the run `parent` of which it is a part, or the next
     run `ahead` of it in the queue with `more` others.
     """
 
@@ -108,7 +108,8 @@ class RunFailure:
     """Why a run failed.
 
     `what` is the first line of the error, `details` the remaining ones, `stage` the label of the failed stage
-    ("" before the first). `kept` lists results that exist nevertheless. `advice` is "" for unknown errors.
+    ("" before the first). `outcomes` lists results that exist nevertheless. `advice` is "" for unknown
+    errors.
     """
 
     what: str

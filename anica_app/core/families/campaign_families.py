@@ -15,9 +15,9 @@ from anica_app.core.discovery_selection import Covered, covered_blocks
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.space import SampledBlock
 from anica_app.core.families.causes import (
-    CauseContext,
     DifferingBound,
     DisagreementWitness,
+    ToolAccess,
     WitnessCause,
     causes_of,
 )
@@ -85,7 +85,7 @@ def families_of(
     domain: BlockDomain,
     discoveries: Sequence[UngroupedDiscovery],
     disagreements: Sequence[SampledBlock],
-    world: CauseContext,
+    world: ToolAccess,
     tools: Sequence[str],
     questions: int,
     *,

@@ -112,7 +112,7 @@ class WitnessCause:
 
 
 @dataclass(frozen=True)
-class CauseContext:
+class ToolAccess:
     """Access to the tools.
 
     `ask`: their answers. `executes`: one of them executes blocks. `named_bound`: the bound that a core model
@@ -125,7 +125,7 @@ class CauseContext:
 
 
 def causes_of(
-    witnesses: Sequence[DisagreementWitness], world: CauseContext, questions: int
+    witnesses: Sequence[DisagreementWitness], world: ToolAccess, questions: int
 ) -> tuple[dict[int, WitnessCause], int]:
     """The cause of each witness by number, and the number of questions used.
 
@@ -176,7 +176,7 @@ def causes_of(
     return causes, used
 
 
-def _changeable_block(witness: DisagreementWitness, world: CauseContext) -> ChangedBlock | None:
+def _changeable_block(witness: DisagreementWitness, world: ToolAccess) -> ChangedBlock | None:
     """The block to change; None where changes would show nothing: another kind of disagreement, or no
     block.
     """
@@ -189,7 +189,7 @@ def _changeable_block(witness: DisagreementWitness, world: CauseContext) -> Chan
 
 
 def _try_changes(
-    world: CauseContext,
+    world: ToolAccess,
     answered: Mapping[DisagreementWitness, Answers],
     changes: Sequence[tuple[DisagreementWitness, BlockChange]],
 ) -> dict[int, list[TriedChange]]:
@@ -243,7 +243,7 @@ def _vanishes(tried: Sequence[TriedChange], kind: ChangeKind) -> bool:
 
 
 def _conclude(
-    witness: DisagreementWitness, answers: Answers, tried: tuple[TriedChange, ...], world: CauseContext
+    witness: DisagreementWitness, answers: Answers, tried: tuple[TriedChange, ...], world: ToolAccess
 ) -> WitnessCause:
     if witness.kind != DIFFERENCE:
         return WitnessCause(DifferingBound.FAILURE, answers)

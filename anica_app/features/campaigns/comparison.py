@@ -119,10 +119,10 @@ def differing(descriptions: Sequence[Mapping[str, str]], unknown: str) -> tuple[
     return shared, [line for line in differences if line not in shared]
 
 
-def flattened(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """The values of nested objects, with the path of keys joined by dots."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            yield from flattened(inner, f"{name}.{key}" if name else str(key))
+            yield from flatten(inner, f"{name}.{key}" if name else str(key))
     else:
         yield name, value

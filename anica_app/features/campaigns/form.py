@@ -12,7 +12,7 @@ from django.urls import reverse
 from anica_app.core.domain.settings import FEATURES
 from anica_app.core.search.interestingness import METRICS
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.comparison import flattened
+from anica_app.features.campaigns.comparison import flatten
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS, CampaignConfig
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
@@ -307,7 +307,7 @@ def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 def configuration_items(campaign: Campaign) -> list[DescriptionItem]:
     """The configuration as items; of an imported campaign under the names of its file."""
     if campaign.format != Campaign.Format.OURS:
-        return [DescriptionItem(name, _text(value)) for name, value in flattened(campaign.config)]
+        return [DescriptionItem(name, _text(value)) for name, value in flatten(campaign.config)]
     return [item for item in _own_items(campaign.config) if item.text or item.links]
 
 

@@ -11,12 +11,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.campaigns.comparison import (
-    ComparedCampaigns,
-    compared_campaigns,
-    differing,
-    flattened,
-)
+from anica_app.features.campaigns.comparison import ComparedCampaigns, compared_campaigns, differing, flatten
 from anica_app.features.campaigns.exports import stored_file_answer
 from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, lacking_of, rounds
 from anica_app.features.coverage.query import (
@@ -318,7 +313,7 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
             "kind": json.dumps(row.kind),
             **{
                 name: json.dumps(value, sort_keys=True)
-                for name, value in flattened(row.config)
+                for name, value in flatten(row.config)
                 if name != "predictors"
             },
         }

@@ -28,7 +28,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from anica_app.core.domain.wording import BlockWording
 from anica_app.core.search.events import CountersEvent
-from anica_app.features.discoveries.wording import wording_or_none
+from anica_app.features.discoveries.wording import wording_of
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.domains import SUPPORT
 from anica_app.storage.findings import interesting_samples, judge_of
@@ -240,7 +240,7 @@ class DiscoveryRow:
 def discovery_row(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
     """A row of the table. `covered`: {discovery: blocks that it covers}."""
     blocks = None if covered is None else covered.get(row.pk, 0)
-    return DiscoveryRow(row, wording_or_none(row.abstract), blocks)
+    return DiscoveryRow(row, wording_of(row.abstract), blocks)
 
 
 class _Support(BaseModel):

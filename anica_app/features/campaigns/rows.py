@@ -6,8 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from anica_app.core.search.campaign_state import CampaignDiscovery as Found
-from anica_app.core.search.campaign_state import CampaignGeneralisation, CampaignUpdate, FreshRound
+from anica_app.core.search.campaign_state import (
+    CampaignDiscovery,
+    CampaignGeneralisation,
+    CampaignUpdate,
+    FreshRound,
+)
 from anica_app.core.search.interestingness import JudgedBlock
 from anica_app.features.families.grouping import FamilyTracker
 from anica_app.models import (
@@ -79,7 +83,7 @@ class CampaignRowStore:
             samples=packed(fresh.blocks),
         )
 
-    def _discovery(self, discovery: Found) -> Discovery:
+    def _discovery(self, discovery: CampaignDiscovery) -> Discovery:
         columns = {field.name: getattr(discovery, field.name) for field in fields(discovery)}
         columns["abstract"] = self._domain.document(discovery.abstract)
         return Discovery(campaign=self._campaign, **columns)

@@ -30,7 +30,7 @@ from anica_app.features.discoveries.tool_commands import (
     state,
     tool_and_core,
 )
-from anica_app.features.discoveries.wording import wording_or_none
+from anica_app.features.discoveries.wording import wording_of
 from anica_app.models import Discovery
 from anica_app.storage.findings import (
     RepeatedFinding,
@@ -167,7 +167,7 @@ def report_of(
         code,
         answers,
         (len(examples), sum(judged.interesting is not False for judged in examples)),
-        [(one.code, one.answers) for one in further[:MOST_EXAMPLES]],
+        [(sample.code, sample.answers) for sample in further[:MOST_EXAMPLES]],
         address_of(request, "discovery", parts.discovery.pk),
         digits,
     )
@@ -295,7 +295,7 @@ def version_of(row: Predictor) -> str:
 
 
 def _generality(report: BugReport) -> list[str]:
-    words = wording_or_none(report.discovery.abstract)
+    words = wording_of(report.discovery.abstract)
     if words is None:
         return []
     lines = [

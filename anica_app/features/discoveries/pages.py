@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from anica_app.core.block_domain import represented_schemes
 from anica_app.core.errors import AnicaError
+from anica_app.features.discoveries import wording
 from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
 from anica_app.features.discoveries.query import DiscoveryParts, Node, Tree, discovery_or_404
 from anica_app.features.discoveries.steps import (
@@ -28,15 +29,6 @@ from anica_app.features.discoveries.steps import (
     tree_answer,
 )
 from anica_app.features.discoveries.tool_commands import link
-from anica_app.features.discoveries.wording import (
-    decision_label,
-    decision_text,
-    discovery_title,
-    mentions_of,
-    reason_text,
-    table_of,
-    wording_or_none,
-)
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from anica_app.web.judgement import store_judgement
 from inference.core.protocols import Json
@@ -105,9 +97,9 @@ def _page_beside(parts: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
     code = bytes(row.code)
     included = parts.campaign.discoveries.filter(subsumed_by=row).order_by("number")
     return {
-        "title": discovery_title(row),
-        "words": wording_or_none(row.abstract),
-        "table": None if row.abstract is None else table_of(row.abstract),
+        "title": wording.discovery_title(row),
+        "words": wording.wording_of(row.abstract),
+        "table": None if row.abstract is None else wording.table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
         "witness": intel_or_digits(code) if code else (),
         "tree": None if tree is None else picture(parts, tree),
@@ -150,12 +142,14 @@ def picture(parts: DiscoveryParts, tree: Tree) -> Json:
             "number": node.number,
             "kind": node.kind,
             "taken": node.taken,
-            "label": decision_label(node).replace("`", ""),
-            "words": decision_text(node).replace("`", ""),
-            "reason": reason_text(node),
+            "label": wording.decision_label(node).replace("`", ""),
+            "words": wording.decision_text(node).replace("`", ""),
+            "reason": wording.reason_text(node),
             "n": node.n,
             "interesting": node.interesting,
-            "implied": [decision_text(implied).replace("`", "") for implied in tree.implied[node.number]],
+            "implied": [
+                wording.decision_text(implied).replace("`", "") for implied in tree.implied[node.number]
+            ],
             "against": str(counter_examples.get(node.number, "")),
             "result": is_result and accepted[-1:] == [node.number],
         }
@@ -173,12 +167,12 @@ def discovery_edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
     """The context of the panel; None where blocks of the instruction set cannot be abstracted."""
-    mentions = mentions_of(scheme)
+    mentions = wording.mentions_of(scheme)
     if mentions is None:
         return None
     return {
         "mentions": mentions,
-        "discoveries": [(row, how.value, wording_or_none(row.abstract)) for row, how in mentions.listed],
+        "discoveries": [(row, how.value, wording.wording_of(row.abstract)) for row, how in mentions.listed],
     }
 
 

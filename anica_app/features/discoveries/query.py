@@ -183,7 +183,7 @@ def _behind_failures(sample: Sample, place: int, sign: int) -> tuple[bool, float
 
 
 @dataclass(frozen=True)
-class JudgedBlock:
+class JudgedSample:
     """A sample with its verdict; None where the campaign's criterion is unknown."""
 
     sample: Sample
@@ -241,11 +241,11 @@ class DiscoveryParts:
     def judge(self) -> InterestJudge | None:
         return judge_of(self.campaign)
 
-    def examined(self, samples: Sequence[Sample]) -> list[JudgedBlock]:
+    def examined(self, samples: Sequence[Sample]) -> list[JudgedSample]:
         """The samples with verdicts; answers beyond those of the campaign's tools do not count."""
         return judged(self.judge, samples, len(self.predictors))
 
-    def examples(self) -> list[JudgedBlock]:
+    def examples(self) -> list[JudgedSample]:
         """The blocks that the result rests on, with verdicts (three queries)."""
         main = self.main
         tree = None if main is None else tree_of(main)
@@ -254,7 +254,7 @@ class DiscoveryParts:
             return []
         return self.examined(samples_of_step(main, example_node.number) or [])
 
-    def smallest(self, examples: Sequence[JudgedBlock]) -> JudgedBlock | None:
+    def smallest(self, examples: Sequence[JudgedSample]) -> JudgedSample | None:
         """The interesting block with the fewest bytes; of equal ones the most interesting."""
         candidates = [example for example in examples if example.interesting is not False]
         return min(candidates, key=_by_size, default=None)
@@ -266,15 +266,15 @@ def discovery_or_404(pk: int) -> DiscoveryParts:
     return DiscoveryParts(get_object_or_404(rows.defer("campaign__note", "campaign__run__config"), pk=pk))
 
 
-def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -> list[JudgedBlock]:
+def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -> list[JudgedSample]:
     """Samples with verdicts on their first answers, which are those of the campaign's `tools`."""
     return [
-        JudgedBlock(sample, None if judge is None else judge.verdict(sample.answers[:tools]))
+        JudgedSample(sample, None if judge is None else judge.verdict(sample.answers[:tools]))
         for sample in samples
     ]
 
 
-def _by_size(block: JudgedBlock) -> tuple[int, float, bytes]:
+def _by_size(block: JudgedSample) -> tuple[int, float, bytes]:
     value = 0.0 if block.verdict is None else block.verdict.value
     return len(block.sample.code), -value, block.sample.code
 

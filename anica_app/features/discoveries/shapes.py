@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import BeforeValidator, Field
 
-from anica_app.features.discoveries.query import JudgedBlock
+from anica_app.features.discoveries.query import JudgedSample
 from anica_app.features.discoveries.steps import finite
-from anica_app.features.discoveries.wording import wording_or_none
+from anica_app.features.discoveries.wording import wording_of
 from anica_app.models import Discovery
 from anica_app.storage.findings import condition_of
 from inference.isa.code.block import BlockName
@@ -78,7 +78,7 @@ class DiscoveryOut(NamedBlock):
     )
 
 
-def judged_json(example: JudgedBlock, isa: str, columns: Sequence[str]) -> dict[str, Any]:
+def judged_json(example: JudgedSample, isa: str, columns: Sequence[str]) -> dict[str, Any]:
     """A block as `JudgedBlockOut`; `columns` are the names of its answers."""
     name, verdict = BlockName(isa, example.sample.code), example.verdict
     return {
@@ -100,7 +100,7 @@ def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> 
     return fields_of(
         row,
         DiscoveryOut,
-        words=wording_or_none(row.abstract),
+        words=wording_of(row.abstract),
         subsumed_by=row.subsumed_by_id,
         covered=None if covered is None else covered.get(row.pk, 0),
         **BlockName(code_isa(row.campaign.isa), bytes(row.code)).as_json(),

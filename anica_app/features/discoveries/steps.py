@@ -16,7 +16,7 @@ from anica_app.features.discoveries.query import (
     BY_INTEREST,
     BY_LENGTH,
     DiscoveryParts,
-    JudgedBlock,
+    JudgedSample,
     Node,
     Tree,
     all_samples,
@@ -298,7 +298,7 @@ def step_context(request: HttpRequest, parts: DiscoveryParts, tree: Tree, node: 
     }
 
 
-def _row(example: JudgedBlock, columns: Sequence[str]) -> dict[str, Any]:
+def _row(example: JudgedSample, columns: Sequence[str]) -> dict[str, Any]:
     sample = example.sample
     return {
         "example": example,

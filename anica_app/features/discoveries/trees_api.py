@@ -25,7 +25,7 @@ from anica_app.features.discoveries.steps import (
     tools_here,
     tree_answer,
 )
-from anica_app.features.discoveries.wording import decision_text, reason_text, wording_or_none
+from anica_app.features.discoveries.wording import decision_text, reason_text, wording_of
 from inference.features.asking.predictors.offers import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
@@ -145,8 +145,8 @@ def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: i
     resting = tree.sampled_before(node.number)
     return {
         **_step(tree, node),
-        "before": wording_or_none(before),
-        "tried": wording_or_none(tried),
+        "before": wording_of(before),
+        "tried": wording_of(tried),
         "before_document": before,
         "tried_document": tried,
         "columns": blocks.columns(parts),

@@ -57,7 +57,7 @@ class Table:
     dependencies: tuple[str, ...] = ()
 
 
-def wording_or_none(document: Json | None) -> BlockWording | None:
+def wording_of(document: Json | None) -> BlockWording | None:
     """The text of a document; None where it cannot be expressed here."""
     try:
         return None if document is None else block_wording(document)
@@ -70,7 +70,7 @@ def discovery_title(row: Discovery) -> str:
 
     `Discovery 3` where no instruction is constrained, or the block cannot be expressed here.
     """
-    wording = wording_or_none(row.abstract)
+    wording = wording_of(row.abstract)
     names = [] if wording is None else [phrases[0].replace("`", "") for phrases in wording.instructions]
     if row.label or not set(names) - {ANY_INSTRUCTION}:
         return row.label or f"Discovery {row.number}"
@@ -80,10 +80,10 @@ def discovery_title(row: Discovery) -> str:
 
 def compare_wordings(before: Json | None, now: Json | None) -> ComparedPhrases | None:
     """The constraints of both documents, with their changes; None where `now` cannot be expressed here."""
-    after = wording_or_none(now)
+    after = wording_of(now)
     if after is None:
         return None
-    first = wording_or_none(before) or after
+    first = wording_of(before) or after
     return ComparedPhrases(
         tuple(_phrases(*pair) for pair in zip(first.instructions, after.instructions, strict=True)),
         _phrases(first.sentences, after.sentences),
@@ -285,5 +285,5 @@ def _lines(campaign: Campaign) -> Iterator[list[object]]:
 
 def wording_line(row: Discovery) -> str:
     """The text of an abstract block on one line; "" where it cannot be expressed here."""
-    wording = wording_or_none(row.abstract)
+    wording = wording_of(row.abstract)
     return "" if wording is None else wording.line

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 
 from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
-from anica_app.features.discoveries.wording import wording_or_none
+from anica_app.features.discoveries.wording import wording_of
 from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.models import Campaign
 from inference.core.protocols import Json
@@ -70,7 +70,7 @@ def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any,
     """A generalisation, its predictors, and its discoveries that no other one covers, with their text."""
     names = [tool.name for tool in campaign.tools]
     rows = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
-    return campaign, names, [(row, wording_or_none(row.abstract)) for row in rows]
+    return campaign, names, [(row, wording_of(row.abstract)) for row in rows]
 
 
 class ExplainForm(RequestForm):

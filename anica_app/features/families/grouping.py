@@ -23,14 +23,7 @@ from anica_app.core.families.campaign_families import (
     families_of,
     families_of_groups,
 )
-from anica_app.core.families.causes import (
-    Answers,
-    CauseContext,
-    DifferingBound,
-    Query,
-    WitnessCause,
-    slower_of,
-)
+from anica_app.core.families.causes import Answers, DifferingBound, Query, ToolAccess, WitnessCause, slower_of
 from anica_app.core.families.culprits import culprits_of
 from anica_app.core.families.grouping import FamilyMember, group_members
 from anica_app.core.search.campaign_state import CampaignUpdate
@@ -104,7 +97,7 @@ def panel_query(panel: Panel, pulse: Callable[[], None] = lambda: None) -> Query
     return ask
 
 
-def cause_context(campaign: Campaign, ask: Query) -> CauseContext:
+def cause_context(campaign: Campaign, ask: Query) -> ToolAccess:
     """The access to a campaign's tools for finding causes (one query)."""
     kinds = [tool.kind for tool in campaign.tools]
     executes = any(kind in (machine.KIND, nanobench.KIND) for kind in kinds)
@@ -117,7 +110,7 @@ def cause_context(campaign: Campaign, ask: Query) -> CauseContext:
         bound = _BOUND.match(answers[slower - 1].detail)
         return bound[1] if bound else ""
 
-    return CauseContext(ask, executes, named_bound)
+    return ToolAccess(ask, executes, named_bound)
 
 
 def ungrouped_discoveries(campaign: Campaign, domain: BlockDomain) -> list[UngroupedDiscovery]:

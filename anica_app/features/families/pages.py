@@ -9,7 +9,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from anica_app.features.discoveries.bug_report import markdown
-from anica_app.features.discoveries.wording import wording_or_none
+from anica_app.features.discoveries.wording import wording_of
 from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
@@ -44,7 +44,7 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
         "lines": intel_or_digits(parts.code),
         "hex": parts.code.hex(),
         "answers": parts.answers,
-        "members": [(member, wording_or_none(member.discovery.abstract)) for member in parts.members],
+        "members": [(member, wording_of(member.discovery.abstract)) for member in parts.members],
         "later": later,
         "machines": offers().machines,
         "marks": Discovery.Mark.choices,

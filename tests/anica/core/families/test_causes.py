@@ -12,9 +12,9 @@ from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, OpKind, Register
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.families.causes import (
-    CauseContext,
     DifferingBound,
     DisagreementWitness,
+    ToolAccess,
     causes_of,
 )
 from inference.isa.block_changes import CarrierKind, CarrierRole, ChangeKind
@@ -36,7 +36,7 @@ def panel_query(*cores):
 def cause(code, one, other=PLAIN, questions=100):
     found, spent = causes_of(
         [DisagreementWitness(0, bytes.fromhex(code), "difference")],
-        CauseContext(panel_query(one, other)),
+        ToolAccess(panel_query(one, other)),
         questions,
     )
     assert spent <= questions
@@ -114,7 +114,7 @@ def test_where_loads_are_links_a_cut_need_but_ease_the_chain():
             said.append(tuple(Answer(cycles=min(copies, 4) * one) for one in each))
         return said
 
-    found, _ = causes_of([DisagreementWitness(0, block.code, "difference")], CauseContext(ask), 100)
+    found, _ = causes_of([DisagreementWitness(0, block.code, "difference")], ToolAccess(ask), 100)
     assert (found[0].bound, found[0].chain) == ("dependencies", "load")
     assert {one.name for one in found[0].carriers} == {"rdi", "r13", "flags"}
 
@@ -168,7 +168,7 @@ def test_a_long_block_that_is_measured_a_little_longer_is_not_bound_by_the_front
         measured = [Answer(cycles=busy.cycles(code) + more) for code, more in zip(codes, noise, strict=True)]
         return list(zip(measured, PLAIN.predict(codes), strict=True))
 
-    found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], CauseContext(ask), 50)
+    found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], ToolAccess(ask), 50)
     assert found[0].bound is DifferingBound.PORTS
 
 
@@ -194,7 +194,7 @@ def test_what_waits_within_each_copy_is_cut_in_each(code):
         ]
 
     witness = DisagreementWitness(0, bytes.fromhex(code), "difference")
-    found, spent = causes_of([witness], CauseContext(ask), 100)
+    found, spent = causes_of([witness], ToolAccess(ask), 100)
     assert (found[0].bound, found[0].slower) == ("dependencies", 1)
     assert [one.kind for one in found[0].carriers] == ["flags"]
     assert spent <= 10
@@ -221,7 +221,7 @@ def test_a_difference_that_is_only_hidden_by_what_cuts_is_none_of_dependencies()
         )
 
     witness = DisagreementWitness(0, bytes.fromhex(CARRY), "difference")
-    found, _ = causes_of([witness], CauseContext(ask), 100)
+    found, _ = causes_of([witness], ToolAccess(ask), 100)
     assert found[0].bound is DifferingBound.PORTS
     assert not any(one.vanishes for one in found[0].tried)
 
@@ -235,7 +235,7 @@ def test_a_load_wider_than_the_store_reads_what_is_stored():
 
 
 def test_a_core_model_names_the_bound_where_no_dependency_is_to_blame():
-    world = CauseContext(
+    world = ToolAccess(
         panel_query(PlantedCore(busy={"bsf": 3.0}), PLAIN), named_bound=lambda answers: "slots"
     )
     found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], world, 50)
@@ -246,7 +246,7 @@ def test_questions_are_limited_and_the_first_witnesses_have_them():
     core = PlantedCore(latency={"bsf": 6.0})
     plain = PlantedCore()
     witnesses = [DisagreementWitness(n, bytes.fromhex(SCAN), "difference") for n in range(5)]
-    found, spent = causes_of(witnesses, CauseContext(panel_query(core, plain)), 11)
+    found, spent = causes_of(witnesses, ToolAccess(panel_query(core, plain)), 11)
     assert spent <= 11
     assert [found[n].bound for n in range(5)] == ["dependencies"] * 3 + ["unknown"] * 2
 
@@ -256,7 +256,7 @@ def test_nothing_is_asked_about_failures():
         assert codes == [b"\x90"]
         return [(Answer(failure=Failure.CRASH), Answer(cycles=1.0))]
 
-    found, spent = causes_of([DisagreementWitness(7, b"\x90", "crash of 1")], CauseContext(ask), 100)
+    found, spent = causes_of([DisagreementWitness(7, b"\x90", "crash of 1")], ToolAccess(ask), 100)
     assert (found[7].bound, spent) == ("failure", 0)
 
 

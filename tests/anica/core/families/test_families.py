@@ -14,7 +14,7 @@ from anica_app.core.block_domain import BlockDomain
 from anica_app.core.discovery_selection import fresh_blocks
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
 from anica_app.core.families.campaign_families import UngroupedDiscovery, families_of, wilson
-from anica_app.core.families.causes import CauseContext, ChainKind, DifferingBound, WitnessCause
+from anica_app.core.families.causes import ChainKind, DifferingBound, ToolAccess, WitnessCause
 from anica_app.core.families.culprits import CulpritInstructions, culprits_of, instruction_class
 from anica_app.core.families.grouping import (
     FamilyIdentity,
@@ -79,7 +79,7 @@ def found(order=None, questions=200):
     known = discoveries()
     known = [known[place] for place in order] if order else known
     tools = ["faulty", "plain"]
-    return families_of(domain(), known, disagreements(), CauseContext(both), tools, questions)
+    return families_of(domain(), known, disagreements(), ToolAccess(both), tools, questions)
 
 
 def test_planted_causes_are_families_with_names():

@@ -26,9 +26,7 @@ BUILT_ELSEWHERE = "python"
 """The page of functions and classes: Sphinx makes it from their docstrings, and the site does not have it."""
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
-_PART = re.compile(
-    r"^## (?P<name>.+)\n\n(?P<purpose>[^`]+?)\n\n```\{toctree\}\n(?P<lines>(?:.+\n)+?)```", re.MULTILINE
-)
+_TOCTREE = "```{toctree}\n"
 
 
 @dataclass(frozen=True)
@@ -76,18 +74,15 @@ class ManualPage:
 @cache
 def manual_parts() -> tuple[ManualPart, ...]:
     """The parts in their order, as `docs/index.md` has them."""
-    return tuple(
-        ManualPart(
-            match["name"],
-            " ".join(match["purpose"].split()),
-            tuple(
-                ManualPage(line, match["name"])
-                for line in match["lines"].splitlines()
-                if re.fullmatch(r"[a-z][a-z-]*", line) and line != BUILT_ELSEWHERE
-            ),
-        )
-        for match in _PART.finditer((DIRECTORY / "index.md").read_text())
-    )
+    return tuple(_part(section) for section in (DIRECTORY / "index.md").read_text().split("\n## ")[1:])
+
+
+def _part(section: str) -> ManualPart:
+    name, _, text = section.partition("\n")
+    purpose, _, toctree = text.partition(_TOCTREE)
+    names = [line for line in toctree.split() if re.fullmatch(r"[a-z][a-z-]*", line)]
+    pages = (ManualPage(page, name) for page in names if page != BUILT_ELSEWHERE)
+    return ManualPart(name, purpose.strip(), tuple(pages))
 
 
 @cache

@@ -22,10 +22,10 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
-from inference.core.pmevo.packing import packed_evolved
+from inference.core.pmevo.packing import pack_evolution
 from inference.core.pmevo.plan import ceiling
 from inference.core.pmevo.settings import PRESETS
 from inference.core.protocols import Checkpoint
@@ -67,7 +67,7 @@ def _whole_run(population: int) -> Result:
     plain = _Enumeration(judge.table)
     counted = judge.evaluations
 
-    def listen(generation: Evolved) -> None:
+    def listen(generation: Evolution) -> None:
         if generation.generation % REFERENCE_EVERY == 0:
             plain.simulate(generation.population)
 
@@ -140,7 +140,7 @@ def _first_generations(population: int) -> dict[str, Any]:
     judge = _judge(experiments, measured, MEMORY_REPRESENTATIVES, population, MEMORY_GENERATIONS, threads=0)
     ended = evolve(judge, measured[:MEMORY_REPRESENTATIVES].tolist(), SEED, None, lambda generation: None)
     began = time.process_time()
-    size = len(encode(Checkpoint(*packed_evolved(ended))))
+    size = len(encode(Checkpoint(*pack_evolution(ended))))
     return {
         "checkpoint": round(size / 1e6, 1),
         "checkpoint_seconds": round(time.process_time() - began, 2),

@@ -59,9 +59,7 @@ class CegarSettings(AlgorithmSettings):
         "drop-mnemonic, by hand",
     )
     time_limit: float = setting(
-        100.0,
-        "Seconds of computing after which the best mapping so far is the result; 0: no limit.",
-        "none",
+        100.0, "Seconds of computing after which the best mapping so far is the result; 0: no limit.", "none"
     )
     solver_limit: int = setting(
         100_000_000,

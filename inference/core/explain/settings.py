@@ -46,9 +46,7 @@ class ExplainSettings(AlgorithmSettings):
         None, "Instructions per cycle beside the ports; empty: measured (§6.2.3).", "measured"
     )
     widest: int | None = setting(
-        None,
-        "The most ports that one µop may use; what is quicker alone uses none. Empty: any number.",
-        None,
+        None, "The most ports that one µop may use; what is quicker alone uses none. Empty: any number.", None
     )
     uops_from: str = setting(
         AUTO,

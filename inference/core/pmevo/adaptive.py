@@ -96,12 +96,7 @@ class _Verdict:
 
 class _Partition:
     def __init__(
-        self,
-        ledger: Ledger,
-        evidence: float,
-        checks: int,
-        most: int | None,
-        domains: Mapping[str, str],
+        self, ledger: Ledger, evidence: float, checks: int, most: int | None, domains: Mapping[str, str]
     ) -> None:
         self._left = most
         self._domains = [domains.get(scheme) for scheme in ledger.schemes]

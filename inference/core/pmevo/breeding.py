@@ -206,12 +206,7 @@ class Breeder:
         return concatenate(parts), np.concatenate(errors)
 
     def _fittest(
-        self,
-        generation: int,
-        parts: Sequence[Population],
-        errors: Floats,
-        volumes: Int64s,
-        slopes: Slopes,
+        self, generation: int, parts: Sequence[Population], errors: Floats, volumes: Int64s, slopes: Slopes
     ) -> Evolution:
         order = np.argsort(slopes.fitness(errors, volumes), kind="stable")  # on a tie, the elder stays
         if self._settings.repeats == "replace":

@@ -16,10 +16,7 @@ from inference.core.pmevo.congruence import Likeness
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable
 
-_ALWAYS = {
-    "measuring": "Measure the experiments",
-    "congruence": "Find schemes that behave alike",
-}
+_ALWAYS = {"measuring": "Measure the experiments", "congruence": "Find schemes that behave alike"}
 _EVOLUTION = {"evolution": "Evolve port mappings"}
 _SEARCHES = {
     "evolution": {**_EVOLUTION, "climb": "Climb to the nearest optimum"},
@@ -72,8 +69,7 @@ def _three_numbers(likeness: Likeness) -> tuple[int, int, float]:
 
 
 StoredLikeness = Annotated[
-    Likeness,
-    stored_as(tuple[Count, Count, Amount], _three_numbers, lambda numbers: Likeness(*numbers)),
+    Likeness, stored_as(tuple[Count, Count, Amount], _three_numbers, lambda numbers: Likeness(*numbers))
 ]
 
 

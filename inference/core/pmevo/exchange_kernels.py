@@ -70,13 +70,7 @@ def _multiplicity(scheme: Any, experiment: Any, starts: Array, terms: Array) -> 
 
 
 @compiled
-def compare_exchange(
-    a: Any,
-    b: Any,
-    epsilon: Any,
-    most: Any,
-    of: Arrays,
-) -> tuple[Any, Any, Any]:
+def compare_exchange(a: Any, b: Any, epsilon: Any, most: Any, of: Arrays) -> tuple[Any, Any, Any]:
     """(experiments of a compared, those that differ by epsilon or more, largest difference).
 
     The exchange pairs experiments of a with experiments of b, one to one. Gives up when more than `most`
@@ -138,11 +132,7 @@ def home(
             if min(own, theirs) < least_compared:
                 break
             compared, different, _ = compare_exchange(
-                scheme,
-                member,
-                epsilon,
-                outliers * min(own, theirs),
-                of,
+                scheme, member, epsilon, outliers * min(own, theirs), of
             )
             if compared == 0 or compared < least_compared or different > outliers * compared:
                 break

@@ -19,12 +19,7 @@ _MAX_COUNT = np.int64(2**31 - 1)
 
 @compiled
 def sample(
-    seeds: Integers,
-    limits: Integers,
-    n_ports: int,
-    offsets: Integers,
-    masks: Integers,
-    counts: Integers,
+    seeds: Integers, limits: Integers, n_ports: int, offsets: Integers, masks: Integers, counts: Integers
 ) -> int:
     """Random mappings (§5.1.3, initialisation), one per seed.
 

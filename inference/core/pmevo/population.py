@@ -129,21 +129,12 @@ def canonical(population: Population) -> Population:
     counts = np.empty(len(population.counts), dtype=np.int32)
     used = kernels.sort_rows(population.offsets, population.masks, population.counts, offsets, masks, counts)
     return Population(
-        offsets,
-        masks[:used],
-        counts[:used],
-        population.n_mappings,
-        population.n_schemes,
-        population.n_ports,
+        offsets, masks[:used], counts[:used], population.n_mappings, population.n_schemes, population.n_ports
     )
 
 
 def _from_lengths(
-    lengths: npt.NDArray[np.int64],
-    masks: Masks,
-    counts: Counts,
-    n_schemes: int,
-    n_ports: int,
+    lengths: npt.NDArray[np.int64], masks: Masks, counts: Counts, n_schemes: int, n_ports: int
 ) -> Population:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])

@@ -36,11 +36,7 @@ class Snapshots:
         self._table = table
 
     def mapping(
-        self,
-        population: Population,
-        index: int,
-        issue_width: float | None = None,
-        slots: Sequence[int] = (),
+        self, population: Population, index: int, issue_width: float | None = None, slots: Sequence[int] = ()
     ) -> PortMapping:
         """One mapping of a population over the representatives, as a mapping of all schemes.
 

@@ -1,4 +1,4 @@
-"""Know this CPU: the form, and the parts on the run's page."""
+"""Profile this CPU: the form, and the parts on the run's page."""
 
 from __future__ import annotations
 

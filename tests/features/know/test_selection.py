@@ -20,7 +20,7 @@ from inference.models import (
     Run,
     StoredCoreModel,
 )
-from inference.storage.core_models import LOOP_CODE, store_run_core_model, loop_code_in, loop_code_rows
+from inference.storage.core_models import LOOP_CODE, loop_code_in, loop_code_rows, store_run_core_model
 from inference.storage.judging import grounds_of
 from inference.storage.mappings import load_mapping, store_mapping
 from inference.storage.rows import store_measurements

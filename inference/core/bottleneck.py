@@ -31,7 +31,7 @@ EPSILON = 0.005
 MAX_CYCLES_ALONE = 1.0  # cycles: slower schemes cannot raise the rate by much (§4.3, step 1)
 MAX_CANDIDATES = 48
 MAX_KINDS = 12
-MAX_PER_PROFILE = 2  # schemes of one behaviour that are kept while kinds are told apart
+MAX_PER_PROFILE = 2  # schemes of one behaviour that are kept while kinds are distinguished
 STARTS = 4
 MAX_STEPS = 24
 MAX_GROUPS = 8  # groups of schemes whose ports are counted and that are measured together
@@ -57,9 +57,9 @@ class Bottleneck:
     `r_max`: None where the ports may be the only limit. Then `highest`, the greatest number of instructions
     per cycle that was measured, in `experiment`, is only a lower bound, and no limit beside the ports should
     be modelled. `trace`: how the rate rose to it. `ports`: the least number of ports that the schemes of
-    `evidence`
-    have, which is more than r_max explains. `at_limit`: schemes that reach r_max alone, so that the number of
-    their ports beyond r_max cannot be measured (§6.2.3). `experiments`: number of measured experiments.
+    `evidence` have, which is more than r_max explains. `at_limit`: schemes that reach r_max alone, so that
+    the number of their ports beyond r_max cannot be measured (§6.2.3). `experiments`: number of measured
+    experiments.
     """
 
     r_max: float | None
@@ -216,8 +216,7 @@ class _Search:
         """Some schemes that behave differently, those with most ports of their own first.
 
         Every new kind is paired with all remaining candidates; of candidates that agree in all pairs so far,
-        at most
-        `MAX_PER_PROFILE` remain.
+        at most `MAX_PER_PROFILE` remain.
         """
         kinds: list[str] = []
         remaining = _sample_by_speed(rates, MAX_CANDIDATES)
@@ -240,7 +239,7 @@ class _Search:
                 and overlap > self._rates[scheme] - HALF_PORT
                 for kind, overlap in zip(kinds, overlaps, strict=True)
             ):
-                continue  # the same ports as that kind, or it cannot be told apart from it
+                continue  # the same ports as that kind, or indistinguishable from it
             profile = tuple(round(value) for value in (self._rates[scheme], *overlaps))
             groups[profile] = groups.get(profile, 0) + 1
             if groups[profile] <= MAX_PER_PROFILE:

@@ -1,7 +1,7 @@
 """Checkpoints as bytes: an npz archive of the arrays and of UTF-8 JSON. Nothing is pickled.
 
 Equal checkpoints give equal bytes. Compression uses the fastest level, since a population is saved every few
-seconds and read at most once; an array whose sample hardly shrinks is stored uncompressed.
+seconds and read at most once; an array whose sample shrinks little is stored uncompressed.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _keep_in_a_directory_of_these_sources() -> None:
     config: Any = numba.config  # its declared types know no settings
     config.CACHE_DIR = str(directory)
     if CACHE_VARIABLE in os.environ:
-        return  # a place of somebody's choice, where other installations may keep theirs
+        return  # the user's own directory, which other installations may share
     for other in directory.parent.glob(f"{PREFIX}*"):
         if other != directory:
             shutil.rmtree(other, ignore_errors=True)

@@ -84,7 +84,7 @@ def deviation(
 ) -> Deviation:
     """Predict random experiments with both models and compare them.
 
-    The same seed and the same common schemes, in whatever order, give the same result. Some thousand
+    The same seed and the same common schemes, in any order, give the same result. Some thousand
     experiments take a fraction of a second.
 
     Args:

@@ -4,7 +4,7 @@ CoreError
 ├── InvalidInputError (also a ValueError)   a value that no mapping, experiment or setting can have
 │   └── UnknownSchemeError                  an experiment names a scheme that the mapping lacks
 ├── InsufficientDataError                   too few measurements to answer a question
-├── MeasuringError                          a machine cannot measure at all, whatever the experiment
+├── MeasuringError                          a machine can measure no experiment
 └── InterruptedRunError                     a pause, a cancel or an early result was requested
 """
 

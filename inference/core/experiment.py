@@ -112,10 +112,8 @@ class Measured:
 
     `cycles`: per execution of the whole experiment (never per instruction), finite and > 0; None exactly
     where the state is FAILED, and then `note` has the reason. `spread`: max − min over the passes, in cycles.
-    `annotations`:
-    {tool: its answer for the same experiment, in cycles}. `counters`: events per execution of the experiment,
-    `uops`
-    for all µops, `port X` for those executed on a port.
+    `annotations`: {tool: its answer for the same experiment, in cycles}. `counters`: events per execution of
+    the experiment, `uops` for all µops, `port X` for those executed on a port.
 
     Raises:
         InvalidInputError: For cycles or a spread that contradict this.

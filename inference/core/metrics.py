@@ -36,7 +36,7 @@ class Unit(StrEnum):
 
     @property
     def label(self) -> str:
-        """The unit in words, for axes and column heads."""
+        """The unit as a label of axes and columns."""
         return _LABELS[self]
 
 
@@ -239,13 +239,12 @@ class Loss(NamedTuple):
     """Loss of an experiment as a function of its relative error e = (predicted − measured) / measured.
 
     With a `spread` of 0 it is |e|. Otherwise it is `e² / (e² + spread²)`, multiplied by `over` where e > 0,
-    with
-    `waste · spread` in place of the spread where e < 0, plus `distance · min(|e|, 1)`.
+    with `waste · spread` in place of the spread where e < 0, plus `distance · min(|e|, 1)`.
 
     Ports and slots bound a time from below, and no core beats them beyond the noise, for which `spread`
     stands. Many cores waste a little, because ports are chosen before they are free. So a prediction that is
     exact is rewarded, one that is too slow is wrong, one that is too fast may only be incomplete, and the
-    size of a large error hardly matters.
+    size of a large error matters little.
 
     `forgiven`: share of the measured time by which a prediction may be too fast at no loss, for cores that
     may waste as much on any experiment.

@@ -4,10 +4,9 @@ Ports and issue slots bound a time from below, and both bounds only grow with mo
 that takes longer was delayed by the core, which chose ports before they were free, or shows something that
 the mapping lacks. Such waste comes with certain port sets side by side, so experiments are grouped by the
 µops that limit them (`excess`), or by the instruction that they have in common. Of a single experiment,
-`smallest_changes`
-are the smallest changes of the mapping that make it predict the measurement: µops of one kind, or issue
-slots, of one scheme; more where the mapping is too fast, fewer where it is too slow. The size of a change is
-the number of these µops or slots.
+`smallest_changes` are the smallest changes of the mapping that make it predict the measurement: µops of one
+kind, or issue slots, of one scheme; more where the mapping is too fast, fewer where it is too slow. The size
+of a change is the number of these µops or slots.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class SlowExperiment:
     """An experiment with its measured and predicted cycles.
 
     `port_sets`: those of the µops that limit it, ascending; () where issue slots or R_max limit it.
-    `readings`: the
-    number of its measurements; `lowest` and `highest` of these, in cycles.
+    `readings`: the number of its measurements; `lowest` and `highest` of these, in cycles.
     """
 
     experiment: Experiment

@@ -286,8 +286,7 @@ class OrderSummary:
     """A row of Table 3.1, in cycles per instruction; None where no experiment has two settled orders.
 
     `samples` of the `asked` experiments have two or more; `notable` of them differ by more than 0.05.
-    `worst`: those
-    that differ most, as (experiment, fewest, most).
+    `worst`: those that differ most, as (experiment, fewest, most).
     """
 
     length: int

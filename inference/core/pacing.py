@@ -52,7 +52,7 @@ class PacedReporter:
         self.may_finish = False
         """Whether there is something to keep: then the wish to stop and keep it interrupts nothing."""
         self.finishing = False
-        """Whether somebody wants the best that there is, and the search shall come to its end."""
+        """Whether the search should end early with the best result so far."""
         self._began = clock()
         self._deadline: float | None = None
 

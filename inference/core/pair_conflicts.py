@@ -25,10 +25,9 @@ class PairConflicts:
     """How much the schemes of measured pairs delay each other.
 
     `schemes`: those measured alone, in the order of their texts. `alone` float64[n]: cycles of one instance.
-    `pairs`
-    int64[p, 2]: indices of two schemes, each pair once, the smaller index first. `shares` float64[p]: how
-    much of the quicker scheme's time is added to the slower one's: 0 where they run side by side, 1 where one
-    waits for the other.
+    `pairs` int64[p, 2]: indices of two schemes, each pair once, the smaller index first. `shares` float64[p]:
+    how much of the quicker scheme's time is added to the slower one's: 0 where they run side by side, 1 where
+    one waits for the other.
     """
 
     schemes: Sequence[str]

@@ -25,7 +25,7 @@ class Checkpoint:
 
 
 class Reporter(Protocol):
-    """Receives a search's events and checkpoints, and tells it through `pulse` to stop."""
+    """Receives a search's events and checkpoints, and stops it through `pulse`."""
 
     def emit(self, event: Event) -> None:
         """Report an event; cheap, and implementations may coalesce events."""

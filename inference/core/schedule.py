@@ -38,8 +38,8 @@ class Schedule:
     each scheme of the experiment, and the issue slots that it takes altogether. `loads[k]`: work on port k.
     `shares[(mask, k)]` > 0: work of the µops `mask` on port k. `scheme_shares[scheme][(mask, k)]` > 0: the
     part of it that comes from one scheme. `bottleneck`: the ports that are busy for all of `port_cycles` in
-    every distribution that takes no longer.
-    `intervals[k]`: the least and the greatest load of port k among all distributions within `cycles`.
+    every distribution that takes no longer. `intervals[k]`: the least and the greatest load of port k among
+    all distributions within `cycles`.
     """
 
     ports: tuple[str, ...]

@@ -162,7 +162,7 @@ class ExperimentTable:
 
     @cached_property
     def same_schemes(self) -> tuple[Int64s, Int64s]:
-        """Groups of experiments with the same schemes, whatever their multiplicities.
+        """Groups of experiments with the same schemes and any multiplicities.
 
         Two int64 arrays: group g has the experiments `members[starts[g]:starts[g + 1]]`.
         """
@@ -188,9 +188,9 @@ class Population:
     """Many mappings over the same schemes and ports.
 
     Row `m * n_schemes + s` holds the µops of scheme s in mapping m: `masks` [entries] (bit k = port k),
-    `counts`
-    [entries] ≥ 1. A mask may occur twice in a row; its counts add up. Arrays are int64 and int32, or, where
-    many mappings have to fit into memory, of the types that `row_types` chooses. R_max is the evaluator's.
+    `counts` [entries] ≥ 1. A mask may occur twice in a row; its counts add up. Arrays are int64 and int32,
+    or, where many mappings have to fit into memory, of the types that `row_types` chooses. R_max is the
+    evaluator's.
 
     Raises:
         InvalidInputError: For arrays that contradict this.

@@ -16,7 +16,7 @@ _IN_PARAGRAPHS = frozenset("\t\n\r")
 _NOT_IN_XML = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 REPLACEMENT = "�"
 ORIGIN_LIMIT = 300
-"""Largest number of characters in the line that says where a block comes from."""
+"""Largest number of characters in the line with a block's origin."""
 
 
 def is_line(text: str) -> bool:

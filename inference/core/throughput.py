@@ -118,9 +118,8 @@ class Packing:
     """Work packed into ports of equal capacity by augmenting paths.
 
     Amounts are whole numbers in a unit that the caller chooses. `on[port][mask]` > 0 is the amount of the
-    µops
-    `mask` on `port`; `load[port]` is their sum; `full` is the mask of ports without room; `overfull` is the
-    union of the port sets that could not take all their work.
+    µops `mask` on `port`; `load[port]` is their sum; `full` is the mask of ports without room; `overfull` is
+    the union of the port sets that could not take all their work.
     """
 
     def __init__(self, capacity: int, ports: int) -> None:

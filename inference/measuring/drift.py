@@ -140,7 +140,7 @@ class DriftWatch:
             while doubtful := self._second_checks():
                 for result in measure(doubtful):
                     self._compare(result)
-        except GeneratorExit:  # nobody listens any more, perhaps not even the run: nothing can be told
+        except GeneratorExit:  # the consumer is gone: nothing can be reported
             self._round = None
             raise
         finally:
@@ -185,7 +185,7 @@ class DriftWatch:
     def _compare(self, result: Measured) -> None:
         before = self._under_check.pop(result.experiment, None)
         round_ = self._round
-        if before is None or round_ is None:  # its round was over: whoever asked has stopped listening
+        if before is None or round_ is None:  # its round was over: the consumer is gone
             return
         round_.waiting -= 1
         doubt = self._doubts.pop(result.experiment, None)

@@ -42,8 +42,7 @@ class Advice:
     """One cause of noise on a computer.
 
     `finding`: its current state; `why`: its effect on measurements; `command`: what changes it on that
-    computer, and
-    `undo` what reverts that; both are empty where no command helps.
+    computer, and `undo` what reverts that; both are empty where no command helps.
     """
 
     topic: str

@@ -3,7 +3,7 @@
 The cache measures nothing twice under the same identity. A second opinion is for searches that take each
 measurement literally. In a loop an experiment and its double take the same time per instance, but they are
 different machine code and independent samples. Where the two disagree by more than the noise, the triple
-decides. Disturbances make a computer slower, hardly ever faster: of two that agree, the faster one counts.
+decides. Disturbances make a computer slower, rarely faster: of two that agree, the faster one counts.
 Where an experiment's own passes did not agree, the time of its double and its triple counts if these agree.
 """
 
@@ -25,7 +25,7 @@ FLUSH_INTERVAL = 1.0  # seconds: the most measuring time that a crash can cost
 MAX_LENGTH = 15  # instructions whose triple still fits into a loop body
 
 
-class CachedMeasurer:
+class StoreBackedMeasurer:
     """Reads results from the store, measures the others, and stores new ones.
 
     Failures are stored too: the same experiment would fail again. A contended result is not used, but
@@ -100,7 +100,7 @@ class CachedMeasurer:
                 self._store.remember(pending)
 
 
-class RepeatingCache(CachedMeasurer):
+class RepeatingCache(StoreBackedMeasurer):
     """A cached measurer that can measure again; `repetition` makes the measurer of a repetition."""
 
     def __init__(

@@ -36,7 +36,7 @@ class DummyCode:
 
 
 def dummy_code(_instructions: Sequence[object]) -> DummyCode:
-    """The stand-in for the code of any experiment, in whatever order."""
+    """The same code for any instructions."""
     return DummyCode()
 
 

@@ -76,10 +76,9 @@ class SimulatedLatencies:
 
     A turn takes the sum of its latencies, or `throughput` cycles per instruction if that is more, or where a
     link waits for nothing. `noise`: standard deviation of a Gaussian factor around 1 on every pass; with
-    probability
-    `outliers` a
-    pass takes up to twice as long. A reading is the median of `PASSES` passes, the same for the same chain,
-    seed and repeat. Chains through memory are executed by `memory` where there is one.
+    probability `outliers` a pass takes up to twice as long. A reading is the median of `PASSES` passes, the
+    same for the same chain, seed and repeat. Chains through memory are executed by `memory` where there is
+    one.
     """
 
     latency: Latency

@@ -74,8 +74,7 @@ class ModelledBlocks:
     """A predictor over a core model, loaded with the first question.
 
     A block with an instruction that the mapping does not describe is unsupported, unless nearest schemes are
-    used.
-    `content` identifies everything that affects the model's answers.
+    used. `content` identifies everything that affects the model's answers.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ _LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
 class CqaSettings(ToolSettings):
     """The processor that CQA analyses for."""
 
-    arch: str = setting(_DEFAULT, "architecture, --uarch; `maqao cqa --uarch=list` tells them", "HASWELL")
+    arch: str = setting(_DEFAULT, "architecture, --uarch; `maqao cqa --uarch=list` lists them", "HASWELL")
 
     def __post_init__(self) -> None:
         super().__post_init__()

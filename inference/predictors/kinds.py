@@ -27,7 +27,7 @@ from inference.predictors.calling import NOTHING, digest_of
 from inference.predictors.llvm import mca, releases
 from inference.predictors.llvm.mca_settings import McaSettings
 from inference.predictors.osaca import predictor as osaca
-from inference.predictors.permission import HOW_TO_ALLOW, are_commands_allowed, launch_options, is_offered
+from inference.predictors.permission import HOW_TO_ALLOW, are_commands_allowed, is_offered, launch_options
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.tool_paths import ToolProgram
 from inference.predictors.uica import facile, installation
@@ -310,7 +310,7 @@ _STORED = (core_model.KIND, mapping.KIND)
 
 
 def loop_wording(kind: str, name: BlockName) -> str:
-    """Which part of a loop predictors of this kind are asked about, in words; "" for a block that is no
+    """The part of a loop that predictors of this kind get, as a text; "" for a block that is no
     loop.
     """
     if body_of(name.code, name.isa) == name.code:

@@ -31,7 +31,7 @@ class BlockMeasurement(Protocol):
 _FAULTS = {
     "illegal instruction": Failure.UNSUPPORTED,
     "does not end": Failure.TIMEOUT,
-    # Memory that nobody can give it here: the processor has not failed.
+    # Memory that is unavailable on this system: the processor has not failed.
     "touches more than": Failure.NO_NUMBER,
     "where this system lets no program have memory": Failure.NO_NUMBER,
     "is of the process that measures": Failure.NO_NUMBER,

@@ -2,8 +2,7 @@
 
 A `Panel` has several predictors answer for the same blocks. `CachedPredictor` has a cache in memory and a
 store behind it. `DistributedPredictor` sends blocks out in pieces; answers come back in order. They do not
-depend on the
-worker: one whose program differs in what makes its identity declines, and the local program is used.
+depend on the worker: a worker whose program has another identity declines, and the local program is used.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Every way from one place to the next is an edge of its own, so two edges between the same places are two
 readings. Anchors and lookarounds of one character determine the edges. Approximations: numbers of repetitions
-above
-`MAX_COPIES`, references to groups (empty), the content of an atomic group (one place that reads any of its
-characters) and lookbehind of more than one character (always true).
+above `MAX_COPIES`, references to groups (empty), the content of an atomic group (one place that reads any of
+its characters) and lookbehind of more than one character (always true).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ VARIABLE = "PMWEB_ALLOW_COMMANDS"
 HOW_TO_ALLOW = f"the operator of this site can allow it by setting {VARIABLE}=1 in its environment"
 WHO_CHOOSES = (
     "chooses what runs on this computer: an administrator can add such a predictor on the page Predictors "
-    "after confirming who they are, or whoever has a shell here by a command"
+    "after confirming their identity, or a user of the shell by a command"
 )
 
 

@@ -66,8 +66,7 @@ def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -
     """The error message for a processor that a tool does not know; it begins with the option.
 
     `known`: names in the tool's own order. Names by which other tools know a processor count as similar:
-    `HSW` and
-    `Zen 4` for `haswell` and `znver4`.
+    `HSW` and `Zen 4` for `haswell` and `znver4`.
     """
     near = _suggestions(name, known)
     hint = f"is it {' or '.join(near)}? It" if near else "it"

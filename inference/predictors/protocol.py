@@ -26,7 +26,7 @@ class Failure(StrEnum):
     TIMEOUT = "timeout"
     """The tool did not answer within its time."""
     UNSUPPORTED = "unsupported"
-    """The tool says that it does not know an instruction of the block."""
+    """The tool reports an instruction of the block as unknown."""
     NO_NUMBER = "no number"
     """The tool ended well, but its output holds no usable number of cycles."""
 

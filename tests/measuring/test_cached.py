@@ -7,7 +7,7 @@ import pytest
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import RepeatingMeasurer
 from inference.measuring import proxies
-from inference.measuring.proxies import LOOKUP_SIZE, CachedMeasurer, RepeatingCache
+from inference.measuring.proxies import LOOKUP_SIZE, RepeatingCache, StoreBackedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from tests.measuring.test_contract import ASKED, MAPPING, STRANGER, MemoryStore
 
@@ -27,17 +27,17 @@ class Counting(SimulatedProcessor):
 
 def test_nothing_is_measured_twice() -> None:
     behind, store = Counting(), MemoryStore()
-    first = list(CachedMeasurer(behind, store).measure([*ASKED, *ASKED]))
-    again = list(CachedMeasurer(behind, store).measure(ASKED))
+    first = list(StoreBackedMeasurer(behind, store).measure([*ASKED, *ASKED]))
+    again = list(StoreBackedMeasurer(behind, store).measure(ASKED))
     assert behind.asked == list(ASKED)
     assert first == [*again, *again]
 
 
 def test_only_what_is_missing_is_measured_and_the_order_stays() -> None:
     behind, store = Counting(), MemoryStore()
-    list(CachedMeasurer(behind, store).measure(ASKED[1::2]))
+    list(StoreBackedMeasurer(behind, store).measure(ASKED[1::2]))
     behind.asked.clear()
-    results = list(CachedMeasurer(behind, store).measure(ASKED))
+    results = list(StoreBackedMeasurer(behind, store).measure(ASKED))
     assert behind.asked == list(ASKED[::2])
     assert [result.experiment for result in results] == list(ASKED)
 
@@ -45,9 +45,9 @@ def test_only_what_is_missing_is_measured_and_the_order_stays() -> None:
 def test_what_is_known_up_to_the_first_gap_comes_before_anything_is_measured(monkeypatch) -> None:
     monkeypatch.setattr(proxies, "LOOKUP_SIZE", 2)
     behind, store = Counting(), MemoryStore()
-    list(CachedMeasurer(behind, store).measure(ASKED[:4]))
+    list(StoreBackedMeasurer(behind, store).measure(ASKED[:4]))
     behind.asked.clear()
-    results = CachedMeasurer(behind, store).measure(ASKED)
+    results = StoreBackedMeasurer(behind, store).measure(ASKED)
     assert [next(results).experiment for _ in range(4)] == list(ASKED[:4])
     assert behind.asked == []
     assert [result.experiment for result in results] == list(ASKED[4:])
@@ -56,20 +56,20 @@ def test_what_is_known_up_to_the_first_gap_comes_before_anything_is_measured(mon
 def test_failures_are_remembered() -> None:
     behind, store = Counting(), MemoryStore()
     for _ in range(2):
-        list(CachedMeasurer(behind, store).measure([STRANGER]))
+        list(StoreBackedMeasurer(behind, store).measure([STRANGER]))
     assert behind.asked == [STRANGER]
 
 
 def test_a_contended_answer_is_asked_again() -> None:
     store = MemoryStore()
     store.kept[ASKED[0]] = Measured(ASKED[0], 99.0, MeasurementState.CONTENDED)
-    (result,) = CachedMeasurer(Counting(), store).measure([ASKED[0]])
+    (result,) = StoreBackedMeasurer(Counting(), store).measure([ASKED[0]])
     assert result.usable
 
 
 def test_results_are_stored_when_the_listener_stops_half_way() -> None:
     behind, store = Counting(), MemoryStore()
-    stream = CachedMeasurer(behind, store).measure(ASKED)
+    stream = StoreBackedMeasurer(behind, store).measure(ASKED)
     taken = [next(stream), next(stream)]
     stream.close()
     assert [store.kept[result.experiment] for result in taken] == taken
@@ -78,7 +78,7 @@ def test_results_are_stored_when_the_listener_stops_half_way() -> None:
 def test_results_are_stored_in_batches_not_one_by_one() -> None:
     store = MemoryStore()
     many = [Experiment.of({"add": k}) for k in range(1, 2 * LOOKUP_SIZE + 2)]
-    list(CachedMeasurer(Counting(), store).measure(many))
+    list(StoreBackedMeasurer(Counting(), store).measure(many))
     assert sum(store.batches) == len(many)
     assert len(store.batches) < len(many) / 10
 
@@ -92,7 +92,7 @@ def test_the_measurer_is_asked_once_for_everything_that_is_missing() -> None:
             return super().measure(experiments)
 
     many = [Experiment.of({"add": k}) for k in range(1, 3 * LOOKUP_SIZE)]
-    results = list(CachedMeasurer(InOneGo(), MemoryStore()).measure([*many, *many[:5]]))
+    results = list(StoreBackedMeasurer(InOneGo(), MemoryStore()).measure([*many, *many[:5]]))
     assert [result.experiment for result in results] == [*many, *many[:5]]
     assert InOneGo.questions == 1
 
@@ -101,7 +101,7 @@ def test_slow_measurements_are_stored_while_the_others_still_run(monkeypatch: py
     clock = iter(range(0, 10_000, 2))
     monkeypatch.setattr(proxies.time, "monotonic", lambda: float(next(clock)))
     store = MemoryStore()
-    list(CachedMeasurer(Counting(), store).measure(ASKED))
+    list(StoreBackedMeasurer(Counting(), store).measure(ASKED))
     assert store.batches == [1] * len(ASKED)
 
 
@@ -109,7 +109,7 @@ def test_a_repetition_is_measured_anew_and_has_a_memory_of_its_own() -> None:
     behind = Counting()
     stores = {0: MemoryStore(), 1: MemoryStore()}
     cache = RepeatingCache(
-        behind, stores[0], lambda number: CachedMeasurer(behind.repetition(number), stores[number])
+        behind, stores[0], lambda number: StoreBackedMeasurer(behind.repetition(number), stores[number])
     )
     assert isinstance(cache, RepeatingMeasurer)
     assert cache.repetition(0) is cache

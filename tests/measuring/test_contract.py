@@ -11,7 +11,7 @@ from inference.agent.protocol import Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Measurer
-from inference.measuring.proxies import CachedMeasurer
+from inference.measuring.proxies import StoreBackedMeasurer
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import SimulatedProcessor
@@ -71,9 +71,9 @@ MAKERS = {
     "recorded": recorded,
     "simulated": simulated,
     "remote": remote,
-    "cached recorded": lambda seed=7: CachedMeasurer(recorded(seed), MemoryStore()),
-    "cached remote": lambda seed=7: CachedMeasurer(remote(seed), MemoryStore()),
-    "cached simulated": lambda seed=7: CachedMeasurer(simulated(seed), MemoryStore()),
+    "cached recorded": lambda seed=7: StoreBackedMeasurer(recorded(seed), MemoryStore()),
+    "cached remote": lambda seed=7: StoreBackedMeasurer(remote(seed), MemoryStore()),
+    "cached simulated": lambda seed=7: StoreBackedMeasurer(simulated(seed), MemoryStore()),
 }
 
 

@@ -21,7 +21,7 @@ from inference.measuring.remote import (
     RemoteMeasurer,
     item_id,
 )
-from inference.measuring.simulated_agent import SimulatedHarness, DummyCode, dummy_code
+from inference.measuring.simulated_agent import DummyCode, SimulatedHarness, dummy_code
 from tests.measuring.boards import MemoryBoard
 
 MAPPING = PortMapping(("0", "1"), {"a": ((3, 1),), "b": ((1, 1),)})

@@ -8,7 +8,7 @@ import pytest
 from inference.agent.protocol import Batch, BatchItem, Frame, Settings
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
-from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts, dummy_code
+from inference.measuring.simulated_agent import SimulatedHarness, dummy_code, simulated_facts
 
 MAPPING = PortMapping(("0", "1"), {"a": ((3, 1),), "b": ((1, 1),)})
 

@@ -1,8 +1,7 @@
 """The bounds of a block on a core, each by itself, and the largest of them as the prediction.
 
 Here are those of ports, issue slots, width, front end and scheduler, in this order; chains are in
-`dependences`,
-loads and stores in `memory_bounds`.
+`dependences`, loads and stores in `memory_bounds`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 **Loops** (`measured_loop_code`). How many instructions a core fetches together depends on their position in
 the lines of its caches, by rules that differ from core to core and that few vendors document. The bodies of
 experiments are loops, of many sizes. Each iteration is fetched anew behind a taken branch, so a loop that
-fetching delays takes whole cycles, whatever its instructions are. On a Zen 5, loops of 102 instructions in
+fetching delays takes whole cycles, with any instructions. On a Zen 5, loops of 102 instructions in
 374 bytes take 18 cycles or more, those in 408 bytes 15, where ports and slots allow 13.
 
 **Straight code** (`code_bounds`). The number of instructions per line of decoded code depends on their

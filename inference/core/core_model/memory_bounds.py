@@ -6,7 +6,7 @@ them only twice, and so the same word of several lines, since a bank contains it
 **Pushes and pops** whose stack pointer moves on from iteration to iteration reach lines that no address of
 their page led to before. Where blocks are measured, all pages are one memory, and a core that searches a line
 by its virtual address does not find it at first: a Zen 4 takes 0.33 cycles for a pop of a repeated line, and
-0.67 to 0.75 for one that moves on, whatever the distance; a load of any line beside it 0.42 instead of 0.33.
+0.67 to 0.75 for one that moves on by any distance; a load of any line beside it 0.42 instead of 0.33.
 
 **Stores.** Many cores write one cache line per cycle, or one half of a line, and of consecutive stores to one
 of these two. Measured experiments store to another line each time, so a port mapping implies that every store

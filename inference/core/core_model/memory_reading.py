@@ -27,7 +27,7 @@ from inference.isa.chains import (
 )
 
 _PLAIN_BITS = 64
-"""Bits of the load that represents those that were not measured."""
+"""Width of the load that represents widths that were not measured."""
 _PLAIN_CASE: ForwardingCase = (_PLAIN_BITS, _PLAIN_BITS, 0, False)
 _READING_ERROR = 0.1
 """Cycles by which a reading may be too large."""

@@ -82,7 +82,7 @@ class CoreModelBlocks:
 
 
 class NearestSchemes:
-    """A core model that is extended by the nearest schemes for those that it does not describe, when they are
+    """A core model extended by the nearest schemes for undescribed ones, when they are
     needed.
 
     Ports come from the nearest scheme with ports; latencies, and the idioms that were measured with them,

@@ -17,7 +17,7 @@ MIN_UNIT_SHARE = 0.5
 
 @dataclass(frozen=True)
 class UnitKind:
-    """A kind of instructions. `schemes`: number of described ones; `ports`: those that run most of them.
+    """A kind of instructions. `schemes`: number of described schemes; `ports`: ports that run most of them.
 
     `cycles`: the inverse throughput of its quickest scheme alone. `latencies`: cycles of the quickest and the
     slowest scheme in a chain; None where none is known.

@@ -113,9 +113,8 @@ class CodeShape:
 
     `pairs`: names of instructions and conditional jumps right behind them, which a core may fuse, as in
     `FrontEndLimits.fused`; that of a loop's own jump is the last, "" where it stands alone. Of code that is
-    `copied`,
-    only the pair that counts the iterations. `copies`: consecutive copies of straight code in the executed
-    loop.
+    `copied`, only the pair that counts the iterations. `copies`: consecutive copies of straight code in the
+    executed loop.
     `moves`: as `pairs`, of register moves and operations on the copy right behind them. `limiting`: the share
     of the largest other bound from which on ports limit the code, so that its scheduler is simulated.
     """

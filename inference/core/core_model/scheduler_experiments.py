@@ -74,7 +74,7 @@ class OperationKind:
 
 @dataclass(frozen=True, slots=True)
 class GroupedExperiment:
-    """An experiment, and the `group` of those that differ from it only by schemes of the same kinds."""
+    """An experiment and its `group`: experiments in it differ only by schemes of the same kinds."""
 
     experiment: Experiment
     group: str

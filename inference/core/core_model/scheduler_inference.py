@@ -32,7 +32,7 @@ MIN_EXPERIMENTS = 12
 MIN_BLOCKS = 12
 """Smallest number of blocks; half of them judge, and of fewer, chance decides."""
 _COPIES = CodeShape(0, loop=False, copied=True)
-"""Loop bodies of experiments, which are handed over slot by slot, whatever their bytes."""
+"""Loop bodies of experiments, which are dispatched slot by slot, independent of their bytes."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class StoredValues:
     """Latencies of loads that read what the block stored.
 
     `copies`: consecutive copies of the block in the executed loop. A core without known `RenamingConditions`
-    has the latencies that were measured by one register, whatever the addresses.
+    has the latencies that were measured with one register, for all addresses.
     """
 
     def __init__(self, block: Sequence[InstructionAccesses], times: MemoryTimes, copies: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""When two port mappings are the same, how alike they are, and which experiment tells them apart.
+"""When two port mappings are the same, how similar they are, and which experiment distinguishes them.
 
 Throughput cannot tell ports apart that merely swapped their names (thesis §3.3), so mappings are compared up
 to a renaming of ports. In the two-level model nothing else is lost: mappings that no renaming makes equal are
@@ -8,8 +8,8 @@ scheme that is all there is; there, equality of the µops is finer than equality
 - `canonical`: the canonical form; `same_up_to_renaming`: equality
 - `renaming`: the renaming of one mapping's ports that makes it most like another
 - `comparison`: two mappings side by side, for a reader; how far they agree up to what no experiment can show;
-  an experiment that tells them apart by one scheme's µops
-- `distinguishing`: an experiment that tells two mappings apart, constructed in the two-level model;
+  an experiment that distinguishes them by one scheme's µops
+- `distinguishing`: an experiment that distinguishes two mappings, constructed in the two-level model;
   `searching` for it in the three-level model
 """
 

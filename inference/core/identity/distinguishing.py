@@ -210,7 +210,7 @@ class _Side:
         self._unions: set[int] = {0}
         self.growing: set[int] = {0}
         self.goals: list[_Goal] = []
-        # The slow mapping may be slow for its R_max instead of its ports, whatever the schemes.
+        # The slow mapping may be slow because of R_max instead of ports, for any schemes.
         self._add_goal(tuple(range(len(question.classes))), question.floors[slow])
 
     def grow(self) -> None:

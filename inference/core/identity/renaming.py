@@ -71,11 +71,9 @@ def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:
 
     When some renaming makes all of these schemes equal, such a one is returned, with `exact`. Otherwise the
     ports are matched by the work that both mappings put on them, improved by swaps and then by branch and
-    bound;
-    `exact` tells
-    whether that proved that no renaming has more equal schemes (it gives up after `MAX_PROOF_STEPS` steps).
-    Among renamings with equally many, one with much work on equal ports is preferred, which no single swap
-    can improve. Deterministic.
+    bound; `exact` is then whether that proved that no renaming has more equal schemes (it gives up after
+    `MAX_PROOF_STEPS` steps). Among renamings with equally many, one with much work on equal ports is
+    preferred, which no single swap can improve. Deterministic.
     """
     common = sorted(a.usage.keys() & b.usage.keys())
     n = max(len(a.ports), len(b.ports))

@@ -26,8 +26,7 @@ class Agreement:
 
     `median` of the absolute errors, and `signed` of those with their sign (above 0 where too much is
     predicted), in per cent of the reference. Shares of the items that are `near` the reference, and more than
-    `ABOVE_TOLERANCE`
-    above it. `weighted`: the MAPE in which each item counts by its weight.
+    `ABOVE_TOLERANCE` above it. `weighted`: the MAPE in which each item counts by its weight.
     """
 
     scores: Scores

@@ -146,10 +146,8 @@ class ItemSelection:
 
     `shortest` and `longest`: numbers of instructions, inclusive. `schemes`: numbers of the table's schemes,
     None for any; an item contains one of them or, with `only`, no other. `common`: items that every source
-    answered.
-    `bound`:
-    items with this largest bound. `apart`: items on which a source differs from the reference by at least
-    this share of it.
+    answered. `bound`: items with this largest bound. `apart`: items on which a source differs from the
+    reference by at least this share of it.
     """
 
     shortest: int | None = None
@@ -224,8 +222,7 @@ class AnswerSheet:
         """A column beside the reference, on the items of a selection.
 
         `among` int64[m], ascending: the items of the selection, where they are known already; of the
-        selection only
-        `apart` is then applied.
+        selection only `apart` is then applied.
         """
         if among is None and not replace(selection, apart=0.0).is_all:
             among = np.flatnonzero(self.among(selection))

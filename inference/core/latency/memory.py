@@ -35,8 +35,7 @@ class MemoryLatency:
     """`cycles` from the address, or the stored value, to the loaded value; None where it did not settle.
 
     Of a probe that is no chain, the cycles of an iteration; of a chain that is not `isolated`, a bound.
-    `how`: of
-    stores only.
+    `how`: of stores only.
     """
 
     memory_chain: MemoryChain

@@ -1,4 +1,4 @@
-"""Infers a core's scheduler policy: the one with which simulated experiments take as long as measured ones.
+"""Infers a core's scheduler policy: simulated with it, experiments take as long as measured.
 
 Policies are searched by improving one parameter after the other from several starts, on half of the
 experiments of every group; the other half judges. A policy that does not explain the other half better than

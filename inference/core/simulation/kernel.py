@@ -168,7 +168,7 @@ def _issue_from(
         ):
             granted, is_ready = k, ready
             if not policy.speculative_select:
-                break  # who asks in vain matters to nobody
+                break  # without it, requests in vain have no effect
     if granted == NEVER or not is_ready:
         return
     uop = queue[granted]

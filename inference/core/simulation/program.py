@@ -1,8 +1,7 @@
 """The input of a simulation: a loop body as a scheduler sees it, and the policy by which µops get ports.
 
 A `SimulatedProgram` has µops with their ports and slots, and the values that they wait for; a
-`SchedulerPolicy`
-has the parameters of the simulation.
+`SchedulerPolicy` has the parameters of the simulation.
 """
 
 from __future__ import annotations

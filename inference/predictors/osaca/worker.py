@@ -24,7 +24,7 @@ def main(arch: str, seconds: str, flags: str) -> None:
     """Answer until the input ends."""
     import osaca  # noqa: PLC0415  only there where this script is run
 
-    answers, sys.stdout = sys.stdout, sys.stderr  # whatever OSACA prints is none of the answers
+    answers, sys.stdout = sys.stdout, sys.stderr  # OSACA's own output must not mix with the answers
     os.access = may_access  # type: ignore[assignment]  # OSACA asks it where to keep models
     analysed = _analysis(arch, int(seconds), consider_flags=flags == "1")
     for line in sys.stdin:

@@ -28,7 +28,7 @@ def test_a_strong_word_needs_all_three_grounds(claim: StrongClaim) -> None:
 
 
 @pytest.mark.parametrize(
-    ("grounds", "text", "reason"),
+    ("evidence", "text", "reason"),
     [
         (NO_EVIDENCE, "best of 1, 0 experiments unexplained, none held out", "no experiment was held out"),
         (
@@ -53,9 +53,11 @@ def test_a_strong_word_needs_all_three_grounds(claim: StrongClaim) -> None:
         ),
     ],
 )
-def test_without_one_of_them_it_is_the_best_of_so_many(grounds: ClaimEvidence, text: str, reason: str) -> None:
+def test_without_one_of_them_it_is_the_best_of_so_many(
+    evidence: ClaimEvidence, text: str, reason: str
+) -> None:
     for claim in StrongClaim:
-        word = strongest_word(claim, grounds)
+        word = strongest_word(claim, evidence)
         assert (word.text, word.is_strong) == (text, False)
         assert reason in word.reasons[0]
         assert claim.value not in word.explanation

@@ -1,1 +1,1 @@
-"""From campaign directories and archives to values and back, without a database."""
+"""Readers and writers of campaign directories and archives: files to values and back, without a database."""

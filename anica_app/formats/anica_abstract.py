@@ -1,12 +1,13 @@
-"""Abstract blocks and expansions of the published AnICA in our own documents (`core.domain.documents`).
+"""Translates abstract blocks and expansions of the published AnICA to our documents
+(`core.domain.documents`).
 
     theirs  {"abs_insns": [{"mnemonic": {"top": false, "base": "add", "curr_dist": 2, "max_dist": 3}, …}],
              "abs_aliasing": {"aliasing_dict": [[[[0, [kind, "reg0"]], [1, [kind, "mem0"]]], true]], …}}
     ours    {"instructions": [{"mnemonic": {"base": "add", "edits": 2}}],
              "aliasing": [["1.register.1", "2.memory.1", "same"]]}
 
-Their operands are named by kind and number (reg0, mem1), which is how ours count too. What cannot be said in
-our words raises `NotTranslatable`: the original is kept beside, so nothing is lost.
+Their operands are named by kind and number (reg0, mem1), counted like ours. `NotTranslatable` is raised where
+our documents have no equivalent; the original is stored as well, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _MOST_BOUND = 10
 
 
 class NotTranslatable(Exception):  # noqa: N818 it is no error of anybody
-    """Our documents have no word for something."""
+    """Our documents have no equivalent."""
 
 
 def abstract_document(theirs: Json) -> Json:
-    """Their abstract block as one of our documents. Raises `NotTranslatable`."""
+    """Translate an abstract block. Raises `NotTranslatable`."""
     aliasing = theirs["abs_aliasing"]
     if aliasing.get("is_bot"):
         raise NotTranslatable("an abstract block that no block belongs to")
@@ -55,9 +56,13 @@ def abstract_document(theirs: Json) -> Json:
 
 
 def expansion_document(theirs: list[Any], start: Json, before: Json | None) -> Json:
-    """Their expansion in ours; `before`: our document of what it expands, to tell what it leads to.
+    """Translate an expansion. Raises `NotTranslatable`.
 
-    `start`: their abstract block that the generalisation began with. Raises `NotTranslatable`.
+    Args:
+        theirs: The expansion as written.
+        start: Their abstract block that the generalisation began with.
+        before: Our document of the block that is expanded, from which the resulting feature is computed; None
+            where it is not translatable.
     """
     match theirs:
         case [1, [[first, second], _]]:
@@ -81,14 +86,14 @@ def _instruction(theirs: Mapping[str, Any]) -> Json:
 
 
 def _width(instruction: Mapping[str, Any]) -> str:
-    """The width of the memory that an instruction of our documents accesses, "" where that is not one."""
+    """Width in bits of the memory that an instruction accesses, "" where there is not exactly one."""
     uses = instruction.get("memory", [])
     sizes = [use.removeprefix(SIZE) for use in uses if use.startswith(SIZE)]
     return sizes[0] if len(sizes) == 1 else ""
 
 
 def _feature(feature: str) -> tuple[str, Callable[[Any], Any]]:
-    """Our name of a feature, and how its values are said; they give None for ⊤."""
+    """(our name of a feature, translation of its values); ⊤ translates to None."""
     if feature.startswith("uops"):
         return "uops", _uops
     if feature not in _FEATURES:
@@ -99,7 +104,7 @@ def _feature(feature: str) -> tuple[str, Callable[[Any], Any]]:
 def _feature_expansion(
     number: int, feature: str, value: Any, start: Mapping[str, Any], before: Json | None
 ) -> Json:
-    """`start`: what the instruction was in the beginning, in their words."""
+    """`start`: the instruction at the start of the generalisation, as written."""
     name = "operands" if feature == _OPERANDS else _feature(feature)[0]
     expansion: Json = {"instruction": number + 1, "feature": name}
     current = None if before is None else before["instructions"][number].get(name)
@@ -136,7 +141,7 @@ def _mnemonic(value: Any) -> Any:
 
 
 def _at_distance(value: Any, edits: Any) -> Any:
-    """The same mnemonic with more edits allowed; what has no number of them stays as it is."""
+    """The mnemonic with this number of edits; ⊤ unchanged."""
     return {**value, "curr_dist": edits} if isinstance(value, dict) else value
 
 
@@ -150,11 +155,8 @@ def _uops(value: Any) -> Any:
 
 
 def _operands(value: Any, width: str) -> Any:
-    return (
-        None
-        if value in (TOP, [])
-        else _translate_all(value, partial(anica_words.operand, width=width), "operand")
-    )
+    translate = partial(anica_words.operand, width=width)
+    return None if value in (TOP, []) else _translate_all(value, translate, "operand")
 
 
 def _memory(value: Any) -> Any:

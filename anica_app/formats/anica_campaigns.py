@@ -1,8 +1,8 @@
-"""Campaigns and generalisations of the published AnICA, from their files into values.
+"""Reads campaigns and generalisations of the published AnICA.
 
-Everything that a directory holds arrives: each discovery and decision, each sampled block with every tool's
-answer, and all documents as they were, byte for byte. Decisions and abstract blocks are put in our words as
-well where these suffice. The measurements are gone through once, one series at a time.
+Everything in a directory is read: discoveries, decisions, sampled blocks with every tool's answer, and all
+documents byte for byte. Decisions and abstract blocks are translated where possible. Measurements are read
+once, one series at a time.
 """
 
 from __future__ import annotations
@@ -47,13 +47,18 @@ from inference.predictors.protocol import IMPORTED, Failure
 TITLE = "AnICA campaign"
 GENERALISATION_TITLE = "AnICA generalisation"
 _HIGHEST = 1e300
-"""Of a threshold: what no number of ours can hold is none."""
+"""Thresholds above are treated as invalid."""
 
 
 def read_campaign(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledCampaign:
-    """Read a directory of the published AnICA; a campaign is called like its directory.
+    """Read a directory of the published AnICA.
 
-    Raises `ExchangeError` that says which file is not as it should be, and where.
+    Args:
+        tree: The directory, after which the campaign is named.
+        on_progress: Called with (blocks read, all blocks); raises in order to stop.
+
+    Raises:
+        ExchangeError: A file is missing or invalid; the message has the file and the place in it.
     """
     published = read_published(tree)
     if DATABASE not in tree.names():
@@ -64,9 +69,8 @@ def read_campaign(tree: FileTree, on_progress: OnProgress | None = None) -> Spoo
             raise ExchangeError(f"{tree.name} names no tool")
         rows = SpooledCampaign(_campaign(published, tree), X86, [_predictor(name) for name in predictors])
         _store_files(rows, tree)
-        CampaignBuilder(rows, published, judge_of(published.config), on_progress).build(
-            measurements, predictors
-        )
+        builder = CampaignBuilder(rows, published, judge_of(published.config), on_progress)
+        builder.build(measurements, predictors)
     if not published.is_campaign:
         _add_block(rows, tree)
     return rows
@@ -91,12 +95,12 @@ def _campaign(published: Published, tree: FileTree) -> CampaignValue:
 
 
 def _predictor(name: str) -> PredictorValue:
-    """A tool of which nothing is known but what the files call it."""
+    """A predictor of which only the name is known."""
     return PredictorValue(name=name, kind=IMPORTED, identity={"kind": IMPORTED, "name": name})
 
 
 def _store_files(rows: SpooledCampaign, tree: FileTree) -> None:
-    """All files but the measurements, which are stored in our own way. Of too large logs, only the names."""
+    """Store all files except the measurements; of logs that are too large, only the names."""
     for path in tree.names():
         if path == DATABASE:
             continue
@@ -111,7 +115,7 @@ def _store_files(rows: SpooledCampaign, tree: FileTree) -> None:
 
 
 def judge_of(config: Json) -> InterestJudge | None:
-    """What a campaign found interesting; None where that cannot be told, or was turned around."""
+    """The interestingness of a campaign; None where it is inverted or cannot be expressed."""
     match config:
         case {"abstraction_config": {"interestingness_metric": dict(metric)}}:
             least = metric.get("min_interestingness", 0.5)
@@ -133,7 +137,7 @@ def judge_of(config: Json) -> InterestJudge | None:
 
 
 def _add_block(rows: SpooledCampaign, tree: FileTree) -> None:
-    """The block that was generalised, from its assembly files."""
+    """Add the block that was generalised, from its assembly files."""
     codes = {}
     for path in (START_BLOCK, MINIMISED_BLOCK):
         if path in tree.names():

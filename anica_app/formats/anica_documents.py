@@ -1,4 +1,4 @@
-"""The JSON documents of the published AnICA as values: configuration, discoveries, traces, report, metrics.
+"""Reads the JSON documents of the published AnICA: configuration, discoveries, traces, report, metrics.
 
 A campaign's directory has
 
@@ -37,11 +37,11 @@ DISCOVERY, WITNESS, INFOS = "discovery.json", "witness.json", "infos.json"
 DISCOVERIES, WITNESSES = "discoveries/", "witnesses/"
 START_BLOCK, MINIMISED_BLOCK = "start_bb.s", "minimized_bb.s"
 SINGLE_LABEL = "generalization"
-"""Label of the one discovery in a generalisation's directory."""
+"""Label of the discovery in a generalisation's directory, which has one."""
 LABEL_LENGTH = 100
 REASON_LENGTH = 200
 LONGEST = 1e9
-"""Seconds: decades."""
+"""Seconds above which a duration is treated as invalid."""
 
 _DOC = ".doc"
 
@@ -62,7 +62,7 @@ def _check_expansion(expansion: Any) -> Any:
 
 
 def _remark(remark: Any) -> str:
-    """A remark as text; where it has parts to be filled in, they follow it."""
+    """A remark as text; a list is a text with {} and the parts that fill them."""
     if isinstance(remark, list) and remark and isinstance(remark[0], str):
         text = remark[0]
         for part in remark[1:]:
@@ -76,14 +76,14 @@ def _label(label: Any) -> str:
 
 
 def _check_mean(mean: Any) -> Any:
-    """A mean may be infinite, which whole numbers that no float holds are not."""
+    """Refuse NaN and integers beyond the range of a float; a mean may be infinite."""
     if (isinstance(mean, int) and mean.bit_length() >= 1000) or (isinstance(mean, float) and isnan(mean)):
         raise ValueError("a number is expected")
     return mean
 
 
 def duration(value: Any) -> float:
-    """Seconds as some document has them; 0 for what can be none."""
+    """A duration in seconds, 0 for an invalid value."""
     fits = isinstance(value, (int, float)) and 0 <= value < LONGEST
     return float(value) if fits else 0.0
 
@@ -93,7 +93,7 @@ def _count(value: Any) -> int:
 
 
 def without_docs(value: Any) -> Any:
-    """A configuration without the entries that only document others."""
+    """A configuration without its `.doc` entries."""
     if isinstance(value, dict):
         return {key: without_docs(part) for key, part in value.items() if not key.endswith(_DOC)}
     return [without_docs(part) for part in value] if isinstance(value, list) else value
@@ -102,20 +102,20 @@ def without_docs(value: Any) -> Any:
 _Series = Annotated[int, Field(ge=0, lt=1 << 31, description="The number of a series.")]
 _Abstract = Annotated[Json, AfterValidator(_check_abstract)]
 _Entries = BeforeValidator(lambda value: value or [])
-"""A list, which may be missing or null."""
+"""Reads null as []."""
 _Objects = BeforeValidator(
     lambda value: [part for part in value if isinstance(part, dict)] if isinstance(value, list) else value
 )
 
 
 class PublishedPart(BaseModel):
-    """Part of a document: exact types, and more than is listed here."""
+    """Part of a document. Types are exact; keys that are not declared are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
 class PublishedDiscovery(PublishedPart):
-    """A discovery: its abstract block as written, the series of blocks that it rests on, and remarks."""
+    """A discovery. `abstract`: as written; `result_ref`: series of the blocks that it is based on."""
 
     abstract: _Abstract = Field(alias="ab")
     result_ref: _Series | None = None
@@ -126,12 +126,11 @@ class PublishedDiscovery(PublishedPart):
 
     @property
     def length(self) -> int:
-        """Its number of abstract instructions."""
         return len(self.abstract["abs_insns"])
 
 
 class PublishedStep(PublishedPart):
-    """One decision: the expansion as written, None for the end; `series`: the blocks it rests on."""
+    """A decision. `expansion`: as written, None for the end; `series`: of the blocks it is based on."""
 
     expansion: Annotated[list[Any] | None, AfterValidator(_check_expansion)] = None
     taken: bool
@@ -164,7 +163,7 @@ class _Witness(PublishedPart):
 
 
 class Rating(PublishedPart):
-    """What metrics.json says of a discovery; the mean may be infinite."""
+    """The entry of a discovery in metrics.json. `mean` may be infinite."""
 
     mean: Annotated[float | None, BeforeValidator(_check_mean)] = Field(None, alias="mean_interestingness")
     subsumed_by: Annotated[
@@ -173,7 +172,7 @@ class Rating(PublishedPart):
 
 
 class ReportedGeneralisation(PublishedPart):
-    """A generalisation in the report; of one that brought nothing new, nothing else is left.
+    """A generalisation in the report; the only trace of those that found nothing new.
 
     `absorbs`: labels of those that it subsumes.
     """
@@ -205,7 +204,7 @@ class _Report(PublishedPart):
 
 @dataclass(frozen=True)
 class PublishedReport:
-    """The figures of a campaign; `batches` as written, `generalisations` by their labels."""
+    """Figures of a campaign. `batches`: as written; `generalisations`: by label."""
 
     facts: Json = field(default_factory=dict)
     batches: Sequence[Json] = ()
@@ -214,11 +213,8 @@ class PublishedReport:
     @property
     def absorbed(self) -> Mapping[str, str]:
         """{label: that of the generalisation by which it is subsumed}."""
-        return {
-            label: generalisation.label
-            for generalisation in self.generalisations.values()
-            for label in generalisation.absorbs
-        }
+        reported = self.generalisations.values()
+        return {label: absorber.label for absorber in reported for label in absorber.absorbs}
 
     def total(self, key: str) -> int:
         """The sum of a count over all batches."""
@@ -227,7 +223,7 @@ class PublishedReport:
 
 @dataclass(frozen=True)
 class Published:
-    """All documents of a directory but the measurements; discoveries and traces by their labels."""
+    """The documents of a directory. `discoveries`, `traces`, `ratings`: by label."""
 
     is_campaign: bool
     predictors: tuple[str, ...]
@@ -239,12 +235,12 @@ class Published:
 
 
 def is_published(names: Sequence[str]) -> bool:
-    """Whether these are the files of a campaign's directory, or of one generalisation's."""
+    """Whether these are the files of a campaign's or a generalisation's directory."""
     return CONFIG in names or {DISCOVERY, WITNESS} <= set(names)
 
 
 def read_published(tree: FileTree) -> Published:
-    """Read the documents of either sort of directory."""
+    """Read the documents of a campaign's or a generalisation's directory. Raises `ExchangeError`."""
     names = tree.names()
     if CONFIG not in names:
         return _read_generalisation(tree)
@@ -279,7 +275,7 @@ def _read_generalisation(tree: FileTree) -> Published:
 
 
 def _read(tree: FileTree, name: str, shape: Any, *, finite: bool = True) -> Any:
-    """The document in a file; `finite`: numbers without end are refused."""
+    """Read and validate a document. `finite`: refuse infinite numbers."""
     return read_shape(shape, read_json(tree, name, finite=finite), name)
 
 

@@ -1,8 +1,8 @@
-"""`measurements.db` of the published AnICA: what was sampled, and what each tool said of it.
+"""Reads `measurements.db` of the published AnICA: sampled blocks with the answers of each tool.
 
-It is a SQLite file from somewhere, so it is opened read-only and as immutable, the few statements below are
-the only ones that may run, over ordinary tables with the expected columns; triggers, views and functions
-cannot. Values of other types than expected are errors that name their row.
+It is an untrusted SQLite file: opened read-only and immutable, with an authoriser that allows only the
+statements below, over ordinary tables with the expected columns, and no triggers, views or functions. Values
+of unexpected types are errors that name their row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TABLES = {
 }
 _READS = frozenset({"sqlite_master", "sqlite_schema", *_TABLES})
 _BROKEN = (sqlite3.Error, UnicodeDecodeError)
-"""Names of columns and SQLite's complaints about them are decoded whatever bytes the file has there."""
+"""A file can have any bytes in names of columns and in SQLite's messages about them."""
 _CRASHES = ("stack dump", "assertion", "segmentation fault", "core dumped", "traceback", "signal", "abort")
 _TIMEOUTS = ("timeout", "timed out", "time limit")
 _UNSUPPORTED = ("unsupported", "not supported", "unrecognized", "unknown instruction", "invalid instruction")
@@ -60,12 +60,12 @@ class Measurements:
     name: str
 
     def predictors(self) -> list[str]:
-        """The names of all tools that occur, sorted."""
+        """Names of all tools, sorted."""
         rows = self._rows("SELECT DISTINCT predictor FROM predictor_runs ORDER BY predictor")
         return [_typed(row[0], str, f"{self.name}, predictor_runs.predictor") for row in rows]
 
     def counts(self) -> tuple[int, int, int]:
-        """How many series, blocks and answers there are."""
+        """(series, blocks, answers) in the file."""
         counts = [next(self._rows(f"SELECT COUNT(*) FROM {table}"))[0] for table in _TABLES]  # noqa: S608 constants
         return counts[0], counts[1], counts[2]
 
@@ -77,10 +77,7 @@ class Measurements:
         return {_typed(number, int, f"{self.name}, series_id"): count for number, count in rows}
 
     def series(self, predictors: Sequence[str]) -> Iterator[Series]:
-        """All series with blocks, one after the other, the answers in the order of these tools.
-
-        A tool that was not asked about a block gets "no number" for an answer.
-        """
+        """All series with blocks, answers in the order of `predictors`; a missing answer is `NO_NUMBER`."""
         positions = {name: at for at, name in enumerate(predictors)}
         heads = {
             row[0]: row[1:] for row in self._rows("SELECT series_id, source_computer, timestamp FROM series")
@@ -131,7 +128,7 @@ class Measurements:
 
 @contextmanager
 def open_measurements(path: Path, name: str) -> Iterator[Measurements]:
-    """Open such a database. Raises `ExchangeError` where the file is none."""
+    """Open a measurements database. Raises `ExchangeError` where the file is none."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise ExchangeError(f"{name} is no SQLite database")
@@ -153,7 +150,7 @@ def open_measurements(path: Path, name: str) -> Iterator[Measurements]:
 
 
 def _check_schema(connection: sqlite3.Connection, name: str) -> None:
-    """The three tables are there, are ordinary tables, and have the columns that are read."""
+    """Check that the three tables are ordinary tables with the columns that are read."""
     kinds = {
         row[0]: (row[1], row[2] or "")
         for row in connection.execute("SELECT name, type, sql FROM sqlite_master")
@@ -170,7 +167,7 @@ def _check_schema(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _authorise(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    """What SQLite may do on behalf of a statement: read the known tables, and count."""
+    """SQLite's authoriser: allows reading the known tables, and COUNT."""
     if action == sqlite3.SQLITE_SELECT or (action == sqlite3.SQLITE_READ and first in _READS):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_FUNCTION and second == "count":
@@ -201,14 +198,10 @@ def _code(value: Any, where: str) -> bytes:
 
 
 def _answer(result: Any, remark: Any, where: str) -> tuple[Answer, float | None]:
-    """What one run of a tool gave, and the seconds that it took where that is noted."""
+    """(answer of a tool's run, its seconds or None)."""
     fields = _remark(remark, where)
-    run_time = fields.get("rt")
-    seconds = (
-        float(run_time)
-        if isinstance(run_time, (int, float)) and math.isfinite(run_time) and run_time >= 0
-        else None
-    )
+    rt = fields.get("rt")
+    seconds = float(rt) if isinstance(rt, (int, float)) and math.isfinite(rt) and rt >= 0 else None
     complaint = " ".join(str(fields.get("error", "")).split())[:DETAIL_LENGTH]
     if result is None or (isinstance(result, (int, float)) and result < 0):
         return Answer(failure=_failure(complaint), detail=complaint), seconds
@@ -218,7 +211,7 @@ def _answer(result: Any, remark: Any, where: str) -> tuple[Answer, float | None]
 
 
 def _remark(remark: Any, where: str) -> Mapping[str, Any]:
-    """The JSON object of a remark; a text that is none counts as a complaint."""
+    """The JSON object in a remark; any other text is {"error": text}."""
     if remark is None or remark == "":
         return {}
     try:
@@ -229,7 +222,7 @@ def _remark(remark: Any, where: str) -> Mapping[str, Any]:
 
 
 def _failure(complaint: str) -> Failure:
-    """Which sort of failure a complaint tells of; the published tool does not tell them apart."""
+    """The kind of failure by words in the error message; the published tool does not distinguish them."""
     text = complaint.lower()
     for words, failure in (
         (_TIMEOUTS, Failure.TIMEOUT),

@@ -1,4 +1,4 @@
-"""What a published campaign says as values: discoveries, generalisations, decisions, sampled blocks."""
+"""Builds the values of a published campaign: discoveries, generalisations, decisions, sampled blocks."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from inference.predictors.samples import Sample, pack
 ACCEPTED_UNSAMPLED = "taken without sampling"
 
 OnProgress = Callable[[int, int], None]
-"""Hears how many blocks of how many are read; may raise in order to stop."""
+"""Called with (blocks read, all blocks); raises in order to stop."""
 
 _ORDER = re.compile(r".*_g([0-9]{1,4})")
 
 
 @dataclass
 class _EvaluatedBatch:
-    """A batch of blocks, packed, with what it means: how many are interesting, and how much on average."""
+    """A packed batch of n blocks. `interesting`, `mean`: by the campaign's judge, None without one."""
 
     packed: bytes
     n: int
@@ -48,7 +48,7 @@ class _EvaluatedBatch:
 
 @dataclass
 class CampaignBuilder:
-    """Fills the values of one campaign; `steps_of`: {series: the steps that rest on it}."""
+    """Fills the values of one campaign. `steps_by_series`: {series: steps that are based on it}."""
 
     rows: SpooledCampaign
     published: Published
@@ -61,7 +61,7 @@ class CampaignBuilder:
     failures: Counter[str] = field(default_factory=Counter)
 
     def build(self, measurements: Measurements, predictors: Sequence[str]) -> None:
-        """All rows but the campaign's own and the files."""
+        """Fill all values except the campaign's own and the files."""
         sizes = measurements.sizes()
         total, read = sum(sizes.values()), 0
         self._discoveries()
@@ -105,7 +105,6 @@ class CampaignBuilder:
             )
 
     def _numbers(self) -> dict[str, int]:
-        """The numbers of discoveries by their labels."""
         return {label: number for number, label in enumerate(self.published.discoveries)}
 
     def _abstract(self, label: str, theirs: Json) -> Json | None:
@@ -116,7 +115,7 @@ class CampaignBuilder:
             return None
 
     def _generalisations(self) -> None:
-        """Those with a trace, and those that are only told of in the report."""
+        """Add generalisations with a trace, and those that are only in the report."""
         numbers, report = self._numbers(), self.published.report
         for number, label in enumerate(sorted({*self.published.traces, *report.generalisations, *numbers})):
             trace = self.published.traces.get(label)
@@ -142,9 +141,9 @@ class CampaignBuilder:
             )
 
     def _starts(self, sizes: Mapping[int, int]) -> dict[str, int]:
-        """{label: series by which the start itself was checked}: the one before the first of its steps.
+        """{label: series of the check of the start}: the series before the first of its steps.
 
-        It is not referred to, but a generalisation begins with it: it is as large as the others.
+        The files do not refer to it; it is recognised by its position and its size.
         """
         traces = self.published.traces
         used = {step.series for trace in traces.values() for step in trace.steps if step.series is not None}
@@ -202,7 +201,7 @@ class CampaignBuilder:
             return None
 
     def _purposes(self, sizes: Mapping[int, int]) -> dict[int, tuple[Purpose, Json]]:
-        """What the series are that no step refers to, as far as their sizes and the report tell."""
+        """{series: (purpose, facts)} of series without a step, as far as sizes and report tell."""
         unused = [number for number in sizes if number not in self.steps_by_series]
         size = _setting(self.published.config, "discovery", "discovery_batch_size")
         batches = self.published.report.batches
@@ -253,7 +252,7 @@ class CampaignBuilder:
         measurements: Measurements,
         sizes: Mapping[int, int],
     ) -> None:
-        """What is known once all series are through."""
+        """Fill what depends on all series."""
         for row, published in zip(self.rows.discoveries, self.published.discoveries.values(), strict=True):
             mean = self.means.get(-1 if published.result_ref is None else published.result_ref, math.nan)
             if row.interestingness is None and not math.isnan(mean):
@@ -294,7 +293,7 @@ def _became(discovered: bool, absorbed: str, repeats: bool) -> Became:
 
 
 def _times(batch: Json) -> Json:
-    """Of a round: its figures, without the lists."""
+    """The numbers of a reported round."""
     return {key: value for key, value in batch.items() if isinstance(value, (int, float))}
 
 

@@ -1,7 +1,8 @@
-"""The published AnICA's words for features of instructions, those of XED and uops.info, in ours.
+"""Translates the published AnICA's terms for features of instructions, those of XED and uops.info, to ours.
 
-A word of theirs may stand for several of ours, of which one holds then: their categories name the instruction
-set as often as the operation (AVX, SSE), ours always the operation. What has no word here is not understood.
+One of their terms may stand for several of ours, any of which may hold: their categories often name the
+instruction set (AVX, SSE) in place of the operation, ours always name the operation. Terms that are not
+listed are unknown.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _CATEGORIES = {
     "string-compare": ("STTNI",),
     "system": ("IO", "PKU", "PTWRITE", "SGX"),
 }
-"""Theirs by the word of ours that each of them stands for alone."""
+"""{our category: their categories that mean it alone}."""
 CATEGORIES: Words = {
     **{theirs: (ours,) for ours, words in _CATEGORIES.items() for theirs in words},
     "AVX": _VECTOR,
@@ -127,9 +128,9 @@ _MEMORY_SIZE = re.compile(r"S:([0-9]{1,6})")
 
 
 def operand(word: str, width: str = "") -> str | None:
-    """Our type of an operand that they call `RW:GPR:64` or `W:flag_cf`; None for one that we have not.
+    """Our type of an operand such as `RW:GPR:64` or `W:flag_cf`; None for an unknown one.
 
-    `width` in bits is that of the instruction's memory: they leave it out of `R:es:[rdi]`.
+    `width`: bits of the instruction's memory, which their `R:es:[rdi]` omits.
     """
     if flag := _FLAG.fullmatch(word):
         return _operands().get(f"{flag[2]}:{flag[1]}".lower())
@@ -141,20 +142,20 @@ def operand(word: str, width: str = "") -> str | None:
 
 
 def memory(word: str) -> str | None:
-    """Our word for `R`, `W` or a size like `S:64`; None for anything else."""
+    """Our term for `R`, `W` or a size such as `S:64`; None for any other."""
     if size := _MEMORY_SIZE.fullmatch(word):
         return f"{SIZE}{size[1]}"
     return word if word in ("R", "W") else None
 
 
 def scheme(name: str) -> str | None:
-    """The text of the scheme that they call so; None where there is none."""
+    """The text of the scheme with their name, None where there is none."""
     return _names().resolve(name)
 
 
 @cache
 def _operands() -> Mapping[str, str]:
-    """{lower-case type of operand: as schemes have it}."""
+    """{type of operand in lower case: type as in schemes}."""
     types = {
         operand_type
         for scheme in target_of(DEFAULT).schemes.schemes()

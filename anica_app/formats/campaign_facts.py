@@ -1,7 +1,7 @@
-"""What the JSON objects of a campaign's archive have, as far as pages rely on it.
+"""Shapes of the JSON objects in a campaign's archive, as far as pages depend on them.
 
-Ids of the site that wrote an archive say nothing elsewhere, so none is written of what families were held
-against: of the earlier campaign and of the judge there is the name alone.
+Ids are valid only on the site that wrote an archive: of the earlier campaign and the judge that families were
+compared with, only the names are written.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from inference.isa.blocks import BlockError, intel_of_bytes
 from inference.predictors.protocol import Failure
 
 _SITE_IDS = {"against": ("campaign", ("gone", "unseen"), "family"), "judge": ("predictor", (), "")}
-"""Of the facts' objects: an id, and the lists of objects with another id."""
+"""{object of the facts: (key of its id, keys of lists, key of the id in their objects)}."""
 
 Mark = Literal["", "known", "reported", "fixed"]
 
 
 def facts_without_ids(facts: Json) -> Json:
-    """A campaign's facts without the ids in what they say of families."""
+    """A campaign's facts without the ids in its families."""
     if not facts.get("families"):
         return facts
     families = dict(facts["families"])
@@ -37,7 +37,7 @@ def facts_without_ids(facts: Json) -> Json:
 
 
 def check_block(code: bytes) -> bytes:
-    """That machine code can be read. Raises `ValueError`."""
+    """Return machine code that can be decoded. Raises `ValueError` otherwise."""
     try:
         intel_of_bytes(code)
     except BlockError as error:
@@ -83,7 +83,7 @@ class _Exclusion(ArchivedPart):
 
 
 class ArchivedConfig(ArchivedPart):
-    """The description of a campaign of this program."""
+    """The config of a campaign of this program."""
 
     interest: Json = {}
     search: Json = {}
@@ -97,7 +97,7 @@ class ArchivedConfig(ArchivedPart):
 
 
 class _Explained(ArchivedPart):
-    """All of its fields, or none of them."""
+    """Has all of its fields, or none."""
 
     blocks: int = 0
     interesting: int = 0
@@ -160,7 +160,7 @@ class _Families(ArchivedPart, extra="forbid"):
 
 
 class CampaignFacts(ArchivedPart):
-    """What was counted in a campaign."""
+    """Counts and results of a campaign."""
 
     judged: float = 0
     generalisations: float = 0
@@ -174,7 +174,7 @@ class CampaignFacts(ArchivedPart):
 
 
 class ArchivedIdentity(ArchivedPart, extra="forbid"):
-    """By what a family is found again in another campaign."""
+    """Identifies a family across campaigns."""
 
     kind: _Text
     slower: Tool
@@ -210,7 +210,7 @@ class _Rulings(ArchivedPart, extra="forbid"):
 
 
 class FamilyFacts(ArchivedPart, extra="forbid"):
-    """The changes that were tried on a witness, its likes, and what a judge said of them."""
+    """The changes that were tried on a family's witness, its members, and the judge's rulings."""
 
     tried: list[_TriedChange]
     members: dict[_Number, _Member]

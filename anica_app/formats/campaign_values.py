@@ -1,6 +1,6 @@
-"""A campaign as values, one for each row of its tables, with the fields that its archive has, in its order.
+"""A campaign as values, one per row of its tables; their fields are the keys of its archive, in this order.
 
-Values refer to discoveries by their numbers.
+Values refer to discoveries by number.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NAME_LIMIT = 200
 SOURCE_LIMIT = 300
 OURS: Final = "ours"
 ANICA: Final = "anica"
-"""In which language abstract blocks and configuration are: this program's, the published AnICA's."""
+"""Format of abstract blocks and config: this program's, or the published AnICA's."""
 
 
 def _check_abstract(abstract: Any) -> Any:
@@ -100,7 +100,7 @@ def _write_samples(packed: Packed | None, info: SerializationInfo) -> Json | Non
 
 
 Samples = Annotated[Packed | None, PlainValidator(_read_samples), PlainSerializer(_write_samples)]
-"""Sampled blocks, packed; None where only their number was kept."""
+"""Sampled blocks, packed; None where only their number was stored."""
 
 
 _Count = Annotated[int, Field(ge=0, lt=1 << 31)]
@@ -117,7 +117,7 @@ Purpose = Literal["round", "minimisation", "discovery", "other"]
 
 @dataclass(kw_only=True)
 class CampaignValue(ArchivedRow):
-    """See `anica_app.models.Campaign`, as all of these."""
+    """See `anica_app.models.Campaign`; the other values correspond to models likewise."""
 
     name: _Name = ""
     note: str = ""
@@ -174,7 +174,7 @@ class DiscoveryValue(ArchivedRow):
 
 @dataclass(kw_only=True)
 class GeneralisationValue(ArchivedRow):
-    """A generalisation, the discovery that it has become, and its decisions."""
+    """A generalisation, its discovery, and its decisions."""
 
     number: _Count
     order: _Few = 0
@@ -201,7 +201,7 @@ class GeneralisationValue(ArchivedRow):
 
 @dataclass(kw_only=True)
 class StepValue(ArchivedRow):
-    """A decision, and the blocks that it rests on."""
+    """A decision, and the blocks that it is based on."""
 
     number: _Count
     kind: Literal["start", "expansion", "end"] = "expansion"
@@ -224,7 +224,7 @@ class StepValue(ArchivedRow):
 
 @dataclass(kw_only=True)
 class BatchValue(ArchivedRow):
-    """Samples of no step, and the discovery that they are about."""
+    """Samples that belong to no step, and the discovery that they are about."""
 
     number: _Count
     purpose: Purpose = "round"
@@ -242,7 +242,7 @@ class BatchValue(ArchivedRow):
 
 
 def _check_count(row: StepValue | BatchValue) -> None:
-    """Raise `ValueError` where the blocks are not as many as the row says."""
+    """Raise `ValueError` where the number of blocks is not `n`, or less than `interesting`."""
     count = row.samples.count if isinstance(row.samples, Spooled) else row.n
     if not count == row.n >= (row.interesting or 0):
         raise ValueError(f"{count} blocks where n is {row.n}, {row.interesting} of them interesting")
@@ -289,7 +289,7 @@ class FileValue:
 
 @dataclass
 class SpooledCampaign:
-    """Everything of one campaign, under its own name; `isa` is its instruction set, "" for none."""
+    """All values of one campaign. `isa`: its instruction set, "" for none."""
 
     campaign: CampaignValue
     isa: str = ""

@@ -1,11 +1,11 @@
 """A campaign of this program as a zip archive that another installation reads: see docs/formats.md.
 
-    campaign.json               the campaign, its tools, and what stands in the other files
+    campaign.json               the campaign and its tools
     discoveries.json            all discoveries
     families.json               all families, with the numbers of their discoveries (since version 2)
-    generalisations/00000.json  one generalisation each, with every decision and the blocks it rests on
-    batches/00000.json          blocks that were judged elsewhere: fresh ones of a round
-    files/…                     what came with an imported campaign, as it was
+    generalisations/00000.json  one generalisation each, with every decision and its blocks
+    batches/00000.json          samples that belong to no decision, such as those of a round
+    files/…                     files of an imported campaign, unchanged
 
 Exporting the same campaign gives the same bytes, and so does exporting what was imported from them under the
 same name, where its predictors were known; of others, kind and options are not taken over. Samples are
@@ -47,13 +47,13 @@ from inference.formats.quoting import json_text
 from inference.isa.targets import target_of
 
 WITHOUT_FAMILIES = 1
-"""The version that knew no families."""
+"""The version without families."""
 TITLE = "campaign (zip)"
 MAIN, ALL_DISCOVERIES, ALL_FAMILIES = "campaign.json", "discoveries.json", "families.json"
 GENERALISATIONS, BATCHES, FILES = "generalisations/", "batches/", "files/"
 
 OnProgress = Callable[[int, int], None]
-"""Hears how many files of how many are written or read; may raise in order to stop."""
+"""Called with (files done, all files); raises in order to stop."""
 _ZIP = b"PK\x03\x04"
 _MARKER_FILES = (CONFIG, DISCOVERY, WITNESS, MAIN)
 _EXPECTED = (
@@ -62,7 +62,7 @@ _EXPECTED = (
 )
 _NAMES_LISTED = 3
 MOST_PARTS = 200
-"""Campaigns and generalisations of one archive."""
+"""Campaigns and generalisations that an archive may have."""
 
 
 @dataclass(kw_only=True)
@@ -92,10 +92,9 @@ class CampaignDocument(ArchivedRow):
 
 @dataclass(frozen=True)
 class CampaignContent:
-    """A campaign to be written, its parts in the order of their numbers: each is looked at once.
+    """A campaign to be written. Its parts are in the order of their numbers, and iterated once.
 
-    `parts`: how many generalisations, batches and files there are. `code_isa`: the instruction set of its
-    blocks. Contents of files are as they were.
+    `parts`: number of generalisations, batches and files. `code_isa`: instruction set of its blocks.
     """
 
     document: CampaignDocument
@@ -109,7 +108,7 @@ class CampaignContent:
 
 
 def write_archive(content: CampaignContent, file: BinaryIO, on_progress: OnProgress | None = None) -> None:
-    """Write a campaign, one part after another."""
+    """Write a campaign's archive, part by part. `on_progress`: called after each file."""
 
     def counted() -> Iterator[tuple[str, list[bytes]]]:
         for count, (path, member) in enumerate(_members(content), start=1):
@@ -141,12 +140,12 @@ def _json(value: Any) -> bytes:
 
 
 def is_campaign_archive(names: Iterable[str]) -> bool:
-    """Whether these are the files of such an archive."""
+    """Whether these are the files of a campaign's archive."""
     return {MAIN, ALL_DISCOVERIES} <= set(names)
 
 
 def read_archive(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledCampaign:
-    """Read an archive. Raises `ExchangeError` that says which file is not as it should be, and where."""
+    """Read an archive. Raises `ExchangeError` with the invalid file and the place in it."""
     names = tree.names()
     spool = Spool()
     context = CampaignContext(spool)
@@ -183,7 +182,7 @@ def read_archive(tree: FileTree, on_progress: OnProgress | None = None) -> Spool
 
 
 def _check_numbers(rows: SpooledCampaign) -> None:
-    """Raise `ExchangeError` for a number that occurs twice, or refers to nothing."""
+    """Raise `ExchangeError` for a repeated number, and for a reference to a missing discovery."""
     known = _distinct([row.number for row in rows.discoveries], ALL_DISCOVERIES)
     _distinct([row.number for row in rows.families], ALL_FAMILIES)
     _distinct([row.number for row in rows.generalisations], GENERALISATIONS)
@@ -210,14 +209,14 @@ def _distinct(numbers: Sequence[int], where: str, complaint: str = "occurs twice
 
 
 class CampaignFileKind(StrEnum):
-    """What a file brings, by its format."""
+    """Formats of files with campaigns."""
 
     PUBLISHED = anica_campaigns.TITLE
     ARCHIVE = TITLE
 
 
 def kind_of_path(path: Path) -> CampaignFileKind | None:
-    """What a file or a directory is; None for anything else."""
+    """The format of a file or a directory, None for any other."""
     if path.is_dir():
         below = [path, *(directory for directory in path.iterdir() if directory.is_dir())]
         marked = any((directory / name).is_file() for directory in below for name in _MARKER_FILES)
@@ -229,7 +228,7 @@ def kind_of_path(path: Path) -> CampaignFileKind | None:
 
 
 def kind_of_file(file: BinaryIO) -> CampaignFileKind | None:
-    """What an opened file is, read from its beginning."""
+    """The format of an open file, None for any other; leaves it at its beginning."""
     beginning = file.read(len(_ZIP))
     file.seek(0)
     if beginning != _ZIP:
@@ -237,7 +236,7 @@ def kind_of_file(file: BinaryIO) -> CampaignFileKind | None:
     try:
         parts = parts_of(ZipTree(file, "archive"))
     except ExchangeError:
-        # One of ours all the same: what is wrong with it is told when it is read.
+        # Counts as ours, so that reading it reports what is wrong.
         return CampaignFileKind.ARCHIVE if zipfile.is_zipfile(file) else None
     finally:
         file.seek(0)
@@ -248,9 +247,9 @@ def kind_of_file(file: BinaryIO) -> CampaignFileKind | None:
 
 
 def parts_of(tree: FileTree) -> list[FileTree]:
-    """The tree if it is meant as a campaign or a generalisation, else its directories that are, by name.
+    """The campaigns and generalisations of a tree: itself, or its directories, by name.
 
-    What lacks a file that belongs to it is one as well: what it lacks is told when it is read.
+    Incomplete ones are included; reading them reports what is missing.
     """
     names = tree.names()
     tops = {str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).name in _MARKER_FILES}
@@ -261,14 +260,14 @@ def parts_of(tree: FileTree) -> list[FileTree]:
 
 
 def kind_of_content(content: bytes) -> CampaignFileKind | None:
-    """What an uploaded file is."""
+    """The format of an uploaded file, None for any other."""
     return kind_of_file(io.BytesIO(content))
 
 
 def read_all(tree: FileTree, on_progress: OnProgress | None = None) -> list[SpooledCampaign]:
-    """All campaigns and generalisations of a tree, each called like its directory.
+    """Read all campaigns and generalisations of a tree, each named after its directory.
 
-    Raises `ExchangeError` with what is wrong with which of them.
+    Raises `ExchangeError` with the problems of all of them.
     """
     parts = parts_of(tree)
     if not parts:
@@ -290,7 +289,7 @@ def read_all(tree: FileTree, on_progress: OnProgress | None = None) -> list[Spoo
 
 
 def read_part(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledCampaign:
-    """A campaign in either of the formats. Raises `ExchangeError`."""
+    """Read a campaign in either format. Raises `ExchangeError`."""
     check_part(tree)
     if is_campaign_archive(tree.names()):
         return read_archive(tree, on_progress)
@@ -298,7 +297,7 @@ def read_part(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledC
 
 
 def check_part(tree: FileTree) -> None:
-    """Raise `ExchangeError` for what has not the files of a campaign or a generalisation."""
+    """Raise `ExchangeError` where the files of a campaign or a generalisation are missing."""
     names = tree.names()
     if is_campaign_archive(names) or is_published(names):
         return
@@ -312,7 +311,7 @@ def check_part(tree: FileTree) -> None:
 
 
 def _describe_files(names: Sequence[str]) -> str:
-    """What files there are, in a few words."""
+    """Number and first names of files, for a message."""
     listed = ", ".join(names[:_NAMES_LISTED])
     return (
         f"{len(names)} files ({listed}{', …' if len(names) > _NAMES_LISTED else ''})" if names else "no file"
@@ -320,5 +319,5 @@ def _describe_files(names: Sequence[str]) -> str:
 
 
 def tree_of_path(path: Path) -> FileTree:
-    """A directory, or the archive in a file (which is read into memory). Raises `ExchangeError`."""
+    """A directory, or the archive in a file, read into memory. Raises `ExchangeError`."""
     return Directory(path) if path.is_dir() else ZipTree(io.BytesIO(path.read_bytes()), path.name)

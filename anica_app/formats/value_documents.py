@@ -1,8 +1,9 @@
-"""Rows as JSON objects and back, by the types of their fields, and their bulky parts in a temporary file.
+"""Converts values to JSON objects and back by the types of their fields; spools large parts to a temporary
+file.
 
-Numbers without end are written as the text "infinite", bytes in hexadecimal digits, times in ISO 8601.
-Reading a campaign takes long and touches no database; storing it is nothing but inserting, all of it in one
-transaction, so that nobody else has to wait for it.
+Infinite numbers are written as "infinite", bytes in hexadecimal digits, times in ISO 8601. Reading a campaign
+takes long and uses no database; storing it only inserts, in one short transaction, so that it does not block
+others.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TOO_MUCH = 1e300
 
 
 class ArchivedRow:
-    """A dataclass of which documents have every field, of the exact type, and no other."""
+    """Base of dataclasses whose documents have every field, with the exact type, and no other."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
@@ -50,13 +51,13 @@ class ArchivedRow:
 
 
 def document_of(row: ArchivedRow, isa: str = "") -> Json:
-    """All fields of a row, in their order; `isa`: the instruction set of its blocks."""
+    """The document of a row, with all fields in order. `isa`: instruction set of its blocks."""
     document: Json = adapter(type(row)).dump_python(row, context=isa, warnings=False)
     return document
 
 
 def shaped(shape: Any) -> AfterValidator:
-    """That a JSON object has this shape; it stays an object."""
+    """Validator that a JSON object has this shape; the object is kept as it is."""
 
     def check(document: Json, info: ValidationInfo) -> Json:
         adapter(shape).validate_python(document, context=info.context)
@@ -100,14 +101,14 @@ HexBytes = Annotated[bytes, BeforeValidator(_bytes), PlainSerializer(bytes.hex)]
 Time = Annotated[
     datetime | None, BeforeValidator(_time), PlainSerializer(lambda time: time and time.isoformat())
 ]
-"""None before it is known; files have one."""
+"""None until it is known; never in files."""
 
 
 def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
-    """The document. Raises `ExchangeError` with what is wrong and in which line.
+    """Read a JSON file. Raises `ExchangeError` with problems and their lines.
 
-    Texts with halves of characters or NUL are refused, which no column can hold; `finite`: numbers without
-    end are, too.
+    Texts with lone surrogates or NUL, which no column can hold, are refused. `finite`: refuse infinite
+    numbers.
     """
     problems = Problems()
     source = read_source(tree.read(path), path, problems)
@@ -127,7 +128,7 @@ def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """Bytes in the temporary file. `count`: the blocks in them, where they are samples."""
+    """Bytes in the temporary file. `count`: number of blocks, for samples."""
 
     file: IO[bytes]
     start: int
@@ -140,14 +141,14 @@ class Spooled:
 
 
 class Spool:
-    """A temporary file without a name: it is gone with the process, however that ends."""
+    """An unnamed temporary file, which is deleted with the process however that ends."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="pmweb-import-")  # noqa: SIM115 it lives as long as this
         self._end = 0
 
     def keep(self, content: bytes, count: int = 0) -> Spooled:
-        """Put the bytes away until they are stored."""
+        """Append bytes to the file. `count`: number of blocks in them."""
         self._file.seek(self._end)
         self._file.write(content)
         self._end += len(content)
@@ -159,7 +160,7 @@ Packed = bytes | Spooled
 
 @dataclass
 class CampaignContext:
-    """What the parts of a campaign's archive are read with. `tools`: how many predictors answered."""
+    """Context of reading a campaign's archive. `tools`: number of predictors."""
 
     spool: Spool
     tools: int = 0

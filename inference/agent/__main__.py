@@ -36,11 +36,11 @@ log = logging.getLogger("pmweb-agent")
 
 
 class UsageError(Exception):
-    """The command line asks for something that cannot be."""
+    """The command line is invalid, or asks for something impossible on this computer."""
 
 
 def main() -> int:
-    """Run until stopped; the exit status is 2 where starting again would change nothing."""
+    """Run until stopped; exit status 1 for a server that is not understood, 2 where a restart cannot help."""
     options = _options()
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO)
     try:
@@ -93,13 +93,14 @@ def _run(options: argparse.Namespace) -> int:
     if message := notice(core, core_types()):
         log.info("%s", message)
     computer = _facts(core, emulated=options.emulated)
-    # Before there is any thread, and while root may still raise the priority; no code runs where it cannot.
+    # Fork before any thread exists, and while root may still raise the priority. An unfit computer runs no
+    # code.
     connection = (
         None
         if computer["unfit"]
         else fork_server.start(core, _NICENESS, options.user, sandboxed=not options.without_sandbox)
     )
-    # From here on this process has a secret, which those that measure never had.
+    # The token is read only now, so that the forked measuring processes never had it in memory.
     kernel.deny_inspection()
     secret = token.read(options.token_file)
     parent = os.getppid()
@@ -111,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _facts(core: int | None, *, emulated: bool) -> Json:
-    """The computer's facts; with `emulated`, an emulator is no reason not to run code."""
+    """The computer's facts; with `emulated`, an emulator does not make it unfit."""
     computer = facts(core)
     return {**computer, "unfit": unfit(computer["system"], computer["machine"])} if emulated else computer
 
@@ -139,7 +140,7 @@ async def _serve(
     computer: Json,
     core: int | None,
 ) -> int:
-    """Until stopped; the exit status is 1 where the fork server ended, which only a new agent can replace."""
+    """Serve until stopped. Exit status 1 where the fork server ended, which only a new agent can replace."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"

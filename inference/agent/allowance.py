@@ -1,4 +1,4 @@
-"""How many messages the other side may send that nothing asked for."""
+"""A rate limit for unsolicited messages of the other side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ BURST = 100.0
 
 
 class Allowance:
-    """`AT_ONCE` messages, and `PER_SECOND` more every second; answers to what was sent are not counted."""
+    """Token bucket of `BURST` messages, refilled by `PER_SECOND` per second. Callers count unsolicited ones
+    only.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -18,7 +20,7 @@ class Allowance:
         self._updated = clock()
 
     def allows(self) -> bool:
-        """Count one message; False where it is one too many."""
+        """Count a message; False where it exceeds the limit."""
         now = self._clock()
         self._available = min(BURST, self._available + (now - self._updated) * PER_SECOND)
         self._updated = now

@@ -1,4 +1,4 @@
-"""Which Arm processor this is, from the numbers that Linux shows of it, and whether it is a pretended one."""
+"""Identifies Arm processors by the numbers in /proc/cpuinfo, and detects emulated ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARTS = {
     (0x51, 0x800): "Kryo 2xx Gold", (0x61, 0x022): "M1 Icestorm", (0x61, 0x023): "M1 Firestorm",
     (0xC0, 0xAC3): "AmpereOne",
 }  # fmt: skip
-"""{(implementer, part): name} as the main identification register (MIDR_EL1) has them."""
+"""{(implementer, part): name}, numbered as in the main identification register (MIDR_EL1)."""
 
 _EMULATED_FEATURES = ("fp", "asimd", "aes", "pmull", "sha1", "sha2", "crc32")
 """Features that emulators of Armv8-A have."""
@@ -34,9 +34,9 @@ _KERNEL_MACHINE = Path("/proc/sys/kernel/arch")  # since Linux 6.1
 
 
 def description(processor: Mapping[str, str], emulated: str = "") -> Json:
-    """The facts in one processor's entry of /proc/cpuinfo: name, maker, numbers, features.
+    """The facts in a processor's entry of /proc/cpuinfo: name, maker, numbers, features.
 
-    Of an `emulated` one the entry tells nothing, or is not to be believed.
+    `emulated`: name of the emulator, in which case the entry is ignored; "" for none.
     """
     if emulated:
         unknown = ("implementer", "part", "revision", "family", "model", "stepping", "microcode")
@@ -59,10 +59,10 @@ def description(processor: Mapping[str, str], emulated: str = "") -> Json:
 
 
 def emulator(machine: str, processor: Mapping[str, str], kernel_machine: Path = _KERNEL_MACHINE) -> str:
-    """What executes the code of `machine`, of AArch64, in place of such a processor; "" for nothing.
+    """The emulator that executes code of `machine` (AArch64), "" for none.
 
-    QEMU's user mode lets programs of another processor run under the kernel of this one, which shows its own
-    processors: no AArch64 computer has entries of x86.
+    In QEMU's user mode, programs of another processor run under this computer's kernel, which shows its own
+    processors: /proc/cpuinfo then has entries of x86.
     """
     try:
         kernel = kernel_machine.read_text().strip()

@@ -1,9 +1,9 @@
-"""Times basic blocks: code that expects memory which is not there, and may use every register.
+"""Times basic blocks: code that expects memory which is not mapped, and may use every register.
 
-What a loop body of an experiment may rely on (`harness`) does not hold for a block out of its context: see
-`paging` for its memory and `block_frame` for what surrounds it. Clock, estimator and sentinel are the same.
+It replaces the surroundings of experiments' loop bodies (`harness`): `paging` has a block's memory and
+`block_frame` the code around it. Clock, estimator and sentinel are the same.
 
-Unrolled blocks are timed in two lengths, k and k′ copies after registers began anew, and
+Unrolled blocks are timed in two lengths, k and k′ copies after registers are set, and
 
     cycles per iteration = (cycles of k copies − cycles of k′ copies) / (k − k′)
 """
@@ -25,16 +25,16 @@ Body = tuple[Function, int]
 """A function and the number of copies in it."""
 
 LONGEST = 24 * 1024
-"""Bytes of all copies of a block."""
+"""Largest size in bytes of all copies of a block."""
 
 
 def timer(frame: Frame, settings: Settings, counters: ProcessorCounters) -> Timer:
-    """Who times the items of a frame: experiments, or basic blocks."""
+    """The timer for items of a frame: a `BlockTimer` where the frame has pages for a basic block."""
     return BlockTimer(frame, settings, counters) if frame.pages else Timer(frame, settings, counters)
 
 
 class BlockTimer(Timer):
-    """Times basic blocks; raises `FrameError` for a frame that makes no sense."""
+    """Times basic blocks. Raises `FrameError` for an invalid frame."""
 
     def __init__(self, frame: Frame, settings: Settings, counters: ProcessorCounters) -> None:
         super().__init__(frame.plain(), settings, counters)
@@ -48,7 +48,7 @@ class BlockTimer(Timer):
         self._block_memory = BlockMemory(frame)
 
     def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
-        """One pass; see `Timer.time`. `HarnessError` also where a block touches what it must not."""
+        """One pass; see `Timer.time`. Raises `HarnessError` also where a block touches forbidden memory."""
         if len(item.code) > LONGEST:
             raise HarnessError(f"the copies of a block have at most {LONGEST} bytes, not {len(item.code)}")
         if self._block_frame.unrolled and item.half_copies == item.copies:
@@ -60,7 +60,7 @@ class BlockTimer(Timer):
                 timing = self._difference(full, half, quiet)
             else:
                 timing = self._compare([full] if item.half_copies == item.copies else [full, half], quiet)
-            self._block_memory.check()  # whatever was measured of a block that was broken off means nothing
+            self._block_memory.check()  # times of a block that was aborted are meaningless
             counted = {} if item.half_copies == item.copies else self._count([full, half])
         except TouchError as error:
             raise HarnessError(str(error)) from error
@@ -70,7 +70,7 @@ class BlockTimer(Timer):
         return replace(timing, counters=counted)
 
     def _difference(self, full: Body, half: Body, quiet: float | None) -> Timing:
-        """What the copies take that the one has more than the other, per copy."""
+        """Cycles per copy, from the difference between both lengths."""
         (longer, copies), (shorter, half_copies) = full, half
         long, short = self._compare([(longer, 1)], quiet), self._compare([(shorter, 1)], quiet)
         cycles = (long.cycles - short.cycles) / (copies - half_copies)
@@ -80,7 +80,7 @@ class BlockTimer(Timer):
         return replace(long, cycles=cycles, sentinel=max(long.sentinel, short.sentinel))
 
     def _bodies(self, item: BatchItem) -> list[Body]:
-        """The functions of both lengths, all their memory mapped."""
+        """The functions of both lengths, after running them until all their memory is mapped."""
         unrolled = self._block_frame.unrolled
         bodies = self._place_bodies(item, refills=not unrolled)
         self._warm_up(bodies)

@@ -1,6 +1,6 @@
-"""Blocks with known answers: is this computer fit to be measured on, and is it undisturbed right now?
+"""Evaluates reference blocks: is this computer fit for measuring, and is it undisturbed right now?
 
-The blocks themselves belong to the instruction set: see `targets`.
+The blocks themselves are defined per instruction set: see `targets`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from inference.agent.protocol import BatchItem
 
 COPIES = 120
 TOLERANCE = 0.04
-"""Relative deviation from a known time up to which a block counts as undisturbed."""
+"""Relative deviation from the true time up to which a block counts as undisturbed."""
 
 
 @dataclass(frozen=True)
 class ReferenceBlock:
-    """A block of independent instructions, and the cycles per instruction that a core may show."""
+    """A block of independent instructions. `plausible`: cycles per instruction on known cores."""
 
     name: str
     item: BatchItem
@@ -27,7 +27,7 @@ class ReferenceBlock:
 
 
 def item(name: str, instructions: Sequence[bytes]) -> BatchItem:
-    """`COPIES` instructions as a loop body of so many copies."""
+    """A loop body of `COPIES` instructions, each a copy."""
     code = b"".join(instructions)
     half = len(b"".join(instructions[: COPIES // 2]))
     return BatchItem(
@@ -41,11 +41,11 @@ _LEAST_ANSWERS = 5
 
 @dataclass
 class CheckAnswers:
-    """What the checks have shown lately, and what follows from it.
+    """Recent times of the reference blocks, and conclusions from them.
 
-    `known` are the expected cycles per instruction by check, where the microarchitecture is known; otherwise
-    the shortest plausible time that comes up again and again is taken for the true one. Single answers can be
-    anything on a disturbed computer, too fast ones included.
+    `documented`: {block: cycles per instruction} for known microarchitectures. For others, the shortest
+    plausible time that recurs counts as the true one: on a disturbed computer, single times can be anything,
+    too fast ones included.
     """
 
     documented: Mapping[str, float]
@@ -53,17 +53,17 @@ class CheckAnswers:
     _near_counts: Counter[tuple[str, float]] = field(default_factory=Counter)
 
     def record(self, check: ReferenceBlock, cycles: float) -> None:
-        """A new answer of one check."""
+        """Add a time, in cycles per instruction."""
         self._answers.setdefault(check.name, deque(maxlen=_HISTORY_LENGTH)).append(cycles)
         for value in check.plausible:
             self._near_counts[check.name, value] += abs(cycles / value - 1) <= TOLERANCE
 
     def deviations(self, checks: Sequence[ReferenceBlock]) -> dict[str, float]:
-        """{check: latest answer / true one − 1} of those that have been asked."""
+        """{block: latest time / true time − 1} of the blocks that were timed."""
         return {check.name: self._deviation(check) for check in checks if check.name in self._answers}
 
     def latest(self, checks: Sequence[ReferenceBlock]) -> dict[str, tuple[float, float | None]]:
-        """{check: (its latest answer, its true time)}, cycles per instruction."""
+        """{block: (latest time, true time)} in cycles per instruction."""
         return {
             check.name: (self._answers[check.name][-1], self.true_cycles(check))
             for check in checks
@@ -71,12 +71,12 @@ class CheckAnswers:
         }
 
     def noise(self, checks: Sequence[ReferenceBlock]) -> float | None:
-        """The median absolute deviation of the latest answers."""
+        """The median absolute deviation of the latest times, None before the first."""
         deviations = self.deviations(checks)
         return statistics.median(abs(value) for value in deviations.values()) if deviations else None
 
     def disturbance(self, checks: Sequence[ReferenceBlock]) -> str:
-        """What is disturbed at the moment, in words; empty where nothing is."""
+        """The most disturbed block as a sentence, "" where none is disturbed."""
         deviations = {
             name: value for name, value in self.deviations(checks).items() if abs(value) > TOLERANCE
         }
@@ -87,7 +87,7 @@ class CheckAnswers:
         return f"{name} are {100 * abs(deviations[name]):.0f} % {how} than they should be"
 
     def contradiction(self, checks: Sequence[ReferenceBlock]) -> str:
-        """Why the clock cannot be trusted: something is always faster than it can be; empty otherwise."""
+        """Why the clock cannot be trusted: a block is always faster than possible; "" where it can."""
         for check in checks:
             answers = self._answers.get(check.name, ())
             least = self.documented.get(check.name, min(check.plausible))
@@ -101,7 +101,7 @@ class CheckAnswers:
         return ""
 
     def true_cycles(self, check: ReferenceBlock) -> float | None:
-        """The documented time, else the shortest plausible one seen more than by chance, if there is any."""
+        """The documented time, else the shortest plausible one that recurred; None where there is none."""
         if check.name in self.documented:
             return self.documented[check.name]
         return min(

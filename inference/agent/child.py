@@ -1,21 +1,22 @@
-"""The process that runs foreign machine code: it may crash, hang or be killed, and is then replaced.
+"""The measuring process, which runs foreign machine code: it may crash, hang or be killed, and is replaced
+then.
 
-It talks over a stream socket, one JSON object per line:
+Messages over a stream socket, one JSON object per line:
 
 | from the agent | |
 |---|---|
-| `{"frame": …, "settings": …}` | what the following items are timed with |
-| `{"items": [item, …], "quiet": …}` | time each of them once, in this order; what the sentinel shall show |
+| `{"frame": …, "settings": …}` | frame and settings of the following items |
+| `{"items": [item, …], "quiet": …}` | time each item once, in this order; cycles of an undisturbed sentinel |
 
 | to the agent | |
 |---|---|
-| `{"ready": …, "counters", "note"}` | it is confined so, and counts these events, or none for this reason |
+| `{"ready": …, "counters", "note"}` | its confinement, the events that it counts, or why none |
 | `{"unfit": reason}` | instead: why it cannot measure |
-| `{"start": id}` | an item comes next: whoever crashes now is this one |
-| `{"id", "cycles", "ghz", "sentinel", "counters"}` | its timing, and what was counted per copy |
-| `{"id", "error"}` | why the item makes no sense |
-| `{"id", "disturbed"}` | crude cycles of a timing that was disturbed, to be repeated |
-| `{"done": true}` | all of them |
+| `{"start": id}` | the item that is timed next, and to blame for a crash |
+| `{"id", "cycles", "ghz", "sentinel", "counters"}` | its timing, and events per copy |
+| `{"id", "error"}` | why the item cannot be timed |
+| `{"id", "disturbed"}` | crude cycles of a disturbed timing, which is to be repeated |
+| `{"done": true}` | all items are done |
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ UNCONFINED = (
     "there is nothing to lose, start the agent with --without-sandbox"
 )
 ALTERED = 77
-"""Exit status of a process whose code has been changed: nothing that it says is of use any more."""
+"""Exit status of a process whose code was changed: its messages are not to be trusted."""
 
 
 def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed: bool = True) -> None:
-    """Answer until the agent hangs up; `sandboxed`: only where this process can be confined."""
+    """Serve until the agent hangs up. `sandboxed`: refuse to measure where the process cannot be confined."""
     if not die_with_parent(parent):
         return
     keep_only(connection.fileno())
@@ -55,7 +56,7 @@ def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed
         os.sched_setaffinity(0, {core})
     faulthandler.disable()  # a crash is a result here, nothing to print a traceback for
     gc.disable()  # a collection in the middle of a sample would be measured
-    gc.freeze()  # what was inherited is not looked through again and again, nor is it this process's to end
+    gc.freeze()  # inherited objects are neither scanned again nor finalised by this process
     try:
         GuardedPages(1, executable=True)
     except CodePagesError as error:
@@ -86,7 +87,7 @@ def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed
 
 
 def _counters() -> tuple[ProcessorCounters, str]:
-    """What this processor can count, or why it is nothing."""
+    """(counters of this processor, "" or why there are none)."""
     try:
         return open_counters(*identity()), ""
     except CountersError as error:

@@ -1,4 +1,4 @@
-"""Memory that holds machine code, and memory that it works on, with pages around that nobody may touch."""
+"""Memory for machine code and for its data, between guard pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CodePagesError(OSError):
 
 
 class GuardedPages:
-    """`size` bytes between two guard pages: whatever runs past an end is stopped there."""
+    """`size` bytes between two guard pages, at which code that runs past an end faults."""
 
     def __init__(self, size: int, *, executable: bool = False) -> None:
         self.size = -(-size // PAGE) * PAGE
@@ -43,13 +43,13 @@ class GuardedPages:
             ) from error
 
     def write(self, offset: int, content: bytes) -> None:
-        """Put bytes at an offset. Raises `ValueError` where they do not fit."""
+        """Write bytes at an offset. Raises `ValueError` where they do not fit."""
         if not 0 <= offset <= self.size - len(content):
             raise ValueError(f"{len(content)} bytes at {offset} do not fit into {self.size}")
         ctypes.memmove(self.address + offset, content, len(content))
 
     def write_code(self, offset: int, code: bytes) -> Function:
-        """Put machine code at an offset where the processor will fetch it; the code as a function.
+        """Write machine code at an offset and synchronise the instruction cache; returns it as a function.
 
         Raises `ValueError` where it does not fit.
         """
@@ -58,23 +58,21 @@ class GuardedPages:
         return self.function(offset)
 
     def read(self, offset: int, size: int) -> bytes:
-        """The bytes at an offset."""
         return ctypes.string_at(self.address + offset, size)
 
     def function(self, offset: int) -> Function:
-        """The code at an offset as a function."""
         return function_at(self.address + offset)
 
 
 def function_at(address: int) -> Function:
-    """The machine code at an address as a function."""
     return _SIGNATURE(address)
 
 
 def synchronise(address: int, size: int) -> None:
-    """Let the processor fetch what has just been written there as code.
+    """Make new code at an address visible to instruction fetch.
 
-    x86-64 does so by itself. On AArch64 the instruction cache is to be told, line by line; user programs may.
+    x86-64 does so by itself. On AArch64 the instruction cache is invalidated line by line, which user
+    programs may do.
     """
     routine = _synchronising()
     if routine is not None:

@@ -1,4 +1,4 @@
-"""The WebSocket to the server: the only file that needs more than the standard library."""
+"""The WebSocket to the server: the only module that needs more than the standard library."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class ConnectionLostError(Exception):
 
 
 class NotAdmittedError(Exception):
-    """The server does not take this agent's token."""
+    """The server does not accept this agent's token."""
 
 
 class AddressError(ValueError):
-    """The server's address is none."""
+    """The server's address, or the file of certificates, is invalid."""
 
 
 def tls_context(authority: str | None) -> ssl.SSLContext:
-    """TLS that checks whom it talks to, by the certificates of this system or those in a file of one's own.
+    """TLS that verifies the server, by the system's certificates or those in the file `authority`.
 
-    Raises `AddressError` where there are none in the file.
+    Raises `AddressError` for a file without certificates.
     """
     try:
         return ssl.create_default_context(cafile=authority)
@@ -68,15 +68,15 @@ class AgentConnection:
 
 
 class _SameOrigin(connect):
-    """Dials no other server than the one that it was given the address and the token of."""
+    """Follows redirects within the origin only, so that no other server gets the token."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """Where to dial now, or why not."""
+        """The address to dial next, or the error."""
         location = exc.response.headers.get("Location") if isinstance(exc, InvalidStatus) else None
         target = urljoin(self.uri, location or "")
         if _origin(target) != _origin(self.uri):
             return ConnectionLostError(
-                f"{self.uri} redirects to another origin, {target}, which is not told the token. "
+                f"{self.uri} redirects to another origin, {target}, which does not get the token. "
                 "If that is your site, give the agent its address"
             )
         return super().process_redirect(exc)
@@ -90,7 +90,10 @@ def _origin(address: str) -> tuple[str, str | None, int]:
 
 @asynccontextmanager
 async def dial(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[AgentConnection]:
-    """Dial the server at its http(s) address. Raises one of the errors above."""
+    """A connection to the server at its http(s) address.
+
+    Raises `ConnectionLostError`, `NotAdmittedError` or `AddressError`.
+    """
     address = socket_address(server)
     try:
         socket = await _SameOrigin(
@@ -106,7 +109,7 @@ async def dial(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[Ag
     except InvalidStatus as error:
         if (status := error.response.status_code) in _NOT_ADMITTED:
             raise NotAdmittedError(
-                f"{server} refuses this token (HTTP {status}): it is unknown there, was revoked or is over. "
+                f"{server} refuses this token (HTTP {status}): it is unknown there, revoked or expired. "
                 "Get a new one from the site"
             ) from error
         raise ConnectionLostError(f"{server} does not answer: {error}") from error
@@ -131,7 +134,7 @@ def socket_address(server: str) -> str:
 
 
 def is_unencrypted(server: str) -> bool:
-    """Whether what is said to a server can be read on the way: without TLS, and to another computer."""
+    """Whether messages to a server can be read on the way: no TLS, and another computer."""
     address = socket_address(server)
     return address.startswith("ws:") and not _is_loopback(address)
 

@@ -1,7 +1,7 @@
-"""Kinds of cores: of a hybrid processor each is a processor of its own, with ports and times of its own.
+"""Detects the types of cores of a hybrid processor, each of which counts as a machine of its own.
 
-Intel's kernels have a directory per kind (`cpu_core`, `cpu_atom`). On ARM the kernel tells the part of each
-core (MIDR), or at least how much work it does in comparison (`cpu_capacity`).
+On Intel, the kernel has a directory per type (`cpu_core`, `cpu_atom`). On ARM, it has the part number of each
+core (MIDR), or at least its relative capacity (`cpu_capacity`).
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from inference.agent.reading import Json
 _DEVICES = Path("/sys/devices")
 _INTEL = (("cpu_core", "performance"), ("cpu_atom", "efficient"), ("cpu_lowpower", "low-power"))
 _PART = 0xFF00FFF0
-"""The bits of MIDR that name implementer and part; variant and revision are no other kind of core."""
+"""Bits of MIDR with implementer and part. Cores that differ in variant or revision only are of one type."""
 
 
 @dataclass(frozen=True)
 class CoreType:
-    """One kind of core: its name in the facts, and the processors that are of it."""
+    """A type of core: its name in the facts, and the numbers of its processors."""
 
     name: str
     cpus: frozenset[int]
 
 
 def core_types(devices: Path = _DEVICES) -> tuple[CoreType, ...]:
-    """The kinds of cores, fastest first; () where all are alike, or the kernel does not tell."""
+    """The types of cores, fastest first; () where there is one, or the kernel does not tell."""
     types = _intel(devices) or _arm(devices / "system/cpu")
     return tuple(types) if len(types) > 1 else ()
 
 
 def type_of(core: int | None, types: Collection[CoreType]) -> CoreType | None:
-    """The kind of a core, None where there is only one."""
+    """The type of a core, None where there is only one."""
     return next((core_type for core_type in types if core in core_type.cpus), None)
 
 
 def fastest(allowed: Collection[int], types: Collection[CoreType]) -> set[int]:
-    """Those of the processors that are of the fastest kind among them; all where there is only one kind."""
+    """The processors of the fastest type among `allowed`; all where there is only one type."""
     usable = (set(allowed) & core_type.cpus for core_type in types)
     return next(filter(None, usable), set(allowed))
 
 
 def description(core: int | None, types: Collection[CoreType]) -> Json:
-    """What the facts say of the core that measures; nothing where all cores are alike."""
+    """Facts about the type of the measuring core; {} where all cores are alike."""
     own_type = type_of(core, types)
     if own_type is None:
         return {}
@@ -53,13 +53,13 @@ def description(core: int | None, types: Collection[CoreType]) -> Json:
 
 
 def notice(core: int | None, types: Collection[CoreType]) -> str:
-    """What to tell whoever starts the agent; "" where all cores are alike."""
+    """A log line about the other types of cores, "" where all cores are alike."""
     own_type = type_of(core, types)
     if own_type is None:
         return ""
     advice = "; ".join(
-        f"its {core_type.name} cores ({cpu_list(core_type.cpus)}) are another machine: add one on the site, and start "
-        f"an agent for it with --core {max(core_type.cpus)}"
+        f"its {core_type.name} cores ({cpu_list(core_type.cpus)}) are another machine: add one on the site, "
+        f"and start an agent for it with --core {max(core_type.cpus)}"
         for core_type in types
         if core_type != own_type
     )
@@ -69,7 +69,11 @@ def notice(core: int | None, types: Collection[CoreType]) -> str:
 
 
 def parse_cpu_list(text: str) -> set[int]:
-    """The numbers of a kernel list such as "2-5,8"."""
+    """The numbers in a kernel list.
+
+    >>> sorted(parse_cpu_list("2-5,8"))
+    [2, 3, 4, 5, 8]
+    """
     numbers: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -78,7 +82,7 @@ def parse_cpu_list(text: str) -> set[int]:
 
 
 def cpu_list(numbers: Collection[int]) -> str:
-    """Numbers as a kernel list."""
+    """Numbers as a kernel list; the inverse of `parse_cpu_list`."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and parts[-1][1] == number - 1:
@@ -94,7 +98,7 @@ def _intel(devices: Path) -> list[CoreType]:
 
 
 def _arm(directory: Path) -> list[CoreType]:
-    """By part, else by capacity; the kind with the largest capacity first."""
+    """Types by part, else by capacity; the one with the largest capacity first."""
     online = _cpus(directory / "online")
     parts = {cpu: _part(directory / f"cpu{cpu}") for cpu in online}
     capacities = {cpu: _positive_integer(directory / f"cpu{cpu}/cpu_capacity") for cpu in online}

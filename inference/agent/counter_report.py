@@ -1,9 +1,9 @@
-"""What a measuring process says of its items, believed only where it can be true.
+"""Validates the messages of a measuring process.
 
-Foreign code shares the process, its memory and its connection included, and may say anything there. So
-messages count only in the order in which that process sends them, with contents that a timing can have.
-Such code can still lie about its own time, and about items timed after it in the same process; it cannot
-confuse the agent, nor speak of anything that was not asked.
+Foreign code shares the process, its memory and its connection, and can send anything. So messages are
+accepted only in the order in which the process sends them, with contents that a timing can have. Foreign code
+can still lie about its own time, and about items timed after it in the same process; it cannot confuse the
+agent, or report on items that were not requested.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from inference.agent.protocol import MAX_COUNTERS
 from inference.agent.reading import Json
 
 MOST_CYCLES = 1e9
-"""Of one copy of an experiment; it would have taken the better part of a second."""
+"""Of one copy of an experiment: a large part of a second."""
 
 _LONGEST_WORD = 500
 
 
 class CounterReportError(ValueError):
-    """A message that no measuring process sends by itself."""
+    """A message that an unmodified measuring process does not send."""
 
 
 class CounterReport:
-    """The messages about some items, in their order: each starts and then has one outcome."""
+    """Checks the messages about a list of items: each starts, and then has one outcome."""
 
     def __init__(self, items: Sequence[str]) -> None:
         self._items = items
@@ -33,7 +33,7 @@ class CounterReport:
         self._started = False
 
     def check(self, message: Json) -> None:
-        """The next message. Raises `CounterReportError`."""
+        """Check the next message. Raises `CounterReportError` where it is out of place."""
         if "start" in message:
             sound = not self._started and self._is_about(message["start"]) and len(message) == 1
             self._started = True
@@ -51,7 +51,7 @@ class CounterReport:
 
 
 def _is_outcome(message: Json) -> bool:
-    """Whether it is a timing, a disturbed one, or a reason why there is none."""
+    """Whether a message is a valid timing, disturbed timing, or error."""
     if "error" in message:
         return isinstance(message["error"], str) and 0 < len(message["error"]) <= _LONGEST_WORD
     if "disturbed" in message:

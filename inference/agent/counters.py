@@ -1,9 +1,9 @@
-"""Events that the processor counts, where the kernel lets an ordinary user have them (perf_event_open).
+"""Performance counters, where the kernel grants them to ordinary users (perf_event_open).
 
-They are opened while the measuring process may still do so, and switched on for single executions only: few
-fit into the hardware at a time, and what the kernel shares out by turns is no exact count. So each group of a
-few events has executions of its own, of a long loop body and a short one: in the difference all that is not
-the body cancels.
+They are opened before the measuring process is confined, and enabled for single executions only. Few events
+fit into the hardware at a time, and counts that the kernel multiplexes are inexact, so each group of a few
+events has its own executions of a long and a short loop body: in the difference, everything but the body
+cancels.
 
 Sources of the event numbers: Intel's and AMD's manuals for performance monitoring, by their names
 UOPS_EXECUTED.THREAD, UOPS_DISPATCHED_PORT.PORT_n, and PMCx0C1 "Retired Uops" (macro-ops from Zen on).
@@ -28,7 +28,7 @@ INSTRUCTIONS = "instructions"
 PORT = "port "
 
 ENABLE, DISABLE = 0x2400, 0x2401
-"""The only two requests to these files that a measuring process makes."""
+"""The ioctl requests that a measuring process makes."""
 
 _CALL = {"x86_64": 298, "aarch64": 241}
 _HARDWARE, _RAW, _SOFTWARE = 0, 4, 1
@@ -45,7 +45,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class CounterEvent:
-    """Something to count: `kind` and `config` as the kernel names it."""
+    """An event. `kind`, `config`: `type` and `config` of perf_event_attr."""
 
     name: str
     kind: int
@@ -53,22 +53,22 @@ class CounterEvent:
 
 
 class CountersError(Exception):
-    """There is nothing to count with, and why."""
+    """Counters are not available; the message has the reason."""
 
 
 class EventGroup(Protocol):
-    """Events that are counted at the same time."""
+    """Events that are counted simultaneously."""
 
     names: Sequence[str]
 
     def count(self, execution: Callable[[], object]) -> Sequence[int]:
-        """How often each event happened meanwhile. Raises `CountersError`."""
+        """How often each event occurred during the execution. Raises `CountersError`."""
         ...
 
 
 _GENERIC = (CounterEvent(CYCLES, _HARDWARE, 0), CounterEvent(INSTRUCTIONS, _HARDWARE, 1))
 TASK_CLOCK = CounterEvent("nanoseconds", _SOFTWARE, 1)
-"""Every kernel has it: to see whether counting as such works."""
+"""Available on every kernel: used to test whether counting works."""
 
 _INTEL_UOPS = CounterEvent(UOPS, _RAW, 0x01B1)
 _HASWELL_UOPS = CounterEvent(UOPS, _RAW, 0x02B1)
@@ -82,10 +82,10 @@ _BROADWELL_TO_COMET_LAKE = frozenset({0x3D, 0x47, 0x4F, 0x56, 0x4E, 0x5E, 0x55, 
 
 
 def events_of(vendor: str, family: int, model: int) -> tuple[CounterEvent, ...]:
-    """What may be counted on such a processor.
+    """The events of a processor.
 
-    Ports are counted one by one from Sandy Bridge to Comet Lake alone: later cores count several together.
-    AMD's cores count macro-ops from Zen on, and no ports.
+    Single ports can be counted from Sandy Bridge to Comet Lake only; later cores count several ports
+    together. AMD's cores count macro-ops from Zen on, and no ports.
     """
     if vendor == "GenuineIntel" and family == 6:
         uops = _HASWELL_UOPS if model in _HASWELL else _INTEL_UOPS
@@ -105,7 +105,7 @@ def events_of(vendor: str, family: int, model: int) -> tuple[CounterEvent, ...]:
 
 
 class KernelGroup:
-    """Events of the kernel, counted for this process alone and in user mode alone."""
+    """Events counted by the kernel for this process in user mode only."""
 
     def __init__(self, events: Sequence[CounterEvent]) -> None:
         """Raises `CountersError`."""
@@ -135,13 +135,13 @@ class KernelGroup:
         for earlier, later in zip(before, after, strict=True):
             count, enabled, running = (new - old for old, new in zip(earlier, later, strict=True))
             if running < enabled:
-                raise CountersError("somebody else uses the counters of this processor at the same time")
+                raise CountersError("another process uses the counters of this processor at the same time")
             counted.append(count)
         return counted
 
 
 class ProcessorCounters:
-    """All groups of a processor; `names` of what they count."""
+    """All groups of a processor's events; `names`: of the events."""
 
     def __init__(self, groups: Sequence[EventGroup]) -> None:
         self._groups = groups
@@ -151,9 +151,9 @@ class ProcessorCounters:
         return tuple(name for group in self._groups for name in group.names)
 
     def difference(self, long: Callable[[], object], short: Callable[[], object]) -> dict[str, float]:
-        """How much oftener each event happens in one execution than in the other.
+        """{event: how much more often it occurs in `long` than in `short`}, medians of several executions.
 
-        Empty where the counters are in somebody else's hands at the moment.
+        Empty while another process uses the counters.
         """
         counted: dict[str, float] = {}
         for group in self._groups:
@@ -170,7 +170,7 @@ class ProcessorCounters:
 
 
 def open_counters(vendor: str, family: int, model: int) -> ProcessorCounters:
-    """What this processor can count. Raises `CountersError` where it is not even cycles."""
+    """The available counters. Raises `CountersError` where not even cycles can be counted."""
     events = events_of(vendor, family, model)
     groups: list[EventGroup] = []
     for start in range(0, len(events), _GROUP):
@@ -183,7 +183,7 @@ def open_counters(vendor: str, family: int, model: int) -> ProcessorCounters:
 
 
 def distrust_reason(counted: Mapping[str, float]) -> str:
-    """Why counters cannot be trusted that say this of an addition of registers; empty where they can."""
+    """Why counters with these counts of a register addition cannot be trusted; "" where they can."""
     for name in (INSTRUCTIONS, UOPS):
         value = counted.get(name, 1.0)
         if abs(value - 1) > _TRUSTED:
@@ -192,7 +192,7 @@ def distrust_reason(counted: Mapping[str, float]) -> str:
 
 
 def counting_level(names: Sequence[str]) -> str:
-    """In the word that machines tell: "ports", "uops", "instructions" or "none"."""
+    """What is counted, for the facts of a machine: "ports", "uops", "instructions" or "none"."""
     if any(name.startswith(PORT) for name in names):
         return "ports"
     if UOPS in names:

@@ -1,8 +1,8 @@
-"""What the processor itself says that it has: CPUID, executed as machine code.
+"""Reads the processor's features by CPUID, executed as machine code.
 
-Linux lists in /proc/cpuinfo what it knows: an old kernel keeps quiet about the extensions of a new processor.
-The instruction tells all of them. Extensions that come with registers of their own count where the operating
-system has switched these on (XCR0). Bits: Intel's and AMD's manuals.
+/proc/cpuinfo lists only the features that the kernel knows, which an old kernel does not for a new processor.
+Extensions with registers of their own count where the operating system has enabled these (XCR0). Bits:
+Intel's and AMD's manuals.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ _BITS: dict[tuple[int, int, int, int], dict[int, str]] = {
 }  # fmt: skip
 
 REPORTED_FLAGS = frozenset(name for bits in _BITS.values() for name in bits.values())
-"""All flags, by the names of /proc/cpuinfo, that this can tell about."""
+"""All flags that `flags` can report, by their names in /proc/cpuinfo."""
 
 
 def flags() -> list[str] | None:
-    """Those of `TOLD` that this processor has; None where no machine code may be executed."""
+    """Those of `REPORTED_FLAGS` that this processor has; None where machine code cannot be executed."""
     try:
         page = GuardedPages(1, executable=True)
     except CodePagesError:
@@ -92,7 +92,7 @@ def flags() -> list[str] | None:
 
 
 def flags_of(leaves: Leaves, switched_on: int) -> set[str]:
-    """The same from given leaves and XCR0."""
+    """The flags by CPUID's leaves and XCR0 (`switched_on`)."""
     highest = {base: leaves(base, 0)[EAX] for base in (0, 0x8000_0000)}
     subleaves = leaves(7, 0)[EAX] if highest[0] >= 7 else 0
     names: set[str] = set()

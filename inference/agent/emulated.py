@@ -1,6 +1,6 @@
-"""Measuring in an emulator: the code runs, so that everything but the times can be tried there.
+"""A harness for emulators: the code runs, so that everything except its times can be tested.
 
-No result settles, so no algorithm takes a time for a true one, and each says why.
+No result settles, so that no algorithm uses the times; each result has a note with the reason.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ MEANINGLESS = "timed in an emulator: the number means nothing"
 
 
 class EmulatedHarness(LocalHarness):
-    """A `LocalHarness` without known answers; what would have settled is unsettled."""
+    """A `LocalHarness` without reference blocks, whose settled results become unsettled."""
 
     async def preflight(self, frame: Frame, settings: Settings, rounds: int = 5) -> None:
-        """There is nothing to see: no clock can be trusted here."""
+        """Does nothing: an emulator has no clock to check."""
 
     def beat(self) -> Beat:
-        """Its state, with a word on what times are worth here."""
+        """The state, with a note that times are meaningless."""
         beat = super().beat()
         return replace(beat, note=beat.note or MEANINGLESS)
 

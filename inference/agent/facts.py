@@ -1,4 +1,4 @@
-"""What kind of computer this is, as far as an ordinary user can see."""
+"""Facts about this computer, as far as an ordinary user can read them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CPUS = Path("/sys/devices/system/cpu")
 
 
 def facts(core: int | None) -> Json:
-    """The computer in JSON; what is not known is null. `core`: the one that measures.
+    """Facts about the computer as JSON; null where unknown. `core`: the measuring one.
 
-    `unfit` says why this computer cannot measure at all, and is empty where it can.
+    `unfit` in them: why this computer cannot measure; "" where it can.
     """
     processor = _processor(Path("/proc/cpuinfo"), core)
     flags = processor.get("flags", "").split()
@@ -62,7 +62,7 @@ def facts(core: int | None) -> Json:
 
 
 def identity() -> tuple[str, int, int]:
-    """Vendor, family and model of this processor, as far as the kernel says."""
+    """(vendor, family, model) of this processor; "" and 0 where unknown."""
     processor = _processor(Path("/proc/cpuinfo"))
     family, model = _number(processor.get("cpu family")), _number(processor.get("model"))
     return processor.get("vendor_id", ""), family or 0, model or 0
@@ -76,7 +76,7 @@ def _target(machine: str) -> Target | None:
 
 
 def unfit(system: str, machine: str, emulated: str = "") -> str:
-    """Why nothing can be measured on such a system; `emulated`: what pretends to be its processor."""
+    """Why nothing can be measured on a system, "" where it can. `emulated`: the emulator of its processor."""
     if system != "Linux":
         return f"measuring needs Linux; this is {system}"
     try:
@@ -89,11 +89,10 @@ def unfit(system: str, machine: str, emulated: str = "") -> str:
 
 
 def choose_core(requested: int | None = None) -> int | None:
-    """The processor to measure on: the wanted one, an isolated one, or the last that this process may use.
+    """The processor to measure on: the requested one, else an isolated one, else the last allowed one.
 
-    Of a hybrid processor, that is the last of the fastest kind.
-
-    Raises `ValueError` for one that it may not use; None where processes cannot be bound to one.
+    On a hybrid processor, the last of the fastest type. None where processes cannot be bound to a processor.
+    Raises `ValueError` for a processor that this process may not use.
     """
     if not hasattr(os, "sched_getaffinity"):
         return None
@@ -107,7 +106,7 @@ def choose_core(requested: int | None = None) -> int | None:
 
 
 def _processor(file: Path, core: int | None = None) -> dict[str, str]:
-    """What the kernel says of this processor, or of the first: not all need be of the same kind."""
+    """The entry of a processor in /proc/cpuinfo, else of the first; {} where the file cannot be read."""
     try:
         text = file.read_text()
     except OSError:
@@ -142,7 +141,7 @@ def _turbo() -> bool | None:
 
 
 def _hypervisor() -> str | None:
-    """Xen says its name; of others the maker of the pretended computer is what there is."""
+    """The hypervisor: Xen reports its name; for others, the vendor of the virtual computer."""
     return _text(Path("/sys/hypervisor/type")) or _text(Path("/sys/class/dmi/id/sys_vendor"))
 
 

@@ -28,11 +28,15 @@ _LARGEST = 4096
 def start(
     core: int | None, niceness: int = 0, user: str | None = None, *, sandboxed: bool = True
 ) -> socket.socket:
-    """Fork the fork server; the socket to ask it over. To be called before any thread exists.
+    """Start the fork server; returns the socket for requests. Call it before any thread exists.
 
-    Its processes run on `core`, with `niceness` where that is allowed, as `user` (None: whoever this is).
-    They have what this process has in memory now, which must not be a secret. `sandboxed`: where the kernel
-    cannot confine them, they do not measure.
+    The measuring processes inherit this process's memory, which must contain no secret.
+
+    Args:
+        core: Processor that they run on; None for any.
+        niceness: Their niceness, where allowed.
+        user: User that they run as; None for this one.
+        sandboxed: Whether they refuse to measure where the kernel cannot confine them.
     """
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     parent = os.getpid()
@@ -61,7 +65,7 @@ class _ForkServer:
         self._children: set[int] = set()
 
     def run(self) -> None:
-        """Until the agent is gone."""
+        """Serve until the agent closes the socket."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the agent, which ends the rest
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         woken, waking = os.pipe()

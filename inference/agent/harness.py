@@ -52,17 +52,17 @@ _MOST_ITERATIONS = 1 << 20
 
 
 class HarnessError(ValueError):
-    """An item that this harness cannot time."""
+    """An item that cannot be timed."""
 
 
 class AlteredError(Exception):
-    """The code that was timed, or that it was compared with, has changed: no time means anything."""
+    """Timed code, or the code of chain or sentinel, was changed: no time is valid."""
 
 
 class DisturbedError(Exception):
-    """Something else ran on this core nearly all the time; another pass may do.
+    """The core was shared nearly all the time; another pass may succeed.
 
-    `cycles` is what the samples show as they are, with everything that they should not contain.
+    `cycles`: a crude time, from samples that include disturbances.
     """
 
     def __init__(self, cycles: float) -> None:
@@ -72,10 +72,10 @@ class DisturbedError(Exception):
 
 @dataclass(frozen=True)
 class Timing:
-    """One pass over an item: `cycles` per copy of the experiment, and the clock that the chain showed.
+    """One pass over an item. `cycles`: per copy of the experiment; `ghz`: clock by the chain.
 
-    `sentinel`: cycles per addition at the same time; more than otherwise means that the core was shared.
-    `counters`: events per copy, where any are counted.
+    `sentinel`: cycles per addition at the same time; an increase means that the core was shared. `counters`:
+    events per copy, where counters are available.
     """
 
     cycles: float
@@ -85,7 +85,7 @@ class Timing:
 
 
 class Timer:
-    """Times items of one frame; needs pages that may be written and executed (`CodePagesError`)."""
+    """Times items of one frame. Raises `CodePagesError` where memory cannot be writable and executable."""
 
     def __init__(self, frame: Frame, settings: Settings, counters: ProcessorCounters) -> None:
         self._counters = counters
@@ -105,10 +105,10 @@ class Timer:
         self._lasting = len(self._written)
 
     def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
-        """One pass, of repetitions in which the sentinel was at its `quiet` cycles per addition.
+        """One pass, over repetitions in which the sentinel took its `quiet` cycles per addition (None: any).
 
-        Raises `HarnessError` for code that is too long, `DisturbedError` where there are not enough of them,
-        and `AlteredError`.
+        Raises `HarnessError` for code that is too long, `DisturbedError` where there were too few such
+        repetitions, and `AlteredError`.
         """
         if len(item.code) > _LONGEST_BODY:
             raise HarnessError(f"a loop body has at most {_LONGEST_BODY} bytes, not {len(item.code)}")
@@ -126,19 +126,19 @@ class Timer:
             self._check_code()
 
     def _place(self, offset: int, body: bytes) -> tuple[Function, int]:
-        """Code around a body at an offset; also the first free offset behind it."""
+        """Write the function for a body at an offset: (function, next free offset)."""
         code = frames.function(self._frame, body)
         function = self._code.write_code(offset, code)
         self._written.append((offset, code))
         return function, offset + -(-len(code) // _CODE_SLOT) * _CODE_SLOT
 
     def _check_code(self) -> None:
-        """See that it is what was placed, that of chain and sentinel included. Raises `AlteredError`."""
+        """Check that all code, chain and sentinel included, is unchanged. Raises `AlteredError`."""
         if any(self._code.read(offset, len(code)) != code for offset, code in self._written):
             raise AlteredError
 
     def _iterations(self, function: Function) -> int:
-        """How many iterations take about as long as a sample shall, on an undisturbed core."""
+        """Iterations that take `sample_us` on an undisturbed core."""
         n, elapsed = 1, 0
         function(1, self._middle)
         while elapsed < _CALIBRATION_NS and n < _MOST_ITERATIONS:
@@ -147,7 +147,7 @@ class Timer:
         return max(1, round(n * self._settings.sample_us * 1000 / max(elapsed, 1)))
 
     def _compare(self, bodies: Sequence[tuple[Function, int]], quiet: float | None) -> Timing:
-        """The minima of chain and bodies, timed in turn, over moments in which the core was not shared."""
+        """The timing from the minima of chain and bodies, timed in turn while the core is not shared."""
         self._time_calls()
         timed = [self._chain, *((function, self._iterations(function)) for function, _ in bodies)]
         minima = _Minima([n for _, n in timed], [CHAIN_LENGTH, *(copies for _, copies in bodies)])
@@ -170,16 +170,16 @@ class Timer:
         return minima.timing(statistics.median(watch.sentinels))
 
     def _time_calls(self) -> None:
-        """Learn what a call takes: the fastest ever counts, for the core may have been shared until now."""
+        """Time a call; the fastest so far counts, since the core may have been shared before."""
         function, _ = self._sentinel
         self._call = min(self._call, *(self.elapsed(function, 1) for _ in range(_CALLS)))
 
     def _time_undisturbed(self, watch: _Watch, which: int, function: Function, n: int) -> int | None:
-        """Nanoseconds of an undisturbed execution; the chain, which comes first, does not feel neighbours."""
+        """Nanoseconds of an undisturbed execution; the chain (index 0) is not affected by neighbours."""
         return watch.undisturbed(function, n) if which else self.elapsed(function, n)
 
     def _count(self, bodies: Sequence[tuple[Function, int]]) -> dict[str, float]:
-        """Events per copy: what a longer body has more of, so that the loop itself does not count."""
+        """Events per copy, from the difference of both bodies, in which the loop itself cancels."""
         if not self._counters.names or len(bodies) == 1:
             return {}
         (full, copies), (half, half_copies) = bodies
@@ -194,23 +194,23 @@ class Timer:
         return elapsed / n / self._target.ADDITIONS.item.copies / clock
 
     def clock(self) -> float:
-        """Nanoseconds a cycle, by the chain."""
+        """Nanoseconds per cycle, by the chain."""
         function, n = self._chain
         return max(self.elapsed(function, n) - self._call, 1) / n / CHAIN_LENGTH
 
     def elapsed(self, function: Function, n: int) -> int:
-        """Nanoseconds that so many iterations take, with the call."""
+        """Nanoseconds of n iterations, call included."""
         began = time.perf_counter_ns()
         function(n, self._middle)
         return time.perf_counter_ns() - began
 
 
 class _Watch:
-    """Times code in moments in which nobody else uses the core, as the sentinel shows before and after.
+    """Times code while the core is not shared, as the sentinel shows before and after each execution.
 
-    Neighbours come and go within fractions of a millisecond, so every single execution has sentinels of its
-    own. `sentinels`: cycles per addition that they showed. It waits for `waits` nanoseconds in all: with
-    almost the whole patience spent on each of a hundred executions, the item would seem to hang.
+    Neighbours come and go within fractions of a millisecond, so every execution has its own sentinels.
+    `sentinels`: their cycles per addition. `waits`: nanoseconds that it waits in total, since an item that
+    waits `_LONGEST_WAIT_NS` for each of a hundred executions would be taken to hang.
     """
 
     def __init__(self, timer: Timer, quiet: float | None, waits: int) -> None:
@@ -222,7 +222,7 @@ class _Watch:
         self._before = timer.additions(self._clock)
 
     def undisturbed(self, function: Function, n: int) -> int | None:
-        """Nanoseconds that so many iterations take; None where the core is shared for too long."""
+        """Nanoseconds of n undisturbed iterations; None where the core is shared for too long."""
         began = time.perf_counter_ns()
         until = began + min(_LONGEST_WAIT_NS, self._waits)
         attempts = 0
@@ -246,7 +246,7 @@ class _Watch:
 
 
 class _Minima:
-    """The least times of everything that is timed, the chain first."""
+    """Minimum times of chain (index 0) and bodies, at n and 2n iterations."""
 
     def __init__(self, iterations: Sequence[int], copies: Sequence[int]) -> None:
         self._iterations = iterations
@@ -255,16 +255,16 @@ class _Minima:
         self._second = dict(self._least)
 
     def add(self, which: int, times: int, elapsed: int) -> None:
-        """So many nanoseconds for the iterations, or twice as many."""
+        """Add a time in nanoseconds for n (`times` 1) or 2n (`times` 2) iterations."""
         key = which, times
         self._least[key], self._second[key], _ = sorted((self._least[key], self._second[key], elapsed))
 
     def is_confirmed(self, which: int, times: int) -> bool:
-        """Whether the least time has been seen twice, so that nothing is to be gained by another."""
+        """Whether the minimum was reached twice, so that another execution gains nothing."""
         return self._second[which, times] < self._least[which, times] * (1 + _CONFIRMED)
 
     def doubtful(self) -> list[int]:
-        """Whatever does not take as much time beside its iterations as the chain: a length was disturbed."""
+        """Indices whose constant time differs from the chain's: one of their lengths was disturbed."""
         beside = [2 * self._least[which, 1] - self._least[which, 2] for which in range(len(self._copies))]
         return [
             which
@@ -273,7 +273,7 @@ class _Minima:
         ]
 
     def timing(self, sentinel: float) -> Timing:
-        """What they amount to. Raises `DisturbedError` where more iterations did not take more time."""
+        """The timing. Raises `DisturbedError` where more iterations did not take more time."""
         per_copy = [
             (self._least[which, 2] - self._least[which, 1]) / n / copies
             for which, (n, copies) in enumerate(zip(self._iterations, self._copies, strict=True))
@@ -287,6 +287,6 @@ class _Minima:
         return Timing(min(bodies) / chain, 1 / chain, sentinel)
 
     def crude_cycles(self, iteration: Sequence[float]) -> float:
-        """Cycles by the nanoseconds of an iteration of everything, with all that they should not contain."""
+        """Cycles from nanoseconds per iteration of chain and bodies, disturbances included."""
         chain, *bodies = (ns / copies for ns, copies in zip(iteration, self._copies, strict=True))
         return min(bodies) / chain

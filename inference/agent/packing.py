@@ -20,7 +20,7 @@ OLDEST_PYTHON = (3, 11)
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _LIBRARY = "websockets"
 _UNUSED = {"legacy", "sync", "trio", "cli.py", "__main__.py", "server.py", "router.py"}
-"""Parts of the library that a client in asyncio never loads."""
+"""Parts of the library that an asyncio client does not load."""
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
 _READABLE = 0o100644 << 16
 _BUILDER = "packing.py"
@@ -43,12 +43,12 @@ sys.exit(main())
 
 
 class PackingError(Exception):
-    """The agent cannot be packed here; the message says what is missing."""
+    """The agent cannot be packed; the message says what is missing."""
 
 
 @cache
 def packed() -> bytes:
-    """The packed agent. Raises `PackingError`."""
+    """The packed agent as bytes. Raises `PackingError`."""
     buffer = io.BytesIO()
     buffer.write(_SHEBANG)
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -62,7 +62,7 @@ def packed() -> bytes:
 
 
 def _contents() -> dict[str, bytes]:
-    """Every file of the archive by its name in there."""
+    """{path in the archive: content}."""
     package = Path(inference.__file__).parent
     dotted = ".".join(map(str, OLDEST_PYTHON))
     contents = {
@@ -104,7 +104,7 @@ def write(target: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Write to the named file; the exit status."""
+    """Write the agent to the file in `arguments`; returns the exit status."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.stderr.write("usage: python -m inference.agent.packing FILE\n")
         return 2

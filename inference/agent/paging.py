@@ -103,13 +103,13 @@ _NOT_ITS_OWN, _TOO_MANY, _NO_ADDRESS, _REFUSED = 1, 2, 3, 4
 
 
 class TouchError(Exception):
-    """A block touches memory that it cannot have; the message says which, and why."""
+    """A block touches forbidden memory; the message has the address and the reason."""
 
 
 class BlockMemory:
-    """The code of blocks and the memory that they see, for one frame; one of them exists in a process.
+    """Memory for the code of blocks and for the pages that they touch, for one frame; one per process.
 
-    Raises `CodePagesError` where this system does not allow it.
+    Raises `CodePagesError` where the system does not allow it.
     """
 
     def __init__(self, frame: Frame) -> None:
@@ -126,7 +126,7 @@ class BlockMemory:
         self._catch()
 
     def place(self, codes: dict[int, bytes]) -> list[Function]:
-        """Put functions at these offsets, in place of all others, which cannot be written from now on."""
+        """Write functions at these offsets, replacing all others, and make the code read-only."""
         _protect(self.layout.code, CODE_BYTES, _READ_WRITE)
         for offset, code in codes.items():
             if offset + len(code) > CODE_BYTES:
@@ -136,9 +136,9 @@ class BlockMemory:
         return [function_at(self.layout.code + offset) for offset in codes]
 
     def begin(self) -> None:
-        """Memory is as it shall be: before every block, of which `release` is the end.
+        """Initialise memory; call it before every block, and `release` after it.
 
-        Raises `TouchError` where a register starts with an address of this very process.
+        Raises `TouchError` where a register starts with an address of this process.
         """
         self._begin()
         starts = (*self._frame.registers.values(), self._frame.memory)
@@ -155,25 +155,25 @@ class BlockMemory:
                 )
 
     def release(self) -> None:
-        """Take away what was mapped for a block."""
+        """Unmap the pages that a block touched."""
         for page in self._touched():
             _libc.munmap(page, PAGE)
 
     def _touched(self) -> list[int]:
-        """The addresses of the pages that have been mapped, in the order in which they were touched."""
+        """Addresses of the mapped pages, in the order of their first touch."""
         size = self._word(NEXT) - self._pages.address
         return [page for (page,) in struct.iter_unpack("<Q", ctypes.string_at(self._pages.address, size))]
 
     def is_as_it_was(self) -> bool:
-        """Whether memory still has what it was filled with."""
+        """Whether memory still has its initial content."""
         return bool(self._shared[:] == self._pattern)
 
     def refill(self) -> None:
-        """Fill memory as at the beginning."""
+        """Restore the initial content of memory."""
         self._shared[:] = self._pattern
 
     def check(self) -> None:
-        """Raises `TouchError` where the block was broken off."""
+        """Raise `TouchError` where the handler aborted the block."""
         reason, address = self._word(REASON), self._word(ADDRESS)
         if reason == _NOT_ITS_OWN:
             raise TouchError(
@@ -197,7 +197,7 @@ class BlockMemory:
         return int.from_bytes(ctypes.string_at(self._state + place, 8), "little")
 
     def _catch(self) -> None:
-        """Have the handler called, on its own stack, whatever rsp is."""
+        """Install the SIGSEGV handler on its own stack, so that it works whatever rsp is."""
         stack = struct.pack("<QixxxxQ", self._stack.address, 0, self._stack.size)
         action = struct.pack("<Q128xixxxxQ", self._handler.address, _ON_STACK | _WITH_INFO, 0)
         if _libc.sigaltstack(stack, None) or _libc.sigaction(signal.SIGSEGV, action, None):
@@ -205,7 +205,7 @@ class BlockMemory:
 
 
 def _reserve_addresses() -> tuple[int, Layout]:
-    """Addresses of the state and the code, far from everything."""
+    """Map state and code far from all other memory: (address of the state, layout)."""
     for k in range(_PLACES):
         state = _FIRST_PLACE + k * _BETWEEN_PLACES
         if not _map_at(state, PAGE):
@@ -218,7 +218,7 @@ def _reserve_addresses() -> tuple[int, Layout]:
 
 
 def _map_at(address: int, size: int) -> bool:
-    """Memory at this very address, if nothing is there."""
+    """Map memory at exactly this address; False where something is mapped there."""
     mapped = _libc.mmap(address, size, _READ_WRITE, _ANONYMOUS | _NO_REPLACE, -1, 0)
     if mapped not in (address, _FAILED):
         _libc.munmap(mapped, size)

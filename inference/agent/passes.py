@@ -3,7 +3,7 @@
 Each pass goes through the items that have not settled yet in a new random order, so that a bad second hits
 other experiments each time. An item settles when enough of its passes agree (`settling`). What was timed
 while something else ran on the same core, as the sentinel shows, does not count as a pass and is timed again.
-Other blocks with known answers are looked at every few seconds: they tell how noisy the computer is.
+Further reference blocks are timed every few seconds, to measure the noise of the computer.
 """
 
 from __future__ import annotations
@@ -27,23 +27,21 @@ from inference.agent.settling import SettlingItem
 from inference.agent.targets import native
 
 _GROUP = 16  # items asked for at once: less than a tenth of a second
-_CHECK_INTERVAL = 2.0  # seconds between looks at all blocks with known answers
+_CHECK_INTERVAL = 2.0  # seconds between timings of all reference blocks
 _CONTENDED_AFTER = 1.0  # seconds without an undisturbed pass, after which the computer counts as contended
 _PAUSE = 0.1
 _ALWAYS_DISTURBED = "something else runs on the same core all the time"
-_LEAST_RATED = (
-    4  # results from which a batch tells how fast measuring is: of few, most of the time is overhead
-)
+_LEAST_RATED = 4  # results from which a batch has a rate: of few, most of the time is overhead
 _LOSSES = 3  # of processes in a row that were not an item's fault
 
 Progress = Callable[[int, int], None]
 
 
 class Harness(Protocol):
-    """Whoever measures the batches that an agent is given."""
+    """Measures the batches that an agent leases."""
 
     async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
-        """One result per item; `progress` is told (settled, all). May be cancelled at any time."""
+        """One result per item; calls `progress` with (settled, all). May be cancelled at any time."""
         ...
 
     def beat(self) -> Beat: ...
@@ -52,7 +50,7 @@ class Harness(Protocol):
 
 
 class UnfitHarness:
-    """What an agent has on a computer that cannot measure, for this reason."""
+    """The harness of a computer that cannot measure; `reason`: why."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -73,7 +71,7 @@ class UnfitHarness:
 class LocalHarness:
     """Measures on this computer, in processes that a fork server starts.
 
-    `known`: cycles per instruction of the checks on this microarchitecture, as far as they are documented.
+    `documented`: {reference block: cycles per instruction} on this microarchitecture, {} where unknown.
     """
 
     def __init__(self, fork_server: ForkServer, documented: Mapping[str, float], *, avx: bool) -> None:
@@ -95,7 +93,7 @@ class LocalHarness:
 
     @property
     def counters(self) -> Json:
-        """What is counted beside time, in the words of an agent's facts, and why not more."""
+        """What is counted besides time, as in an agent's facts, and why not more."""
         names = () if self._distrusted else self._counters
         return {"counters": counting_level(names), "counters_note": self._distrusted or self._counters_note}
 
@@ -104,12 +102,12 @@ class LocalHarness:
         return self._beat
 
     async def close(self) -> None:
-        """End the measuring process and whatever could start another."""
+        """End the measuring process and the fork server."""
         await self._drop_process()
         self._fork_server.close()
 
     async def preflight(self, frame: Frame, settings: Settings, rounds: int = 5) -> None:
-        """See whether this computer can measure at all. Raises `UnfitError`."""
+        """Run the checks until nothing is disturbed, at most `rounds` times. Raises `UnfitError`."""
         for _ in range(rounds):
             if not await self._run_checks(frame, settings):
                 return
@@ -132,7 +130,9 @@ class LocalHarness:
         return results
 
     async def _settle(self, batch: Batch, candidates: Sequence[SettlingItem], progress: Progress) -> str:
-        """Passes until all is over; what is disturbed (in words) when the patience is used up before."""
+        """Time passes until every item is settled or given up; returns why it stopped early, "" if it did
+        not.
+        """
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
         waiting: list[SettlingItem] = []
@@ -161,9 +161,9 @@ class LocalHarness:
             progress(sum(candidate.is_over(settings) for candidate in candidates), len(candidates))
 
     async def _time(self, batch: Batch, group: Sequence[SettlingItem]) -> list[SettlingItem]:
-        """One pass over the group; returns those that were disturbed and want another one.
+        """One pass over the group; returns the items that were disturbed, which need another pass.
 
-        An item that ends its process is a failure of its own; the others are timed by the next process.
+        An item that ends its process fails; the remaining ones are timed by the next process.
         """
         disturbed: list[SettlingItem] = []
         first = False
@@ -192,14 +192,14 @@ class LocalHarness:
         return [disturbed_item for disturbed_item in disturbed if not disturbed_item.failure]
 
     def _record(self, candidate: SettlingItem, message: Json) -> bool:
-        """What a process says of an item; False where it was disturbed, so that the pass does not count."""
+        """Record a message about an item; False where it was disturbed, so that the pass does not count."""
         candidate.failure = message.get("error", "")
         if candidate.failure:
             return True
         if "disturbed" in message:
             candidate.crude = message["disturbed"]
             return False
-        if not candidate.item.latency_bound:  # else nobody cared whether the core was shared
+        if not candidate.item.latency_bound:  # these were timed without regard to sharing
             self._answers.record(self._additions, message["sentinel"])
         candidate.passes += 1
         candidate.cycles.append(message["cycles"])
@@ -210,17 +210,17 @@ class LocalHarness:
         return True
 
     def _quiet(self) -> float | None:
-        """What the sentinel shows on an undisturbed computer."""
+        """Cycles per addition of the sentinel on an undisturbed computer, None where unknown."""
         return self._answers.true_cycles(self._additions)
 
     async def _run_checks_if_due(self, frame: Frame, settings: Settings) -> None:
-        """Ask the checks unless they have just been asked, be it for another batch. Raises `UnfitError`."""
+        """Run the checks unless they ran within `_CHECK_INTERVAL`. Raises `UnfitError`."""
         if time.monotonic() - self._checked_at > _CHECK_INTERVAL:
             self._trouble = await self._run_checks(frame.plain(), settings)
             self._checked_at = time.monotonic()
 
     async def _run_checks(self, frame: Frame, settings: Settings) -> str:
-        """Ask the checks; what is disturbed, in words. Raises `UnfitError`."""
+        """Time the reference blocks; returns what is disturbed, "" for nothing. Raises `UnfitError`."""
         for attempt in itertools.count():
             process = await self._process_for(frame, settings)
             try:
@@ -236,7 +236,7 @@ class LocalHarness:
             except (HungError, LostError) as error:
                 await self._drop_process()
                 if attempt >= _LOSSES:
-                    raise UnfitError(f"blocks with known answers cannot be measured: {error}") from error
+                    raise UnfitError(f"reference blocks cannot be measured: {error}") from error
         contradiction = self._answers.contradiction(self._checks)
         if contradiction:
             self._set_state("unfit", note=contradiction)
@@ -246,7 +246,7 @@ class LocalHarness:
         return self._answers.disturbance(self._checks)
 
     async def _process_for(self, frame: Frame, settings: Settings) -> MeasuringProcess:
-        """The measuring process, set to this frame."""
+        """The measuring process for this frame and these settings, started where needed."""
         setting = {"frame": frame.as_json(), "settings": settings.as_json()}
         if self._process is None or setting != self._process_setting:
             await self._drop_process()

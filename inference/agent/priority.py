@@ -1,7 +1,7 @@
-"""How soon a process gets the processor: said to both who share it out, where there are two.
+"""Sets the niceness of a process and of its session.
 
-Linux with autogroups first shares processors between sessions, and looks at the niceness of a process only
-within its session: in a session of its own, niceness alone would change nothing.
+Linux with autogroups distributes processors between sessions first, and uses the niceness of a process only
+within its session: in a session of its own, the process's niceness alone has no effect.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _SESSION = Path("/proc/self/autogroup")
 
 
 def set_niceness(niceness: int) -> None:
-    """Be so nice to other processes, and have the session be so too where this process leads it.
+    """Set the niceness of this process, and of its session where it leads it.
 
-    Less than zero, which only root may, is to be served before others; without leave nothing happens.
+    Values below zero need root; without permission nothing happens.
     """
     with contextlib.suppress(PermissionError):
         os.nice(niceness)
@@ -26,15 +26,15 @@ def set_niceness(niceness: int) -> None:
 
 
 def set_session_niceness(niceness: int) -> None:
-    """Have this process's session be so nice to others; that of a process alone stays with its children."""
+    """Set the niceness of this process's session; does nothing without autogroups or permission."""
     with contextlib.suppress(OSError):  # no autogroups, no leave, or asked twice within a moment
         _SESSION.write_text(str(niceness))
 
 
 def main() -> None:
-    """`priority.py NICENESS PROGRAM ARGUMENT...`: become a program that is so nice from its first moment on.
+    """`priority.py NICENESS PROGRAM ARGUMENT...`: execute a program with a niceness from its beginning.
 
-    What starts takes a second or two of the processor before it could say so by itself.
+    A program that sets it by itself has used the processor for a second or two by then.
     """
     set_niceness(int(sys.argv[1]))
     os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606  there is no shell, and a worker says what

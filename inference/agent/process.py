@@ -1,4 +1,4 @@
-"""The agent's side of one measuring process: starts it, asks it, and learns how it died."""
+"""The agent's side of a measuring process: starts it, sends it items, and finds out how it ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inference.agent.protocol import BatchItem, Frame, Settings
 _LINE_LIMIT = 1 << 20
 _START_SECONDS = 20.0
 _DEATH_SECONDS = 5.0
-_STARVED = 6  # times as long as it may take, a process may wait for a processor
+_STARVED = 6  # timeouts that a process may wait for a processor
 
 _DEATHS = {
     signal.SIGILL: "illegal instruction",
@@ -34,15 +34,15 @@ _OVERWRITTEN = "overwrites the process that measures it"
 
 
 class UnfitError(Exception):
-    """Nothing can be measured on this computer; the message says why."""
+    """Nothing can be measured on this computer; the message has the reason."""
 
 
 class FrameRefusedError(UnfitError):
-    """Nothing can be measured in this frame: it is for another kind of computer."""
+    """The frame is for another kind of computer."""
 
 
 class LostError(Exception):
-    """The measuring process ended; `at_fault` says whether its own code must have done it."""
+    """The measuring process ended. `at_fault`: whether its own code must have caused it."""
 
     def __init__(self, reason: str, *, at_fault: bool) -> None:
         self.at_fault = at_fault
@@ -50,16 +50,16 @@ class LostError(Exception):
 
 
 class HungError(Exception):
-    """The measuring process did not answer in time, which only its own code can bring about."""
+    """The measuring process did not answer in time, which only its own code can cause."""
 
     at_fault = True
 
 
 class ForkServer:
-    """Asks the fork server for processes and hears when they end.
+    """Requests processes from the fork server, and receives their exits.
 
-    `on_loss` is called when the fork server itself has ended, unless by `close`. There can be no other one:
-    it has to be forked before the agent has threads.
+    `on_loss` is called when the fork server has ended, unless by `close`. It cannot be restarted: it has to
+    be forked before the agent has threads.
     """
 
     def __init__(self, connection: socket.socket, on_loss: Callable[[], object] = lambda: None) -> None:
@@ -71,7 +71,7 @@ class ForkServer:
         self._receiving: asyncio.Task[None] | None = None
 
     async def spawn(self) -> tuple[int, socket.socket]:
-        """A new process: its id and the connection to it. Raises `UnfitError` if the fork server is gone."""
+        """Start a process: (pid, connection). Raises `UnfitError` where the fork server has ended."""
         if self._receiving is None:
             self._receiving = asyncio.create_task(self._receive())
         here, there = socket.socketpair()
@@ -87,7 +87,7 @@ class ForkServer:
         return pid, here
 
     async def wait_status(self, pid: int) -> int | None:
-        """The wait status of a process that has ended or is about to; None if it does not."""
+        """The wait status of a process that has ended or ends soon; None if it does not."""
         future = self._exits.get(pid)
         if future is None:
             return None
@@ -98,12 +98,12 @@ class ForkServer:
             return None
 
     def is_dead(self, pid: int) -> bool:
-        """Whether it has ended: its number may be another process's by now."""
+        """Whether a process has ended, so that its pid may be reused."""
         future = self._exits.get(pid)
         return future is None or future.done()
 
     def forget(self, pid: int) -> None:
-        """Nobody will ask for a process any more."""
+        """Drop the record of a process."""
         self._exits.pop(pid, None)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class ForkServer:
 
 
 class MeasuringProcess:
-    """One process that times items; after an error it is of no use any more."""
+    """A process that times items; it cannot be used after an error."""
 
     def __init__(self, fork_server: ForkServer, pid: int) -> None:
         self._fork_server = fork_server
@@ -145,7 +145,7 @@ class MeasuringProcess:
 
     @classmethod
     async def start(cls, fork_server: ForkServer, frame: Frame, settings: Settings) -> MeasuringProcess:
-        """A process that is ready for items. Raises `UnfitError`."""
+        """Start a process and wait until it is ready for items. Raises `UnfitError`."""
         pid, connection = await fork_server.spawn()
         process = cls(fork_server, pid)
         streams = await asyncio.open_connection(sock=connection, limit=_LINE_LIMIT)
@@ -188,7 +188,7 @@ class MeasuringProcess:
             yield message
 
     async def stop(self) -> None:
-        """End it, whatever it does."""
+        """Kill the process and wait for its end."""
         if not self._fork_server.is_dead(self.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Fields of JSON objects as values of Python, or a complaint that names the field."""
+"""Reads and validates fields of JSON messages; errors name the field."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ Value = TypeVar("Value")
 
 
 class ProtocolError(ValueError):
-    """A message that no peer of this protocol sends; the text says what is wrong with it."""
+    """An invalid message; the text has the reason."""
 
 
 def read_fields(cls: type[Value], document: object, **special: Callable[[str, Any], Any]) -> Value:
-    """A dataclass from a JSON object; what has no reader of its own is read by its annotation."""
+    """Make a dataclass from a JSON object.
+
+    Args:
+        cls: The dataclass; fields without a special reader are read by their annotation.
+        document: The object.
+        special: {field: reader}, called with the field's name and value.
+
+    Raises:
+        ProtocolError: The object has unknown, missing or invalid fields.
+    """
     if not isinstance(document, Mapping):
         raise ProtocolError(f"{cls.__name__}: an object is expected, not {document!r:.80}")
     field_types = {entry.name: str(entry.type) for entry in fields(cls)}  # type: ignore[arg-type]
@@ -37,7 +46,7 @@ def read_fields(cls: type[Value], document: object, **special: Callable[[str, An
 
 
 def check_ranges(read: Value, limits: Mapping[str, tuple[float, float]]) -> Value:
-    """What has been read, where its numbers lie within their limits."""
+    """Return `read` if the named fields are within their limits. Raises `ProtocolError` otherwise."""
     for name, (least, most) in limits.items():
         if not least <= (value := getattr(read, name)) <= most:
             raise ProtocolError(f"{name} must be between {least:g} and {most:g}, not {value!r:.80}")
@@ -45,10 +54,10 @@ def check_ranges(read: Value, limits: Mapping[str, tuple[float, float]]) -> Valu
 
 
 def read_json(text: str, most: int) -> Any:
-    """The value of a JSON text, with `most` values and keys in it.
+    """Parse JSON with at most `most` values and keys.
 
-    Raises `ValueError` for what is no JSON, for repeated keys (of which readers could each take another), NaN
-    and infinities, and `RecursionError`.
+    Raises `ValueError` for invalid JSON, repeated keys (of which readers might use different ones), NaN and
+    infinities, and `RecursionError`.
     """
     if has_more_values(text, most):
         raise ProtocolError(f"there are more than {most:,} values and keys, the most that are read")
@@ -56,9 +65,9 @@ def read_json(text: str, most: int) -> Any:
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Whether a JSON text has more values and keys: each takes a hundred bytes of memory, short as it is.
+    """Whether a JSON text has more than `most` values and keys, each of which takes 100 bytes of memory.
 
-    Nothing is parsed: a value begins behind one of four characters outside of strings, or is the only one.
+    Counts without parsing: each value but the first follows one of four characters outside of strings.
     """
     if _beginnings(text) <= most:
         return False

@@ -1,6 +1,6 @@
-"""What the process that runs foreign machine code may still do: compute, and talk to its agent.
+"""Confines the process that runs foreign machine code to computing and talking to its agent.
 
-Whatever a kernel lacks is left out and named in `Confinement`; it is up to the agent what that means.
+Measures that the kernel lacks are omitted and reported in `Confinement`; the agent decides what follows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inference.sandbox.kernel import close_all_but
 from inference.sandbox.system_calls import MACHINES, number_of, numbers_of
 
 MEMORY_BYTES = 1 << 30
-"""What foreign code may take beside what its process has from the start."""
+"""Bytes of memory that foreign code may use in addition to those of its process."""
 
 _STATUS_BYTES = 1 << 16
 _STORE_BYPASS = "Speculation_Store_Bypass:"
@@ -31,10 +31,10 @@ MEASURING = (
     "rt_sigreturn sigaltstack sched_yield nanosleep clock_gettime clock_nanosleep getpid futex getrandom "
     "rseq sendto recvfrom exit exit_group"
 )
-"""The calls that measuring needs."""
+"""System calls that measuring needs."""
 
 _REQUEST = "ioctl"
-"""Of which no more than two requests are needed: to count events, and to stop counting."""
+"""Allowed for two requests only: to enable and to disable counters."""
 
 HARMLESS = (
     "fstat lseek fcntl newfstatat uname getrusage sysinfo getppid gettid sched_getaffinity tgkill "
@@ -45,7 +45,7 @@ HARMLESS = (
 
 @dataclass(frozen=True)
 class Confinement:
-    """What could be put in place, and whether that left stores and loads as they are (`store_bypass`)."""
+    """The measures in force. `store_bypass`: the kernel's word on speculative store bypass, "" if unknown."""
 
     no_new_privileges: bool
     system_calls: bool
@@ -63,9 +63,9 @@ def die_with_parent(parent: int) -> bool:
 
 
 def become(user: str) -> None:
-    """Give up root's rights for those of a user without any groups; nothing where this is that user.
+    """Change to a user without any groups; does nothing where this is the user already.
 
-    The kernel forgets `die_with_parent` on the way.
+    The kernel resets `die_with_parent`.
     """
     entry = pwd.getpwnam(user)
     if os.geteuid() == entry.pw_uid:
@@ -76,7 +76,7 @@ def become(user: str) -> None:
 
 
 def confine() -> Confinement:
-    """Give up whatever is not needed any more. There is no way back."""
+    """Confine this process irrevocably: limits on memory, files and processes, and the seccomp filter."""
     with contextlib.suppress(OSError):  # where memory runs out, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000")
     limits = {
@@ -96,10 +96,7 @@ def confine() -> Confinement:
 
 
 def keep_only(descriptor: int) -> None:
-    """Keep one open file and nothing else: neither the terminal nor what this process has inherited.
-
-    Where standard input and output were, there is nothing to read and nobody reads.
-    """
+    """Close all files but one, inherited ones included; standard input and output become /dev/null."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in {0, 1, 2} - {descriptor}:
         os.dup2(nothing, standard)
@@ -107,7 +104,7 @@ def keep_only(descriptor: int) -> None:
 
 
 def _bytes_of(field: int) -> int:
-    """What this process has already: a fork has all that its parent had, and the limits count it."""
+    """Bytes that this process has already, including those inherited by the fork, which limits count."""
     try:
         fields = Path("/proc/self/statm").read_text().split()
     except OSError:
@@ -140,7 +137,7 @@ def _filter_system_calls() -> bool:
 
 
 def filter_program(machine: str) -> bytes:
-    """Some calls pass, some fail, any other is the end."""
+    """The seccomp filter: allows `MEASURING`, fails `HARMLESS`, and kills the process for any other call."""
     request = number_of(_REQUEST, machine)
     assert request is not None, "every machine has it"
     questions = [

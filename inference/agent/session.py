@@ -1,4 +1,4 @@
-"""The agent's conversation with the server: connects again and again, measures what it is given, reports."""
+"""The agent's session with the server: connects and reconnects, measures leased batches, sends results."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _LONGEST_WORD = 500
 
 
 class AgentRefusedError(Exception):
-    """The server does not want this agent; trying again would change nothing."""
+    """The server refuses this agent for good."""
 
 
 @dataclass
 class _Lease:
-    """The batch that this agent has been leased, with its results once there are any."""
+    """The leased batch, with its results once measured."""
 
     batch: int
     fence: int
@@ -158,7 +158,7 @@ class Agent:
         return replace(beat, state=state, batch=lease.batch, done=lease.done, total=lease.size)
 
     async def _listen(self, connection: AgentConnection) -> None:
-        """Do as the server says; one that talks nonsense, or without end, is called again later."""
+        """Handle messages; disconnects from a server that sends invalid or too many ones, to retry later."""
         allowance = Allowance()
         while True:
             text = await connection.receive()
@@ -167,10 +167,10 @@ class Agent:
             except (ProtocolError, RecursionError) as error:
                 raise ConnectionLostError(f"the server is not understood: {_plain(str(error))}") from error
             if not was_due and not allowance.allows():
-                raise ConnectionLostError("the server sends more than anybody asked for")
+                raise ConnectionLostError("the server sends too many unsolicited messages")
 
     async def _handle(self, message: Json) -> bool:
-        """Whether the message was due: a batch where there was none, or thanks for results."""
+        """Handle a message; returns whether it was due: a batch without a lease, or an acknowledgement."""
         kind = message["type"]
         if kind == "refused":
             raise _refusal(message)
@@ -192,7 +192,7 @@ class Agent:
         return True
 
     async def _begin_batch(self, number: int, fence: int, content: object) -> None:
-        """Begin with a batch; the one held until now is no longer wanted."""
+        """Start measuring a batch; drops the one leased before."""
         lease = self._lease
         if lease is not None and (lease.batch, lease.fence) == (number, fence):
             return  # given once more after a reconnection: it is being worked on, or reported already
@@ -225,7 +225,7 @@ class Agent:
             self._lease.done, self._lease.size = done, total
 
     async def _report(self) -> None:
-        """Send the results that wait, if anybody listens; they are kept until the server has stored them."""
+        """Send finished results if connected; they are kept until the server has stored them."""
         lease, connection = self._lease, self._connection
         if lease is None or lease.results is None or connection is None:
             return
@@ -254,12 +254,12 @@ def _beat_seconds(seconds: Any) -> float:
 
 
 def _plain(text: object) -> str:
-    """What a server says, fit for a terminal."""
+    """A server's text, safe for a terminal."""
     return "".join(sign if sign.isprintable() else " " for sign in str(text)[:_LONGEST_WORD])
 
 
 def _refusal(message: Json) -> AgentRefusedError | ConnectionLostError:
-    """What a `refused` means for this agent; it may come at any time, such as when a token is revoked."""
+    """The error for a `refused` message, which may come at any time, as when a token is revoked."""
     reason = _plain(message.get("reason", "no reason given"))
     if message.get("retry"):
         return ConnectionLostError(f"refused for now: {reason}")

@@ -1,4 +1,4 @@
-"""When an experiment's time has settled."""
+"""Decides when the passes over an experiment have settled."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks 
 
 @dataclass
 class SettlingItem:
-    """An item with the cycles that its passes have shown so far.
+    """An item with the cycles of its passes so far.
 
-    `crude` ones are of a timing that was disturbed. `counted`: {event: its number in each pass}.
+    `crude`: cycles of a disturbed timing. `counted`: {event: count in each pass}.
     """
 
     item: BatchItem
@@ -30,7 +30,7 @@ class SettlingItem:
 
     @property
     def has_time(self) -> bool:
-        """Whether there is anything to say about it, be it a failure or a disturbed timing."""
+        """Whether it has a time, a failure or a disturbed timing."""
         return bool(self.cycles or self.failure or self.crude is not None)
 
     def has_settled(self, settings: Settings) -> bool:
@@ -53,14 +53,14 @@ class SettlingItem:
         return None
 
     def is_over(self, settings: Settings) -> bool:
-        """Whether another pass would change nothing, or is one too many."""
+        """Whether it needs no further pass: it failed, settled, or had `max_passes`."""
         return bool(self.failure or self.has_settled(settings) or self.passes >= max(settings.max_passes, 2))
 
     def record_end(self, end: HungError | LostError, *, first: bool = True) -> bool:
-        """Whether this item ended its process.
+        """Record the end of the item's process; returns whether the item is to blame, and fails then.
 
-        Being killed from outside is no proof at first, nor is any end where it was not the `first` in there:
-        another one may have left the damage. Such an item is timed again, in a process of its own at first.
+        A kill from outside is no proof before `KILLS` of them, nor is any end where the item was not the
+        `first` in the process, since an earlier one may have caused the damage. Such an item is timed again.
         """
         self.kills += 1
         if not (end.at_fault and first) and self.kills <= KILLS:
@@ -69,7 +69,7 @@ class SettlingItem:
         return True
 
     def result(self, settings: Settings, trouble: str) -> Result:
-        """What there is to say at the end; `trouble` is what kept it from being measured further."""
+        """The final result. `trouble`: why measuring stopped early, "" if it did not."""
         if self.failure:
             return Result(self.item.id, "failed", note=self.failure)
         if not self.cycles:

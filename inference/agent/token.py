@@ -1,9 +1,9 @@
-"""How an agent gets its token: such that no process that runs foreign code has ever had it.
+"""Reads an agent's token such that no process that runs foreign code has it in memory.
 
-Whatever is in an agent's memory when it forks its measuring processes, their code can read. So the token
-stays outside until then: in a file, or unread on the standard input. Environment and command line are in
-memory from the first moment on, and the command line is shown to everybody; an agent that finds its token
-there starts itself anew without, and gives it to itself on the standard input.
+Measuring processes are forked from the agent, and their code can read all of the inherited memory. So the
+token is read after the fork: from a file, or from standard input. Environment and command line are in memory
+from the start, and any user can see the command line; an agent that finds its token there restarts itself
+without it, and passes it on standard input.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ log = logging.getLogger("pmweb-agent")
 
 
 class TokenError(Exception):
-    """There is no token where one should be; the text says what would be right."""
+    """There is no valid token; the message says what is expected."""
 
 
 def exposed_token(token: str = "") -> str:
-    """The token of the command line, else that of the environment, which does not have it any more.
+    """The token of the command line, else of the environment, from which it is removed; "" for none.
 
-    "" where there is none, as it should be; who gives one so is told what is better.
+    Logs a warning with the better way.
     """
     inherited = os.environ.pop(VARIABLE, "")
     if exposed := token or inherited:
@@ -49,9 +49,9 @@ def exposed_token(token: str = "") -> str:
 
 
 def restart_without_token(token: str) -> None:
-    """Become this program without the token in environment and command line, and with it on standard input.
+    """Execute this program again, with the token on standard input only.
 
-    Does not return. Raises `TokenError` where that cannot be.
+    Does not return. Raises `TokenError` where it cannot be executed.
     """
     if not sys.executable:
         raise TokenError(f"this Python does not know its own path: use {FILE_OPTION}")
@@ -70,7 +70,7 @@ def restart_without_token(token: str) -> None:
 
 
 def without_token(arguments: Sequence[str]) -> list[str]:
-    """A command line without the option that has the token."""
+    """The command line without the token's option."""
     remaining: list[str] = []
     skipped = False
     for word in arguments:
@@ -82,7 +82,9 @@ def without_token(arguments: Sequence[str]) -> list[str]:
 
 
 def read(path: str) -> str:
-    """The token in the first line of a file, or of standard input; a person is asked. Raises `TokenError`."""
+    """The token in the first line of a file or of standard input, where a terminal prompts. Raises
+    `TokenError`.
+    """
     if path == STANDARD_INPUT:
         return _token(_from_standard_input(), "the standard input")
     try:

@@ -1,5 +1,5 @@
-"""Between database rows and the values of `inference.core`, a module per kind of row.
+"""Stores values of `inference.core` as database rows and loads them, a module per kind of row.
 
-`rows` stores and loads mappings and measurements; `evaluating` judges them; `results` says what other
-results contradict. `importing` stores what formats have read, `exporting` makes of rows what they write.
+`rows` has experiments and measurements, `mappings` mappings, `evaluations` their accuracy, `results` the
+conflicts between results of a machine. `importing` stores parsed files; `exporting` writes rows as files.
 """

@@ -1,4 +1,4 @@
-"""Between the rows of a comparison and its arrays, with the scores, biases and maps that pages need at once.
+"""Stores comparisons of predictors: arrays, and the scores, biases and heat maps that pages show.
 
 Arrays travel as npz archives (`inference.core.checkpoint`), in the narrowest whole numbers that hold them: a
 million five-scheme mixes take about 20 MB, and 8 MB for each predictor.
@@ -30,7 +30,7 @@ _INTEGER_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, n
 
 
 def sheet_fields(sheet: AnswerSheet) -> Json:
-    """The fields of a comparison that hold its items and the reference."""
+    """Fields of a `Comparison` row: its items and the reference."""
     items, table = sheet.items, sheet.items.table
     assert table is not None, "items of a comparison have schemes"
     arrays: dict[str, Array] = {
@@ -60,7 +60,7 @@ def sheet_fields(sheet: AnswerSheet) -> Json:
 
 
 def read_sheet(pk: int) -> AnswerSheet:
-    """A stored comparison: the table of its schemes and its columns are read when they are needed."""
+    """A stored comparison; the table of its schemes and its columns are loaded at first use."""
     rows = Comparison.objects.only("points", "item_kind").annotate(column_count=Count("columns"))
     row = rows.get(pk=pk)
     stored = checkpoint.decode(bytes(row.points))
@@ -93,7 +93,7 @@ def _read_table(pk: int) -> ExperimentTable:
 
 
 class StoredColumns(Sequence[Answers]):
-    """The columns of a stored comparison, each read at its first use."""
+    """Columns of a stored comparison, each loaded at its first use."""
 
     def __init__(self, comparison: int, size: int) -> None:
         self._comparison = comparison
@@ -122,13 +122,13 @@ class StoredColumns(Sequence[Answers]):
 
 
 def answers_field(answers: Answers) -> bytes:
-    """The field `answers` of a column."""
+    """The answers of a column as its database field; `read_answers` is the inverse."""
     arrays: dict[str, Array] = {"cycles": answers.cycles, "reasons": answers.reasons}
     return _encode(arrays, {"lacks": list(answers.lacks)})
 
 
 def read_answers(row: ComparedColumn) -> Answers:
-    """The answers of a column."""
+    """The answers of a stored column (its field `answers`)."""
     stored = checkpoint.decode(bytes(row.answers))
     return Answers(
         stored.arrays["cycles"].astype(np.float64),
@@ -138,7 +138,7 @@ def read_answers(row: ComparedColumn) -> Answers:
 
 
 def biases_json(scheme_biases: Sequence[SchemeBias]) -> list[list[float | int | None]]:
-    """Plain data; `biases_from` reads it back."""
+    """Biases as JSON; `biases_from` is the inverse."""
     return [list(astuple(bias)) for bias in scheme_biases]
 
 
@@ -147,7 +147,7 @@ def biases_from(rows: Sequence[Sequence[Any]]) -> list[SchemeBias]:
 
 
 def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-    """The same whole numbers in the narrowest type that holds them."""
+    """The integers in the narrowest type that holds them."""
     if not len(values):
         return values
     least, most = int(values.min()), int(values.max())
@@ -160,10 +160,10 @@ def _encode(arrays: Mapping[str, Array], facts: Json | None = None) -> bytes:
 
 
 def column_summary(sheet: AnswerSheet, column: int) -> Json:
-    """What sums up a column.
+    """The summary of a column as JSON.
 
-    `scores` and, on what all columns answered, `common` by unit; `agreement` in cycles; `lacks` by reason;
-    `biases` by scheme.
+    `scores` by unit; `common`: the same on items that all columns answered; `agreement` in cycles; `lacks`:
+    missing answers by reason; `biases` by scheme.
     """
     scores, on_common = {}, {}
     for unit in Unit:

@@ -1,4 +1,4 @@
-"""Sets of basic blocks: files and loops of programs stored as one, all or nothing, and a set as a file."""
+"""Stores files and loops of programs as basic-block sets, all or nothing, and exports a set as CSV."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from inference.storage.names import by_name, check_name_free
 from inference.storage.rows import insert_rows
 
 BATCH_ROWS = 2000
-"""Written or read at a time."""
+"""Rows written or read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockToStore:
-    """A block for a set; `mnemonics`: one per instruction, the others as `BasicBlock` has them."""
+    """A block to be stored. `mnemonics`: one per instruction; other fields as in `BasicBlock`."""
 
     code: bytes
     mnemonics: Sequence[str]
@@ -51,7 +51,7 @@ class BlockToStore:
 
 
 def insert_blocks(block_set: BasicBlockSet, blocks: Iterable[BlockToStore], first: int = 0) -> None:
-    """Store blocks in the places from `first` on."""
+    """Store blocks at positions from `first` on."""
     insert_rows(
         BasicBlock,
         ("block_set_id", "position", "code", "text", "weight", "length", "mnemonics", "origin"),
@@ -66,7 +66,7 @@ def insert_blocks(block_set: BasicBlockSet, blocks: Iterable[BlockToStore], firs
 
 
 def insert_answers(answers: Iterable[tuple[int, int, Answer]]) -> None:
-    """Store answers: (id of the column, id of the block, what the tool says) each."""
+    """Store answers, (id of the column, id of the block, answer) each."""
     insert_rows(
         Prediction,
         ("column_id", "block_id", "cycles", "failure"),
@@ -78,7 +78,7 @@ def insert_answers(answers: Iterable[tuple[int, int, Answer]]) -> None:
 
 
 def cycles_of(column: BlockColumn, size: int) -> Floats:
-    """float64[size]: what the column says of each block of its set, in order; not a number where nothing."""
+    """float64[size]: the column's cycles for each block of its set, NaN where there is no number."""
     values = np.full(size, np.nan)
     rows = Prediction.objects.filter(column=column, cycles__isnull=False)
     for position, cycles in rows.values_list("block__position", "cycles").iterator(BATCH_ROWS):
@@ -87,7 +87,7 @@ def cycles_of(column: BlockColumn, size: int) -> Floats:
 
 
 def block_items(block_set: BasicBlockSet, read_table: Callable[[], ExperimentTable] | None = None) -> Items:
-    """The blocks of a set, in order: a block without a weight counts 0 where others have one."""
+    """The blocks of a set, in order. Where some have weights, blocks without one weigh 0."""
     rows = block_set.blocks.order_by("position").values_list("pk", "length", "weight")
     table = np.array(list(rows.iterator(BATCH_ROWS)), dtype=np.float64).reshape(-1, 3)
     ids, lengths = (table[:, column].astype(np.int64) for column in (0, 1))
@@ -118,9 +118,20 @@ def store(
     run: Run | None = None,
     on_progress: OnProgress | None = None,
 ) -> tuple[BasicBlockSet, BlockSetSummary]:
-    """Store a file as a set of this name, all of it or nothing.
+    """Store a file as a set, all or nothing.
 
-    Raises `NameInUseError`, and `RefusedError` for a file with a broken row unless such rows are skipped.
+    Args:
+        file: CSV, at its beginning.
+        file_name: For messages and the set's source.
+        name: Name of the set.
+        options: How to read the file.
+        note: Note of the set.
+        run: The run that imports it.
+        on_progress: Called after each chunk with the number of rows read.
+
+    Raises:
+        NameInUseError: Another set has the name.
+        RefusedError: The file has no rows, or broken rows that are not skipped.
     """
     check_name_free(BasicBlockSet, name)
     summary, chunks = read_chunks(file, file_name, options)
@@ -151,7 +162,7 @@ def store(
 
 
 def _row_of(isa: str) -> ISA | None:
-    """Its row. Raises `RefusedError` where there is none and it is not `DEFAULT`."""
+    """The row of an instruction set, None for `DEFAULT` without a row. Raises `RefusedError` for others."""
     row = ISA.objects.filter(name=isa).first()
     if row is None and code_isa(row) != isa:
         raise RefusedError(f"the instruction set {isa} is not loaded: run `manage.py load-isa`")
@@ -161,7 +172,6 @@ def _row_of(isa: str) -> ISA | None:
 def _insert(
     block_set: BasicBlockSet, columns: Sequence[BlockColumn], position: int, chunk: BlockChunk
 ) -> None:
-    """Rows for a chunk of blocks and their answers."""
     insert_blocks(
         block_set,
         (
@@ -192,7 +202,7 @@ def store_loops(
     isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
-    """Store loops as a set of this name. Raises `NameInUseError`, and `RefusedError` where there is none."""
+    """Store loops as a set of this name. Raises `NameInUseError`, and `RefusedError` for no loops."""
     rows = (
         BlockToStore(loop.code, mnemonics_of(loop.code), weight=loop.weight, origin=loop.origin(file_name))
         for loop in program_loops.loops
@@ -212,7 +222,10 @@ def store_blocks(
     isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
-    """A set of weighted blocks. Raises `NameInUseError`, and `RefusedError` where there is none."""
+    """Store weighted blocks as a set. Raises `NameInUseError`, and `RefusedError` for no blocks.
+
+    `report`: added to the set's report; `loops` in it explains why there are none.
+    """
     check_name_free(BasicBlockSet, name)
     stored = list(blocks)
     if not stored:
@@ -238,7 +251,7 @@ def store_blocks(
 
 
 def export(block_set: BasicBlockSet) -> Iterator[str]:
-    """The set as CSV text, a piece at a time; see `write_block_set_csv`."""
+    """The set as pieces of CSV text; see `write_block_set_csv`."""
     columns = list(block_set.columns.order_by("position").values_list("pk", "name"))
     return write_block_set_csv(
         {
@@ -255,7 +268,7 @@ def export(block_set: BasicBlockSet) -> Iterator[str]:
 
 
 def _parts(block_set: BasicBlockSet, columns: Sequence[int]) -> Iterator[list[BlockLine]]:
-    """The blocks in their order with what the tools of the columns say, a chunk at a time."""
+    """The blocks with the answers of the columns, in order, `CHUNK` at a time."""
     places = {pk: at for at, pk in enumerate(columns)}
     for start in range(0, block_set.size, CHUNK):
         positions = (start, start + CHUNK - 1)

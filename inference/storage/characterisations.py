@@ -1,6 +1,6 @@
-"""What explainable inference concluded, scheme by scheme: stored beside its mapping, loaded as values.
+"""Stores the verdicts of explainable inference on the schemes of a mapping, and loads them as values.
 
-The mapping's `report["explain"]` has what concerns all schemes: blocking instructions, noise, warnings.
+Facts about all schemes (blocking instructions, noise, warnings) are in the mapping's `report["explain"]`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from inference.models import Witness as WitnessRow
 from inference.storage.rows import BATCH, portions, scheme_ids
 
 KEY = "explain"
-"""Where a mapping's report has it."""
+"""Key of a mapping's report."""
 
 
 @dataclass(frozen=True)
 class ExplainedMapping:
-    """What concerns all schemes of an explained mapping; see `ExplainResult`."""
+    """Facts about all schemes of a mapping found by explainable inference; see `ExplainResult`."""
 
     classes: tuple[StoredClass, ...]
     r_max: RMax | None
@@ -54,7 +54,7 @@ class ExplainedMapping:
 
     @classmethod
     def of(cls, report: Json) -> ExplainedMapping | None:
-        """From a mapping's report; None for a mapping that was found in another way."""
+        """From a mapping's report; None for a mapping of another origin."""
         entry = report.get(KEY)
         if entry is None:
             return None
@@ -62,12 +62,12 @@ class ExplainedMapping:
         return explained
 
     def blocks(self, mask: int) -> BlockingClass | None:
-        """The class that blocks these ports."""
+        """The blocking class of a port set, None where there is none."""
         return next((blocking for blocking in self.classes if blocking.mask == mask), None)
 
 
 def report_of(result: ExplainResult, epsilon: float, evidence: str) -> Json:
-    """The entry of a mapping's report, which `ExplainedMapping.of` reads."""
+    """The entry of a mapping's report; `ExplainedMapping.of` reads it."""
     answer = result.blocking_answer
     return {
         "classes": [class_json(blocking) for blocking in result.classes],
@@ -88,7 +88,7 @@ def report_of(result: ExplainResult, epsilon: float, evidence: str) -> Json:
 
 
 def store_characterisations(row: PortMapping, values: Sequence[Value]) -> int:
-    """Store verdicts and witnesses of a mapping, in bulk; returns the number of witnesses."""
+    """Store the verdicts of a mapping with their witnesses, in bulk; returns the number of witnesses."""
     ids = scheme_ids(row.isa)
     rows = Characterisation.objects.bulk_create(
         [
@@ -120,7 +120,7 @@ def store_characterisations(row: PortMapping, values: Sequence[Value]) -> int:
 
 
 def copy_characterisations(source: PortMapping, target: PortMapping, without: Collection[str]) -> None:
-    """Give a mapping with the same port names the verdicts of another, but for those on some schemes."""
+    """Copy the verdicts of a mapping to another with the same ports, except those on schemes `without`."""
     rows = list(source.characterisations.exclude(scheme__text__in=without).order_by("pk"))
     copies = {}
     for row in rows:
@@ -149,7 +149,7 @@ def _witness_row(characterisation: int, witness: Witness, ids: Mapping[str, int]
 
 
 def load_characterisation(row: Characterisation, usage: Uops) -> Value:
-    """A verdict with its witnesses as a value; `usage` is what the mapping says of the scheme."""
+    """A verdict with its witnesses as a value. `usage`: the scheme's µops in the mapping."""
     scheme = row.scheme.text
     witnesses = row.witnesses.select_related("blocker").order_by("id")
     return Value(
@@ -187,6 +187,6 @@ def _fact_of(fact: Json) -> VerdictFact:
 
 
 def verdicts_of(row: PortMapping) -> list[tuple[str, str, str, str, str]]:
-    """(scheme, stage, outcome, reason, the reason with its numbers) of every scheme asked for."""
+    """(scheme, stage, outcome, reason, text) of every verdict on a mapping."""
     rows = Characterisation.objects.filter(mapping=row).order_by("id")
     return list(rows.values_list("scheme__text", "stage", "outcome", "reason", "text"))

@@ -1,4 +1,4 @@
-"""Core models between rows and values: a core as one value, put together from what was found out about it."""
+"""Loads core models from rows, combining mapping, latencies and front end, and stores their parts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from inference.storage.names import check_name_free, free_name, lock_names
 from inference.storage.rows import ids_of_schemes
 
 _AT_FULL_RATE = 1.2
-"""Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
+"""Factor on the cycles at R_max up to which a scheme alone counts as running at R_max."""
 
 
 @transaction.atomic
@@ -59,9 +59,9 @@ def store_run_core_model(
     front_end: MeasuredFrontEnd | None,
     selection: Json | None = None,
 ) -> StoredCoreModel:
-    """The core model that a run makes, with the parts that there are by now; nothing twice when repeated.
+    """Create or update the core model of a run with the parts measured so far; idempotent.
 
-    `selection`: why it is this mapping, as `StoredCoreModel.selection` keeps it.
+    `selection`: why this mapping was chosen, as in `StoredCoreModel.selection`.
     """
     row = StoredCoreModel.objects.filter(run=run).first()
     if row is None:
@@ -75,7 +75,7 @@ def store_run_core_model(
 
 
 def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
-    """The value of a row, of all schemes or of those with these texts (a bounded number of queries)."""
+    """The core model of a row. `texts`: only these schemes; None for all (a bounded number of queries)."""
     if row.document is None:
         model = core_model_of_parts(row, texts)
     else:
@@ -84,7 +84,7 @@ def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) ->
 
 
 def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
-    """With what was found out of the scheduler, as long as the ports are there that it rests on."""
+    """The model with the row's scheduler, unless it has no ports."""
     if row.scheduler is None or model.mapping is None:
         return model
     record = SchedulerRecord.model_validate(row.scheduler)
@@ -96,9 +96,9 @@ def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
 
 
 def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
-    """The value of a row without a document, of all schemes or of those with these texts.
+    """The core model of a row whose value is not a document. `texts`: only these schemes; None for all.
 
-    What it lacks is said by its predictions.
+    Missing parts are allowed; predictions report what they lack.
     """
     memory, measured = MemoryTimes(), MeasuredLatencies()
     sources = {}
@@ -147,7 +147,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
 
 
 def _equivalent_schemes(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
-    """{scheme: those that do its work} of schemes that cannot be measured themselves."""
+    """{scheme: schemes that do the same work} of schemes that cannot be measured themselves."""
     catalogue = code_target(isa.name).schemes
     has_equivalents = Q(text__in=catalogue.equivalent_schemes) | Q(exclusion__startswith=LEGACY_SSE)
     schemes = InstructionScheme.objects.filter(has_equivalents, isa=isa)
@@ -159,8 +159,9 @@ def _equivalent_schemes(isa: ISA, texts: Collection[str] | None) -> dict[str, tu
 def _mapping(
     row: PortMappingRow, texts: Collection[str] | None, equivalents: Mapping[str, Sequence[str]]
 ) -> PortMapping:
-    """With what has no µops of its own: schemes that were found to need no port, and those that are known by
-    others that do the `same` work."""
+    """The mapping with further schemes: those that need no port, with no µops, and those that cannot be
+    measured, with the µops of their `equivalents`.
+    """
     portless = row.characterisations.filter(_needs_no_port(row))
     if texts is None:
         mapping = load_mapping(row)
@@ -175,8 +176,9 @@ def _mapping(
 def _alone(
     row: PortMappingRow, texts: Collection[str] | None, equivalents: Mapping[str, Sequence[str]]
 ) -> dict[str, float]:
-    """{scheme: cycles of one instance} of those that were measured, but whose ports were not found, and of
-    those that do the `same` work as one of them."""
+    """{scheme: cycles of one instance} of measured schemes whose ports were not found, and of schemes with
+    one of them as their only equivalent.
+    """
     rows = row.characterisations.filter(cycles__isnull=False).exclude(reason="")
     rows = rows.exclude(_needs_no_port(row))
     if texts is not None:
@@ -190,7 +192,7 @@ def _alone(
 
 
 def _needs_no_port(row: PortMappingRow) -> Q:
-    """Which characterisations say so: in words, or by delaying no flood and running as fast as can be."""
+    """Characterisations of schemes without ports: by their reason, or by delaying no flood at R_max."""
     condition = Q(reason=NotCharacterised.NO_PORTS)
     if row.r_max is not None:
         condition |= Q(reason=NotCharacterised.MISSING, cycles__lte=_AT_FULL_RATE / row.r_max)
@@ -198,10 +200,9 @@ def _needs_no_port(row: PortMappingRow) -> Q:
 
 
 def fused_pairs(machine: int | None) -> frozenset[str] | None:
-    """The pairs of an instruction and a jump that a machine makes one µop of, None where not measured.
+    """Names of the pairs of an instruction and a jump that a machine fuses; None where not measured.
 
-    Args:
-        machine: Id of the machine; None for none.
+    `machine`: its id, or None.
     """
     row = MeasuredFrontEnd.objects.filter(machine=machine).first() if machine is not None else None
     return None if row is None else _limits(row).fused
@@ -212,7 +213,7 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
 
 
 def front_end_limits(front_end: FrontEnd) -> FrontEndLimits:
-    """What core models have of a front end."""
+    """The limits of a measured front end, as core models have them."""
     capacity = front_end.number("loop_capacity")
     return FrontEndLimits(
         slots=front_end.number("slots").value,
@@ -232,7 +233,7 @@ def _fused(front_end: FrontEnd) -> frozenset[str]:
 
 
 LOOP_CODE = "loop_code"
-"""Where a mapping's report has what the experiments that it was made from say."""
+"""Key of a mapping's report: cycles of loop bodies by size, from its run's experiments."""
 
 
 def loop_code_rows(code: LoopCode) -> list[list[float]]:
@@ -241,7 +242,7 @@ def loop_code_rows(code: LoopCode) -> list[list[float]]:
 
 
 def loop_code_in(report: Json) -> LoopCode:
-    """What a mapping's report says, {} where it says nothing."""
+    """{(instructions, bytes): cycles} in a mapping's report, {} where there are none."""
     return {(instructions, size): cycles for instructions, size, cycles in report.get(LOOP_CODE, ())}
 
 
@@ -254,7 +255,7 @@ def store_front_end(
     *,
     run: Run | None = None,
 ) -> MeasuredFrontEnd:
-    """A new row of what was timed, of what did not settle as well. Raises `NameInUseError`."""
+    """Store the readings of a front end, unsettled ones included. Raises `NameInUseError`."""
     check_name_free(MeasuredFrontEnd, name)
     return MeasuredFrontEnd.objects.create(
         name=name,
@@ -267,12 +268,12 @@ def store_front_end(
 
 
 def newest_front_end(machine: Machine, before: datetime) -> MeasuredFrontEnd | None:
-    """What was measured last of a machine until then."""
+    """The newest front end measured on a machine before a time, None for none."""
     return MeasuredFrontEnd.objects.filter(machine=machine, created__lt=before).order_by("-pk").first()
 
 
 def settled_readings(row: MeasuredFrontEnd) -> list[tuple[FrontEndCode, float]]:
-    """What settled, as `read_front_end` wants it."""
+    """(code, cycles) of the settled readings, for `read_front_end`."""
     return [(_reading_code(entry), entry["cycles"]) for entry in row.readings if entry["cycles"] is not None]
 
 
@@ -307,7 +308,7 @@ def _reading_code(entry: Json) -> FrontEndCode:
 
 
 def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOverview:
-    """What each port of a core model runs (a query, with its value `model` at hand)."""
+    """Kinds of instructions by port (one query if `model`, the row's value, is given)."""
     model = core_model_of(row) if model is None else model
     mapped_schemes = () if model.mapping is None else model.mapping.usage
     facts = row.isa.schemes.values_list("text", "mnemonic", "category", "memory")
@@ -316,7 +317,7 @@ def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOve
 
 
 def unsettled_kinds(row: StoredCoreModel) -> Counter[str]:
-    """{kind: how many of its schemes another result of the machine contradicts} (one query)."""
+    """{kind: number of its schemes that another result of the machine contradicts} (one query)."""
     conflicts = SchemeConflict.objects.filter(mapping=row.mapping_id)
     facts = InstructionScheme.objects.filter(pk__in=conflicts.values("scheme"))
     rows = facts.values_list("text", "mnemonic", "category", "memory")

@@ -1,10 +1,10 @@
-"""Errors of the exchange, each saying what, where, and what would be right.
+"""Errors of storing and loading rows; their messages say what is wrong, where, and what is expected.
 
 ExchangeError               (inference.formats.problems)
-├── UnknownNameError      no row has the name that was asked for
-├── NameInUseError        the name for something new belongs to something else
+├── UnknownNameError      no row has the requested name
+├── NameInUseError        another row has the name of a new row
 ├── MissingSchemesError   values name schemes that the instruction set lacks
-└── RefusedError          a file with problems was to be imported
+└── RefusedError          a file has problems, or nothing to import
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from inference.formats.problems import ExchangeError
 
 
 class UnknownNameError(ExchangeError):
-    """No row of this kind has the name; `nearest` are those that come close."""
+    """No row of this kind has the name. `nearest`: similar names."""
 
     def __init__(self, kind: str, name: str, nearest: Sequence[str]) -> None:
         self.kind = kind
@@ -28,7 +28,7 @@ class UnknownNameError(ExchangeError):
 
 
 class NameInUseError(ExchangeError):
-    """A new row cannot have this name; `suggestion` is free."""
+    """Another row has the name. `suggestion`: a free name."""
 
     def __init__(self, kind: str, name: str, suggestion: str) -> None:
         self.kind = kind
@@ -38,7 +38,7 @@ class NameInUseError(ExchangeError):
 
 
 class MissingSchemesError(ExchangeError):
-    """Experiments or a mapping name schemes that the instruction set does not have."""
+    """Experiments or a mapping have schemes that the instruction set lacks."""
 
     def __init__(self, isa: str, schemes: Iterable[str]) -> None:
         self.isa = isa

@@ -1,8 +1,7 @@
-"""MAPE, Pearson's r and Kendall's τ of a mapping on a set, or on what its run held out: computed, stored
-and read.
+"""Evaluations of mappings on experiment sets or held-out experiments: computing, storing and loading them.
 
-Predictions are compared chunk by chunk, once; stored are the scores, a heat map, and how far off they are
-for each scheme.
+Predictions are computed once, chunk by chunk. Stored are MAPE, Pearson's r, Kendall's τ, a heat map, and the
+error of each scheme.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ Source = ExperimentSet | Sequence[Measured]
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Measurements beside predictions for them, both in one unit: 24 bytes per measurement.
+    """Measurements and their predictions in one unit: 24 bytes per measurement.
 
-    `kept[i]` tells which one `measured[i]` with prediction `predicted[i]` is (int64[n], float64[n] each): the
-    id of its row where a set was compared, its index in a list. `skipped` counts the others: not settled,
-    without a prediction, or with one of 0 cycles where the unit is instructions per cycle.
+    `ids` int64[n]: ids of the rows of a set, or indices into a list; `measured`, `predicted` float64[n].
+    `skipped`: number of measurements that are not settled, have no prediction, or one of 0 cycles where the
+    unit is instructions per cycle.
     """
 
     ids: Int64s
@@ -52,7 +51,6 @@ class Predictions:
 
     @cached_property
     def scores(self) -> Scores:
-        """MAPE, r and τ of the predictions."""
         return score(self.measured, self.predicted)
 
     @cached_property
@@ -60,15 +58,15 @@ class Predictions:
         return heat_map(self.measured, self.predicted)
 
     def with_cached_properties(self) -> Self:
-        """Itself, its scores and its heat map computed now: not in the transaction that stores them."""
+        """Itself, with scores and heat map computed now, to keep that out of the storing transaction."""
         _ = self.scores, self.heat_map
         return self
 
 
 def compare(model: ThroughputModel, source: Source, unit: Unit) -> Predictions:
-    """Measurements beside the cycles that a throughput model says, its own bottlenecks applied.
+    """Compare measurements with a throughput model's predictions, its own bottlenecks applied.
 
-    A set is streamed: beside what is returned, memory is needed for a chunk.
+    A set is streamed: besides the result, memory for one chunk is needed.
     """
     return compare_chunks(model, _chunks(source), unit)
 
@@ -76,14 +74,14 @@ def compare(model: ThroughputModel, source: Source, unit: Unit) -> Predictions:
 def compare_chunks(
     model: ThroughputModel, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
-    """The same for measurements that are streamed already; `residuals` get to see it."""
+    """Like `compare`, for chunks; errors by scheme are added to `residuals`."""
     return _concatenated(
         _chunk_predictions(chunk, predicted_cycles(model, chunk.table), unit, residuals) for chunk in chunks
     )
 
 
 def compare_tool(experiment_set: ExperimentSet, tool: str, unit: Unit) -> Predictions:
-    """The same for the answers of a tool that came with a set; raises `UnknownNameError` without any."""
+    """Like `compare`, for the answers of a tool in a set. Raises `UnknownNameError` where it has none."""
     tools: dict[str, None] = {}
 
     def parts() -> Iterator[Predictions]:
@@ -103,7 +101,7 @@ def _chunks(source: Source) -> Iterable[Chunk]:
 
 
 def chunk_of(measured: Sequence[Measured]) -> Chunk:
-    """Measurements at hand as a chunk; the ids of its rows are indices into them."""
+    """A list of measurements as a chunk, whose ids are indices into the list."""
     usable = [(index, result) for index, result in enumerate(measured) if result.usable]
     tools = dict.fromkeys(tool for _, result in usable for tool in result.annotations)
     indices = np.array([index for index, _ in usable], dtype=np.int64)
@@ -142,9 +140,9 @@ def _concatenated(parts: Iterable[Predictions]) -> Predictions:
 def evaluate(
     row: PortMapping | ResourceMapping, source: Source, unit: Unit | str = Unit.CYCLES
 ) -> Evaluation:
-    """Compare what predicts with a set, or with what its run held out, and store the result.
+    """Evaluate a mapping on a set, or on the held-out experiments of its run, and store the result.
 
-    Raises `ExchangeError` as `store_evaluation` does.
+    Raises `ExchangeError` like `store_evaluation`.
     """
     unit = Unit(unit)
     model = load_model(row)
@@ -163,11 +161,17 @@ def store_evaluation(
     comparison: Predictions,
     schemes: Sequence[SchemeError] | None = None,
 ) -> Evaluation:
-    """Store how predictions compare with a set, or (None) with what the run of a mapping held out.
+    """Store an evaluation; it replaces the one with the same source and unit.
 
-    There is one evaluation per source and unit. `schemes`: errors by scheme, where they are known. Raises
-    `ExchangeError` for a set of another instruction set, and for held-out measurements of what no run has
-    made.
+    Args:
+        row: The mapping.
+        source: The set, or None for the held-out experiments of the mapping's run.
+        unit: Unit of the comparison.
+        comparison: Measurements and predictions.
+        schemes: Errors by scheme, where computed.
+
+    Raises:
+        ExchangeError: The set is of another instruction set, or no run made the mapping.
     """
     by_run = row.run if isinstance(row, PortMapping) else None
     if source is not None:
@@ -203,19 +207,19 @@ def _require_same_isa(row: PortMapping | ResourceMapping, source: ExperimentSet)
 
 
 def evaluations_of(mapping: PortMapping | ResourceMapping) -> QuerySet[Evaluation]:
-    """All evaluations of a mapping, the ones on held-out experiments first, without their heat maps."""
+    """Evaluations of a mapping without heat maps, those on held-out experiments first."""
     rows = mapping.evaluations.select_related("experiment_set", "held_out_by").defer("heat_map")
     return rows.order_by(F("held_out_by").desc(nulls_last=True), "experiment_set__name", "unit")
 
 
 def evaluations_on(experiment_set: ExperimentSet) -> QuerySet[Evaluation]:
-    """All evaluations on a set, the most accurate mapping first, without their heat maps."""
+    """Evaluations on a set without heat maps, the most accurate mapping first."""
     rows = experiment_set.evaluations.select_related("mapping", "resource_mapping").defer("heat_map")
     return rows.order_by("unit", "mape")
 
 
 def evaluated_chunks(evaluation: Evaluation) -> Iterator[Chunk]:
-    """The measurements of an evaluation, with the answers of tools that came with them."""
+    """The measurements of an evaluation, with the answers of other tools."""
     if evaluation.experiment_set is not None:
         return set_chunks(evaluation.experiment_set, answers=True)
     assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
@@ -240,7 +244,7 @@ _lock = threading.Lock()
 
 
 def residuals_in(evaluation: Evaluation) -> tuple[SchemeError, ...]:
-    """One entry per scheme, the largest error first; reckoned anew where none were stored."""
+    """Errors by scheme, the largest first; computed again where none are stored."""
     stored = stored_residuals([evaluation]).get(evaluation.pk)
     return (
         _recomputed_errors(evaluation.pk, evaluation.computed) if stored is None else tuple(stored.values())
@@ -248,10 +252,9 @@ def residuals_in(evaluation: Evaluation) -> tuple[SchemeError, ...]:
 
 
 def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
-    """{evaluation: {scheme: error}} of the evaluations that have them stored, in at most one query.
+    """{id of the evaluation: {scheme: error}}, of those that have errors stored (at most one query).
 
-    Only this part of the stored lists is read, and it is remembered per process: an evaluation that is made
-    again has another date.
+    Cached per process by id and date: an evaluation that is computed again has another date.
     """
     keys = {(evaluation.pk, evaluation.computed): evaluation.pk for evaluation in evaluations}
     with _lock:
@@ -271,14 +274,14 @@ def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
 
 @dataclass(frozen=True)
 class SchemeResidual:
-    """How far a mapping is off for a scheme, and in which evaluation."""
+    """Error of a mapping for a scheme in an evaluation."""
 
     error: SchemeError
     evaluation: Evaluation
 
 
 def residuals_of(mappings: Iterable[int], texts: Collection[str]) -> dict[tuple[int, str], SchemeResidual]:
-    """By mapping and scheme: the error in the evaluation with most experiments of it, as far as stored."""
+    """{(mapping, scheme): error in the evaluation with most experiments of the scheme}, as far as stored."""
     rows = Evaluation.objects.filter(mapping__in=list(mappings), unit=Evaluation.Unit.CYCLES)
     evaluations = {row.pk: row for row in rows.select_related("experiment_set").defer("heat_map")}
     residuals: dict[tuple[int, str], SchemeResidual] = {}
@@ -299,10 +302,10 @@ _IDS_PER_QUERY = 2000  # rows per query: the ids of a query are bounded
 
 
 def held_out_of(run: Run) -> Iterator[Chunk]:
-    """The share of its experiment sets that a run kept from training, drawn anew from its description.
+    """The held-out measurements of a run, selected again from its config and seed.
 
-    Nothing once one of the sets has been deleted: the draw from the others would name experiments that the
-    run has learnt from.
+    Empty once one of its sets has been deleted: a selection from the others would contain training
+    experiments.
     """
     config = run.config
     sets = list(ExperimentSet.objects.filter(pk__in=config["source"]["datasets"]))
@@ -321,7 +324,7 @@ def scores_of(evaluation: Evaluation) -> Json:
 
 
 def summary_of(evaluation: Evaluation) -> str:
-    """What a stored evaluation found, as a line of a log."""
+    """An evaluation as a line for a log."""
     judge = evaluation.experiment_set
     source = f"{evaluation.n} held-out experiments" if judge is None else f"{evaluation.n} of {judge.name}"
     mape = "undefined" if evaluation.mape is None else f"{evaluation.mape:.2f} %"

@@ -1,7 +1,7 @@
-"""What a mapping found by counter-examples rests on: JSON beside the mapping, a value for its readers.
+"""Evidence for a mapping found by counter-examples: written as JSON, loaded as a value.
 
-The mapping's `report["cegar"]` is what `evidence_json` makes. Of an alternative only the schemes that differ
-are kept: the ports of all mappings go by the names of the result.
+It is the mapping's `report["cegar"]`. Of an alternative mapping only the schemes that differ are stored, with
+the result's names of ports.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 
 KEY = "cegar"
-"""Where a mapping's report has it."""
+"""Key of a mapping's report."""
 
 
 def _check_clash(clash: Json) -> Json:
@@ -51,7 +51,7 @@ StoredUnexplained = Annotated[
 
 @dataclass(frozen=True)
 class MeasuredExperiment:
-    """An experiment that was measured, and what came out: `cycles` is None without a usable number."""
+    """A measured experiment. `cycles`: None without a usable number."""
 
     experiment: Annotated[StoredTerms, Field(alias="terms")]
     cycles: Amount | None
@@ -60,7 +60,7 @@ class MeasuredExperiment:
 
 @dataclass(frozen=True)
 class AlternativeUops:
-    """µops that a scheme has in some alternatives instead; `reasons` why no experiment decides."""
+    """Other µops of a scheme. `alternatives`: in how many mappings; `reasons`: why no experiment decides."""
 
     uops: Uops
     alternatives: int
@@ -69,7 +69,7 @@ class AlternativeUops:
 
 @dataclass(frozen=True)
 class UndeterminedScheme:
-    """A scheme whose µops are not determined: those of the result, and what they may be instead."""
+    """A scheme whose µops are not determined. `uops`: those of the result."""
 
     scheme: str
     uops: Uops
@@ -78,7 +78,7 @@ class UndeterminedScheme:
 
 @dataclass(frozen=True)
 class AlternativeMapping:
-    """An alternative as far as it differs from the result: {scheme: µops}, and why it cannot be excluded."""
+    """An alternative mapping. `usage`: of schemes that differ; `reason`: why it cannot be excluded."""
 
     usage: Mapping[str, tuple[Uop, ...]]
     reason: Annotated[
@@ -88,12 +88,12 @@ class AlternativeMapping:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How far a mapping is determined, by which measurements.
+    """To what extent the measurements determine a mapping.
 
-    `epsilon`, `r_max` and `max_length` are what the search went by. `clashes` are JSON as the events have
-    them. `unexplained`: measurements that the mapping does not explain. `seconds` of the search,
-    `searching_seconds` of those in looking for other mappings. `reason`: why there are other mappings that
-    are not listed.
+    `epsilon`, `r_max`, `max_length`: settings of the search. `clashes`: payloads of `ClashEvent`.
+    `unexplained`: measurements that the mapping does not explain. `seconds`: of the search;
+    `searching_seconds`: of that, in the search for other mappings. `reason`: why there are other mappings
+    that are not listed.
     """
 
     verdict: Determinacy
@@ -110,12 +110,12 @@ class Evidence:
     seconds: Amount
     searching_seconds: Amount
     unexplained: tuple[StoredUnexplained, ...] = ()
-    """Searches of before had to explain everything."""
+    """Empty for searches of earlier versions, which had to explain all measurements."""
     reason: str = ""
 
     @classmethod
     def of(cls, report: Json) -> Evidence | None:
-        """From a mapping's report; None for a mapping that was found in another way."""
+        """From a mapping's report; None for a mapping of another origin."""
         entry = report.get(KEY)
         if entry is None:
             return None
@@ -124,11 +124,11 @@ class Evidence:
 
     @property
     def searching_share(self) -> float:
-        """Per cent of the search's time that went into looking for other mappings."""
+        """Per cent of the search's time spent on the search for other mappings."""
         return 100 * min(1.0, self.searching_seconds / self.seconds) if self.seconds > 0 else 0.0
 
     def doubts(self, mapping: PortMapping) -> list[UndeterminedScheme]:
-        """The schemes that are not determined in the mapping that this belongs to, sorted."""
+        """Schemes of the mapping whose µops are not determined, sorted by text."""
         undetermined = []
         for scheme in sorted({scheme for alternative in self.alternatives for scheme in alternative.usage}):
             occurrences = Counter(
@@ -149,7 +149,7 @@ class Evidence:
 
 
 def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
-    """The evidence of a finished search, which `Evidence.of` reads."""
+    """The evidence of a finished search as JSON; `Evidence.of` reads it."""
     return {
         "verdict": result.verdict.value,
         "limit": result.limit,

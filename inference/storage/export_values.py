@@ -1,4 +1,4 @@
-"""Stored rows as the values that files for other tools are written from: what is known, and where from."""
+"""Loads rows as the values from which `formats.exports` writes files: µops, evidence and provenance."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from inference.storage.recorded import settled_medians
 
 
 def evidence_of(row: PortMapping) -> dict[str, SchemeEvidence]:
-    """{scheme text: evidence} of the schemes that something is known of.
+    """{scheme: evidence}, of schemes with any.
 
-    Cycles are those of the verdict, else the median over the sets that belong to the mapping: measured on its
-    machine, or learnt from by its run. Other machines' numbers say nothing about it.
+    Cycles are those of the verdict, else the median over the mapping's own sets (`own_sets`). Numbers of
+    other machines are not used.
     """
     alone = _alone(row)
     verdicts = row.characterisations.annotate(number=Count("witnesses")).values_list(
@@ -48,7 +48,7 @@ def _alone(row: PortMapping) -> Mapping[str, float]:
 
 
 def own_sets(row: PortMapping) -> QuerySet[ExperimentSet]:
-    """The sets that belong to a mapping: measured on its machine, or, without one, learnt from by its run."""
+    """A mapping's own sets: those measured on its machine, or, without one, read by its run."""
     if row.machine_id is not None:
         return ExperimentSet.objects.filter(isa=row.isa_id, machine=row.machine_id)
     source = {} if row.run is None else row.run.config.get("source")
@@ -86,13 +86,13 @@ def exported_mapping(row: PortMapping) -> ExportedMapping:
 
 
 def tool_names_of(machine: Machine | None) -> ToolNames:
-    """What tools call the core of a machine; nothing where it is not known."""
+    """Other tools' names of a machine's core; empty where the core is unknown."""
     core = None if machine is None else core_of(machine)
     return NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)
 
 
 def provenance_of(row: PortMapping | ResourceMapping | ExperimentSet) -> Provenance:
-    """What is known of a row."""
+    """Provenance of a row: name, instruction set, machine, source, run, date, note, and the paper to cite."""
     facts = [
         (str(row._meta.verbose_name), row.name),
         ("instruction set", row.isa.name),
@@ -120,7 +120,7 @@ def _run(row: PortMapping | ResourceMapping | ExperimentSet) -> str:
 
 
 def _papers(row: PortMapping | ResourceMapping | ExperimentSet, report: Json) -> Sequence[str]:
-    """The paper of the algorithm that found a mapping."""
+    """The paper of the algorithm that found a mapping; () where unknown."""
     if characterisations.KEY in report:
         return (EXPLAINABLE,)
     if isinstance(row, PortMapping) and evidence.KEY not in report and "PMEvo" in f"{row.source} {row.name}":

@@ -1,4 +1,4 @@
-"""Rows as files: one entry per export format, for commands and pages alike."""
+"""Export formats of mappings, core models and experiment sets, for commands and pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LLVM_SOURCES = "PMWEB_LLVM_SOURCES"
 
 
 def core_of_row(row: StoredCoreModel) -> ExportedCore:
-    """The value (a bounded number of queries). Raises `ExchangeError` for a model without ports."""
+    """A core model for export (a bounded number of queries). Raises `ExchangeError` without ports."""
     model = core_model_of(row)
     return exported_core(
         row.name,
@@ -83,7 +83,7 @@ def llvm_of(row: StoredCoreModel) -> str:
 
 
 def opcodes_of(mapping: ExportedMapping) -> Opcodes:
-    """LLVM's names of the schemes, or why they are not known here."""
+    """LLVM's names of the schemes, or the reason why they are unknown: no llvm-mc is installed."""
     try:
         return Opcodes(*llvm_opcodes(mapping.isa, mapping.texts))
     except AssemblerError as error:
@@ -91,9 +91,9 @@ def opcodes_of(mapping: ExportedMapping) -> Opcodes:
 
 
 def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "") -> str:
-    """See `llvm_patch`. `folder`: LLVM's sources, by default those that `$PMWEB_LLVM_SOURCES` names.
+    """See `formats.llvm_patch`. `folder`: LLVM's sources, by default `$PMWEB_LLVM_SOURCES`.
 
-    `cpu`: what LLVM calls the processor, by default what it calls the machine's core. Raises `ExchangeError`.
+    `cpu`: LLVM's name of the processor, by default of the machine's core. Raises `ExchangeError`.
     """
     folder = folder or _llvm_sources()
     core = core_of_row(row)
@@ -121,7 +121,7 @@ def exegesis_of(row: StoredCoreModel, mode: str) -> str:
 
 
 def instances_of(core: ExportedCore) -> LlvmInstances:
-    """LLVM's words for the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
+    """LLVM's instances of the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
     try:
         return LlvmInstances(*llvm_instructions(core.mapping.isa, core.mapping.texts))
     except AssemblerError as error:
@@ -133,9 +133,9 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Export(Generic[Row]):
-    """A way to write a row: its title, the file's extension and content type, and the writer of the text.
+    """An export format. `write`: row → text; `hint`: what it is for.
 
-    `hint` says who it is for. `describes`: whether the format has words for an instruction set of this name.
+    `describes`: whether the format supports an instruction set.
     """
 
     title: str
@@ -159,7 +159,7 @@ def _mapping3(row: PortMapping) -> str:
 
 
 def _provenance(row: PortMapping) -> Json:
-    """The head of a file without a place for remarks on schemes, with what other results say instead."""
+    """The provenance in JSON, with conflicts by scheme, for which such files have no other place."""
     conflicts = {
         scheme: [conflict.words for conflict in texts]
         for (_, scheme), texts in conflicts_of([row.pk]).items()
@@ -268,7 +268,7 @@ EXEGESIS_MODES = {
     "exegesis-throughput": THROUGHPUT,
     "exegesis-uops": UOPS,
 }
-"""By format: one file has one mode."""
+"""{export format: mode}; a file has one mode."""
 CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
     "json": Export("core model (JSON)", *_JSON, _core_model_json, "all there is to it; imports again"),
     "diagram-svg": Export(

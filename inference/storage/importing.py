@@ -1,4 +1,4 @@
-"""Importing a file: look at it first, then store all of it or nothing."""
+"""Imports a file: a preview that stores nothing, then storing all of it or nothing."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from inference.storage.names import NAME_LIMIT, check_name_free, free_name
 from inference.storage.rows import load_measurements, store_measurements, store_summary
 
 MOST_LISTED = 50
-"""Problems of rows that were left out that the set keeps in words."""
+"""Problems of left-out rows that are kept with the set as text."""
 MEASURED_IN = "measured_in"
-"""Where a mapping's report has the ids of the experiment sets that were named as its evidence."""
+"""Key of a mapping's report: ids of the experiment sets that were named as its evidence."""
 
 ImportedRow = ExperimentSet | PortMapping | ResourceMapping | LatencySet
-"""What a file can become."""
+"""Kinds of rows that a file is stored as."""
 _MODELS: dict[FileContent | None, type[ImportedRow]] = {
     FileContent.MAPPING: PortMapping,
     FileContent.RESOURCES: ResourceMapping,
@@ -47,12 +47,11 @@ _MODELS: dict[FileContent | None, type[ImportedRow]] = {
 
 @dataclass(frozen=True)
 class Preview:
-    """A parsed file with the instruction set it would go to.
+    """A parsed file with the instruction set that it is stored with.
 
-    `isa` is None where the file would found the instruction set `new_isa`. `own_name` is what the file
-    says it is called, or its file name. `explanation` is what it says of explainable inference, and
-    `evidence` the experiment sets that belong to that. `taken` are the schemes that unknown names were taken
-    for, `leave_out` whether rows with problems are to be left out.
+    `isa`: None where the import would create the instruction set `new_isa`. `own_name`: the name in the file,
+    or its file name. `explanation`: results of explainable inference, with the experiment sets `evidence`.
+    `substitutes`: {unknown name: scheme}; `leave_out`: whether rows with problems are left out.
     """
 
     parsed: Parsed
@@ -67,12 +66,12 @@ class Preview:
 
     @property
     def model(self) -> type[ImportedRow]:
-        """What an import would make."""
+        """Model of the row that an import creates."""
         return _MODELS.get(self.parsed.content, ExperimentSet)
 
     @cached_property
     def name(self) -> str:
-        """The file's own name, or one like it that nobody has yet."""
+        """The file's own name, with a number where another row has it."""
         return free_name(self.model, self.own_name)
 
     @property
@@ -82,7 +81,7 @@ class Preview:
 
     @property
     def making(self) -> Json:
-        """What its owner decided, as its set will tell it; {} where the file was taken as it is."""
+        """Left-out rows and substituted names, as stored with the set; {} where there are none."""
         making: Json = {}
         if self.leave_out and self.parsed.broken:
             making["rows_left_out"] = self.parsed.broken
@@ -94,7 +93,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What an import has made, and how many measurements or schemes it has."""
+    """The row that an import created. `rows`: its measurements or schemes."""
 
     row: ImportedRow
     rows: int
@@ -103,7 +102,7 @@ class ImportResult:
 
 
 class Choices(TypedDict, total=False):
-    """What is decided about a file besides its unit and which part of it; see `preview_of`."""
+    """Keyword arguments of `preview_of` besides the file, for `preview`."""
 
     isa: ISA | None
     new_isa_name: str
@@ -123,10 +122,10 @@ def preview(
     microarchitecture: str = "",
     **choices: Unpack[Choices],
 ) -> Preview:
-    """Parse a file; the rest as `preview_of` has it.
+    """Parse a file and preview it; see `preview_of` for `choices`.
 
-    `unit` is that of numbers whose unit the file does not name, None for what they seem to be;
-    `microarchitecture` the one to read of a file that has several.
+    `unit`: of numbers for which the file names none; None concludes it from the numbers. `microarchitecture`:
+    part of a file with several.
     """
     return preview_of(read(content, file_name, unit, microarchitecture), **choices)
 
@@ -143,14 +142,22 @@ def preview_of(
     take_nearest: bool = False,
     leave_out: bool = False,
 ) -> Preview:
-    """Look a file's names up in an instruction set: the given one, a new one `new_isa_name`, or the likely one.
+    """Resolve a file's names in an instruction set. Stores nothing; problems are listed, not raised.
 
-    `names` are scheme names for the instructions of a Palmed file, see `name_list_of`; `rejects` what the
-    runs rejected of which the file is the result, one list each, see `rejects_of`; `evidence` experiment sets
-    of those runs. `taken`: {unknown name: scheme}; `take_nearest`: every unknown name is taken for the scheme
-    that comes nearest. `leave_out`: experiments with a problem are left out, and told of.
-    Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set,
-    and where rejects or evidence come with something else than a port mapping of the same instruction set.
+    Args:
+        reading: The file as read.
+        isa: Instruction set; None for a new one or the likely one.
+        new_isa_name: Name of a new instruction set, made of the file's names; "" for none.
+        names: Scheme names of a Palmed file's instructions, see `name_list_of`.
+        rejects: Schemes rejected by the runs whose result the file is, one list each, see `rejects_of`.
+        evidence: Experiment sets of those runs.
+        substitutes: {unknown name: scheme} to use instead.
+        take_nearest: Substitute the nearest scheme for every other unknown name.
+        leave_out: Leave out experiments with problems.
+
+    Raises:
+        ExchangeError: There is no instruction set; a substitute is no scheme; or rejects or evidence
+            accompany another file than a port mapping of the same instruction set.
     """
     if names:
         reading = reading.translated(names)
@@ -217,7 +224,7 @@ def _explanation(preview: Preview, known: Names, rejects: Sequence[Rejects]) -> 
 
 
 def _default_isa() -> ISA:
-    """The instruction set whose names an unknown file is compared with."""
+    """The instruction set for a file that fits none: x86-64, else the oldest. Raises `ExchangeError`."""
     isa = code_isa_row() or ISA.objects.order_by("id").first()
     if isa is None:
         raise ExchangeError(f"there is no instruction set yet: load {DEFAULT} with `manage.py load-isa`")
@@ -232,10 +239,9 @@ def _name(parsed: Parsed) -> str:
 
 @transaction.atomic
 def commit(preview: Preview, name: str, *, note: str = "", run: Run | None = None) -> ImportResult:
-    """Store a previewed file under a name, all of it or nothing.
+    """Store a previewed file, all or nothing.
 
-    Raises `RefusedError` for a file with problems, `NameInUseError` for a name in use, and `ExchangeError`
-    for one that no row can have.
+    Raises `RefusedError` for a file with problems, `NameInUseError`, and `ExchangeError` for an invalid name.
     """
     parsed = preview.parsed
     if not preview.acceptable or parsed.format is None:
@@ -252,7 +258,7 @@ def commit(preview: Preview, name: str, *, note: str = "", run: Run | None = Non
 def _store(
     preview: Preview, isa: ISA, name: str, source: str, note: str, run: Run | None
 ) -> tuple[ImportedRow, int]:
-    """The new row, and how many rows of the file are in it."""
+    """(the new row, number of measurements or schemes stored)."""
     parsed = preview.parsed
     if parsed.latencies:
         latencies = store_parsed_latencies(parsed, isa, name, source=source, note=note, run=run)
@@ -292,7 +298,7 @@ def _store(
 
 
 def _mapping_report(preview: Preview) -> dict[str, Any]:
-    """What the pages of an imported port mapping tell beside it."""
+    """The report of an imported port mapping."""
     report = _report_of(preview.parsed)
     if preview.explanation is not None:
         report[KEY] = preview.explanation.report
@@ -301,6 +307,6 @@ def _mapping_report(preview: Preview) -> dict[str, Any]:
 
 
 def _report_of(parsed: Parsed) -> dict[str, Any]:
-    """What the page of an imported mapping tells of a partial file: counts, and what was left out."""
+    """Counts and left-out instructions of a partial file; {} for other files."""
     counts = {key: parsed.facts[key] for key in ("instructions", "classes") if key in parsed.facts}
     return {**counts, "left_out": dict(parsed.left_out)} if counts else {}

@@ -1,7 +1,7 @@
-"""Instruction sets in the database, and which core of one a machine has.
+"""Stores instruction sets and looks schemes up in them; which core a machine has.
 
-x86-64 and AArch64 come with the software (the ISA room), others from documents in the public format
-(`inference.isa.document`) or, with no more than texts, from the names in an imported file.
+x86-64 and AArch64 come with the software (`inference.isa`). Others are made from documents in the public
+format (`inference.isa.document`), or, with scheme texts only, from the names in an imported file.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def code_isa_row(isa: str = DEFAULT) -> ISA | None:
 
 
 def of_isa(isa: str) -> Q:
-    """Rows whose description (`config`) is about blocks of a set; those of earlier releases name none."""
+    """Condition on rows whose `config` is of this instruction set; earlier releases mean `DEFAULT`."""
     named = Q(config__isa=isa)
     return named | Q(config__isa__isnull=True) if isa == DEFAULT else named
 
 
 def core_of(machine: Machine) -> Microarchitecture | None:
-    """What is documented about the core of a machine, None where it is not known."""
+    """The documented core of a machine, None where unknown."""
     return code_target(machine.isa.name).schemes.core_of(machine.facts)
 
 
@@ -67,10 +67,10 @@ _vocabularies: dict[int, tuple[object, SchemeNames]] = {}
 
 @transaction.atomic
 def store_isa(name: str, schemes: Iterable[Scheme], source: str) -> ISA:
-    """Make or update an instruction set so that it has exactly these schemes.
+    """Create or update an instruction set so that it has exactly these schemes.
 
-    Rows are found by their text and updated in place, so whatever refers to them stays. A row without a
-    scheme is deleted if nothing refers to it, and excluded with the reason `GONE` otherwise.
+    Rows are found by text and updated in place, so that references to them stay. Rows of other schemes are
+    deleted where nothing refers to them, and excluded with the reason `NOT_IN_SOURCE` otherwise.
     """
     isa, _ = ISA.objects.update_or_create(name=name, defaults={"source": source})
     rows = [_row(isa, scheme) for scheme in schemes]
@@ -104,9 +104,9 @@ def _row(isa: ISA, scheme: Scheme) -> InstructionScheme:
 
 
 def load_supplied(name: str) -> tuple[ISA, bool]:
-    """An instruction set that comes with the software, made or updated where its source has changed.
+    """Load an instruction set that comes with the software: (row, whether it was created or updated).
 
-    Returns the row and whether it was. Looking takes milliseconds, making and updating some seconds.
+    The check takes milliseconds, creating or updating some seconds.
     """
     catalogue = target_of(name).schemes
     isa = ISA.objects.filter(name=name).first()
@@ -116,15 +116,15 @@ def load_supplied(name: str) -> tuple[ISA, bool]:
 
 
 SUPPLIED = {target.name: partial(load_supplied, target.name) for target in targets()}
-"""Instruction sets that come with the software, and what loads each."""
+"""{instruction set that comes with the software: function that loads it}."""
 
 
 BYTES_AT_ONCE = 2 * 2**20
-"""Of a document that is loaded while somebody waits, thousands of schemes; the shell takes larger ones."""
+"""Largest document that a request loads, thousands of schemes; the shell takes larger ones."""
 
 
 def load_document(content: bytes) -> ISA:
-    """An instruction set from a document in the public format, made or updated. Raises `ExchangeError`."""
+    """Create or update an instruction set from a document. Raises `ExchangeError` for an invalid one."""
     try:
         document = read_instruction_set(content)
     except InstructionSetError as error:
@@ -138,9 +138,7 @@ def load_document(content: bytes) -> ISA:
 def new_isa(
     name: str, texts: Iterable[str], source: str, features: Mapping[str, Features] | None = None
 ) -> ISA:
-    """An instruction set of which the scheme texts are known, and of some the features; raises
-    `NameInUseError`.
-    """
+    """Create an instruction set of scheme texts; `features` by text, where known. Raises `NameInUseError`."""
     check_name_free(ISA, name)
     isa = ISA.objects.create(name=name, source=source)
     add_schemes(isa, texts, features or {})
@@ -148,7 +146,7 @@ def new_isa(
 
 
 def add_schemes(isa: ISA, texts: Iterable[str], features: Mapping[str, Features]) -> None:
-    """Give an instruction set further schemes of which the texts are known, and perhaps features."""
+    """Add schemes by text to an instruction set; `features` by text, where known."""
     InstructionScheme.objects.bulk_create(
         [_scheme(isa, text, features.get(text, _PLAIN)) for text in texts],
         batch_size=BATCH,
@@ -158,8 +156,8 @@ def add_schemes(isa: ISA, texts: Iterable[str], features: Mapping[str, Features]
 
 
 def _update_statistics() -> None:
-    """How the schemes spread over instruction sets: SQLite, which does not look by itself, takes each set for
-    a few schemes otherwise, and reads all 17,000 to find a dozen by their names. PostgreSQL looks.
+    """Update the planner's statistics of schemes: SQLite does not by itself, assumes few schemes per
+    instruction set, and reads all 17,000 to find a dozen by text. PostgreSQL does.
     """
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -183,7 +181,7 @@ def mnemonic_of(text: str) -> str:
 
 
 def vocabulary(isa: ISA) -> SchemeNames:
-    """The names of an instruction set's schemes; kept per process until the schemes change."""
+    """The names of an instruction set's schemes; cached per process until the schemes change."""
     # Texts are never updated and ids not used twice, so their number and the newest tell every change.
     state = (isa.created, isa.schemes.aggregate(count=Count("id"), newest=Max("id")))
     cached = _vocabularies.get(isa.pk)
@@ -193,9 +191,9 @@ def vocabulary(isa: ISA) -> SchemeNames:
 
 
 class _WrittenNames:
-    """The schemes of an instruction set for a few names, most of which are written as schemes are.
+    """Resolves a few names, most of which are scheme texts.
 
-    The vocabulary is only made for names that are written otherwise: that takes a moment.
+    The vocabulary, which takes a moment to build, is used only for other names.
     """
 
     def __init__(self, isa: ISA, written: Collection[str]) -> None:
@@ -213,7 +211,7 @@ class _WrittenNames:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A name that no scheme has, a near one that exists, and the whole text with that one instead."""
+    """An unknown name, a scheme near to it, and the text with the scheme in place of the name."""
 
     name: str
     nearest: str
@@ -222,7 +220,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class TypedExperiment:
-    """An experiment, or what is wrong with the text."""
+    """An experiment, or the problems of its text."""
 
     experiment: Experiment | None = None
     problems: tuple[str, ...] = ()
@@ -230,7 +228,9 @@ class TypedExperiment:
 
 
 def read_experiment(text: str, isa: ISA) -> TypedExperiment:
-    """An experiment that a user types: names are resolved as in an upload; nothing that it says raises."""
+    """Parse an experiment that a user typed; names are resolved as in uploads. Returns problems, never
+    raises.
+    """
     problems = Problems()
     terms = parse_terms(text, FilePlace(problems))
     if terms is None:
@@ -255,7 +255,7 @@ def read_experiment(text: str, isa: ISA) -> TypedExperiment:
 
 
 def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
-    """A complaint for every scheme that the instruction set does not have, with the nearest one."""
+    """A message for every scheme that the instruction set lacks, with the nearest one."""
     listed = list(schemes)
     known = set(isa.schemes.filter(text__in=listed).values_list("text", flat=True))
     unknown = [scheme for scheme in listed if scheme not in known]
@@ -273,9 +273,9 @@ def _nearest(scheme: str, texts: list[str]) -> str:
 
 
 def likely_isa(names: Iterable[str], facts: Mapping[str, object]) -> ISA | None:
-    """The instruction set that a file is about: the one it says, or the one that knows most of its names.
+    """The instruction set of a file: by its facts, else the one with most of its names; None without any.
 
-    None where no instruction set knows any. `said` are the facts of the file's document.
+    `facts`: of the file's document.
     """
     stated = facts.get("isa")
     if isinstance(stated, str):

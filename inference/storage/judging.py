@@ -1,7 +1,7 @@
-"""What the words on a mapping rest on, between rows and values: held-out experiments, and other results.
+"""Loads the grounds for claims about a mapping: held-out experiments, and conflicts with other results.
 
-The mapping's `report["judging"]` is what `HeldOutChecks.as_json` makes. Other results of its machine that say
-something else of a scheme are rows, as `inference.storage.results` stores them.
+`report["judging"]` of a mapping has its held-out experiments (`HeldOutChecks`). Conflicts with other results
+of its machine are rows, stored by `inference.storage.results`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from inference.storage.evidence import Evidence, verdict_in_words
 from inference.storage.results import MOST_COMPARED_RESULTS
 
 KEY = "judging"
-"""Where a mapping's report has its held-out experiments."""
+"""Key of a mapping's report: its held-out experiments."""
 ELSEWHERE = "elsewhere"
-"""Where these have what was said against a mapping on the site that its archive is from."""
+"""Key below it: objections and conflicts on the site that an imported archive is from."""
 VERDICT = "verdict"
-"""Where the result of a run has what its search concluded: never shown but by `allowed_result`, since which
-other results of its machine contradict it is known at the time of reading."""
+"""Key of a run's result: the conclusion of its search. Read it by `allowed_result` only: which other results
+contradict it depends on when it is read."""
 CHECK_MODEL = "check-model"
-"""The kind of runs that check the model of port mappings on a machine."""
+"""Kind of the runs that check the port model on a machine."""
 _EXPLAINED = "explained"
 _SHORT = {"Explainable inference": _EXPLAINED}
-"""What results of an algorithm are called beside those of others; else as the algorithm is."""
+"""{algorithm: short name of its results}; others are called like their algorithm."""
 
 
 def judging_json(results: Sequence[Measured], judged: Predictions, epsilon: float | None) -> Json:
-    """What a mapping's report keeps of its held-out experiments. `judged` has indices into `results`."""
+    """The held-out experiments for a mapping's report. `judged`: its ids are indices into `results`."""
     predicted = np.full(len(results), np.nan)
     predicted[judged.ids] = judged.predicted
     return held_out_checks(results, predicted, epsilon).as_json()
@@ -50,7 +50,7 @@ def judging_json(results: Sequence[Measured], judged: Predictions, epsilon: floa
 
 @dataclass(frozen=True)
 class SchemeConflictText:
-    """Another result that says something else of a scheme: its name, and all in words."""
+    """A conflict with another result about a scheme: the result's name, and a sentence with both claims."""
 
     name: str
     words: str
@@ -59,9 +59,9 @@ class SchemeConflictText:
 def conflicts_of(
     mappings: Collection[int], schemes: Collection[str] | None = None
 ) -> dict[tuple[int, str], list[SchemeConflictText]]:
-    """{(mapping, scheme): the results that say otherwise} of these mappings, for all schemes or some.
+    """{(mapping, scheme): conflicts}, for all schemes or some (two queries).
 
-    Two queries: of rows here, and of what archives brought along.
+    Includes conflicts that were imported with archives.
     """
     rows = SchemeConflict.objects.filter(mapping__in=mappings)
     if schemes is not None:
@@ -83,7 +83,7 @@ def conflicts_of(
 
 
 def _names(name: str, source: str, other_name: str, other_source: str) -> tuple[str, str]:
-    """What two results are called: by their algorithms, where these differ."""
+    """Names of two results: by their algorithms where these differ, else their own."""
     if source and other_source and source != other_source:
         return _SHORT.get(source, source), _SHORT.get(other_source, other_source)
     return name, other_name
@@ -91,11 +91,11 @@ def _names(name: str, source: str, other_name: str, other_source: str) -> tuple[
 
 @dataclass(frozen=True)
 class MappingGrounds:
-    """What the words on a mapping and on its schemes rest on.
+    """Grounds for claims about a mapping and its schemes.
 
-    `checks`: None where no experiment was held out, or an earlier version made the mapping. `conflicts`:
-    {scheme: the results that say otherwise}. `results`: of its machine that were compared, this one included.
-    `objections`: of the newest check of the model on its machine.
+    `checks`: None without held-out experiments, and for mappings of earlier versions. `conflicts`: by scheme.
+    `results`: number of compared results of the machine, this one included. `objections`: of the newest check
+    of the port model on the machine.
     """
 
     checks: HeldOutChecks | None
@@ -104,24 +104,24 @@ class MappingGrounds:
     objections: tuple[str, ...] = ()
 
     def mapping_grounds(self, unexplained: int = 0) -> ClaimEvidence:
-        """Of the mapping; `unexplained` by its search."""
+        """Grounds for claims about the mapping. `unexplained`: measurements not explained by its search."""
         held_out = None if self.checks is None else self.checks.overall
         return ClaimEvidence(
             held_out, self.results, _result_names(self.conflicts.values()), unexplained, self.objections
         )
 
     def scheme_grounds(self, scheme: str) -> ClaimEvidence:
-        """Of what it says of a scheme."""
+        """Grounds for claims about a scheme."""
         held_out = None if self.checks is None else self.checks.schemes.get(scheme)
         contradicting = _result_names([self.conflicts.get(scheme, [])])
         return ClaimEvidence(held_out, self.results, contradicting, objections=self.objections)
 
     def uops_word(self, scheme: str) -> ClaimWording:
-        """What may be said of a scheme's µops that witnesses show."""
+        """Strongest claim about a scheme's µops that witnesses show."""
         return strongest_word(StrongClaim.PROVEN, self.scheme_grounds(scheme))
 
     def conflict_words(self, scheme: str) -> list[str]:
-        """Of each result that says otherwise: what both say."""
+        """Sentences about the conflicts of a scheme."""
         return [text.words for text in self.conflicts.get(scheme, [])]
 
 
@@ -130,7 +130,7 @@ def _result_names(texts: Iterable[Sequence[SchemeConflictText]]) -> tuple[str, .
 
 
 def grounds_of(row: PortMappingRow, schemes: Collection[str] | None = None) -> MappingGrounds:
-    """Of one mapping, for all schemes or some (four queries)."""
+    """Grounds of one mapping, for all schemes or some (four queries)."""
     return grounds_by_mapping([row], schemes)[row.pk]
 
 

@@ -1,4 +1,4 @@
-"""Latencies between rows and values: measured and imported sets, and what documents and core models say."""
+"""Stores measured and imported latency sets, compares them with documents, and loads them for core models."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ from inference.storage.names import check_name_free, free_name
 def store_latencies(
     name: str, machine: Machine, result: LatencyResult, identity: Json, *, run: Run | None = None
 ) -> LatencySet:
-    """A new set of what was found for the schemes of the machine's instruction set.
-
-    Raises `NameInUseError`.
-    """
+    """Store the latencies measured on a machine as a new set. Raises `NameInUseError`."""
     idioms = defaultdict(list)
     for idiom in result.idioms:
         idioms[idiom.scheme].append(idiom.as_json())
@@ -53,7 +50,7 @@ def store_latencies(
 def store_parsed_latencies(
     parsed: Parsed, isa: ISA, name: str, *, source: str, note: str = "", run: Run | None = None
 ) -> LatencySet:
-    """A new set of what a file says. Raises `NameInUseError`."""
+    """Store the latencies of a file as a new set. Raises `NameInUseError`."""
     arch = parsed.facts.get("arch")
     cpu = arch if isinstance(arch, str) else ""
     machine = published_machine(cpu or name, source, isa=isa, cpu=cpu[:200], facts={})
@@ -69,7 +66,7 @@ def _store(
     machine: Machine,
     **columns: Any,
 ) -> LatencySet:
-    """`pairs`: {scheme: as `PairLatency.as_json` has them}."""
+    """`pairs`: {scheme: JSON of `PairLatency`}."""
     check_name_free(LatencySet, name)
     row = LatencySet.objects.create(name=name, isa=machine.isa, machine=machine, **columns)
     ids = dict(machine.isa.schemes.filter(text__in=pairs).values_list("text", "pk"))
@@ -95,11 +92,11 @@ def _scheme_row(row: LatencySet, scheme: int, pairs: Sequence[Json], idioms: lis
 
 
 RecordedReadings = dict[tuple[bytes, bool], tuple[float | None, float, str]]
-"""{(code, whether it is a loop): (cycles, spread, note)} of chains."""
+"""{(code of a chain, whether it is a loop): (cycles, spread, note)}."""
 
 
 def recorded_readings(row: LatencySet) -> RecordedReadings:
-    """What a set was read from; empty where that was not kept."""
+    """The readings of chains that a set was computed from; {} where they were not stored."""
     if row.readings is None:
         return {}
     listed = json.loads(zlib.decompress(bytes(row.readings)))
@@ -115,7 +112,7 @@ def _packed(readings: Sequence[ChainReading]) -> bytes:
 
 
 def published_machine(name: str, source: str, **columns: Any) -> Machine:
-    """The machine of a file called `source`: one for all files that say the same of it."""
+    """The machine row for a file `source`: shared by all files with the same facts about it."""
     columns["kind"] = Machine.Kind.PUBLISHED
     existing = Machine.objects.filter(**columns, name__startswith=name[:150]).order_by("id").first()
     if existing is not None:
@@ -124,14 +121,14 @@ def published_machine(name: str, source: str, **columns: Any) -> Machine:
 
 
 NEAR = 0.1
-"""Cycles by which a measured latency may be off."""
+"""Cycles within which a measured latency agrees with a documented one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisagreeingPair:
-    """A documented pair of operands that was measured otherwise.
+    """A pair of operands whose measured latency differs from the documented one.
 
-    `least` and `most` are as measured, None where it has no value of its own, and then `why`.
+    `least`, `most`: measured cycles, None where there is no value, with the reason `why`.
     """
 
     scheme_id: int
@@ -147,9 +144,9 @@ class DisagreeingPair:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedShare:
-    """Of the `pairs` of a set that are documented for its core, how many are `within` `NEAR` cycles.
+    """Agreement of a set with documented latencies. `pairs`: documented ones; `within`: within `NEAR` cycles.
 
-    `according_to`: who documents them. `off`: all others.
+    `according_to`: the document. `off`: pairs that differ.
     """
 
     core: str
@@ -163,13 +160,13 @@ class DocumentedShare:
 
 
 def documented_core(machine: Machine) -> str:
-    """The name of the machine's core, "" where no latencies are documented of it."""
+    """The name of the machine's core, "" where no latencies of it are documented."""
     core = core_of(machine)
     return core.name if core is not None and documented_latencies(core.name) else ""
 
 
 def documented_share(row: LatencySet) -> DocumentedShare | None:
-    """How a set agrees with what is documented; None where that is not known of its core (one query)."""
+    """Agreement of a set with documented latencies, None where its core has none (one query)."""
     core = documented_core(row.machine)
     if not core:
         return None
@@ -179,7 +176,7 @@ def documented_share(row: LatencySet) -> DocumentedShare | None:
 
 
 def compare_documented(core: str, measured: Iterable[tuple[int, str, Sequence[Json]]]) -> DocumentedShare:
-    """The documented ones among pairs of schemes: (id, text, pairs as `PairLatency.as_json` has them)."""
+    """Compare measured pairs, (scheme id, text, JSON of `PairLatency`), with the documented ones."""
     count, off = 0, []
     for scheme, text, pairs in measured:
         for pair in pairs:
@@ -204,7 +201,7 @@ WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
 HALF_OF_A_SUM = "half of a way there and back"
 AT_MOST = "a bound"
 _OFF = 0.1
-"""Cycles by which a bound may be too small."""
+"""Cycles by which a bound may be too small; added before it is rounded down."""
 
 LatencyRow = tuple[str, list[Json], list[Json]]
 """Scheme, pairs and idioms of a row of `SchemeLatencies`."""
@@ -212,7 +209,7 @@ LatencyRow = tuple[str, list[Json], list[Json]]
 
 @dataclass
 class MeasuredLatencies:
-    """By scheme, as `CoreModel` has them; `idioms`: the schemes of each kind."""
+    """Latencies by scheme, as in `CoreModel`. `idioms`: {kind: schemes}."""
 
     latencies: dict[str, OperandLatencies] = field(default_factory=dict)
     bases: dict[str, LatencyBases] = field(default_factory=dict)
@@ -228,7 +225,7 @@ class MeasuredLatencies:
 
 
 def latencies_of_schemes(rows: Iterable[LatencyRow]) -> MeasuredLatencies:
-    """All that the rows of a set say."""
+    """The latencies and idioms of a set's rows."""
     measured = MeasuredLatencies()
     kinds: dict[str, dict[tuple[str, str], int]] = {}
     excess: dict[int, Sequence[float]] = {}
@@ -257,7 +254,7 @@ def latencies_of_schemes(rows: Iterable[LatencyRow]) -> MeasuredLatencies:
 
 
 def _matrix(rows: dict[int, Sequence[float]]) -> tuple[tuple[float, ...], ...]:
-    """Rows of kinds of which no scheme is there are nothing."""
+    """The matrix of excess cycles by kind; zeros for kinds without a scheme."""
     size = max((len(row) for row in rows.values()), default=0)
     return tuple(tuple(rows.get(kind, (0.0,) * size)) for kind in range(size))
 
@@ -267,12 +264,12 @@ def _ends(pair: Json) -> tuple[str, str]:
 
 
 def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBases]:
-    """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike.
+    """(latencies, bases of those not measured in isolation).
 
-    Of other bounds it is the whole cycles: an instruction takes as many, and what is above comes of ports
-    that others in the chain need, too. Where values matter, they are the quick ones: a bound holds whatever
-    they are. Where nothing but a queue makes a pair slower, it is the slower one, as in most blocks that a
-    chain limits.
+    A sum over two register classes is halved, assuming that the way back takes as long. Other bounds are
+    rounded down to whole cycles, which instructions take; the rest comes from ports that others in the chain
+    need. Where latency depends on values, the bound is that of the fastest. Where a queue makes a pair
+    slower, the slower number is used, as in most blocks that a chain limits.
     """
     latencies: dict[tuple[str, str], float | None] = {}
     bases: dict[tuple[str, str], str] = {}
@@ -288,7 +285,7 @@ def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBase
 
 
 def _by_immediate(pairs: list[Json]) -> dict[int, OperandLatencies]:
-    """The latencies of pairs that depend on it, or on the number of bits that a shift moves by."""
+    """{immediate or shift count: latencies} of pairs that depend on it."""
     latencies: dict[int, dict[tuple[str, str], float | None]] = defaultdict(dict)
     for pair in pairs:
         for values in pair.get("values", ()):

@@ -1,4 +1,4 @@
-"""Errors by length and by scheme as plain data, as rows store them."""
+"""Converts errors by length and by scheme to the JSON in rows, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inference.core.metrics import LengthError, SchemeError
 
 
 def lengths_json(errors: Iterable[LengthError]) -> list[tuple[int, int, float]]:
-    """Plain data; `lengths_from` reads it back."""
+    """(length, n, MAPE) tuples; `lengths_from` is the inverse."""
     return [(error.length, error.n, error.mape) for error in errors]
 
 
@@ -18,7 +18,7 @@ def lengths_from(data: Iterable[Sequence[Any]]) -> tuple[LengthError, ...]:
 
 
 def schemes_json(errors: Iterable[SchemeError]) -> list[tuple[str, int, float, float]]:
-    """Plain data; `schemes_from` reads it back."""
+    """(scheme, n, signed error, absolute error) tuples; `schemes_from` is the inverse."""
     return [(error.scheme, error.n, error.signed, error.absolute) for error in errors]
 
 

@@ -1,4 +1,4 @@
-"""Port mappings and resource mappings between rows and values."""
+"""Stores port and resource mappings, loads them as values, and converts the former to the latter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def store_mapping(
     report: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> PortMappingRow:
-    """A new mapping under a free name; raises `NameInUseError` and `MissingSchemesError`."""
+    """Store a port mapping. Raises `NameInUseError`, and `MissingSchemesError` for unknown schemes."""
     check_name_free(PortMappingRow, name)
     ids = complete_ids(isa, value.usage)
     row = PortMappingRow.objects.create(
@@ -67,7 +67,7 @@ def store_mapping(
 
 
 def digest_of(row: PortMappingRow) -> str:
-    """What stands for all that a mapping says, `PortMapping.digest`; kept with it from now on."""
+    """The mapping's `PortMapping.digest`; computed and stored at first use for older rows."""
     if not row.digest:
         row.digest = load_mapping(row).digest
         PortMappingRow.objects.filter(pk=row.pk).update(digest=row.digest)
@@ -75,22 +75,22 @@ def digest_of(row: PortMappingRow) -> str:
 
 
 def load_mapping(row: PortMappingRow) -> PortMapping:
-    """The mapping as a value; schemes in the order of the instruction set."""
+    """The port mapping as a value, schemes in the order of the instruction set."""
     usages = row.usages.order_by("scheme_id", "mask")
     return _value_of(row, usages.values_list("scheme__text", "mask", "count", "slots"))
 
 
 def load_part(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
-    """What a mapping says of those of some schemes, {row id: text}, that it describes (one query)."""
+    """The part of a mapping about some schemes, {row id: text} (one query)."""
     usages = row.usages.filter(scheme__in=list(texts)).order_by("scheme_id", "mask")
     rows = usages.values_list("scheme_id", "mask", "count", "slots")
     return _value_of(row, ((texts[scheme], mask, count, slots) for scheme, mask, count, slots in rows))
 
 
 def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:
-    """The same of all mappings of an instruction set that describe any of the schemes, newest first.
+    """Like `load_part`, for all mappings of an instruction set with any of the schemes, newest first.
 
-    Two queries; the rows come without their reports.
+    Two queries; the rows are loaded without their reports.
     """
     usages = PortUsageRow.objects.filter(scheme__in=list(texts), mapping__isa=isa)
     usages_by_mapping: defaultdict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
@@ -102,7 +102,7 @@ def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappi
 
 
 def _value_of(row: PortMappingRow, usages: Iterable[tuple[str, int, int, int]]) -> PortMapping:
-    """A mapping of (scheme, mask, count, slots), as far as these go."""
+    """A mapping from (scheme, mask, count, slots); count 0 for a scheme without µops."""
     uops: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     slots: dict[str, int] = {}
     for scheme, mask, count, slot_count in usages:
@@ -135,7 +135,7 @@ def store_resource_mapping(
     report: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> ResourceMappingRow:
-    """A new resource mapping under a free name; raises `NameInUseError` and `MissingSchemesError`."""
+    """Store a resource mapping. Raises `NameInUseError`, and `MissingSchemesError` for unknown schemes."""
     check_name_free(ResourceMappingRow, name)
     ids = complete_ids(isa, value.loads)
     row = ResourceMappingRow.objects.create(
@@ -173,9 +173,9 @@ def load_resource_mapping(row: ResourceMappingRow) -> ResourceMapping:
 def convert(
     row: PortMappingRow, name: str, settings: Conversion | None = None, note: str = ""
 ) -> ResourceMappingRow:
-    """Store the resource mapping that predicts the same as a port mapping.
+    """Convert a port mapping to a resource mapping with the same predictions, and store it.
 
-    Raises `TooManyResourcesError` and `NameInUseError`, and then nothing has been stored.
+    Raises `TooManyResourcesError` and `NameInUseError`; nothing is stored then.
     """
     settings = settings or Conversion()
     check_name_free(ResourceMappingRow, name)
@@ -193,7 +193,7 @@ def convert(
 
 
 def load_model(row: PortMappingRow | ResourceMappingRow) -> ThroughputModel:
-    """The throughput model of a row: the value of a resource mapping, or a model over a port mapping."""
+    """The throughput model of a row: a resource mapping's value, or a model of a port mapping."""
     if isinstance(row, ResourceMappingRow):
         return load_resource_mapping(row)
     return PortMappingModel(load_mapping(row))

@@ -1,4 +1,4 @@
-"""Names of rows: found exactly, missed with a hint, and never taken twice."""
+"""Looks rows up by name, with hints for unknown names, and keeps names unique."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NOTE_LIMIT = 20_000  # characters
 
 
 def kind_of(model: type[Named]) -> str:
-    """What a user calls the rows of this model, e.g. "experiment set"."""
+    """The name of a model's rows in messages, such as "experiment set"."""
     return str(model._meta.verbose_name)
 
 
 def by_name(model: type[Row], name: str) -> Row:
-    """The row of this name; raises `UnknownNameError` with the nearest names that exist."""
+    """The row of this name. Raises `UnknownNameError` with the nearest existing names."""
     row = model._default_manager.filter(name=name).first()
     if row is None:
         raise UnknownNameError(kind_of(model), name, nearest_names(model, name))
@@ -32,16 +32,17 @@ def by_name(model: type[Row], name: str) -> Row:
 
 
 def nearest_names(model: type[Named], name: str, n: int = 3) -> list[str]:
-    """Up to n existing names that resemble the given one, else the newest ones."""
+    """Up to n existing names that resemble `name`, else the n newest."""
     folded = {known.casefold(): known for known in model._default_manager.values_list("name", flat=True)}
     close = [folded[near] for near in get_close_matches(name.casefold(), folded, n=n, cutoff=0.4)]
     return close or list(model._default_manager.order_by("-id").values_list("name", flat=True)[:n])
 
 
 def lock_names(model: type[Named]) -> None:
-    """Until the transaction ends, nobody else gives away a name for this model: no name is found free twice.
+    """Lock the names of a model until the transaction ends, so that no two transactions choose the same free
+    name.
 
-    Does nothing outside a transaction, nor where the database has one writer at a time.
+    Does nothing outside a transaction, and on databases with a single writer.
     """
     if connection.vendor == "postgresql" and connection.in_atomic_block:
         with connection.cursor() as cursor:
@@ -49,7 +50,7 @@ def lock_names(model: type[Named]) -> None:
 
 
 def free_name(model: type[Named], preferred: str) -> str:
-    """The wanted name as a line, or the first of "wanted (2)", "wanted (3)", … that is free."""
+    """`preferred` as a line if it is free, else the first free one of "preferred (2)", "preferred (3)", …"""
     lock_names(model)
     preferred = (preferred if is_line(preferred) else as_single_line(preferred))[:NAME_LIMIT]
     stem = preferred[: NAME_LIMIT - 8]
@@ -62,7 +63,7 @@ def free_name(model: type[Named], preferred: str) -> str:
 
 
 def rename(row: Named, name: str, note: str) -> None:
-    """Store another name and note of a row; raises as `check_name_free` does."""
+    """Store a new name and note of a row. Raises like `check_name_free`."""
     with transaction.atomic():
         check_name_free(type(row), name, besides=row)
         row.name, row.note = name, note
@@ -78,9 +79,9 @@ def check_name_line(name: str, what: str) -> None:
 
 
 def check_name_free(model: type[Named], name: str, besides: Named | None = None) -> None:
-    """Raise `NameInUseError` with a free suggestion where another row than `besides` has the name.
+    """Raise `NameInUseError`, with a free suggestion, where a row other than `besides` has the name.
 
-    Raises `ExchangeError` for a name that is blank, longer than the column, or more than a line.
+    Raises `ExchangeError` for a name that is blank, longer than `NAME_LIMIT`, or not a single line.
     """
     if not name.strip() or len(name) > NAME_LIMIT:
         raise ExchangeError(

@@ -1,4 +1,4 @@
-"""Recorded measurements: their medians, and the shares that an inference run learns from or is judged by."""
+"""Stored measurements: medians, and their division into training and held-out experiments of a run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def settled_medians(measurements: QuerySet[Measurement], column: str = "experime
 class RecordedShares:
     """Usable measurements of one or more sets, divided by experiment.
 
-    `recurring`: how many different experiments were left out because the judge has them too.
+    `recurring`: number of experiments left out because the judging set has them as well.
     """
 
     training: tuple[StoredMeasurement, ...]
@@ -44,7 +44,7 @@ class RecordedShares:
 
 
 def selected_schemes(isa: ISA, selection: str | Sequence[int]) -> set[str] | None:
-    """The scheme texts that a run's selection admits: a name or search text, or row ids; None admits all."""
+    """Scheme texts of a run's selection (a name, a search text, or row ids); None for all."""
     if selection == "all":
         return None
     if isinstance(selection, str):
@@ -61,12 +61,16 @@ def recorded_shares(
     judge: ExperimentSet | None = None,
     never: int = 0,
 ) -> RecordedShares:
-    """Divide the measurements of the chosen schemes alone; the seed makes it the same every time.
+    """Divide measurements into training and held-out ones, reproducibly for equal sets and seed.
 
-    That is: as long as the sets are what they were. The order in which they are named does not matter.
-    Experiments that the set `judge` has a usable measurement of are not learnt from: it judges all mappings
-    by the same experiments, and none by what it has seen. Those of up to `never` different schemes are
-    learnt from all the same.
+    Args:
+        sets: Sets, in any order.
+        selection: Schemes; other experiments are left out. See `selected_schemes`.
+        share: Share of the experiments to hold out, from 0 to 1.
+        seed: Of the random selection.
+        judge: A set whose experiments are left out of the training, so that it judges all mappings by the
+            same unseen experiments.
+        never: Experiments of up to this many different schemes are never held out or left out.
     """
     usable = [
         row
@@ -95,9 +99,9 @@ def recorded_shares(
 def held_out_rows(
     sets: Sequence[ExperimentSet], selection: str | Sequence[int], share: float, seed: int, never: int = 0
 ) -> npt.NDArray[np.int64]:
-    """The ids of the measurements that `recorded_shares` holds out, in its order, without their values.
+    """Ids of the measurements that `recorded_shares` holds out, in its order.
 
-    17 bytes per usable measurement of the sets, and no object for any.
+    Takes 17 bytes per usable measurement, and creates no object per measurement.
     """
     admitted = selected_schemes(sets[0].isa, selection) if sets else None
     parts = [
@@ -121,7 +125,7 @@ def held_out_rows(
 def _facts(
     chunk: Chunk, schemes: set[str] | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-    """Of the wanted schemes alone: row, experiment, whether it is one instruction, its number of schemes."""
+    """(row ids, experiment ids, whether of one instruction, number of schemes), of `schemes` only."""
     admitted = (
         np.ones(len(chunk.ids), dtype=bool)
         if schemes is None

@@ -1,10 +1,10 @@
-"""Results of machines: mappings that runs made, with what other results contradict, and their fronts.
+"""Stores results of machines: mappings that runs made, conflicts between them, and fronts.
 
-Two results are compared when the second of them is stored, whoever stores it, and both keep what the other
-says. So what contradicts a result depends on which results there are, not on which run ended first.
+Two results are compared when the second is stored, and the conflict is stored with both. So the conflicts of
+a result do not depend on which run ended first.
 
-There are dozens of points with up to thousands of schemes each, most of them with the same µops as others: of
-a point, every list of µops is kept once, with the rows of its schemes.
+A front has dozens of points with up to thousands of schemes each, most with the same µops as others: a point
+stores each list of µops once, with the ids of its schemes.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ from inference.storage.names import free_name
 from inference.storage.rows import scheme_ids, texts_of
 
 MOST_COMPARED_RESULTS = 20
-"""Other results of a machine that a new one is compared with: the newest. Of thousands of schemes, a
-comparison takes up to a second and stores a row for each that both say something else of."""
+"""Newest results of a machine that a new one is compared with. With thousands of schemes, a comparison takes
+up to a second and stores a row for each scheme on which the two differ.
+"""
 
 
 @dataclass(frozen=True)
 class ComparedResult:
-    """A stored result, `other`, beside a value: where the two contradict, from both sides."""
+    """Conflicts between a mapping and the stored result `other` (its id), from both sides."""
 
     other: int
     here: Sequence[UopsConflict]
@@ -58,9 +59,9 @@ def compared_results(
     known: Collection[ComparedResult] = (),
     besides: Collection[int] = (),
 ) -> list[ComparedResult]:
-    """A mapping beside the newest results of its machine.
+    """Compare a mapping with the newest results of its machine; [] without a machine.
 
-    `known`: those that are compared already. `besides`: rows to pass over.
+    `known`: comparisons made before. `besides`: ids of rows to ignore.
     """
     if machine is None:
         return []
@@ -91,10 +92,10 @@ def store_result(
     report: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> PortMappingRow:
-    """Store a mapping as `store_mapping` does, and what contradicts it.
+    """Store a mapping like `store_mapping`, with its conflicts.
 
-    `compared`: what `compared_results` gave before this transaction, which keeps others from writing. Results
-    that were stored since then are compared here: no other mapping is stored until it ends.
+    `compared`: result of `compared_results` from before this transaction, which blocks other writers. Results
+    stored since then are compared here; no other mapping is stored until the transaction ends.
     """
     row = store_mapping(
         name,
@@ -134,12 +135,12 @@ def _store_conflicts(row: PortMappingRow, compared: Sequence[ComparedResult]) ->
 
 
 KEY = "front_point"
-"""Where the report of a mapping that was picked has the point that it was."""
+"""Key of a picked mapping's report: the point of the front that it was."""
 
 
 @dataclass(frozen=True)
 class JudgedPoint:
-    """A point with how it predicts what the run judged by: None where there is nothing to judge by."""
+    """A point with its predictions for the judging experiments, None where there are none."""
 
     point: FrontPoint
     judged: Predictions | None
@@ -148,10 +149,9 @@ class JudgedPoint:
 def store_front(
     row: PortMappingRow, points: Sequence[JudgedPoint], own: PortMapping, judged_on: ExperimentSet | None
 ) -> int:
-    """Store the front of a run beside its mapping `row`; returns the number of points.
+    """Store the front of a run with its mapping `row`; returns the number of points.
 
-    The point that is `own` counts as picked already. `judged_on` is the set that judged, None for what the
-    run has held out.
+    The point equal to `own` counts as picked. `judged_on`: the judging set, None for held-out experiments.
     """
     ids = scheme_ids(row.isa)
     FrontPointRow.objects.bulk_create(
@@ -182,7 +182,7 @@ def _place_of(own: PortMapping, points: Sequence[JudgedPoint]) -> int | None:
 
 
 def mapping_json(value: PortMapping, ids: dict[str, int]) -> Json:
-    """A mapping in few characters; `mapping_from` reads it back. `ids`: {scheme text: row id}."""
+    """A mapping as compact JSON; `mapping_from` is the inverse. `ids`: {scheme: row id}."""
     schemes_by_uops: defaultdict[Uops, list[int]] = defaultdict(list)
     for scheme, uops in value.usage.items():
         schemes_by_uops[uops].append(ids[scheme])
@@ -197,7 +197,7 @@ def mapping_json(value: PortMapping, ids: dict[str, int]) -> Json:
 
 
 def mapping_from(content: Json) -> PortMapping:
-    """What `mapping_json` gave; schemes in the order of the instruction set."""
+    """The mapping in the JSON of `mapping_json`, schemes in the order of the instruction set."""
     usage: dict[int, Uops] = {}
     for numbers, rows in zip(content["uops"], content["schemes"], strict=True):
         uops = tuple(zip(numbers[0::2], numbers[1::2], strict=True))
@@ -222,11 +222,11 @@ def _judged_json(compared: Predictions, judged_on: ExperimentSet | None) -> Json
 
 
 def pick(point: FrontPointRow, name: str = "") -> tuple[PortMappingRow, bool]:
-    """The point as a mapping of its own, with its evaluation; and whether it was made just now.
+    """Store a point as a mapping with its evaluation: (mapping, whether it is new).
 
-    One that was picked before is the same mapping again. Without a name it is called after the run's mapping
-    and the number of kinds. Raises `NameInUseError`, and `InvalidInputError` for another name of one that
-    was picked before.
+    A point that was picked before gives the same mapping. Without a name, it is called after the run's
+    mapping and the number of kinds. Raises `NameInUseError`, and `InvalidInputError` for another name of a
+    picked point.
     """
     if point.picked is not None:
         return _stored_pick(point, name, ())
@@ -237,7 +237,7 @@ def pick(point: FrontPointRow, name: str = "") -> tuple[PortMappingRow, bool]:
 def _stored_pick(
     point: FrontPointRow, name: str, compared: Collection[ComparedResult]
 ) -> tuple[PortMappingRow, bool]:
-    point.refresh_from_db()  # in this transaction, which nobody else can write beside
+    point.refresh_from_db()  # in this transaction, beside which no other can write
     if point.picked is not None:
         if name and point.picked.name != name:
             raise InvalidInputError(
@@ -261,7 +261,7 @@ def _stored_pick(
 
 
 def _report(point: FrontPointRow) -> Json:
-    """What the run said of its mapping, as far as it holds for the point, and which point of what this is."""
+    """The report of the run's mapping, with the point's own error and its place in the front."""
     owner = point.mapping
     point_json: Json = {
         "place": point.place,
@@ -277,7 +277,7 @@ def _report(point: FrontPointRow) -> Json:
 
 
 def _store_evaluation(row: PortMappingRow, point: FrontPointRow) -> None:
-    """As it was judged when the run ended, as long as what judged it is there."""
+    """Store the point's evaluation from the end of the run, unless its judging set was deleted."""
     judged = point.judged
     if not judged:
         return

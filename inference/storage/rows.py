@@ -1,12 +1,11 @@
-"""Experiments and measurements between rows and values, many rows at a time, and a set of them in numbers.
+"""Stores experiments and measurements in bulk, loads them as values, and summarises sets.
 
-Storing is atomic, done in bulk, and changes nothing when it is repeated, since a run may do so after a crash.
-A model instance per row costs several times what the database needs to store it, so rows are inserted in
-plain SQL that all databases here speak. Loading keeps the order in which rows were stored.
+Storing is atomic and idempotent, since a run may repeat it after a crash. Rows are inserted in portable SQL:
+a model instance per row costs several times what the database takes to store it. Loading keeps the order of
+storing.
 
-A set's numbers are worked out once, and kept with the set as long as its measurements are the same. Whoever
-writes measurements need not know of it: what is kept names how many rows it is of and the newest of them.
-Rows are added and removed, never changed, and no id is given twice, so these two tell any other rows.
+The summary of a set is stored with it, together with the number of its measurements and the newest id, which
+tell whether it is up to date: rows are added and removed, never changed, and ids are not reused.
 """
 
 from __future__ import annotations
@@ -28,30 +27,30 @@ from inference.models import Experiment as ExperimentRow
 from inference.storage.errors import MissingSchemesError
 
 PORTION = 5000
-"""Rows handed over at once: what is in memory beside the caller's own."""
+"""Rows passed to the database at once, which bounds the memory used besides the caller's."""
 
 
 Row = TypeVar("Row")
 
 
 def portions(rows: Iterable[Row], size: int = PORTION) -> Iterator[list[Row]]:
-    """The rows in lists of that size; the last one may be shorter, and none is empty."""
+    """The rows in lists of `size`; the last may be shorter, none is empty."""
     remaining = iter(rows)
     while portion := list(islice(remaining, size)):
         yield portion
 
 
 def insert_missing(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Insert rows; those that a constraint says are there already stay."""
+    """Insert rows, ignoring those that violate a unique constraint."""
     insert_rows(model, columns, rows, "ON CONFLICT DO NOTHING")
 
 
 def insert_rows(
     model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]], ending: str = ""
 ) -> None:
-    """Insert rows, values in the order of the columns; `ending` is the end of the statement.
+    """Insert rows, values in the order of `columns`. `ending`: end of the statement.
 
-    Values are what the driver takes: JSON as text. Nothing is checked but by the database.
+    Values are passed to the driver unchecked: JSON as text.
     """
     name = connection.ops.quote_name
     listed = ", ".join(name(column) for column in columns)
@@ -73,7 +72,7 @@ def scheme_ids(isa: ISA) -> dict[str, int]:
 
 
 def complete_ids(isa: ISA, schemes: Iterable[str]) -> dict[str, int]:
-    """The same, for rows that name these schemes; raises `MissingSchemesError` where it lacks one of them."""
+    """Like `scheme_ids`. Raises `MissingSchemesError` where one of `schemes` is missing."""
     ids = scheme_ids(isa)
     missing = [scheme for scheme in schemes if scheme not in ids]
     if missing:
@@ -82,7 +81,7 @@ def complete_ids(isa: ISA, schemes: Iterable[str]) -> dict[str, int]:
 
 
 def ids_of_schemes(isa_id: int, texts: Iterable[str]) -> dict[str, int]:
-    """{scheme text: row id} of those of these schemes that the instruction set has."""
+    """{scheme text: row id} of those of `texts` that the instruction set has."""
     schemes = InstructionScheme.objects.filter(isa=isa_id, text__in=set(texts))
     return dict(schemes.values_list("text", "id"))
 
@@ -93,13 +92,13 @@ def scheme_texts(isa: ISA) -> dict[int, str]:
 
 
 def experiment_key(experiment: Experiment, ids: Mapping[str, int]) -> str:
-    """The canonical text of a multiset: `id:count` joined by commas, ids ascending."""
+    """The canonical key of an experiment: `id:count` terms joined by commas, ids ascending."""
     terms = sorted((ids[scheme], count) for scheme, count in experiment.terms)
     return ",".join(f"{scheme}:{count}" for scheme, count in terms)
 
 
 def experiment_of(key: str, texts: Mapping[int, str]) -> Experiment:
-    """The multiset of an `Experiment` row's key."""
+    """The inverse of `experiment_key`. `texts`: {row id: scheme text}."""
     counts = {}
     for term in key.split(","):
         scheme, _, count = term.partition(":")
@@ -109,7 +108,7 @@ def experiment_of(key: str, texts: Mapping[int, str]) -> Experiment:
 
 @transaction.atomic
 def store_experiments(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int]:
-    """Row ids of the experiments, rows made where they are missing; raises `MissingSchemesError`."""
+    """{experiment: row id}; missing rows are created. Raises `MissingSchemesError`."""
     distinct = list(dict.fromkeys(experiments))
     keys = dict(zip(distinct, _keys(distinct, isa), strict=True))
     rows = _store_keys(isa, {key: experiment.length for experiment, key in keys.items()})
@@ -117,7 +116,7 @@ def store_experiments(isa: ISA, experiments: Iterable[Experiment]) -> dict[Exper
 
 
 def _keys(experiments: Iterable[Experiment], isa: ISA) -> Iterator[str]:
-    """The key of each; raises `MissingSchemesError` when all have been looked at."""
+    """The key of each experiment. Raises `MissingSchemesError` for all missing schemes at the end."""
     ids = scheme_ids(isa)
     missing: set[str] = set()
     for experiment in experiments:
@@ -131,9 +130,9 @@ def _keys(experiments: Iterable[Experiment], isa: ISA) -> Iterator[str]:
 
 
 def _store_keys(isa: ISA, lengths: Mapping[str, int]) -> dict[str, int]:
-    """{key: row id} of experiments given as {key: length}, rows made where they are missing."""
+    """{key: row id} of experiments {key: length}; missing rows are created."""
     rows_by_key = _experiment_rows(isa, lengths)
-    # In one order for everybody: of two who store the same at the same time, one waits for the other.
+    # Sorted: of two transactions that store the same experiments at once, one waits for the other.
     missing = sorted(key for key in lengths if key not in rows_by_key)
     if missing:
         rows = ((isa.pk, key, lengths[key]) for key in missing)
@@ -152,11 +151,11 @@ def _terms(rows: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
 
 
 def store_ahead(isa: ISA, measured: Iterable[Measured], on_progress: Callable[[int], None]) -> None:
-    """Store the experiments of measurements that will be stored, a portion at a time, each by itself.
+    """Store the experiments of measurements that will be stored later, each portion in its own transaction.
 
-    An import of many measurements in one transaction would keep everybody else from writing for long; of this
-    part nobody sees anything before there are measurements. `told` hears after each portion how many
-    measurements have been looked at, and may raise to end it.
+    One transaction for an import of many measurements would block other writers for long. Experiments without
+    measurements are invisible to users. `on_progress` is called after each portion with the number of
+    measurements processed, and may raise to stop.
     """
     done = 0
     for portion in portions(measured, AHEAD):
@@ -166,7 +165,7 @@ def store_ahead(isa: ISA, measured: Iterable[Measured], on_progress: Callable[[i
 
 
 def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
-    """{key: row id} of those that are there."""
+    """{key: row id} of existing experiments."""
     rows: dict[str, int] = {}
     table = connection.ops.quote_name(ExperimentRow._meta.db_table)
     with connection.cursor() as cursor:
@@ -184,15 +183,20 @@ def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
 def store_measurements(
     experiment_set: ExperimentSet, measured: Iterable[Measured], first_repeat: int = 0
 ) -> int:
-    """Add measurements to a set; returns how many rows it has gained.
+    """Add measurements to a set; returns the number of new rows.
 
-    The k-th result of the same experiment in one call is its repeat `first_repeat` + k, so calling again with
-    the same results, or with more that begin with the same, stores nothing twice. Raises
-    `MissingSchemesError`.
+    Args:
+        experiment_set: The set.
+        measured: Results. The k-th of an experiment in one call (from 0) is repeat `first_repeat` + k, so
+            that calling again with the same results, or with more behind them, stores nothing twice.
+        first_repeat: Repeat of the first result of each experiment.
+
+    Raises:
+        MissingSchemesError: The instruction set lacks a scheme.
     """
     lengths: dict[str, int] = {}
     rows: list[tuple[str, tuple[Any, ...]]] = []
-    # Of each value only what its row needs is kept: there may be very many.
+    # Only the columns of each value are held in memory: there may be very many values.
     for key, result in _with_keys(measured, experiment_set.isa):
         lengths[key] = result.experiment.length
         rows.append((key, _columns_of(result)))
@@ -217,7 +221,7 @@ COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counte
 
 
 def _with_keys(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
-    """Each with the key of its experiment; raises `MissingSchemesError` when all have been looked at."""
+    """(key, measurement). Raises `MissingSchemesError` for all missing schemes at the end."""
     results, again = tee(measured)
     return zip(_keys((result.experiment for result in results), isa), again, strict=False)
 
@@ -235,7 +239,7 @@ def _columns_of(result: Measured) -> tuple[Any, ...]:
 
 
 def _next_repeat(repeats: Counter[int], experiment: int, first: int) -> int:
-    """The repeat of one more measurement of an experiment."""
+    """The repeat of the next measurement of an experiment; counts it in `repeats`."""
     repeats[experiment] += 1
     return first + repeats[experiment] - 1
 
@@ -246,7 +250,7 @@ def _json(numbers: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True)
 class StoredMeasurement:
-    """A measurement as a value, with the ids of the rows it came from."""
+    """A measurement as a value, with the ids of its row and of its experiment's row."""
 
     id: int
     experiment_id: int
@@ -291,7 +295,7 @@ def texts_of(pks: Iterable[int]) -> dict[int, str]:
 
 
 def measured_in_parts(experiment_set: ExperimentSet) -> Iterator[Measured]:
-    """All measurements of a set in the order of their rows, a few thousand of them in memory at a time."""
+    """All measurements of a set in the order of their rows, with `BATCH` of them in memory at a time."""
     last = 0
     while part := measurements_of(experiment_set.measurements.filter(id__gt=last).order_by("id")[:BATCH]):
         yield from (stored.value for stored in part)
@@ -317,10 +321,10 @@ def load_measurements(experiment_set: ExperimentSet, repeat: int | None = None) 
 
 @dataclass(frozen=True)
 class SetSummary:
-    """Numbers of a set. `lengths`: the numbers of instructions that occur; `states`: rows in each.
+    """Summary of a set. `lengths`: numbers of instructions that occur; `states`: {state: rows}.
 
-    `schemes`: how many occur; `least`, `most`: cycles, None where nothing has any. `repeated`: some number
-    is from several passes, so that spread and passes say something.
+    `schemes`: number of schemes; `least`, `most`: cycles, None without any. `repeated`: whether some
+    measurement has several passes, so that spread and passes are meaningful.
     """
 
     measurements: int
@@ -338,7 +342,7 @@ class SetSummary:
 
 
 def summarise(experiment_set: ExperimentSet) -> SetSummary:
-    """Go through the set's measurements (three queries; 3 s for 10^6 of them)."""
+    """Compute the summary of a set (three queries; 3 s for 10^6 measurements)."""
     rows = experiment_set.measurements.order_by()
     terms = ExperimentTerm.objects.filter(experiment__measurements__experiment_set=experiment_set)
     by_state = list(
@@ -359,7 +363,7 @@ def summarise(experiment_set: ExperimentSet) -> SetSummary:
 
 
 def stored_summary(experiment_set: ExperimentSet) -> SetSummary | None:
-    """What was kept with the set, None where its measurements are others by now (two quick queries)."""
+    """The stored summary of a set, None where its measurements have changed (two quick queries)."""
     summary = experiment_set.summary
     if summary is None or summary["rows"] != rows_of(experiment_set):
         return None
@@ -368,8 +372,8 @@ def stored_summary(experiment_set: ExperimentSet) -> SetSummary | None:
 
 
 def store_summary(experiment_set: ExperimentSet) -> SetSummary:
-    """Work the numbers out and keep them with the set."""
-    rows = rows_of(experiment_set)  # first: what comes in between makes the numbers out of date, not wrong
+    """Compute the summary of a set and store it with the set."""
+    rows = rows_of(experiment_set)  # first: rows added meanwhile make the summary outdated, not wrong
     summary = summarise(experiment_set)
     experiment_set.summary = {"rows": rows, "numbers": asdict(summary)}
     experiment_set.save(update_fields=["summary"])
@@ -377,7 +381,7 @@ def store_summary(experiment_set: ExperimentSet) -> SetSummary:
 
 
 def rows_of(experiment_set: ExperimentSet) -> dict[str, Any]:
-    """What tells the measurements of a set from any others (two quick queries)."""
+    """Number of measurements and newest id, which identify the content of a set (two quick queries)."""
     rows = experiment_set.measurements.order_by()
-    # Each by itself is answered by the index alone.
+    # As separate queries, each is answered from the index alone.
     return {"count": rows.count(), **rows.aggregate(newest=Max("pk"))}

@@ -1,4 +1,4 @@
-"""Storing what the zip of a run brings beside the run: machines to refer to, sets, mappings, evaluations."""
+"""Stores the content of a run's archive except the run: machines, sets, mappings and evaluations."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ from inference.storage.rows import BATCH, complete_ids, scheme_ids, store_measur
 
 
 class ArchiveImport:
-    """One archive on its way into the database; `numbers` grows with what has been stored.
+    """The import of one archive. `numbers`: {old id: new id} of the rows stored so far.
 
-    All within one transaction. Names that are taken get a number behind them. Raises `ExchangeError`.
+    Use it within one transaction. Names in use get a number appended. Raises `ExchangeError`.
     """
 
     def __init__(self, archive: RunArchive, run: Run, source: str) -> None:
@@ -64,7 +64,7 @@ class ArchiveImport:
         self.numbers = Numbers()
 
     def store(self) -> int:
-        """Everything; how many measurements there were."""
+        """Store all rows of the archive; returns the number of measurements."""
         manifest = self._archive.manifest
         for name, texts in self._texts().items():
             self._isas[name] = isa_for(name, texts, self._source)
@@ -79,7 +79,7 @@ class ArchiveImport:
         return measurements
 
     def _texts(self) -> dict[str, set[str]]:
-        """Scheme texts by instruction set."""
+        """{instruction set: scheme texts} of everything in the archive."""
         manifest = self._archive.manifest
         texts: dict[str, set[str]] = {entry.isa: set() for entry in manifest.machines.values()}
         for archived_set in self._archive.sets:
@@ -97,7 +97,7 @@ class ArchiveImport:
         return texts
 
     def _machine(self, machine: ArchivedMachine) -> Machine:
-        """One that stands for what was measured elsewhere; that of an earlier archive serves again."""
+        """A machine row that cannot measure; shared with earlier archives of the same machine."""
         isa = self._isas[machine.isa]
         return published_machine(machine.name, self._source, isa=isa, cpu=machine.cpu, facts=machine.facts)
 
@@ -226,7 +226,7 @@ class ArchiveImport:
         )
 
     def _schemes(self, texts: dict[int, str]) -> dict[int, int]:
-        """Of the schemes that the description lists, from their numbers there to those here."""
+        """{old id: new id} of the schemes in the run's description."""
         if not texts:
             return {}
         isa = self._isas.get(str(self._archive.manifest.run.config.get("isa")))
@@ -235,7 +235,7 @@ class ArchiveImport:
 
 
 def isa_for(name: str, texts: Iterable[str], source: str) -> ISA:
-    """The instruction set of this name; where there is none, a new one of these schemes."""
+    """The instruction set of this name; created from `texts` where there is none."""
     existing = ISA.objects.filter(name=name).first()
     if existing is not None:
         return existing
@@ -247,8 +247,7 @@ def _numbers(evaluation: ArchivedEvaluation) -> Json:
 
 
 def _value(document: Json) -> PortMapping:
-    """A mapping in our own JSON."""
-
+    """Parse a front point's mapping. Raises `ExchangeError` for its problems."""
     parsed = parse(json.dumps(document).encode(), "front", AnyNames())
     if parsed.mapping is None or parsed.problem_count:
         raise ExchangeError("\n".join(parsed.lines()) or "a point of the front is no port mapping")
@@ -259,14 +258,14 @@ _Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class _ArchivedObjections(ArchivedPart):
-    """What was said against a mapping where its archive was written: (name of a result, words) by scheme."""
+    """Objections to a mapping on the archive's site; `conflicts`: {scheme: (name of a result, sentence)}."""
 
     objections: list[str]
     conflicts: dict[str, list[tuple[str, str]]]
 
 
 class _Judging(ArchivedPart):
-    """What `inference.storage.judging` reads: held-out experiments, all and those with each scheme."""
+    """Held-out experiments, overall and by scheme, as `inference.storage.judging` reads them."""
 
     n: Count
     off: Count
@@ -291,7 +290,7 @@ class MappingReport(ArchivedPart):
     loop_code: list[tuple[_Positive, _Positive, Amount]] = []
 
     def masks(self) -> Iterator[int]:
-        """Every port set that it names."""
+        """Every port set that it names, as a mask."""
         for other in self.cegar.alternatives if self.cegar else ():
             yield from (mask for uops in other.usage.values() for mask, _ in uops)
         for blocking in self.explain.classes if self.explain else ():

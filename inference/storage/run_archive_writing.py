@@ -1,4 +1,4 @@
-"""Runs that have ended as zips: what an archive says of rows, as the documents of `formats.run_archive`."""
+"""Writes finished runs as archives: rows as the documents of `formats.run_archive`."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ Row = TypeVar("Row", ExperimentSet, PortMapping, ResourceMapping)
 
 
 def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> bytes:
-    """Everything about a run that has ended. Raises `ExchangeError` for one that has not.
+    """The archive of a finished run, as bytes. Raises `ExchangeError` for an unfinished one.
 
-    `exported_with`: versions of the software that writes it; those that did the run are in its journal.
+    `exported_with`: versions of the software that writes the archive; those of the run are in its journal.
     """
     if run.state not in Run.FINAL:
         raise ExchangeError(f"run {run.name!r} has not ended: its archive can be had when it has")
@@ -128,7 +128,7 @@ def _events(run: Run) -> Iterator[Json]:
 
 
 def _versions(run: Run) -> dict[str, str]:
-    """Those that the journal told when somebody last began to work on the run."""
+    """Versions of the software that last worked on the run, from its journal."""
     event = run.events.filter(kind=StateChanged.kind, payload__has_key="versions").order_by("-seq").first()
     return {} if event is None else dict(StateChanged.read(event.payload).versions)
 
@@ -138,7 +138,7 @@ def _facts(machine: Machine) -> Json:
 
 
 def _document(shape: type[Document], row: Any, **beside: Any) -> Document:
-    """The columns of a row that the document has, but for what stands `beside`."""
+    """A document from the row's columns of the same names, and the values in `beside`."""
     return shape(
         **{name: getattr(row, name) for name in shape.model_fields if name not in beside},
         **beside,
@@ -156,7 +156,7 @@ def _row(
 
 
 def _mapping(row: PortMapping | ResourceMapping, run: Run, sets: set[int]) -> ArchivedMapping:
-    """With its evaluations on sets of the zip, and on what the run held out."""
+    """A mapping with its evaluations on sets of the archive, and on the run's held-out experiments."""
     evaluations = [
         _scored(vars(evaluation), evaluation.experiment_set_id, evaluation.unit)
         for evaluation in row.evaluations.order_by("id")

@@ -1,7 +1,7 @@
-"""Measurements in the database as arrays, a chunk of rows at a time, and copied from sets to sets.
+"""Loads measurements as arrays, in chunks, and copies them between sets.
 
-No value is made per row: the keys of a whole chunk of experiments are parsed at once. What is read of a chunk
-takes about 1 kB per row of it while it is parsed, and is free again when the next one is there.
+No object is created per row: the keys of a chunk of experiments are parsed at once. A chunk takes about 1 kB
+per row while it is parsed, which is freed before the next.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from inference.models import ISA, Experiment, ExperimentSet, Measurement
 from inference.storage.rows import COLUMNS, insert_missing, portions, scheme_texts
 
 CHUNK = 1 << 15
-"""Rows read at once: enough to make the work per chunk small beside the work per row."""
+"""Rows per chunk: enough to make the overhead per chunk small."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """Usable measurements of one instruction set, in the order of their rows.
 
-    `read`: rows that were read, usable or not. `ids` int64[n]: those of the usable measurements' rows;
-    `experiments` int64[n]: those of their experiments' rows; `cycles` float64[n]; `table`: the experiments,
-    over the schemes that occur among them. `answers`: for each tool, in the order of their first answers, its
-    cycles, NaN where it has none: float64[n].
+    `read`: rows that were read, usable or not. `ids` int64[n]: row ids of the measurements; `experiments`
+    int64[n]: row ids of their experiments; `cycles` float64[n]; `table`: the experiments, over the schemes
+    that occur. `answers`: {tool: cycles, NaN where it has none, float64[n]}, in the order of their first
+    answers.
     """
 
     read: int
@@ -48,10 +48,10 @@ class Chunk:
 def usable_chunks(
     rows: QuerySet[Measurement], isa: ISA, *, answers: bool = False, size: int = CHUNK
 ) -> Iterator[Chunk]:
-    """The usable ones of a query's measurements, all of one instruction set, chunk by chunk.
+    """Usable measurements of a query, all of one instruction set, in chunks of `size` rows.
 
-    One query, read as it is consumed: the chunks are of one state of the database. Other tools' answers are
-    looked at only where `answers` asks for them.
+    One query, read lazily, so that all chunks are of one state of the database. `answers`: whether to load
+    other tools' answers.
     """
     texts = scheme_texts(isa)
     fields = ["id", "experiment_id", "state", "cycles", "experiment__key"]
@@ -80,10 +80,10 @@ def _chunk(rows: Sequence[tuple[Any, ...]], texts: Mapping[int, str], answers: b
 
 
 def table_of_keys(keys: Sequence[str], texts: Mapping[int, str]) -> ExperimentTable:
-    """Experiments, by their rows' keys `id:count,id:count`, as a table over the schemes that occur.
+    """The table of experiments given by keys `id:count,id:count`, over the schemes that occur.
 
-    `texts`: {row id: scheme text}. The schemes are numbered in the order of their ids, which is that of the
-    keys' terms, so nothing is sorted. Raises `InvalidInputError` for a multiplicity beyond 32 bits.
+    `texts`: {row id: scheme text}. Schemes are numbered by ascending id, the order of terms in keys, so that
+    nothing needs sorting. Raises `InvalidInputError` for a multiplicity beyond 32 bits.
     """
     if not keys:
         return ExperimentTable.from_experiments(())
@@ -106,7 +106,7 @@ def table_of_keys(keys: Sequence[str], texts: Mapping[int, str]) -> ExperimentTa
 
 
 def _answers(texts: Sequence[str]) -> dict[str, Floats]:
-    """The answers in the JSON texts {tool: cycles} of some rows, per tool."""
+    """{tool: cycles per row, NaN for none} from the rows' JSON texts {tool: cycles}."""
     present = [(at, text) for at, text in enumerate(texts) if text != "{}"]
     values = json.loads(f"[{','.join(text for _, text in present)}]")
     at = np.array([at for at, _ in present], dtype=np.int64)
@@ -122,7 +122,7 @@ _COPIED = ("experiment_id", "length", *COLUMNS)
 
 
 def copy_measurements(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
-    """Copy the rows with these ids, of which no two of one experiment have the same repeat."""
+    """Copy measurements to a set with their repeats, which must be unique per experiment."""
     table = connection.ops.quote_name(Measurement._meta.db_table)
     columns = ", ".join(("repeat", *_COPIED))
     for portion in portions(ids):
@@ -136,7 +136,7 @@ def copy_measurements(experiment_set: ExperimentSet, ids: Iterable[int]) -> None
 
 
 def copy_as_repeats(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
-    """Copy the rows with these ids in their order; those of one experiment are numbered anew."""
+    """Copy measurements to a set, in order; repeats of each experiment are numbered from 0."""
     repeats: Counter[int] = Counter()
     table = connection.ops.quote_name(Measurement._meta.db_table)
     columns = ", ".join(_COPIED)
@@ -155,7 +155,7 @@ def copy_as_repeats(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
 def store_medians(
     experiment_set: ExperimentSet, medians: Iterable[tuple[int, tuple[float, float, int]]]
 ) -> None:
-    """New measurements: (experiment, (cycles, spread, number of sets))."""
+    """Store medians, (experiment id, (cycles, spread, number of sets)), as settled measurements."""
     head, settled, medians_by_experiment = (
         (experiment_set.pk, 0),
         str(Measurement.State.SETTLED),

@@ -73,7 +73,7 @@ def test_the_loops_of_a_listing_are_those_of_its_program(options: tuple[str, ...
 def test_a_line_that_looks_like_code_and_is_in_no_loop_is_told_with_its_number() -> None:
     lines = listed(ANNOTATED.replace("    0.00 :   1215:   add    $0x1,%rdi", "   add    $0x1,%rdi")).lines()
     assert "line 13 has no address, and is in no block: add $0x1,%rdi" in lines
-    assert any("the addresses leave a gap behind line 12" in line for line in lines)
+    assert any("the addresses have a gap after line 12" in line for line in lines)
 
 
 def test_a_cell_with_a_line_that_is_not_read_is_no_block() -> None:

@@ -380,7 +380,7 @@ def test_an_address_to_tell_when_the_run_ends_is_set_on_its_page(visitor: Client
     assert "https://chat.example.org/… will be called when the run ends." in shown
     assert "s3cret" not in shown
     refused = visitor.post(f"{page}webhook/", {"url": "file:///etc/passwd"}, follow=True).content.decode()
-    assert "no address to send to" in refused
+    assert "not an address to send to" in refused
     assert run.webhooks.get().url.endswith("s3cret")
 
 

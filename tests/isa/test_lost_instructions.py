@@ -166,13 +166,13 @@ def test_every_other_line_of_a_listing_has_a_kind(line: str, kind: str):
 
 def test_gaps_and_unknown_bytes_of_a_listing_are_told():
     gap = read("  401126:\t48 01 d8\tadd %rbx,%rax\n  40112a:\tff c9\tdec %ecx\n", 9)
-    assert "the addresses leave a gap behind line 1: a block ends there" in gap.notes
+    assert "the addresses have a gap after line 1: a block ends there" in gap.notes
     bad = read(LISTED.format("  401128:\t06\t(bad)"), 9)
     assert [(one.line, one.reason) for one in bad.dropped] == [(2, "is no instruction")]
     several = read("  401120:\t90 90 90\n  401126:\tff c9\tdec %ecx\n", 9)
     assert [one.line for one in several.dropped] == [1]
     nowhere = read("  401126:\tadd %rbx,%rax\n  401129:\tjne back\n", 9)
-    assert "where the jump in line 2 leads is no address of the listing" in nowhere.notes
+    assert "the target of the jump in line 2 is not in the listing" in nowhere.notes
 
 
 def test_bytes_without_text_are_an_instruction_a_line_and_broken_ones_are_joined():

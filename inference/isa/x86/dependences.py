@@ -38,6 +38,7 @@ from inference.isa.x86.steps import Step, step_of
 
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
+_STACK_READ = OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)
 _ON_STACK = f"stack {DATA}"
 _IN_CODE = ((CODE, 1),)
 _CACHED_INSTRUCTIONS = 1 << 14
@@ -50,7 +51,7 @@ def accesses_of(block: Block, *, equal_start: bool = False) -> tuple[Instruction
     `equal_start`: registers start with the same number, as on machines that measure blocks, so that all those
     which the block does not write point to the same place.
     """
-    codes = [own.code for own in block.instructions]
+    codes = [instruction.code for instruction in block.instructions]
     steps = [step_of(code) for code in codes]
     if sum(step.accesses for step in steps) > 1 or any(map(_is_by_values, steps)):
         code_bytes = 0 if block.kind == LOOP else len(block.code)
@@ -58,22 +59,22 @@ def accesses_of(block: Block, *, equal_start: bool = False) -> tuple[Instruction
     else:  # nothing that it could meet
         addresses = [InstructionAddresses()] * len(codes)
     stack_moved = any(step.moves_stack_pointer for step in steps)
-    block_accesses, start, depth = [], 0, 0
+    entries, start, depth = [], 0, 0
     for code, step, address in zip(codes, steps, addresses, strict=True):
-        own = _accesses_anywhere(code)
-        if own.in_memory:
-            own = _with_addresses(own, address, start, depth)
+        entry = _accesses_anywhere(code)
+        if entry.in_memory:
+            entry = _with_addresses(entry, address, start, depth)
             if stack_moved and step.mnemonic in _STACK:
-                own = own._replace(reads=(*own.reads, OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)))
+                entry = entry._replace(reads=(*entry.reads, _STACK_READ))
         if address.shift is not None and not step.shift_count(address.shift):
-            own = own._replace(immediate=0, keeps_flags=True)
-        block_accesses.append(own)
+            entry = entry._replace(immediate=0, keeps_flags=True)
+        entries.append(entry)
         start += len(code)
         depth += step.stack_increment
     if stack_moved:
-        for place in _behind_stack(block_accesses, [step.mnemonic for step in steps]):
-            block_accesses[place] = block_accesses[place]._replace(behind_stack=True)
-    return tuple(block_accesses)
+        for index in _behind_stack(entries, [step.mnemonic for step in steps]):
+            entries[index] = entries[index]._replace(behind_stack=True)
+    return tuple(entries)
 
 
 def _is_by_values(step: Step) -> bool:
@@ -100,7 +101,7 @@ def _behind_stack(block: Sequence[InstructionAccesses], mnemonics: Sequence[str]
 
 
 def _with_addresses(
-    own: InstructionAccesses, addresses: InstructionAddresses, start: int, depth: int
+    entry: InstructionAccesses, addresses: InstructionAddresses, start: int, depth: int
 ) -> InstructionAccesses:
     """The accesses with their addresses in the block, behind so many bytes of code and on the stack."""
 
@@ -119,7 +120,7 @@ def _with_addresses(
         )
         return OperandAccess(access.operand, access.location, place)
 
-    return own._replace(reads=tuple(map(placed, own.reads)), writes=tuple(map(placed, own.writes)))
+    return entry._replace(reads=tuple(map(placed, entry.reads)), writes=tuple(map(placed, entry.writes)))
 
 
 @lru_cache(maxsize=_CACHED_INSTRUCTIONS)
@@ -142,15 +143,15 @@ class _AccessReader:
     def accesses(self) -> InstructionAccesses:
         reads: list[OperandAccess] = []
         writes: list[OperandAccess] = []
-        for known_place in _scheme_places(self._scheme.text):
-            place = known_place.place
-            if known_place.in_address:
-                reads += [OperandAccess(place.name, name) for name in self._address_registers(place)]
+        for scheme_end in _scheme_ends(self._scheme.text):
+            end = scheme_end.end
+            if scheme_end.in_address:
+                reads += [OperandAccess(end.name, name) for name in self._address_registers(end)]
                 continue
-            for access in self._locations(known_place):
-                if known_place.is_read:
+            for access in self._locations(scheme_end):
+                if scheme_end.is_read:
                     reads.append(access)
-                if known_place.is_written:
+                if scheme_end.is_written:
                     writes.append(access)
         for operand in self._scheme.operands:
             if operand.kind == "flags":
@@ -178,33 +179,33 @@ class _AccessReader:
         kinds = [instruction.op_kind(place) for place in range(instruction.op_count)]
         return instruction.immediate8 if OpKind.IMMEDIATE8 in kinds else None
 
-    def _locations(self, known_place: _SchemePlace) -> Iterator[OperandAccess]:
-        place = known_place.place
-        if place.name == MASK:
+    def _locations(self, scheme_end: _SchemeEnd) -> Iterator[OperandAccess]:
+        end = scheme_end.end
+        if end.name == MASK:
             if RegisterExt.is_k(self._instruction.op_mask):
                 yield OperandAccess(MASK, _location(self._instruction.op_mask))
-        elif known_place.in_memory:
-            yield OperandAccess(place.name, memory=self._memory(place.operand.width))
-        elif known_place.fixed:
-            if not (self._on_stack and known_place.fixed == _STACK_POINTER):
-                yield OperandAccess(place.name, known_place.fixed)
-        elif place.position is not None and place.operand.kind == "register":
-            yield OperandAccess(place.name, _location(self._instruction.op_register(place.position)))
+        elif scheme_end.in_memory:
+            yield OperandAccess(end.name, memory=self._memory(end.operand.width))
+        elif scheme_end.fixed:
+            if not (self._on_stack and scheme_end.fixed == _STACK_POINTER):
+                yield OperandAccess(end.name, scheme_end.fixed)
+        elif end.position is not None and end.operand.kind == "register":
+            yield OperandAccess(end.name, _location(self._instruction.op_register(end.position)))
 
     def _explicit_registers(self) -> Iterator[str]:
         """The location of each explicit register operand that can be chosen, without masks."""
-        for known_place in _scheme_places(self._scheme.text):
-            if known_place.chosen is not None:
-                yield _location(self._instruction.op_register(known_place.chosen))
+        for scheme_end in _scheme_ends(self._scheme.text):
+            if scheme_end.chosen is not None:
+                yield _location(self._instruction.op_register(scheme_end.chosen))
 
-    def _address_registers(self, place: LinkEnd) -> Iterator[str]:
+    def _address_registers(self, end: LinkEnd) -> Iterator[str]:
         instruction = self._instruction
         registers: Sequence[RegisterValue] = (instruction.memory_base, instruction.memory_index)
-        if place.name.endswith("base"):
+        if end.name.endswith("base"):
             registers = registers[:1]
-        elif place.name.endswith("index"):
+        elif end.name.endswith("index"):
             registers = registers[1:]
-        elif place.name.endswith(ADDRESS):  # a vector of indices is a source of its own
+        elif end.name.endswith(ADDRESS):  # a vector of indices is a source of its own
             registers = [register for register in registers if not RegisterExt.is_vector_register(register)]
         for register in registers:
             if _is_tracked(register):
@@ -228,14 +229,14 @@ class _AccessReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _SchemePlace:
+class _SchemeEnd:
     """An operand with the properties that all instructions of a scheme share.
 
     `fixed`: the location of a fixed register, "" otherwise; `chosen`: the position of a register that can be
     chosen.
     """
 
-    place: LinkEnd
+    end: LinkEnd
     in_address: bool
     in_memory: bool
     is_read: bool
@@ -245,29 +246,29 @@ class _SchemePlace:
 
 
 @cache
-def _scheme_places(text: str) -> tuple[_SchemePlace, ...]:
+def _scheme_ends(text: str) -> tuple[_SchemeEnd, ...]:
     """The operands of a scheme, without its flags."""
     scheme_form = scheme_and_form(text)
     if scheme_form is None:
         return ()
-    return tuple(_scheme_place(place) for place in link_ends(scheme_form[0]) if place.name != FLAGS)
+    return tuple(_scheme_end(end) for end in link_ends(scheme_form[0]) if end.name != FLAGS)
 
 
-def _scheme_place(place: LinkEnd) -> _SchemePlace:
-    operand = place.operand
+def _scheme_end(end: LinkEnd) -> _SchemeEnd:
+    operand = end.operand
     fixed = ""
     if operand.kind == "register" and operand.registers:
         register = Fixed.of(operand)
         fixed = f"{register.bank} {register.family}"
-    choosable = operand.kind == "register" and not operand.registers and place.name != MASK
-    return _SchemePlace(
-        place,
-        is_in_address(place),
-        place.name.endswith(DATA) and operand.kind == "memory",
-        "R" in operand.access or is_partial(place),
+    choosable = operand.kind == "register" and not operand.registers and end.name != MASK
+    return _SchemeEnd(
+        end,
+        is_in_address(end),
+        end.name.endswith(DATA) and operand.kind == "memory",
+        "R" in operand.access or is_partial(end),
         "W" in operand.access,
         fixed,
-        place.position if choosable else None,
+        end.position if choosable else None,
     )
 
 

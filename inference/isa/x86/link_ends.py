@@ -51,12 +51,12 @@ def links_of(text: str) -> tuple[ChainLink, ...]:
 
 def sources(scheme: Scheme) -> list[LinkEnd]:
     """The operands that it waits for, addresses included."""
-    return [place for place in link_ends(scheme) if is_in_address(place) or "R" in place.operand.access]
+    return [end for end in link_ends(scheme) if is_in_address(end) or "R" in end.operand.access]
 
 
 def destinations(scheme: Scheme) -> list[LinkEnd]:
-    written = (place for place in link_ends(scheme) if "W" in place.operand.access)
-    return [place for place in written if not is_in_address(place)]
+    written = (end for end in link_ends(scheme) if "W" in end.operand.access)
+    return [end for end in written if not is_in_address(end)]
 
 
 def link_ends(scheme: Scheme) -> Iterator[LinkEnd]:
@@ -91,23 +91,23 @@ def link_ends(scheme: Scheme) -> Iterator[LinkEnd]:
         yield LinkEnd(FLAGS, FLAGS, 0, joined)
 
 
-def is_in_address(place: LinkEnd) -> bool:
+def is_in_address(end: LinkEnd) -> bool:
     """Whether it is a register of an address; memory is named by the only register of its address."""
-    return place.name.endswith((ADDRESS, BASE, INDEX))
+    return end.name.endswith((ADDRESS, BASE, INDEX))
 
 
-def is_partial(place: LinkEnd) -> bool:
+def is_partial(end: LinkEnd) -> bool:
     """Whether a mere write preserves a part of the register, and so waits for it."""
-    return place.bank == "general" and 0 < place.width < GPR32.width and place.operand.access == "W"
+    return end.bank == "general" and 0 < end.width < GPR32.width and end.operand.access == "W"
 
 
-def bank_in_words(place: LinkEnd) -> str:
+def bank_in_words(end: LinkEnd) -> str:
     """The class of the operand."""
-    if is_in_address(place) and place.bank == "general":
+    if is_in_address(end) and end.bank == "general":
         return "an address"
     registers = {"general": "a general-purpose register", "vector": "a vector register", MASK: "a mask"}
     registers["mmx"] = "an MMX register"
-    return registers.get(place.bank, place.bank)
+    return registers.get(end.bank, end.bank)
 
 
 def _index_width(memory: Operand) -> int:

@@ -74,9 +74,9 @@ def program_of_listing(listing: Listing) -> AssemblyProgram:
             dropped.append(dropped_line(row.number, row.text or row.code.hex(" "), "is no instruction"))
         labels, is_entry = [], False
     dropped.sort(key=lambda line: line.line)
-    notes = [f"the addresses leave a gap behind {line_numbers(gaps)}: a block ends there"] if gaps else []
-    if aimless := reader.unresolved_jumps:
-        notes.append(f"where the jump in {line_numbers(aimless)} leads is no address of the listing")
+    notes = [f"the addresses have a gap after {line_numbers(gaps)}: a block ends there"] if gaps else []
+    if unresolved := reader.unresolved_jumps:
+        notes.append(f"the target of the jump in {line_numbers(unresolved)} is not in the listing")
     instructions, regions = split_regions(decoded)
     return AssemblyProgram(instructions, skipped, (), regions, tuple(dropped), tuple(notes))
 

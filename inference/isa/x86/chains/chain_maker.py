@@ -82,9 +82,9 @@ class ChainMaker:
         reason = obstacle(scheme, form, breaking=True)
         if reason and not reason.startswith(TOP_OF_STACK):
             raise NoChainError(reason)
-        for place in (self._source, self._target):
-            if place.bank not in _BANKS or place.width > ZMM.width:
-                raise NoChainError(f"no connector for operands of the kind {place.operand.name}")
+        for end in (self._source, self._target):
+            if end.bank not in _BANKS or end.width > ZMM.width:
+                raise NoChainError(f"no connector for operands of the kind {end.operand.name}")
         self._demands: Demands = demands(scheme, form)
         if self._demands.memory == "RW" and self._is_address and self._demands.low_base:
             raise NoChainError("what makes its memory ready waits for the address as well")
@@ -231,31 +231,31 @@ class ChainMaker:
         """A register that nothing else writes."""
         return CONSTANT_MASK if bank == MASK else first_free(range(16), UNLINKED, bank, used)
 
-    def _fixed_family(self, place: LinkEnd) -> int | None:
+    def _fixed_family(self, end: LinkEnd) -> int | None:
         """The family of a fixed operand; any for flags and memory."""
-        if place.bank in {FLAGS, MEMORY}:
+        if end.bank in {FLAGS, MEMORY}:
             return BASE
-        if place.name.endswith(ADDRESS):
+        if end.name.endswith(ADDRESS):
             return LOW_BASE if self._demands.low_base else None
-        if place.bank == "vector" and place.name.endswith(INDEX):
+        if end.bank == "vector" and end.name.endswith(INDEX):
             return INDEX_VECTOR
-        return Fixed.of(place.operand).family if place.operand.registers else None
+        return Fixed.of(end.operand).family if end.operand.registers else None
 
-    def _choice(self, place: LinkEnd) -> RegisterChoice | None:
-        part = place.name.rpartition(" ")[2] if is_in_address(place) else "register"
-        part = MASK if place.name == MASK else part
-        key = place.position, part
+    def _choice(self, end: LinkEnd) -> RegisterChoice | None:
+        part = end.name.rpartition(" ")[2] if is_in_address(end) else "register"
+        part = MASK if end.name == MASK else part
+        key = end.position, part
         return next((own for own in self._demands.choices if (own.position, own.part) == key), None)
 
     def _is_linked(self, choice: RegisterChoice) -> bool:
         return choice in {self._choice(self._source), self._choice(self._target)}
 
-    def _chosen_family(self, place: LinkEnd, fixed: int | None, used: set[tuple[str, int]]) -> int:
+    def _chosen_family(self, end: LinkEnd, fixed: int | None, used: set[tuple[str, int]]) -> int:
         if fixed is not None:
             return fixed
-        choice = self._choice(place)
+        choice = self._choice(end)
         fitting = aliases(GPR64.name, choosable=True) if choice is None else choice.registers
-        return first_free(fitting, LINKED, place.bank, used)
+        return first_free(fitting, LINKED, end.bank, used)
 
     def _common_family(self, source: int | None, target: int | None, used: set[tuple[str, int]]) -> int:
         """One register for both operands of the link."""
@@ -270,7 +270,7 @@ class ChainMaker:
 
     def _instance(self, families: Families) -> list[Instruction]:
         operands = link_ends(self._scheme)
-        before = [ready for place in operands for ready in self._initialization(place, families)]
+        before = [ready for end in operands for ready in self._initialization(end, families)]
         instruction = pattern(self._form)
         if VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
             hole.kind == "immediate" for hole in self._form.holes
@@ -292,44 +292,44 @@ class ChainMaker:
                 instruction.memory_index = self._demands.index
         return [*before, instruction]
 
-    def _initialization(self, place: LinkEnd, families: Families) -> list[Instruction]:
+    def _initialization(self, end: LinkEnd, families: Families) -> list[Instruction]:
         """Instructions that overwrite an operand other than the link's source, where needed."""
-        if place.name == self._source.name:
+        if end.name == self._source.name:
             return []
-        if place.name in self._values:
-            return self._value_initialization(place, families)
-        reads = "R" in place.operand.access or is_partial(place)
-        if not reads or is_in_address(place):
+        if end.name in self._values:
+            return self._value_initialization(end, families)
+        reads = "R" in end.operand.access or is_partial(end)
+        if not reads or is_in_address(end):
             return []
-        if place.bank == FLAGS:
-            if "W" not in place.operand.access and not self._is_address and not self._values:
+        if end.bank == FLAGS:
+            if "W" not in end.operand.access and not self._is_address and not self._values:
                 return []  # nothing in the chain writes them
             return [assemble(Code.TEST_RM32_R32, (GPR32, UNWRITTEN), (GPR32, UNWRITTEN))]
-        return self._overwriting(place, families) if "W" in place.operand.access else []
+        return self._overwriting(end, families) if "W" in end.operand.access else []
 
-    def _overwriting(self, place: LinkEnd, families: Families) -> list[Instruction]:
-        if place.bank in {"general", "vector", "mmx"}:
-            family = self._family(place, families)
-            same = place.name == self._target.name and family == families.source
-            return [] if same else [overwrite_register(place.bank, family, legacy=self._legacy)]
-        if place.bank != MEMORY:
+    def _overwriting(self, end: LinkEnd, families: Families) -> list[Instruction]:
+        if end.bank in {"general", "vector", "mmx"}:
+            family = self._family(end, families)
+            same = end.name == self._target.name and family == families.source
+            return [] if same else [overwrite_register(end.bank, family, legacy=self._legacy)]
+        if end.bank != MEMORY:
             return []
         try:
-            return [overwrite_memory(place.width, self._constant_base, self._unused_vector(families))]
+            return [overwrite_memory(end.width, self._constant_base, self._unused_vector(families))]
         except KeyError:
-            raise NoChainError(_NO_STORE.format(place.width)) from None
+            raise NoChainError(_NO_STORE.format(end.width)) from None
 
-    def _value_initialization(self, place: LinkEnd, families: Families) -> list[Instruction]:
+    def _value_initialization(self, end: LinkEnd, families: Families) -> list[Instruction]:
         """Instructions that load the required value of an operand."""
-        value = self._values[place.name]
-        if place.bank != MEMORY:
-            family = self._family(place, families)
-            return load_value(place.bank, place.width, family, value, legacy=self._legacy)
+        value = self._values[end.name]
+        if end.bank != MEMORY:
+            family = self._family(end, families)
+            return load_value(end.bank, end.width, family, value, legacy=self._legacy)
         try:
             vector = self._unused_vector(families)
-            return store_value(place.width, self._constant_base, value, vector, legacy=self._legacy)
+            return store_value(end.width, self._constant_base, value, vector, legacy=self._legacy)
         except KeyError:
-            raise NoChainError(_NO_STORE.format(place.width)) from None
+            raise NoChainError(_NO_STORE.format(end.width)) from None
 
     @property
     def _constant_base(self) -> int:
@@ -353,16 +353,16 @@ class ChainMaker:
         used |= {families.source, families.target, families.zero or 0, families.value or 0, INDEX_VECTOR}
         return next(family for family in range(16) if family not in used)
 
-    def _family(self, place: LinkEnd, families: Families) -> int:
-        if place.operand.registers:
-            return Fixed.of(place.operand).family
-        if place.bank == "vector" and place.name.endswith(INDEX):
+    def _family(self, end: LinkEnd, families: Families) -> int:
+        if end.operand.registers:
+            return Fixed.of(end.operand).family
+        if end.bank == "vector" and end.name.endswith(INDEX):
             return INDEX_VECTOR
-        if place.name == self._source.name:
+        if end.name == self._source.name:
             return families.source
-        if place.name == self._target.name:
+        if end.name == self._target.name:
             return families.target
-        choice = self._choice(place)
+        choice = self._choice(end)
         assert choice is not None, "operands without a choice are fixed"
         return families.other_families[choice]
 

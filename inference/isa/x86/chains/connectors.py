@@ -144,12 +144,12 @@ def connectors() -> tuple[ChainLink, ...]:
     )
 
 
-def sign_extension(to: int, of: int, place: LinkEnd) -> tuple[Instruction, ChainLink]:
+def sign_extension(to: int, of: int, end: LinkEnd) -> tuple[Instruction, ChainLink]:
     """A sign extension from a destination to a full register."""
-    if place.operand.name == GPR8_HIGH.name or place.operand.name in _HIGH_NAMES:
+    if end.operand.name == GPR8_HIGH.name or end.operand.name in _HIGH_NAMES:
         registers = register_of(GPR32, to), aliases(GPR8_HIGH.name)[of]
         return Instruction.create_reg_reg(Code.MOVSX_R32_RM8, *registers), _HIGH
-    width = min(place.width, 32)
+    width = min(end.width, 32)
     code, link = EXTEND[width]
     return assemble(code, (GPR64, to), (_HOLES[width], of)), link
 

@@ -46,7 +46,7 @@ def idioms_of(text: str) -> tuple[IdiomChains, ...]:
     if scheme_form is None:
         return ()
     scheme, form = scheme_form
-    targets = [place for place in destinations(scheme) if _is_chosen(place)]
+    targets = [end for end in destinations(scheme) if _is_chosen(end)]
     old_values = (_old_value(scheme, form, target) for target in targets)
     chains = [_same_register(scheme, form, targets), *old_values]
     return tuple(candidate for candidate in chains if candidate is not None)
@@ -58,10 +58,10 @@ def reference_additions() -> DependencyChain:
     return DependencyChain(encode(additions), (), loop=True, instances=len(additions))
 
 
-def _is_chosen(place: LinkEnd) -> bool:
+def _is_chosen(end: LinkEnd) -> bool:
     """Whether any register of a supported class can be the operand."""
-    explicit = place.position is not None and not place.operand.registers
-    return explicit and place.bank in {"general", "vector"} and place.width <= ZMM.width
+    explicit = end.position is not None and not end.operand.registers
+    return explicit and end.bank in {"general", "vector"} and end.width <= ZMM.width
 
 
 def _same_register(scheme: Scheme, form: Form, targets: list[LinkEnd]) -> IdiomChains | None:
@@ -69,9 +69,9 @@ def _same_register(scheme: Scheme, form: Form, targets: list[LinkEnd]) -> IdiomC
     if len(targets) != 1:
         return None
     target = targets[0]
-    alike = (place for place in sources(scheme) if place.register_class == target.register_class)
-    chosen = (place for place in alike if _is_chosen(place))
-    source = next((place for place in chosen if place.operand is not target.operand), None)
+    alike = (end for end in sources(scheme) if end.register_class == target.register_class)
+    chosen = (end for end in alike if _is_chosen(end))
+    source = next((end for end in chosen if end.operand is not target.operand), None)
     if source is None:
         return None
     link = ChainLink(scheme.text, SAME_REGISTER, target.name)

@@ -18,8 +18,8 @@ def pair_chains(link: ChainLink) -> PairChains:
     scheme_form = scheme_and_form(link.scheme)
     assert scheme_form is not None, "links are of schemes that there are"
     scheme, form = scheme_form
-    source = next(place for place in sources(scheme) if place.name == link.source)
-    target = next(place for place in destinations(scheme) if place.name == link.destination)
+    source = next(end for end in sources(scheme) if end.name == link.source)
+    target = next(end for end in destinations(scheme) if end.name == link.destination)
     values = values_of(scheme) or (ANY_VALUES,)
     if values == (ANY_VALUES,) and MEMORY not in (source.bank, target.bank):
         values = values_by_immediate(form, _usual_immediate(form)) or values
@@ -41,7 +41,7 @@ def pair_chains(link: ChainLink) -> PairChains:
 
 def _usual_immediate(form: Form) -> int:
     """The usual immediate of an instance; 0 for a form without any."""
-    positions = [place for place, hole in enumerate(form.holes) if hole.kind == "immediate"]
+    positions = [position for position, hole in enumerate(form.holes) if hole.kind == "immediate"]
     if not positions:
         return 0
     return (

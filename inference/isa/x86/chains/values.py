@@ -52,7 +52,7 @@ class OperandValues:
 
 def values_of(scheme: Scheme) -> tuple[OperandValues, ...]:
     """All classes of values for a scheme, the quick ones first; () where values make no difference."""
-    return tuple(_values(scheme, [place for place in link_ends(scheme) if _is_read(place)]))
+    return tuple(_values(scheme, [end for end in link_ends(scheme) if _is_read(end)]))
 
 
 def _values(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterable[OperandValues]:
@@ -81,8 +81,8 @@ def values_by_immediate(form: Form, usual: int) -> tuple[OperandValues, ...]:
     )
 
 
-def _is_read(place: LinkEnd) -> bool:
-    return "R" in place.operand.access and not is_in_address(place)
+def _is_read(end: LinkEnd) -> bool:
+    return "R" in end.operand.access and not is_in_address(end)
 
 
 def _integer_division(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
@@ -90,24 +90,24 @@ def _integer_division(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[Opera
     slow = (_LOW, _HIGH >> (BITS - width), _DIVISOR >> (BITS - width))
     for name, (low, high, divisor) in ((QUICK, (0, 0, 1)), (SLOW, slow)):
         patterns = {}
-        for place in read:
-            if not place.operand.implicit:
-                patterns[place.name] = divisor
-            elif place.name == "ax" and width == 8:
-                patterns[place.name] = high << width | low
-            elif place.name.endswith("ax"):
-                patterns[place.name] = low
-            elif place.name.endswith("dx"):
-                patterns[place.name] = high
+        for end in read:
+            if not end.operand.implicit:
+                patterns[end.name] = divisor
+            elif end.name == "ax" and width == 8:
+                patterns[end.name] = high << width | low
+            elif end.name.endswith("ax"):
+                patterns[end.name] = low
+            elif end.name.endswith("dx"):
+                patterns[end.name] = high
         description = "0 / 1" if name == QUICK else f"{high << width | low:#x} / {divisor:#x}"
         yield OperandValues(ValueClass(name, description), patterns)
 
 
 def _floating(read: Sequence[LinkEnd], operation: str, element: str) -> Iterator[OperandValues]:
-    operands = [place for place in read if place.name != MASK and place.operand.kind != "flags"]
-    operands = [place for place in operands if "{k}" not in place.operand.name]  # what masking keeps
+    operands = [end for end in read if end.name != MASK and end.operand.kind != "flags"]
+    operands = [end for end in operands if "{k}" not in end.operand.name]  # what masking keeps
     for values in float_values(_ELEMENTS[element]):
-        patterns = {place.name: values.dividend for place in operands}
+        patterns = {end.name: values.dividend for end in operands}
         if operation == "div":
             patterns[operands[-1].name] = values.divisor
         kind = values.quotient if operation == "div" else values.root
@@ -115,14 +115,14 @@ def _floating(read: Sequence[LinkEnd], operation: str, element: str) -> Iterator
 
 
 def _bits_by_mask(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
-    moved, mask = (place.name for place in read)
+    moved, mask = (end.name for end in read)
     for name, bits in ((QUICK, 1), (SLOW, _ALL_BITS)):
         description = "one bit moved" if name == QUICK else "all bits moved"
         yield OperandValues(ValueClass(name, description), {moved: _HIGH, mask: bits})
 
 
 def _shift_counts(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
-    for count in [place for place in read if place.operand.registers == ("cl",)][:1]:
+    for count in [end for end in read if end.operand.registers == ("cl",)][:1]:
         for name, bits in ((QUICK, _COUNT), (SLOW, 0)):
             kind = ValueClass(name, f"{count.operand.name} = {bits}", count=0 if name == SLOW else None)
             yield OperandValues(kind, {count.name: bits})
@@ -130,18 +130,18 @@ def _shift_counts(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
 
 def _masked_moves(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
     """An empty mask accesses no memory: at an unmapped address that takes hundreds of cycles."""
-    mask = min((place for place in read if place.bank != MEMORY), key=lambda place: place.position or 0)
+    mask = min((end for end in read if end.bank != MEMORY), key=lambda end: end.position or 0)
     for name, bits in ((QUICK, _ALL_BITS), (SLOW, 0)):
         description = "all of the mask set" if name == QUICK else "none of the mask set"
         yield OperandValues(ValueClass(name, description), {mask.name: bits})
 
 
 def _gathered(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[tuple[str, int]]:
-    for place in link_ends(scheme):
-        if place.name.endswith(INDEX):
-            yield place.name, 0
-        elif place.name == MASK:
-            yield place.name, _ALL_BITS
-    explicit = [place for place in read if place.position and not place.name.endswith(DATA)]
-    for place in explicit:  # VEX: the mask is the last operand
-        yield place.name, _ALL_BITS
+    for end in link_ends(scheme):
+        if end.name.endswith(INDEX):
+            yield end.name, 0
+        elif end.name == MASK:
+            yield end.name, _ALL_BITS
+    explicit = [end for end in read if end.position and not end.name.endswith(DATA)]
+    for end in explicit:  # VEX: the mask is the last operand
+        yield end.name, _ALL_BITS

@@ -218,8 +218,8 @@ def test_of_a_directory_the_newest_are_kept(home, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say where the back-up goes"),
-        (["a", "--directory", "b"], "say where the back-up goes"),
+        ([], "name the target of the back-up"),
+        (["a", "--directory", "b"], "name the target of the back-up"),
         (["a", "--keep", "3"], "--keep N goes with --directory"),
         (["--directory", "b", "--keep", "0"], "at least 1"),
     ],
@@ -231,5 +231,5 @@ def test_what_makes_no_sense_is_said(home, arguments, said):
 
 def test_a_back_up_replaces_no_file(home, tmp_path):
     (tmp_path / "there").write_text("mine")
-    with pytest.raises(CommandError, match="is there already"):
+    with pytest.raises(CommandError, match="exists already"):
         printed("backup", tmp_path / "there")

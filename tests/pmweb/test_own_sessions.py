@@ -81,7 +81,7 @@ def test_the_page_says_how_many_others_have_ended(ada: User, others: int, words:
     here, _ = logged_in(), [logged_in() for _ in range(others)]
     page = here.post(reverse("sessions-end-others"), follow=True)
     assert [str(each) for each in page.context["messages"]] == [
-        f"{words} been ended. You are logged in here alone."
+        f"{words} been ended. You are logged in only here."
     ]
 
 

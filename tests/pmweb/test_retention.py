@@ -228,7 +228,7 @@ def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
     client.post(reverse("storage-prune"), {"what": "remove"})
     call_command("prune", "--asked", stdout=io.StringIO())
     assert RunCheckpoint.objects.count() == 0
-    assert "asked for by boss" in client.get(reverse("storage")).content.decode()
+    assert "requested by boss" in client.get(reverse("storage")).content.decode()
 
 
 def test_every_night_one_of_the_workers_prunes_where_that_is_wanted(settings, monkeypatch):

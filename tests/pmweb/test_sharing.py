@@ -152,7 +152,7 @@ def test_what_cannot_be_shared_makes_no_link(
     usual = {"item": f"mapping:{mapping.pk}", "days": "3"} if fields else {"days": "3"}
     answer = browser.post("/shares/make/", {**usual, **fields})
     assert answer.status_code == 400
-    assert "No link was made" in answer.content.decode()
+    assert "No link was created" in answer.content.decode()
     assert not SharedLink.objects.exists()
 
 

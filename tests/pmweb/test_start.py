@@ -163,7 +163,7 @@ def test_the_overview_shows_the_newest_of_everything_in_few_queries(
     Evaluation.objects.create(mapping=mapping, experiment_set=experiment_set, n=3, mape=9.55, pearson=0.913)
     with django_assert_max_num_queries(13):
         answer = visitor.get(reverse("start"))
-    seen = answer.context["seen"]
+    seen = answer.context["overview"]
     assert seen.runs[0] == waiting
     assert [row.name for row in seen.sets][:2] == ["set 11", "set 10"]
     assert "9.55" in answer.text

@@ -109,7 +109,7 @@ def test_an_open_directory_of_somebody_else_is_refused_with_the_way_out(
 ):
     tmp_path.chmod(0o777)
     monkeypatch.chdir(tmp_path)
-    said = rf"get at \., which belongs to user 0, not to user {NOBODY} .*`chown -R` it, or let PMWEB_HOME"
+    said = rf"belongs to user 0, but this program runs as user {NOBODY}.*`chown -R` it, or let PMWEB_HOME"
     with as_nobody(), pytest.raises(NotPrivateError, match=said):
         make_contents_private(Path())
 
@@ -119,14 +119,14 @@ def test_a_file_system_without_permissions_is_refused_with_the_way_out(
 ):
     tmp_path.chmod(0o755)
     monkeypatch.setattr(Path, "chmod", lambda _path, _mode: None)  # as vfat does
-    with pytest.raises(NotPrivateError, match=r"keeps no permissions: .* PMWEB_HOME"):
+    with pytest.raises(NotPrivateError, match=r"without permissions: .* PMWEB_HOME"):
         make_private(tmp_path)
 
 
 def test_the_launcher_says_so_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     tmp_path.chmod(0o755)
     monkeypatch.setattr(Path, "chmod", lambda _path, _mode: None)
-    with pytest.raises(LaunchError, match="others on this computer can get at"), only_instance(tmp_path):
+    with pytest.raises(LaunchError, match="other users of this computer can read"), only_instance(tmp_path):
         pass
 
 

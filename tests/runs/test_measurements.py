@@ -6,7 +6,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
-from inference.measuring.proxies import CachedMeasurer
+from inference.measuring.proxies import StoreBackedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import leases, lifecycle
@@ -103,7 +103,7 @@ def test_measurements_of_something_else_are_refused(lease, isa):
 def test_it_serves_as_the_memory_of_a_measurer(lease, isa):
     mapping = PortMapping(("0", "1"), {"a": ((1, 1),), "b": ((3, 1),)})
     processor = SimulatedProcessor(mapping, noise=0.1, seed=3)
-    first = list(CachedMeasurer(processor, memory(lease, isa, processor.identity)).measure([A, B, A]))
+    first = list(StoreBackedMeasurer(processor, memory(lease, isa, processor.identity)).measure([A, B, A]))
 
     class Broken(SimulatedProcessor):
         def measure(self, experiments):
@@ -111,7 +111,7 @@ def test_it_serves_as_the_memory_of_a_measurer(lease, isa):
             yield from ()
 
     broken = Broken(mapping, noise=0.1, seed=3)
-    assert list(CachedMeasurer(broken, memory(lease, isa, broken.identity)).measure([A, B, A])) == first
+    assert list(StoreBackedMeasurer(broken, memory(lease, isa, broken.identity)).measure([A, B, A])) == first
     assert Measurement.objects.count() == 2
 
 

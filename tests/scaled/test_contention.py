@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from inference.core.experiment import Experiment
 from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent, Upload
 from inference.runs import journal, leases, lifecycle
-from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
+from inference.runs.errors import ConfigError, DuplicateRunNameError, RunStateError
 from inference.runs.machines import batches, sessions
 from inference.storage.instruction_sets import new_isa
 from inference.storage.names import free_name
@@ -111,7 +111,7 @@ def test_a_claim_passes_over_rows_that_others_are_looking_at(site):
 def test_one_name_is_given_to_one_run_and_the_other_hears_what_is_free(site):
     answers = at_once(*[lambda: lifecycle.submit("count", {}, "the name")] * 4)
     made = [answer for answer in answers if isinstance(answer, Run)]
-    refused = [answer for answer in answers if isinstance(answer, RunNameTakenError)]
+    refused = [answer for answer in answers if isinstance(answer, DuplicateRunNameError)]
     assert (len(made), len(refused)) == (1, 3), answers
     assert {answer.suggestion for answer in refused} == {"the name (2)"}
 
@@ -125,8 +125,8 @@ def test_a_free_name_is_not_given_away_twice(site):
 
 
 def test_of_passwords_tried_at_once_no_more_are_looked_at_than_may_be_wrong(site):
-    waits = at_once(*[lambda: attempts.begin(attempts.AttemptSource("203.0.113.1"), "ada")] * 12)
-    assert sum(wait == timedelta(0) for wait in waits) == attempts.OF_PAIR.free, waits
+    waits = at_once(*[lambda: attempts.count_attempt(attempts.AttemptSource("203.0.113.1"), "ada")] * 12)
+    assert sum(wait == timedelta(0) for wait in waits) == attempts.PAIR_THROTTLE.free, waits
 
 
 def test_the_same_experiments_stored_at_once_are_there_once(site):
@@ -158,7 +158,7 @@ def test_a_wish_and_the_worker_s_own_changes_never_miss_each_other(site):
         lease = leases.claim("w", only=run.pk)
         answers = at_once(
             lambda run=run: lifecycle.cancel(Run.objects.get(pk=run.pk)),
-            lambda lease=lease: leases.give_back(lease, "a test", counts=False),
+            lambda lease=lease: leases.requeue(lease, "a test", is_attempt=False),
         )
         run.refresh_from_db()
         assert run.state == "cancelled", (answers, run.state)

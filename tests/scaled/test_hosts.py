@@ -24,7 +24,7 @@ with transaction.atomic():
     time.sleep(600)
 """
 
-LET_GO = ("lease lost", "is left as it is")
+LET_GO = ("lease lost", "is not settled")
 """What a worker says of a run that it lost: whether it, or the run's process, was the first to notice."""
 
 

@@ -95,7 +95,7 @@ def spread(postgresql, redis_server, tmp_path_factory, django_db_blocker) -> Ite
         truth = folder / "truth.json"
         truth.write_text(json.dumps(write_mapping_json(TRUTH, name="truth", isa=isa.name)))
         token = folder / "token"
-        token.write_text(sessions.issue(made.machine))
+        token.write_text(sessions.create_token(made.machine))
         token.chmod(0o600)
         agent = Process(
             folder / "agent",

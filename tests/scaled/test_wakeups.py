@@ -55,7 +55,7 @@ def test_a_ring_reaches_another_host_and_again_when_redis_was_killed_and_came_ba
     rung_site, redis_server, elsewhere
 ):
     wait_for_listeners(redis_server, "results-7")
-    wakeups.announce(wakeups.results_of(7))
+    wakeups.announce(wakeups.results_topic(7))
     assert elsewhere.stdout.readline() == "heard\n"
 
     redis_server.end(signal.SIGKILL)
@@ -70,7 +70,7 @@ def test_a_ring_reaches_another_host_and_again_when_redis_was_killed_and_came_ba
 
 def rings(server: Redis) -> bool:
     """Ring as long as nobody can have heard; whether Redis has taken one."""
-    board = wakeups.present()
+    board = wakeups.current_relay()
     board.wake("results-7")
     return board._all_sent.wait(1)
 

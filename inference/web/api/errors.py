@@ -23,8 +23,7 @@ from inference.formats.problems import ExchangeError
 from inference.isa.code.block import BlockError
 from inference.isa.search import SearchError
 from inference.runs.errors import DuplicateRunNameError, LimitError, RunsError, RunStateError
-from inference.storage.errors import NameInUseError as NameTaken
-from inference.storage.errors import UnknownNameError
+from inference.storage.errors import NameInUseError, UnknownNameError
 from inference.web.validation import MAX_FLAWS, RequestError, error_message, expected_value
 
 CONTENT_TYPE = "application/problem+json"
@@ -152,7 +151,7 @@ def _http_error(request: HttpRequest, error: HttpError) -> JsonResponse:
     return problem(error.status_code, error.message)
 
 
-def _name_conflict(_request: HttpRequest, error: DuplicateRunNameError | NameTaken) -> JsonResponse:
+def _name_conflict(_request: HttpRequest, error: DuplicateRunNameError | NameInUseError) -> JsonResponse:
     return problem(409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")])
 
 
@@ -186,7 +185,7 @@ _HANDLERS: dict[type[Exception], Handler] = {
     HttpError: _http_error,
     Http404: _with_status(404, "There is nothing at this address"),
     DuplicateRunNameError: _name_conflict,
-    NameTaken: _name_conflict,
+    NameInUseError: _name_conflict,
     UnknownNameError: _unknown_name,
     RunStateError: _with_status(409),
     LimitError: _with_status(429),

@@ -98,7 +98,7 @@ def test_a_batch_that_no_agent_would_take_is_not_posted(home, machine):
     with posting(lease, machine) as board:
         with pytest.raises(ValueError, match="at most 4194304 bytes"):
             board.post(batch_of("add R, R", padding=4 * 2**20))
-        with pytest.raises(ValueError, match="ids of their own"):
+        with pytest.raises(ValueError, match="distinct ids"):
             board.post(batch_of("add R, R", "add R, R"))
         with pytest.raises(ValueError, match="1 to 512 experiments"):
             board.post(batch_of())

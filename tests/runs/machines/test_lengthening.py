@@ -47,7 +47,8 @@ def computer(machine, monkeypatch: pytest.MonkeyPatch):
 def add_front_end(machine: Machine, min_mean_bytes: int) -> MeasuredFrontEnd:
     codes = front_end_codes(offsets=False)
     by_code = {
-        reading.code: reading for reading in SimulatedFrontEnd(min_mean_bytes=min_mean_bytes).time([c.code for c in codes])
+        reading.code: reading
+        for reading in SimulatedFrontEnd(min_mean_bytes=min_mean_bytes).time([c.code for c in codes])
     }
     return store_front_end("front end", machine, [(code, by_code[code.code]) for code in codes], {})
 
@@ -58,7 +59,9 @@ def measuring(task, machine: Machine) -> RemoteMeasurer:
 
 
 @pytest.mark.parametrize(("min_mean_bytes", "least"), [(5, 5), (0, 0)])
-def test_instructions_are_lengthened_where_the_front_end_says_so(task, computer, min_mean_bytes: int, least: int):
+def test_instructions_are_lengthened_where_the_front_end_says_so(
+    task, computer, min_mean_bytes: int, least: int
+):
     row = add_front_end(computer, min_mean_bytes)
     MeasuredFrontEnd.objects.filter(pk=row.pk).update(created=task.run.created - timedelta(seconds=1))
     found = measuring(task, computer)

@@ -12,7 +12,7 @@ from inference.isa.target import IsaTarget
 from inference.isa.targets import targets
 
 DIGESTS = {
-    "iced-x86 1.21.0, rules fe7ff8b7319e": "a7d6865499626e13164e031bf40024343366990640d9a63856f067c82786cb41",
+    "iced-x86 1.21.0, rules 0d66426223f5": "0d66426223f511e0efcee05ea41fb9ea4623c52737b00e9bbb3fb8cbc2180e37",
     "document 65266ed85fec": "adcfb82712090d2501ab5a47d197c05b1275675d9dc074b03567801ef274c9bc",
 }
 

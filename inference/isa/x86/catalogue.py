@@ -34,7 +34,7 @@ preferred = PREFERRED
 probes = PROBES
 equivalent_schemes = EQUIVALENT_SCHEMES
 
-RULES = "fe7ff8b7319e"
+RULES = "0d66426223f5"
 """Identifies the schemes that this folder's rules make of the opcode tables: sites with another identifier
 load them again. Change it where `tests/isa/test_versions_of_schemes.py` finds other schemes."""
 

@@ -127,7 +127,7 @@ def test_a_core_that_wastes_nothing_has_none() -> None:
 def test_without_a_width_or_with_few_experiments_it_is_said_what_is_missing() -> None:
     unknown = replace(MODEL, front_end=None, mapping=replace(PORTS, issue_width=None))
     found = infer_core_scheduler(unknown, [], KINDS, lambda: True)
-    assert "measure its front end" in found.reason
+    assert "measure the front end" in found.reason
     found = infer_core_scheduler(MODEL, [], KINDS, lambda: True)
     assert found.reason.startswith("0 experiments")
 

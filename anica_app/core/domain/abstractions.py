@@ -279,7 +279,11 @@ class Subsets(Abstraction[frozenset[str], Elements]):
 
 @lru_cache(maxsize=1 << 17)
 def edit_distance(word: str, other: str) -> int:
-    """The Levenshtein distance: the least number of letters to insert, remove or replace."""
+    """The Levenshtein distance: the least number of letters to insert, remove or replace.
+
+    >>> edit_distance("vaddps", "addpd")
+    2
+    """
     row = list(range(len(other) + 1))
     for number, letter in enumerate(word, start=1):
         diagonal, row[0] = row[0], number

@@ -198,7 +198,11 @@ def _range(members: Sequence[FamilyMember], tool: int) -> tuple[float | None, fl
 
 
 def wilson(count: int, of: int) -> tuple[float, float] | None:
-    """Wilson's 95 % confidence interval of a share; None where nothing was counted."""
+    """Wilson's 95 % confidence interval of the share `count / of`; None where `of` is 0.
+
+    >>> [round(end, 3) for end in wilson(5, 10)]
+    [0.237, 0.763]
+    """
     if not of:
         return None
     share = count / of

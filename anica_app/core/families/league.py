@@ -21,6 +21,9 @@ def correct_tool(answers: Sequence[Answer], measured: float, tolerance: float = 
     """The tool, counted from 1, with the smallest error, if that is within the tolerance; else `NEITHER`.
 
     `measured`: cycles, more than 0. The first of two equal errors wins.
+
+    >>> correct_tool([Answer(cycles=1.0), Answer(cycles=2.0)], measured=2.2)
+    2
     """
     errors = [_relative_error(answer, measured) for answer in answers]
     best = min(range(len(errors)), key=lambda at: errors[at], default=-1)

@@ -150,7 +150,11 @@ class SamePrediction:
 
 
 def relative_difference(a: float, b: float) -> float:
-    """|a − b| by the mean of both, from 0 to 2; 0 where both are 0."""
+    """|a − b| by the mean of both, from 0 to 2; 0 where both are 0.
+
+    >>> relative_difference(1.0, 3.0)
+    1.0
+    """
     return abs(a - b) * 2 / (a + b) if a + b > 0 else 0.0
 
 

@@ -19,7 +19,12 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.judging.comparing import sets
 from inference.features.judging.comparing.sets import ComparedSets, compared_sets
 from inference.features.judging.engine.differences_view import TOLERANCES, Closeness
-from inference.features.judging.engine.query import FULL_COMPARISON, PredictedExperiment, heat_map_of, items_in_bin
+from inference.features.judging.engine.query import (
+    FULL_COMPARISON,
+    PredictedExperiment,
+    heat_map_of,
+    items_in_bin,
+)
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, Run
 from inference.runs.errors import ConfigError
@@ -104,7 +109,11 @@ def test_a_comparison_is_what_single_experiments_give(isa: ISA, seed: int) -> No
         assert by_scheme[text].absolute == pytest.approx(mean(those), abs=1e-3)
     heat = heat_map_of(report.question.column, FULL_COMPARISON)
     assert sum(map(sum, heat.counts)) + heat.outside == report.n
-    worst = [row for row in items_in_bin(report.question.column, FULL_COMPARISON, None)[0] if isinstance(row, PredictedExperiment)]
+    worst = [
+        row
+        for row in items_in_bin(report.question.column, FULL_COMPARISON, None)[0]
+        if isinstance(row, PredictedExperiment)
+    ]
     assert [abs(row.difference) for row in worst] == pytest.approx(sorted(apart.values(), reverse=True)[:50])
     pairs = {row.stored.value.experiment: (row.measured, row.predicted) for row in worst}
     assert pairs.items() <= expected.items()

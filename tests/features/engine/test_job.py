@@ -52,7 +52,11 @@ def test_the_same_seed_draws_the_same_experiments() -> None:
     table = ExperimentTable.from_experiments([Experiment.of({ADD: n}) for n in range(1, 101)])
     assert sample_places(len(table), 100, 1).tolist() == list(range(100))
     drawn = sample_places(len(table), 10, 1)
-    assert drawn.tolist() == sample_places(len(table), 10, 1).tolist() != sample_places(len(table), 10, 2).tolist()
+    assert (
+        drawn.tolist()
+        == sample_places(len(table), 10, 1).tolist()
+        != sample_places(len(table), 10, 2).tolist()
+    )
     assert len(set(drawn.tolist())) == 10
 
 

@@ -103,7 +103,9 @@ def test_new_doors_preset_loops_and_older_ones_leave_scripts_what_they_had(reade
     assert _option("judge", "set:x").mode == LOOP
     body = reader.get("/openapi.json")["components"]["schemas"]["NewJudgement"]
     assert body["properties"]["mode"]["default"] == LOOP
-    assert AccuracyCheckConfig.default_of("mode") == _option("accuracy", "x", "--machine", "y").mode == UNROLLED
+    assert (
+        AccuracyCheckConfig.default_of("mode") == _option("accuracy", "x", "--machine", "y").mode == UNROLLED
+    )
     for earlier in (ComparisonConfig, MatrixConfig):
         assert earlier.default_of("mode") == ""
     for command in (("compare-predictors", "x"), ("matrix",)):

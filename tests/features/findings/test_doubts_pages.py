@@ -219,7 +219,11 @@ def test_what_a_search_left_open_is_ambiguous_and_what_clashed_excluded(isa: ISA
     }  # fmt: skip
     row = store_mapping("searched", isa, TRUTH, origin=PortMapping.Origin.RUN, report={SEARCHED: told})
     ambiguous, excluded = doubts_of(row).rows
-    assert (ambiguous.kind.value, ambiguous.scheme, ambiguous.alternatives) == ("ambiguous", ADD, (((0b0001, 1),),))
+    assert (ambiguous.kind.value, ambiguous.scheme, ambiguous.alternatives) == (
+        "ambiguous",
+        ADD,
+        (((0b0001, 1),),),
+    )
     assert (excluded.kind.value, excluded.scheme) == ("excluded", DIV)
     assert "div alone 40" in excluded.words
 

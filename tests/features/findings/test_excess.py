@@ -61,7 +61,7 @@ def test_a_set_of_other_instructions_is_refused(visitor: Client, mapping: PortMa
         == 404
     )
     assert visitor.get(f"/api/v1/mappings/{mapping.pk}/excess/{stranger.pk}").status_code == 404
-    with pytest.raises(CommandError, match="holds measurements of other"):
+    with pytest.raises(CommandError, match="is for other"):
         call_command("excess", "mine", "--dataset", "theirs")
 
 

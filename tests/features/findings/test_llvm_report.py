@@ -13,10 +13,10 @@ import pytest
 from inference.features.judging.findings.llvm_job import (
     DifferingScheme,
     LlvmDifference,
+    by_factor,
     is_notable,
     markdown,
     witness_lines,
-    by_factor,
 )
 
 GOLDEN = Path(__file__).parent / "golden_llvm_difference.md"

@@ -121,7 +121,7 @@ async def test_an_agent_of_another_protocol_is_told_where_to_get_the_right_one(l
     async with dialled(lab[1]) as socket:
         await socket.send_to(text_data=hello(protocol=2))
         assert await refusal(socket) == (
-            "this agent speaks protocol 2, the server 1: download the agent again from "
+            "this agent speaks protocol 2, the server 1: download the agent from "
             "http://pmweb.example:8000/",
             False,
             4400,
@@ -132,7 +132,7 @@ async def test_hello_comes_first(lab):
     async with dialled(lab[1]) as socket:
         await socket.send_to(text_data=encode("beat", state="idle"))
         reason, retry, code = await refusal(socket)
-        assert (reason, retry, code) == ("an agent says hello first, not 'beat'", False, 4400)
+        assert (reason, retry, code) == ("the first message must be hello, not 'beat'", False, 4400)
 
 
 async def test_hello_comes_soon_and_signs_of_life_go_on(lab, monkeypatch):
@@ -255,7 +255,7 @@ async def test_an_agent_that_sends_without_end_is_sent_away(lab, monkeypatch):
         for _ in range(int(allowance.BURST)):
             await socket.send_to(text_data=encode("beat", state="measuring", batch=batch["batch"]))
         reason, retry, code = await refusal(socket)
-        assert (reason, retry, code) == ("more messages than an agent has to send", True, 4429)
+        assert (reason, retry, code) == ("too many messages", True, 4429)
     assert await state() == "waiting"
 
 

@@ -65,7 +65,7 @@ def test_machines_tells_how_each_is_doing(isa: ISA) -> None:
     assert (told["name"], told["online"], told["noise"]) == ("lab", True, 0.1)
     sessions.close_session(session)
     assert "offline" in manage("machines")
-    assert "last heard of 20" in manage("machines")
+    assert "last seen 20" in manage("machines")
 
 
 def test_machines_tells_what_an_instruction_set_does_not_allow(db: None) -> None:

@@ -207,7 +207,10 @@ def test_the_effort_is_told_beforehand(machine):
     machine.rate = 100
     assert estimate_effort(machine, 53, "singletons").experiments == 53
     assert estimate_effort(machine, 53, "pairs").experiments == 53 + 1378 + 918
-    assert (estimate_effort(machine, 53, "mixes", 600).experiments, estimate_effort(machine, 53, "mixes", 600).seconds) == (
+    assert (
+        estimate_effort(machine, 53, "mixes", 600).experiments,
+        estimate_effort(machine, 53, "mixes", 600).seconds,
+    ) == (
         600,
         6,
     )

@@ -111,7 +111,7 @@ def test_what_the_machine_cannot_measure_is_left_out_or_fails_readably(monkeypat
     machine = make_simulated()
     assert do("measure", config(machine, FLOOD, "crash")).result["experiments"] == 1
     run = do("measure", config(machine, "crash; alu"), "hopeless")
-    assert run.error == "none of the listed experiments can be measured there"
+    assert run.error == "the machine can measure none of the listed experiments"
 
 
 def test_the_effort_is_their_number(machine):
@@ -136,7 +136,7 @@ def test_the_shell_measures_what_it_is_given(site):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--plan", "listed"], "measures what --experiment TEXT gives"),
+        (["--plan", "listed"], "needs --experiment TEXT"),
         (["--experiment", "zzz"], "toy has no scheme 'zzz'"),
         (
             ["--schemes", "all", "--plan", "singletons", "--repeats", "2"],

@@ -58,8 +58,12 @@ def test_the_estimate_follows_the_pace_of_the_machine(visitor: Client, machine: 
     [
         ({"selection": "filter", "filter": ""}, "filter", "Write what to search"),
         ({"selection": "filter", "filter": "colour:red"}, "filter", "mnemonic"),
-        ({"selection": "filter", "filter": "nosuchscheme"}, "selection", "can be measured on lab"),
-        ({"plan": "mixes"}, "mixes", "How many"),
+        (
+            {"selection": "filter", "filter": "nosuchscheme"},
+            "selection",
+            "lab can measure none of these schemes",
+        ),
+        ({"plan": "mixes"}, "mixes", "Enter the number of mixes"),
         ({"plan": "mixes", "mixes": "5", "length": "99"}, "length", "less than or equal to 50"),
         ({"plan": "all"}, "plan", "not one of the available"),
         ({"seed": ""}, "seed", "required"),

@@ -25,9 +25,7 @@ class FileColumnOut(Schema):
 
     name: str = Field(examples=["llvm-mca 13"])
     scale: str = Field(description="cycles, hundredths (of 100 executions) or weight.", examples=["cycles"])
-    looks: str = Field(
-        description="The scale that its numbers suggest, for information only.", examples=["cycles"]
-    )
+    looks: str = Field(description="The scale that its numbers suggest.", examples=["cycles"])
     numbers: int = Field(examples=[100])
     failures: int = Field(examples=[2])
     least: float | None = Field(examples=[0.25])
@@ -63,9 +61,7 @@ def preview_block_file(
     request: HttpRequest,
     block_file_id: Id,
     broken: Literal["stop", "skip"] = "skip",
-    issue_width: float | None = parameter(
-        None, gt=0, le=1000, description="Instructions per cycle.", examples=[8]
-    ),
+    issue_width: float | None = parameter(None, gt=0, le=1000, description="Width per cycle.", examples=[8]),
 ) -> Any:
     """Preview the import of an uploaded CSV file with basic blocks, given by the id of the upload.
 

@@ -194,9 +194,7 @@ def _checked_blocks(task: Task, upload: Upload, content: bytes) -> BlockSetOptio
     task.reporter.emit(PhaseStarted("check", 1, STAGES))
     total, report = content.count(b"\n"), progress_reporter(task, "rows")
     reading = reading_options_of_file(content, upload.file_name, task.run.config)
-    check = summarise(
-        io.BytesIO(content), upload.file_name, reading, lambda read: report(read, max(read, total))
-    )
+    check = summarise(io.BytesIO(content), upload.file_name, reading, lambda n: report(n, max(n, total)))
     if not check.acceptable:
         raise JobError("\n".join(["nothing was imported", *(check.lines() or ["the file has no row"])]))
     task.reporter.emit(PhaseStarted("store", 2, STAGES))

@@ -143,9 +143,7 @@ def list_set_blocks(
     )
     page = blocks_of(row, columns, block_filter, _order(columns, sort), paging.cursor, paging.limit)
     isa = code_isa(row.isa)
-    return page_json(
-        page, [block_json(answered.block, isa, answered.answers, columns) for answered in page.rows]
-    )
+    return page_json(page, [block_json(entry.block, isa, entry.answers, columns) for entry in page.rows])
 
 
 @router.get("/block-sets/{block_set_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})

@@ -169,8 +169,6 @@ def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> t
         "block_set": row.pk,
         "name": f"{names} on {row.name}",
         "columns": [column.pk for column in columns],
-        "answers": [
-            sum(answer.cycles is not None for answer in column_answers) for column_answers in answers
-        ],
+        "answers": [sum(answer.cycles is not None for answer in of_column) for of_column in answers],
     }
     return result, [ResultStored(result)]

@@ -29,9 +29,7 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "file", nargs="?", default="-", help="file to read; -: the standard input (default)"
-        )
+        parser.add_argument("file", nargs="?", default="-", help="file; -: the standard input (default)")
         parser.add_argument(
             "--isa",
             choices=names_with_blocks(),

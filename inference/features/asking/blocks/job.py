@@ -139,21 +139,17 @@ class BlockJob(Job):
         isa = isa_of_fields(task.run.config)
         blocks = [block_of_hex(code, isa) for code in config.blocks]
         options = config.options
-        block_starts_list = block_starts(
-            blocks, start_of(options, config.values), repeat=config.repeat_values
-        )
+        starts = block_starts(blocks, start_of(options, config.values), repeat=config.repeat_values)
         results: dict[int, Json] = {}
         with open_block_measurer(task, machine, options) as (identity, measure):
-            start_values = [entry.start for entry in block_starts_list]
-            for place, result in measure(
-                [blocks[entry.index] for entry in block_starts_list], starts=start_values
-            ):
-                results[place] = _result_json(block_starts_list[place].index, result)
+            start_values = [entry.start for entry in starts]
+            for place, result in measure([blocks[entry.index] for entry in starts], starts=start_values):
+                results[place] = _result_json(starts[place].index, result)
                 if place < len(blocks):
                     reporter.emit(BlockMeasured(**results[place]))
-                _report_progress(task, results, len(block_starts_list))
+                _report_progress(task, results, len(starts))
                 reporter.pulse()
-        return partial(_store, task.run, _with_repetitions(block_starts_list, blocks, results), identity)
+        return partial(_store, task.run, _with_repetitions(starts, blocks, results), identity)
 
 
 def _with_repetitions(

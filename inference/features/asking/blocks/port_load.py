@@ -136,9 +136,7 @@ def _rows(
     """A row per instruction: letter in the picture, text, µops, (cycles, shade) per port, conflicting
     results."""
     grounds = grounds_of(load.mapping, load.experiment.schemes)
-    largest = max(
-        (max(instruction.ports) for instruction in load.instructions if instruction.ports), default=0.0
-    )
+    largest = max((max(line.ports) for line in load.instructions if line.ports), default=0.0)
     return [
         (
             letters.get(instruction.scheme, ""),

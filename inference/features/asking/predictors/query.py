@@ -48,9 +48,7 @@ def processor_here() -> str:
     rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind=Machine.Kind.AGENT).select_related(
         "isa"
     )
-    machines = sorted(
-        rows, key=lambda row: (row.local, row.last_seen is not None, row.last_seen), reverse=True
-    )
+    machines = sorted(rows, key=lambda pc: (pc.local, pc.last_seen is not None, pc.last_seen), reverse=True)
     return next(filter(None, map(processor_of_machine, machines)), "")
 
 

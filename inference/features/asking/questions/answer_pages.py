@@ -225,9 +225,7 @@ def _question_context(question: BlockQuestion, followed: list[Run]) -> dict[str,
         "rows_asked": [row for row in question.predictors.values() if row is not None],
         "ended": run.state in Run.FINAL,
         "waiting": bool(waiting),
-        "live": {
-            "runs": [_followed(follow_run) for follow_run in followed if follow_run.state not in Run.FINAL]
-        },
+        "live": {"runs": [_followed(run) for run in followed if run.state not in Run.FINAL]},
     }
 
 

@@ -144,9 +144,7 @@ def _progress(task: Task, outcomes: Sequence[Json]) -> None:
 
 def _store(run: Run, outcomes: Sequence[Json]) -> tuple[Json, Sequence[Event]]:
     places = {pk: place for place, pk in enumerate(run.config["predictors"])}
-    ordered = sorted(
-        outcomes, key=lambda outcome: places[outcome["predictor"]]
-    )  # reports arrive in any order
+    ordered = sorted(outcomes, key=lambda outcome: places[outcome["predictor"]])  # reported in any order
     result: Json = {"name": run.name, "asked": ordered}
     return result, [ResultStored(result)]
 

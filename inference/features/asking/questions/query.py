@@ -254,9 +254,7 @@ def with_aliasing_variants(predictors: Sequence[Predictor]) -> list[Predictor]:
         if row.is_runnable and row.kind == mca.KIND and "noalias" not in flags:
             try:
                 options = {**row.options, "flags": f"{flags} {ALIASING_FLAG}".strip()}
-                rows.append(
-                    row_for(row.kind, options, may_choose=True)
-                )  # the other options are stored already
+                rows.append(row_for(row.kind, options, may_choose=True))  # others are stored already
             except PredictorError:
                 continue  # not available here any more: the predictor's own answer reports that
     return list(dict.fromkeys(rows))

@@ -155,9 +155,7 @@ class GateResultOut(Schema):
     numbers: int = Field(description="The same now.", examples=[498])
     worse: list[str] = Field(description="Columns that do not pass.", examples=[["llvm-mca 22 · znver2"]])
     columns: list[ColumnVerdictOut]
-    added: list[str] = Field(
-        description="Columns that the baseline lacks, which are not judged.", examples=[[]]
-    )
+    added: list[str] = Field(description="Columns not in the baseline; not judged.", examples=[[]])
 
 
 @router.get("/block-sets/{block_set_id}/accuracy/baseline", response=AccuracyBaseline)

@@ -85,9 +85,7 @@ class CompareCommand(ComparisonCommand):
             metavar="N",
             help="compare N random experiments (default: none; with a resource mapping 5000)",
         )
-        parser.add_argument(
-            "--length", type=int, default=MIX_LENGTH, help="instructions of each (default: 5)"
-        )
+        parser.add_argument("--length", type=int, default=MIX_LENGTH, help="instructions each (default: 5)")
         parser.add_argument(
             "--unit",
             choices=[unit.value for unit in Unit],

@@ -235,9 +235,7 @@ def _read(pk: int, _created: datetime) -> dict[int, tuple[str, Latencies]]:
     """{scheme id: (text, latencies)}; cached, since the next comparison often has some of the same sets."""
     rows = SchemeLatencies.objects.filter(latency_set=pk).annotate(pairs_text=Cast("pairs", TextField()))
     stored = list(rows.values_list("scheme_id", "scheme__text", "pairs_text"))
-    documents = json.loads(
-        f"[{','.join(pairs for *_, pairs in stored)}]"
-    )  # half the time of parsing each document
+    documents = json.loads(f"[{','.join(pairs for *_, pairs in stored)}]")  # twice as fast as each document
     return {
         pk: (
             scheme,

@@ -141,9 +141,7 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     except ExchangeError as error:
         raise BadRequest(str(error)) from error
     if compared is None:
-        raise BadRequest(
-            f"{first.name} and {second.name} have not been compared yet: start that on their page"
-        )
+        raise BadRequest(f"{first.name} and {second.name} are not compared yet: start that on their page")
     text = view_csv(request, compared.row, name, head_of_pair(first, second))
     return file_answer(text, "text/csv", f"{first.name} and {second.name} by {name}", "csv")
 

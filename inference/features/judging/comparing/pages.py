@@ -215,9 +215,7 @@ def _remarks(
         proof = reverse("scheme-proof", args=[row.pk, ids[text]])
         if text in by_scheme:
             note = contradiction_in_words(by_scheme[text])
-            remarks[text] = LinkedText(
-                label, proof, label="A witness contradicts the other mapping", note=note
-            )
+            remarks[text] = LinkedText(label, proof, label="A witness contradicts the other", note=note)
         elif scheme.differs_in_hidden:
             note = "differs only in hidden µops: no experiment can show them"
             remarks[text] = LinkedText(label, note=note)

@@ -208,9 +208,7 @@ class CompareSetsJob(JudgeJob):
     def work(self, task: Task) -> Store:
         """Compare the sets. Raises `JobError` if one has been deleted."""
         first, second = (needed_row(SET_ROWS, task.run.config[name]) for name in ("first", "second"))
-        state = _state(
-            first, second
-        )  # first, so that measurements added meanwhile make the result out of date
+        state = _state(first, second)  # first, so that later measurements make the result out of date
         config = JudgeConfig(experiment_set=first.pk, sources=[f"{SourceKind.SET}:{second.pk}"])
 
         def facts(sheet: AnswerSheet, _columns: Any) -> Json:

@@ -207,9 +207,7 @@ class ComparedColumnOut(Scores):
     position: int = Field(examples=[0])
     name: str = Field(examples=["llvm-mca 19 · skylake"])
     kind: str = Field(description="mapping, resource_mapping, tool, set or predictor.", examples=["mapping"])
-    coverage: float | None = Field(
-        description="Share of the experiments with a number, 0 to 1.", examples=[1.0]
-    )
+    coverage: float | None = Field(description="Share of experiments with a number.", examples=[1.0])
     error: str = Field(description="Why it has no answers at all.", examples=[""])
     lacks: list[LackOut] = Field(description="Over all experiments.")
 
@@ -241,9 +239,7 @@ class BiasOut(Schema):
         description="Number of these predicted to take no time; the means leave them out.", examples=[0]
     )
     factor: float | None = Field(examples=[2.1])
-    alone: float | None = Field(
-        description="The factor of the experiments with only this scheme.", examples=[None]
-    )
+    alone: float | None = Field(description="The factor with only this scheme.", examples=[None])
 
 
 @router.post("/predictor-comparisons", response={201: RunOut})

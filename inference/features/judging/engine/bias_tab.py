@@ -94,9 +94,7 @@ def strong_biases(request: HttpRequest, column: ComparedColumn, part: Comparison
     """The schemes on which a column is wrong by a factor of two or more."""
     grades = [bias.grade for bias in biases_in(column, part)]
     urls = [_url(request, column.position, f"{grade:+d}", beyond=True) for grade in (TWICE, -TWICE)]
-    return StrongBiases(
-        sum(grade >= TWICE for grade in grades), sum(grade <= -TWICE for grade in grades), *urls
-    )
+    return StrongBiases(sum(step >= TWICE for step in grades), sum(step <= -TWICE for step in grades), *urls)
 
 
 def bias_tab(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:

@@ -87,9 +87,7 @@ class Command(GatedCommand):
         parser.add_argument("--only", action="store_true", help="items without any other scheme")
         parser.add_argument("--common", action="store_true", help="items that every source answered")
         parser.add_argument("--bound", default="", metavar="NAME", help="items with this largest bound")
-        parser.add_argument(
-            "--apart", type=float, default=0.0, metavar="SHARE", help="relative error, at least"
-        )
+        parser.add_argument("--apart", type=float, default=0.0, metavar="SHARE", help="minimum error")
         parser.add_argument("--threshold", type=float, default=0.5, help="from which sources disagree")
         parser.add_argument(
             "--metric", choices=[metric.value for metric in DifferenceMetric], default="relative"

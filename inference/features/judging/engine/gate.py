@@ -138,9 +138,7 @@ class GateResult:
 
     def as_junit(self) -> str:
         """JUnit XML with a test case per column; columns that the baseline lacks are skipped."""
-        judged = [
-            TestCase(verdict.name, verdict.text, "; ".join(verdict.reasons)) for verdict in self.verdicts
-        ]
+        judged = [TestCase(row.name, row.text, "; ".join(row.reasons)) for row in self.verdicts]
         new = [TestCase(name, "", skipped="the baseline has no such column") for name in self.added]
         suite = f"accuracy on {self.block_set} beside {self.baseline.reference}"
         return write_junit(suite, self.block_set, [*judged, *new])

@@ -78,9 +78,7 @@ def _maps(columns: Sequence[ComparedColumn]) -> Iterator[PublishedPicture]:
 
 def _biases(row: Comparison, columns: Sequence[ComparedColumn]) -> PublishedTable:
     """The bias of each predictor by scheme, the schemes in the most experiments first."""
-    biases_by_column = [
-        {bias.scheme: bias for bias in biases_in(column, FULL_COMPARISON)} for column in columns
-    ]
+    biases_by_column = [{row.scheme: row for row in biases_in(column, FULL_COMPARISON)} for column in columns]
     largest_counts: dict[int, int] = {}
     for biases in biases_by_column:
         for scheme, bias in biases.items():

@@ -132,9 +132,7 @@ def subject_of(config: JudgeConfig) -> Subject:
 def _default_reference(block_set: BasicBlockSet) -> str:
     columns = list(block_set.columns.select_related("predictor").order_by("position"))
     if not columns:
-        raise ConfigError(
-            f"against: {block_set.name!r} has no column: name the source to hold others against"
-        )
+        raise ConfigError(f"against: {block_set.name!r} has no column: name the reference")
     return f"{SourceKind.COLUMN}:{usual_reference(columns).pk}"
 
 
@@ -169,9 +167,7 @@ class ComparisonConfig(QuestionLimits):
     experiment_set: Annotated[int, Field(examples=[3])]
     mappings: Annotated[list[int], Field(examples=[[7]])] = []
     resource_mappings: list[int] = []
-    tools: Annotated[
-        list[str], Field(description="Their answers came with the set.", examples=[["IACA"]])
-    ] = []
+    tools: Annotated[list[str], Field(description="Answers are in the set.", examples=[["IACA"]])] = []
     other_sets: Annotated[list[int], Field(description="With measurements of the same experiments.")] = []
     predictors: list[int] = []
 

@@ -141,9 +141,7 @@ def requested_column(request: HttpRequest, columns: Sequence[ComparedColumn]) ->
     column = next((column for column in offered if position in (None, column.position)), None)
     if column is None:
         places = ", ".join(str(column.position) for column in offered)
-        raise BadRequest(
-            f"column must be the place of a source beside the reference ({places}), not {position}"
-        )
+        raise BadRequest(f"column must be the place of a source ({places}), not {position}")
     return column
 
 

@@ -266,9 +266,7 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
         return address + urlencode(pair_query(place, other, question.metric, question.threshold))
 
     differing, both = counted.differing.tolist(), counted.both.tolist()
-    note = (
-        f"Items that differ by more than {question.limit}, in per cent of those for which both have a number."
-    )
+    note = f"Items that differ by more than {question.limit}, in per cent of those with both numbers."
     return [disagreement_table("Source", names, differing, both, note, pair)]
 
 
@@ -310,9 +308,7 @@ VIEWS = {
     view.name: view
     for view in (
         ComparisonView("scores", "Scores", "How well each source agrees.", _scores, has_page=False),
-        ComparisonView(
-            "worst", "Largest errors", "The items with the largest errors.", _worst, has_page=False
-        ),
+        ComparisonView("worst", "Largest errors", "Items with the largest errors.", _worst, has_page=False),
         ComparisonView(
             "schemes",
             "Bias by scheme",
@@ -320,9 +316,7 @@ VIEWS = {
             _schemes,
             has_page=False,
         ),
-        ComparisonView(
-            "lengths", "By length", "Errors by the number of instructions.", _lengths, has_page=False
-        ),
+        ComparisonView("lengths", "By length", "Errors by number of instructions.", _lengths, has_page=False),
         ComparisonView(
             "extensions",
             "By extension",

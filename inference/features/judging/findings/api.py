@@ -169,9 +169,7 @@ class ExcessOut(Schema):
 
     mapping: Ref
     experiment_set: Ref
-    experiments: int = Field(
-        description="Experiments of the set that the mapping describes.", examples=[2000]
-    )
+    experiments: int = Field(description="Experiments that the mapping describes.", examples=[2000])
     exceeding: int = Field(examples=[150])
     groups: list[ExcessGroupOut]
 

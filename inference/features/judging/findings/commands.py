@@ -97,9 +97,7 @@ class ExcessCommand(FindingsCommand):
     def findings(self, row: PortMapping, options: Options) -> Findings:
         dataset = by_name(ExperimentSet, options["dataset"])
         if row.isa_id != dataset.isa_id:
-            raise CommandError(
-                f"{dataset.name!r} holds measurements of {dataset.isa.name}, not {row.isa.name}"
-            )
+            raise CommandError(f"{dataset.name!r} is for {dataset.isa.name}, not {row.isa.name}")
         slow_groups, ports = excess_in(row, dataset), load_mapping(row).ports
         counts = f"{slow_groups.exceeding:,} of {slow_groups.experiments:,} experiments"
         table = excess_table(slow_groups, ports, "measured", row.name)
@@ -129,9 +127,7 @@ class ConflictsCommand(FindingsCommand):
     model = ExperimentSet
 
     def add_options(self, parser: ArgumentParser, formats: _MutuallyExclusiveGroup) -> None:
-        parser.add_argument(
-            "--schemes", metavar="FILTER", default="", help="only schemes that match this search"
-        )
+        parser.add_argument("--schemes", metavar="FILTER", default="", help="a search for schemes")
         parser.add_argument("--classes", action="store_true", help="with --json: a row per class")
         formats.add_argument("--csv", action="store_true", help="print all pairs as CSV")
 

@@ -184,9 +184,7 @@ def _ambiguous(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
         return
     for doubt in evidence.doubts(value):
         number = sum(alternative.alternatives for alternative in doubt.alternatives)
-        reasons = dict.fromkeys(
-            reason for alternative in doubt.alternatives for reason in alternative.reasons
-        )
+        reasons = dict.fromkeys(reason for other in doubt.alternatives for reason in other.reasons)
         explains = "another port mapping explains" if number == 1 else f"{number} other port mappings explain"
         words = f"{explains} the measurements as well: {'; '.join(reasons)}"
         other_uops = tuple(alternative.uops for alternative in doubt.alternatives)

@@ -62,9 +62,7 @@ class DifferenceForm(RequestForm):
         core = None if row.machine is None else core_of(row.machine)
         cpu = (NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)).llvm
         super().__init__(data, initial={"cpu": cpu})  # type: ignore[arg-type]
-        self.set_choices(
-            release=[(release.number, f"{release.version}") for release in reversed(list_releases())]
-        )
+        self.set_choices(release=[(llvm.number, f"{llvm.version}") for llvm in reversed(list_releases())])
 
 
 def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:

@@ -35,7 +35,7 @@ from inference.features.judging.findings.events import MixesMeasured, OrdersMeas
 from inference.features.judging.findings.model_check import CheckConfig, read_config
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import target_of
-from inference.measuring.proxies import CachedMeasurer
+from inference.measuring.proxies import StoreBackedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import UnorderedMeasurer
 from inference.models import Machine, Run
@@ -110,7 +110,7 @@ class _Check:
         self.store = RunMeasurements(
             task.lease, machine.isa, measurer.identity, _PURPOSE, machine, named_after_run=True
         )
-        self._cached = CachedMeasurer(measurer, self.store)
+        self._cached = StoreBackedMeasurer(measurer, self.store)
 
     def alone(self, schemes: Sequence[str]) -> list[AloneCheck]:
         self._stages.enter(SINGLETONS)
@@ -164,9 +164,7 @@ class _Check:
             for scheme_alone in alone
             if scheme_alone.measured is not None
         }
-        chosen = [
-            scheme_alone.scheme for scheme_alone in alone if scheme_alone.verdict is AloneVerdict.WITHIN
-        ]
+        chosen = [check.scheme for check in alone if check.verdict is AloneVerdict.WITHIN]
         if self._task.checkpoint is not None:
             chosen = [scheme for scheme in self._task.checkpoint.meta[_ELIGIBLE] if scheme in cycles]
         self._stages.save(Checkpoint({_ELIGIBLE: chosen}))
@@ -200,13 +198,11 @@ class _Check:
             {length: self._sample_orders(eligible, length) for length in ORDER_LENGTHS} if eligible else {}
         )
         direct = self._measurer
-        measurer = CachedMeasurer(
+        measurer = StoreBackedMeasurer(
             direct if isinstance(direct, RemoteMeasurer) else UnorderedMeasurer(direct),
             OrdersStore(self._repeat, [orders for of_length in by_length.values() for orders in of_length]),
         )
-        experiments = [
-            ordered for of_length in by_length.values() for orders in of_length for ordered in orders
-        ]
+        experiments = [order for of_length in by_length.values() for orders in of_length for order in orders]
         results = self._stages.with_progress(ORDERS, measurer, len(experiments)).measure(experiments)
         summaries = []
         for length, of_length in by_length.items():

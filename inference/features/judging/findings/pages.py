@@ -78,9 +78,7 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         "other": mapping_doubts.other,
         "candidates": [(NONE, NONE), *comparable(row).values_list("pk", "name")],
         "evaluation": mapping_doubts.evaluation,
-        "evaluations": [
-            (evaluation.pk, source_label(evaluation)) for evaluation in mapping_doubts.evaluations
-        ],
+        "evaluations": [(row.pk, source_label(row)) for row in mapping_doubts.evaluations],
         "total": len(mapping_doubts.doubts.rows),
         "means": machine_options(row),
         "csv_url": f"{reverse('mapping-doubts-csv', args=[row.pk])}?{urlencode(address)}",

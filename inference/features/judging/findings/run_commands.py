@@ -69,9 +69,7 @@ class CheckModelCommand(RunCommand):
         for name, text in numbers.items():
             usual = CheckConfig.default_of(name)
             parser.add_argument(f"--{name}", type=int, metavar="N", default=usual, help=f"{text} ({usual})")
-        parser.add_argument(
-            "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses mixes and orders"
-        )
+        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="of mixes and orders")
         parser.add_argument("--name", default="", help="name of the run and of its experiment sets")
         parser.add_argument(
             "--csv", metavar="FOLDER", default="", help="write schemes.csv, mixes.csv and orders.csv there"

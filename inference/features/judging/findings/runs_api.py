@@ -120,9 +120,7 @@ class DifferingSchemeOut(RowOut):
     pressure: Annotated[dict[str, float], BeforeValidator(dict)] = Field(
         description="{resource of LLVM: cycles}.", examples=[{"HWPort0": 0.25}]
     )
-    command: str = Field(
-        description="Repeats llvm-mca's prediction.", examples=["llvm-mca-22 -mcpu=haswell …"]
-    )
+    command: str = Field(description="Repeats the prediction.", examples=["llvm-mca-22 -mcpu=haswell …"])
     evidence: list[str] = Field(examples=[[]])
     doubts: list[str] = Field(description="Doubts about the mapping's µops.", examples=[[]])
 
@@ -150,7 +148,7 @@ def get_model_check(request: HttpRequest, check_id: Id) -> Any:
     """The results of a run of kind `check-model`, in numbers."""
     run = _row(check_id)
     check = model_check_of(run)
-    about = {"run": run, "state": run.state, "reference": reference_of(run)}
+    about = {"run": run, "state": run.state, "reference": reference_of(run), "asked": check.summary.requested}
     return fields_of(check.summary, ModelCheckOut, **about, mixes=check.mixes, orders=check.orders)
 
 

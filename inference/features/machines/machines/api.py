@@ -58,9 +58,7 @@ class MachineOut(RowOut):
     )
     last_seen: Time | None
     rate: float | None = Field(description="Recent settled experiments per second.", examples=[80.0])
-    noise: float | None = Field(
-        description="Median relative deviation of reference blocks.", examples=[0.004]
-    )
+    noise: float | None = Field(description="Median deviation of reference blocks.", examples=[0.004])
     ghz: float | None = Field(examples=[3.4])
 
 

@@ -149,9 +149,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
             else:
                 await self._handler(message["type"])(self._session, message)
         except OtherProtocolError as error:
-            await self._close_with(
-                BAD_MESSAGES, f"{error}: download the agent again from {_site(self.scope)}"
-            )
+            await self._close_with(BAD_MESSAGES, f"{error}: download the agent from {_site(self.scope)}")
         except ProtocolError as error:
             await self._reject(str(error))
         except RecursionError:  # raised by quoting a message that `decode` could read
@@ -292,9 +290,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
     async def _send(self, kind: str, **content: object) -> None:
         try:
             await self.send(text_data=encode(kind, **content))
-        except (
-            RuntimeError
-        ) as error:  # raised by the web server after the agent has gone; `disconnect` follows
+        except RuntimeError as error:  # by the web server after the agent has gone; `disconnect` follows
             self._is_closed = True
             logger.info("agent of %s: %s", self._machine, error)
 

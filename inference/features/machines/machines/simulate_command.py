@@ -51,9 +51,7 @@ class Command(DataCommand):
         for name, (usual, what) in _NUMERIC_OPTIONS.items():
             option = f"--{name.replace('_', '-')}"
             parser.add_argument(option, type=float, default=usual, help=what)
-        parser.add_argument(
-            "--counters", choices=COUNTERS, default=NOTHING, help="what it counts beside time"
-        )
+        parser.add_argument("--counters", choices=COUNTERS, default=NOTHING, help="what it counts")
         parser.add_argument("--seed", type=int, default=0, help="other noise")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -76,9 +74,7 @@ def _token(argument: str, path: str) -> str:
     if secret := token.exposed_token(argument):
         return secret
     if not path:
-        raise CommandError(
-            f"a token is needed: {token.FILE_OPTION} FILE, or {token.FILE_OPTION} - and type it"
-        )
+        raise CommandError(f"a token is needed: {token.FILE_OPTION} FILE, or - and type it")
     try:
         return token.read(path)
     except token.TokenError as error:

@@ -164,9 +164,7 @@ def _disturbance_findings(readings: Sequence[NoiseReading]) -> list[Finding]:
         return []
     share = sum(reading.state == "contended" for reading in readings) / len(readings)
     verdict = "good" if share <= _RARE else "mind" if share <= _FREQUENT else "change"
-    why = (
-        "Measuring pauses while the machine is disturbed, which costs time and leaves some results contended."
-    )
+    why = "Measuring pauses while the machine is disturbed, which costs time; some results stay contended."
     return [Finding(verdict, "Disturbed", f"{100 * share:.0f} % of the time", why)]
 
 

@@ -73,9 +73,7 @@ def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False)
         form.add_error("filter", str(error))
         return []
     if not texts:
-        form.add_error(
-            "selection", f"None of these schemes can be measured on {machine.name}: choose others."
-        )
+        form.add_error("selection", f"{machine.name} can measure none of these schemes: choose others.")
     return texts
 
 

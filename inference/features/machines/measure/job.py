@@ -27,7 +27,7 @@ from inference.features.machines.measure.request import (
     read_listed,
 )
 from inference.isa.machine_bodies import DEFAULTS, FEWEST, MOST, VALUES, Options
-from inference.measuring.proxies import CachedMeasurer, RepeatingCache
+from inference.measuring.proxies import RepeatingCache, StoreBackedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine
 from inference.runs.errors import ConfigError, JobError
@@ -159,7 +159,7 @@ def _with_cache(task: Task, machine: Machine, measurer: Measurer) -> tuple[Repea
 
     def repetition(number: int) -> Measurer:
         anew = measurer.repetition(number) if isinstance(measurer, RepeatingMeasurer) else measurer
-        return CachedMeasurer(anew, remember(repeat=number))
+        return StoreBackedMeasurer(anew, remember(repeat=number))
 
     return RepeatingCache(measurer, store, repetition), store
 
@@ -226,9 +226,7 @@ def _measure_slots(
     try:
         results = list(measurer.measure(padding.calibration()))
     except UnknownSchemeError as error:
-        raise JobError(
-            f"{error}: counting issue slots needs {padding.move!r} and similar instructions"
-        ) from error
+        raise JobError(f"{error}: counting issue slots needs {padding.move!r} and the like") from error
     if not any(result.usable for result in results):
         raise JobError(f"the machine cannot measure {padding.move!r}, which counting issue slots needs")
     experiments = plan.singletons(schemes) + [

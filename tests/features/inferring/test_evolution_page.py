@@ -14,7 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.inferring.job import WORST_SCHEMES
 from inference.features.learning.inferring.pmevo_page import CLASSES_PER_PAGE
 from inference.features.running.runs import record
-from inference.features.running.runs.record import fold, record_of, full_record_of
+from inference.features.running.runs.record import fold, full_record_of, record_of
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle

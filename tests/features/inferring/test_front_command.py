@@ -54,9 +54,9 @@ def test_as_json_for_scripts():
 
 
 def test_a_point_is_picked_by_its_kinds_and_named():
-    assert "now the port mapping 'small one'" in said("found", "--pick", "7", "--name", "small one")
+    assert "stored as the port mapping 'small one'" in said("found", "--pick", "7", "--name", "small one")
     assert PortMapping.objects.filter(name="small one").exists()
-    assert "picked before: the port mapping 'small one'" in said("small one", "--pick", "7")
+    assert "already stored as the port mapping 'small one'" in said("small one", "--pick", "7")
     told = json.loads(said("found", "--pick", "8", "--json"))
     assert (told["mapping"], told["made"], told["kinds"]) == ("found, 8 kinds", True, 8)
 

@@ -75,7 +75,7 @@ def test_a_core_of_which_nothing_is_documented_has_no_share(
     assert documented_share(LatencySet.objects.get()) is None
     assert visitor.get(f"/api/v1/latencies/{measured.pk}").json()["documented"] is None
     assert "Documented pairs" not in visitor.get(reverse("latency-set", args=[measured.pk])).text
-    with pytest.raises(CommandError, match="no latencies are documented"):
+    with pytest.raises(CommandError, match="has no documented latencies"):
         call_command("latencies", "--show", "measured", "--documented", stdout=StringIO())
     assert json.loads(printed("latencies", "--show", "measured", "--documented", "--json")) is None
 

@@ -26,7 +26,7 @@ from inference.features.learning.inferring.request import (
     RecordedSource,
     SimulatedSource,
 )
-from inference.measuring.proxies import CachedMeasurer, RepeatingCache, SecondOpinion
+from inference.measuring.proxies import RepeatingCache, SecondOpinion, StoreBackedMeasurer
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -211,7 +211,7 @@ class _RunMeasurer:
         if isinstance(self.measurer, RepeatingMeasurer):
             return self.measurer.repetition(number)
         store = self._remember(purpose=MEASUREMENTS, repeat=number)
-        return CachedMeasurer(self.measurer, store)
+        return StoreBackedMeasurer(self.measurer, store)
 
     def explored(self, schemes: Sequence[str], judged_on: ExperimentSet | None) -> Subject:
         """The subject after measuring schemes alone, without the unreliable ones, and the bottleneck.
@@ -294,7 +294,7 @@ class _RunMeasurer:
             return load_measurements(store.experiment_set), store.experiment_set
         self.stages.enter(MIXES)
         mixes = random_mixes(schemes, self.config.mixes, self.config.seed)
-        measurer = self.stages.with_progress(MIXES, CachedMeasurer(self.measurer, store), len(mixes))
+        measurer = self.stages.with_progress(MIXES, StoreBackedMeasurer(self.measurer, store), len(mixes))
         results = list(measurer.measure(mixes))
         settled = sum(result.usable for result in results)
         self.stages.log(

@@ -35,7 +35,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.machine_bodies import DEFAULTS, CannotMeasureError, Options
 from inference.isa.targets import code_target
 from inference.measuring.blocks import LOOP, BlockOptions
-from inference.measuring.proxies import CachedMeasurer
+from inference.measuring.proxies import StoreBackedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs.errors import ConfigError, JobError
@@ -149,7 +149,7 @@ def _measure(task: Task, machine: Machine, kinds: Kinds) -> Results:
         )
         experiments = scheduler_experiments({text: kinds[text] for text in usable if text in kinds})
         store = RunMeasurements(task.lease, machine.isa, measurer.identity, _PURPOSE, machine)
-        cached = CachedMeasurer(measurer, store)
+        cached = StoreBackedMeasurer(measurer, store)
         meter = ProgressMeasurer(cached, task.reporter, _MEASURE, len(experiments))
         return _with_cycles(experiments, meter.measure([grouped.experiment for grouped in experiments]))
 

@@ -13,13 +13,13 @@ def main() -> None:
         from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
         from django.core.management import execute_from_command_line  # noqa: PLC0415
 
-        from inference.runs.data_directory import keep_private  # noqa: PLC0415
+        from inference.runs.data_directory import set_private_umask  # noqa: PLC0415
         from inference.sandbox import kernel  # noqa: PLC0415
-        from pmweb.garbage import look_seldom  # noqa: PLC0415
+        from pmweb.garbage import collect_rarely  # noqa: PLC0415
 
-        look_seldom()
-        kernel.hold_secrets()
-        keep_private()
+        collect_rarely()
+        kernel.protect_process_memory()
+        set_private_umask()
         try:
             _ = settings.HOME  # reads the settings, which need more libraries
         except ImproperlyConfigured as error:

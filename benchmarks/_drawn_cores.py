@@ -16,16 +16,16 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.dependences import InstructionAccesses
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.x86.bodies import body_accesses, loop_body
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.starter_set import STARTER_SET
 from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 
 NOISE = 0.01
 _FEWEST_PORTS, _MOST_PORTS = 6, 16
 
-_TABLE = table_beside(__file__)
+_TABLE = table_of_module(__file__)
 _UNITS, _LATENCY = _TABLE["units"], _TABLE["latencies"]
 _UNIT_OF = {name: unit for unit, names in _UNITS.items() for name in names.split()}
 _LOAD = 4
@@ -63,7 +63,7 @@ class DrawnCore:
             mapping=None,
             front_end=FrontEndLimits(slots=float(self.scheduled.width)),
         )
-        schemes = [found[0] for name in self.truth.usage if (found := described(name)) is not None]
+        schemes = [found[0] for name in self.truth.usage if (found := scheme_and_form(name)) is not None]
         return ScheduledTimes(model, schemes, lambda experiment: loop_body(experiment.terms))
 
 

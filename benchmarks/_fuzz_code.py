@@ -11,10 +11,10 @@ from inference.agent.process import UnfitError
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.agent.reading import ProtocolError
 from inference.agent.targets.x86_64 import ADDITIONS
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 
 _ADD = b"\x48\x01\xd8"  # add rax, rbx
-_PARTS = {kind: [bytes.fromhex(code) for code in codes] for kind, codes in table_beside(__file__).items()}
+_PARTS = {kind: [bytes.fromhex(code) for code in codes] for kind, codes in table_of_module(__file__).items()}
 
 
 def draw(drawn: random.Random) -> tuple[str, bytes]:

@@ -17,7 +17,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import keep_summary, scheme_texts
+from inference.storage.rows import scheme_texts, store_summary
 from inference.storage.streaming import table_of_keys
 
 Floats = npt.NDArray[np.float64]
@@ -164,7 +164,7 @@ def generated_sets(
         _measurements(sets[1], lengths[:tenth], again)
         _measurements(sets[2], lengths[: len(chosen)], cycles[: len(chosen)])
     for each in sets:
-        keep_summary(each)
+        store_summary(each)
     done("compare-sets", {"first": sets[0].pk, "second": sets[1].pk})
     return sets
 

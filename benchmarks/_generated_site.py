@@ -23,9 +23,9 @@ from benchmarks._generated_sets import generated_sets
 from benchmarks._in_process_worker import done, read_uploads
 from benchmarks.block_sets import generated_csv
 from inference.core.events import Log
-from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Seen, Witness
+from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Witness, WitnessOutcome
 from inference.core.explain.events import funnel_of
-from inference.core.explain.surplus import flooded
+from inference.core.explain.surplus import flood_of
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
@@ -37,7 +37,7 @@ from inference.isa.blocks import object_file
 from inference.isa.targets import X86
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
-from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import (
     ISA,
@@ -91,7 +91,7 @@ def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
     for number, text in enumerate(texts):
         witnesses = tuple(_witness(text, texts[k], 1 << k) for k in range(4))
         verdict = {"usage": truth.usage[text], "cycles": 0.5, "counted": 1.0}
-        reason = {"reason": NotCharacterised.NOT_WHOLE, "text": "1.48 µops"}
+        reason = {"reason": NotCharacterised.NOT_INTEGER, "text": "1.48 µops"}
         is_characterised = number % 10 > 0
         outcome = SchemeFate.CHARACTERISED if is_characterised else SchemeFate.EXCLUDED
         facts: dict[str, Any] = verdict if is_characterised else reason
@@ -115,16 +115,16 @@ def _witness(scheme: str, blocker: str, mask: int) -> Witness:
         blocker=blocker,
         mask=mask,
         copies=10,
-        base=flooded(blocker, 10),
+        base=flood_of(blocker, 10),
         base_cycles=10.0,
-        tested=flooded(blocker, 10, scheme),
+        tested=flood_of(blocker, 10, scheme),
         cycles=11.0,
         samples=3,
         surplus=1.0,
         below=0,
         uops=1,
         tolerance=0.3,
-        seen=Seen.USES,
+        seen=WitnessOutcome.USES,
     )
 
 
@@ -345,7 +345,7 @@ def _front_end(machine: Machine) -> MeasuredFrontEnd:
 def _latencies(machine: Machine, texts: dict[int, str], name: str, *, seed: int) -> LatencySet:
     """Of all schemes that chains can be made of, simulated."""
     pairs = [pair_chains(link) for pk in sorted(texts) for link in links_of(texts[pk])]
-    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(drawn_latencies(seed)))
+    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(sampled_latencies(seed)))
     return store_latencies(name, machine, found, {})
 
 

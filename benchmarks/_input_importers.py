@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anica_app.formats.campaign_zip import read_part, sort_of_content
+from anica_app.formats.campaign_zip import kind_of_content, read_part
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
 from inference.formats.accuracy_baseline import read_baseline
 from inference.formats.block_files import LoopFilter, block_file_of, find_loops
-from inference.formats.block_sets import BlockSetOptions, look
-from inference.formats.blocks_csv import Broken
+from inference.formats.block_sets import BlockSetOptions, summarise
+from inference.formats.blocks_csv import BrokenRows
 from inference.formats.core_model_json import read_core_model
 from inference.formats.file_trees import ZipTree
-from inference.formats.import_formats import name_list_of, read, rejects_of, taken_in
+from inference.formats.import_formats import bytes_to_store, name_list_of, read, rejects_of
 from inference.formats.parsing import AnyNames, resolve
 from inference.formats.problems import ExchangeError
 from inference.formats.rejects_json import rejection_of
@@ -65,7 +65,7 @@ def _golden(*names: str, more: Sequence[bytes] = ()) -> Callable[[], Sequence[by
 
 def upload_value(content: bytes, wanted: str = "") -> object:
     """Of an upload without an instruction set: kept, then parsed; of several parts the one that is wanted."""
-    parsed = resolve(read(taken_in(io.BytesIO(content), "upload"), "upload", wanted=wanted), AnyNames())
+    parsed = resolve(read(bytes_to_store(io.BytesIO(content), "upload"), "upload", part=wanted), AnyNames())
     _check_lines(parsed.lines())
     if parsed.problem_count:
         if parsed.measured or parsed.mapping is not None or parsed.resources is not None:
@@ -108,7 +108,7 @@ def _run_value(content: bytes) -> object:
 
 
 def _tree_value(content: bytes) -> object:
-    sort_of_content(content)
+    kind_of_content(content)
     part = read_part(ZipTree(io.BytesIO(content), "x.zip"))
     return [vars(row) for row in (part.campaign, *part.predictors, *part.discoveries, *part.families)]
 
@@ -126,9 +126,9 @@ def _samples_value(content: bytes) -> object:
 def _blocks_value(content: bytes) -> object:
     block_file_of(content)
     texts = None
-    for broken in Broken:
+    for broken in BrokenRows:
         try:
-            seen = look(io.BytesIO(content), "blocks.csv", BlockSetOptions(broken))
+            seen = summarise(io.BytesIO(content), "blocks.csv", BlockSetOptions(broken))
         except ExchangeError as error:
             _check_words(str(error))
             continue
@@ -209,7 +209,9 @@ IMPORTERS = (
     Importer("explained-mapping", _golden("explained-mapping.json"), upload_value),
     Importer("rejects", _golden("explained-rejects.json"), _rejects_value),
     Importer("uops-info-xml", lambda: [seeds.uops_info_xml()], _table_value),
-    Importer("uops-info-digest", lambda: [taken_in(io.BytesIO(seeds.uops_info_xml()), "x")], _table_value),
+    Importer(
+        "uops-info-digest", lambda: [bytes_to_store(io.BytesIO(seeds.uops_info_xml()), "x")], _table_value
+    ),
     Importer("uops-info-json", _golden("uops-info.json"), _table_value),
     Importer("palmed", _golden("palmed-mapping.json"), upload_value),
     Importer("palmed-names", _golden("palmed-names.json"), partial(name_list_of, file_name="names.json")),

@@ -20,7 +20,7 @@ from benchmarks import MissingDataError, Result
 from benchmarks._generated_site import Scale, World
 from benchmarks._measured import page_result
 from benchmarks._sites import administrators_client, launched_site
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from pmweb.installation import CHROMIUMS
 from pmweb.permissions.table import TABLE
 from tests.browser.looks import MOST_SHIFT, layout_shift
@@ -53,7 +53,7 @@ class Visit:
         return reverse(name, kwargs=arguments) + (f"?{self.query.format(**things)}" if self.query else "")
 
 
-_TABLE = table_beside(__file__)
+_TABLE = table_of_module(__file__)
 _SUBJECTS: Mapping[str, str] = _TABLE["subjects"]
 SPECIAL_PAGES = {name: [Visit(**each) for each in visits] for name, visits in _TABLE["visits"].items()}
 EXEMPT = {name: reason for reason, names in _TABLE["exempt"].items() for name in names}

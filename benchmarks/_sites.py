@@ -14,7 +14,7 @@ from django.db import connections
 from django.test import Client, override_settings
 
 from pmweb.accounts.people import ensure_administrator
-from pmweb.origins import name_at, origin_in
+from pmweb.origins import cookie_name_at, origin_in
 from tests.launched import LaunchedSite
 
 START_SECONDS = 900.0
@@ -42,7 +42,7 @@ def session_cookie(user: User, server: str) -> str:
     """The cookie of a browser in which somebody has logged in at a site, whose database is this process's."""
     client = Client()
     client.force_login(user)
-    name = name_at(origin_in(server), settings.SESSION_COOKIE_NAME)
+    name = cookie_name_at(origin_in(server), settings.SESSION_COOKIE_NAME)
     return f"{name}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 

@@ -34,7 +34,7 @@ from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as infer_by_pmevo
 from inference.core.throughput import inverse_throughput
-from inference.isa.domains import domains_of, forms_among, undivided, units_of
+from inference.isa.domains import domains_of, forms_among, single_domains, units_of
 from inference.isa.x86.probes import PREFERRED
 
 CORES, _QUICK_CORES = 30, 2
@@ -173,7 +173,7 @@ def _by_pmevo(core: DrawnCore) -> Answer:
         schemes,
         PMEvoSettings(),
         forms=forms_among(schemes),
-        domains=undivided(schemes),
+        domains=single_domains(schemes),
         core=core.facts(),
     )
     found = infer_by_pmevo(problem, core.processor(), Silent(), core.seed)

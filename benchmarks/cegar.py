@@ -25,7 +25,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import score
 from inference.core.protocols import Measurer
 from inference.core.throughput import inverse_throughput
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.measuring.simulated import SimulatedProcessor
 
 TRUTHS = (0, 1, 2)
@@ -41,7 +41,7 @@ TWO_LEVEL = (
 
 ZEN_PLUS_PUBLISHED = 12 * 3600.0
 ZEN_PLUS_NOISE = 0.005
-ZEN_PLUS = mapping_by_ports("0123456789", table_beside(__file__), 5.0)
+ZEN_PLUS = mapping_by_ports("0123456789", table_of_module(__file__), 5.0)
 """Table 6.2; the last two are the improper blocking instructions."""
 
 

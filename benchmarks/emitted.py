@@ -17,8 +17,8 @@ from iced_x86 import Decoder
 from benchmarks import MissingDataError, Result
 from inference.isa.code.binaries.headers import BinaryFileError
 from inference.isa.code.binaries.program import read_program
-from inference.isa.x86.blocks.recognising import scheme_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.blocks.scheme_lookup import scheme_of
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.starter_set import STARTER_SET
 
 _PLACES = ("/usr/bin/*", "/usr/lib/x86_64-linux-gnu/*.so*")
@@ -74,7 +74,7 @@ def _schemes(content: bytes) -> Iterator[str]:
 
 
 def _stands_in_a_body(scheme: str) -> bool:
-    found = described(scheme)
+    found = scheme_and_form(scheme)
     return found is not None and not found[0].exclusion.startswith(_ELSEWHERE)
 
 

@@ -51,7 +51,7 @@ TRUE_REASONS = {
     },
     Quirk.WAITS: {
         NotCharacterised.MORE_UOPS,
-        NotCharacterised.NOT_WHOLE,
+        NotCharacterised.NOT_INTEGER,
         NotCharacterised.NEGATIVE,
         NotCharacterised.CONTRADICTORY,
         NotCharacterised.CLASH,
@@ -61,7 +61,7 @@ TRUE_REASONS = {
         NotCharacterised.MICROCODE,
         NotCharacterised.SLOW,
         NotCharacterised.MORE_UOPS,
-        NotCharacterised.NOT_WHOLE,
+        NotCharacterised.NOT_INTEGER,
     },
 }
 """What may truly be said of a scheme that misbehaves in this way."""

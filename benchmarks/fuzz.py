@@ -93,7 +93,9 @@ def _server(n: int) -> Survey:
         )
         web = Web(cast("Any", SimpleNamespace(home=home)))
         try:
-            survey = Server(web.socket_address, sessions.issue(machine), machine, other, run).fuzz(n, SEED)
+            survey = Server(web.socket_address, sessions.create_token(machine), machine, other, run).fuzz(
+                n, SEED
+            )
             survey.expect(web.process.poll() is None, "the web server has ended")
             before, error, after = (home / "web-log").read_text().partition("Traceback")
             survey.expect(not error, before[-500:] + error + after[:3000])

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from benchmarks import MissingDataError, Result
 from benchmarks._sites import database_in, launched_site
 from inference.agent.facts import choose_core, facts
-from inference.isa.x86.textbook_latencies import DOCUMENTED_CORES, known_latencies
+from inference.isa.x86.textbook_latencies import DOCUMENTED_CORES, documented_latencies
 from inference.models import LatencySet, Machine, Run
 from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
@@ -45,7 +45,7 @@ def _connected() -> Machine:
 
 
 def _documented(machine: Machine, quick: bool) -> Result:
-    texts = {link.scheme for link in known_latencies(documented_core(machine))}
+    texts = {link.scheme for link in documented_latencies(documented_core(machine))}
     schemes = list(executable_schemes(machine, CHAINABLE).filter(text__in=texts).order_by("text"))
     chosen = [scheme.pk for scheme in schemes][: QUICK_SCHEMES if quick else None]
     config = {"machine": machine.pk, "schemes": chosen}

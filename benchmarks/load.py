@@ -122,7 +122,7 @@ def _prepared(size: Size, server: str) -> Load:
     isa = new_isa("made up", usage, "the benchmark")
     row = store_mapping("made up", isa, truth, origin=PortMapping.Origin.IMPORT)
     machines = [sessions.add_machine(f"machine {number}", isa) for number in range(size.agents)]
-    given = [sessions.issue(machine) for machine in machines]
+    given = [sessions.create_token(machine) for machine in machines]
     # As their agents will say: runs are taken for machines that have once been there.
     Machine.objects.update(facts=simulated_facts("simulated", truth))
     runs = _submitted(size, row, machines)

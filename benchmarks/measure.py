@@ -28,7 +28,7 @@ from inference.agent.protocol import Result as Answer
 from inference.agent.targets.x86_64 import expected
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
-from inference.core.model_check import Alone, AloneVerdict, judge_alone, summary_of
+from inference.core.model_check import AloneCheck, AloneVerdict, judge_alone, summary_of
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.formats.import_formats import read
@@ -39,9 +39,9 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import frame, unroll
 from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.documented import beyond_ports
 from inference.isa.x86.microarchitectures import microarchitecture
-from inference.isa.x86.textbook import known_cpi
+from inference.isa.x86.textbook import documented_cpi
+from inference.isa.x86.textbook_facet import beyond_ports
 
 PUBLISHED_RATE = 1.3
 PUBLISHED_SHARE = 0.8943  # 2,234 of 2,498
@@ -107,7 +107,7 @@ def run(quick: bool) -> Iterator[Result]:
     told = {**more, **counts, "batch_rates": first.spread}
     yield Result("experiments-per-second", round(first.rate, 1), "1/s", PUBLISHED_RATE, told)
     yield _repeatability(items, first, second, {**more, "pause_seconds": pause})
-    if known is not None and known_cpi(known.name):
+    if known is not None and documented_cpi(known.name):
         yield _textbook(known.name, first, more)
     if documented is not None:
         yield _within_ten_percent(single, documented, more)
@@ -188,7 +188,7 @@ def _repeatability(items: Sequence[BatchItem], first: _Round, second: _Round, mo
 
 def _textbook(microarchitecture_name: str, measured: _Round, more: Json) -> Result:
     """The share of documented schemes whose time alone is the documented one."""
-    documented = known_cpi(microarchitecture_name)
+    documented = documented_cpi(microarchitecture_name)
     answers = {text: measured.answers.get(f"1*{text}") for text in documented}
     asked = {text: one for text, one in answers.items() if one is not None}
     off = {
@@ -210,7 +210,7 @@ def _documented(microarchitecture_name: str | None) -> PortMapping | None:
         print(f"singletons-within-10-percent skipped: the table of port usages {lacks}", file=sys.stderr)
         return None
     names = SchemeNames(scheme.text for scheme in schemes())
-    return resolve(read(path.read_bytes(), path.name, wanted=key), names).mapping
+    return resolve(read(path.read_bytes(), path.name, part=key), names).mapping
 
 
 def _within_ten_percent(single: _Round, documented: PortMapping, more: Json) -> Result:
@@ -226,7 +226,7 @@ def _within_ten_percent(single: _Round, documented: PortMapping, more: Json) -> 
     )
     told = {
         **more,
-        "schemes": found.asked,
+        "schemes": found.requested,
         "compared": found.compared,
         "within": found.within,
         "up_to_3_cycles": None if found.short_share is None else round(found.short_share, 4),
@@ -239,7 +239,7 @@ def _within_ten_percent(single: _Round, documented: PortMapping, more: Json) -> 
     return Result("singletons-within-10-percent", value, "share", PUBLISHED_SHARE, told)
 
 
-def _judged(answer: Answer, scheme: Scheme, documented: PortMapping) -> Alone:
+def _judged(answer: Answer, scheme: Scheme, documented: PortMapping) -> AloneCheck:
     experiment = Experiment.of([scheme.text])
     measured = Measured(experiment, answer.cycles, MeasurementState(answer.state), note=answer.note)
     said = inverse_throughput(documented, experiment) if scheme.text in documented.usage else None

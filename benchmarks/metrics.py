@@ -108,11 +108,13 @@ def _streaming(n: int) -> Iterator[Result]:
         more = {"rows": n, "seed": SEED, "built_in_seconds": round(time.monotonic() - began, 1)}
 
         def streamed() -> Scores:
-            compared = compare(predictor, generated, Unit.CYCLES).worked_out()
+            compared = compare(predictor, generated, Unit.CYCLES).with_cached_properties()
             return compared.scores
 
         def as_objects() -> Scores:
-            return compare(predictor, load_measurements(generated), Unit.CYCLES).worked_out().scores
+            return (
+                compare(predictor, load_measurements(generated), Unit.CYCLES).with_cached_properties().scores
+            )
 
         assert streamed() == as_objects()  # and everything is loaded
         for what, cost in (("time", lambda work: _cost(work, 1)[0]), ("memory", _megabytes)):

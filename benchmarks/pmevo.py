@@ -194,7 +194,7 @@ def _read(path: Path) -> list[Measured]:
 def scores_of(mapping: PortMapping, measured: Sequence[Measured]) -> Scores:
     """Of what a mapping predicts, by its ports and limits, for experiments whose schemes it has."""
     table = ExperimentTable.from_experiments([m.experiment for m in measured], sorted(mapping.usage))
-    predicted = Evaluator(table, len(mapping.ports)).cycles_one(mapping)
+    predicted = Evaluator(table, len(mapping.ports)).mapping_cycles(mapping)
     return score(np.array([m.cycles for m in measured]), predicted)
 
 

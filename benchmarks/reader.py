@@ -73,9 +73,9 @@ def _schemes(by: Disassembler, less: int) -> Result:
     """An instance of each scheme, one after the other in an object file."""
     from inference.isa.blocks import object_file
     from inference.isa.x86 import schemes
-    from inference.isa.x86.att import encoded
+    from inference.isa.x86.att import example_code
 
-    codes = [encoded(scheme.text) for scheme in schemes()[::less]]
+    codes = [example_code(scheme.text) for scheme in schemes()[::less]]
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
         file.write(object_file(b"".join(code for code in codes if code), "work"))
         file.flush()

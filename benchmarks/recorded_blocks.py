@@ -29,25 +29,25 @@ from benchmarks._silent import Silent
 from benchmarks.starter_ports import recorded
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.core_model import Assumptions, CoreModel
-from inference.core.core_model.bounds import HELD_UP
+from inference.core.core_model.bounds import UNMEASURED_LOOP_SIZE
 from inference.core.core_model.loop_code import measured_loop_code
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.core_model.prediction import CorePrediction
 from inference.core.experiment import Measured
 from inference.core.explain import ExplainProblem, ExplainSettings, NotCharacterised
 from inference.core.explain import infer as explain
-from inference.core.judging.selection import joined
+from inference.core.judging.selection import merge
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as evolve
 from inference.core.protocols import Json
 from inference.isa.blocks import Block, block_of_bytes
-from inference.isa.domains import domains_of, forms_among, undivided
+from inference.isa.domains import domains_of, forms_among, single_domains
 from inference.isa.scheme import LEGACY_SSE
 from inference.isa.x86.bodies import loop_size
+from inference.isa.x86.equivalent_schemes import EQUIVALENT_SCHEMES, same_work
 from inference.isa.x86.probes import PREFERRED
-from inference.isa.x86.same_work import WORK_OF_OTHERS, same_work
 from inference.isa.x86.scheme_set import schemes_of
 from inference.measuring.recorded import RecordedMeasurer
 
@@ -80,7 +80,7 @@ def run(quick: bool) -> Iterator[Result]:
         measured = [(block, cycles[in_loop]) for block, cycles in blocks if cycles[in_loop] > 0]
         found = predicted(model, measured, in_loop=in_loop)
         own = [block for block in found if not block.schemes & assumed]
-        settled = [block for block in found if HELD_UP not in block.prediction.lacking]
+        settled = [block for block in found if UNMEASURED_LOOP_SIZE not in block.prediction.lacking]
         more = {
             **numbers(found, len(measured)),
             "by_bound": by_bound(found),
@@ -100,7 +100,7 @@ def recorded_model(effort: PMEvoSettings) -> tuple[CoreModel, frozenset[str]]:
     """Of what was recorded, ports inferred; with the schemes that it knows by others."""
     default, starter = zen5_results(*_DEFAULT), zen5_results(*_STARTER)
     explained, portless = explained_mapping(default)
-    mapping = joined(explained, explained, [evolved_mapping(starter, effort)])
+    mapping = merge(explained, explained, [evolved_mapping(starter, effort)])
     assert mapping is not None, "both sets have schemes in common"
     measured = {result.experiment: result.cycles for result in (*starter, *default) if result.cycles}
     loop_code = measured_loop_code(measured, lambda experiment: loop_size(experiment.terms), mapping)
@@ -136,7 +136,7 @@ def evolved_mapping(results: Sequence[Measured], effort: PMEvoSettings) -> PortM
     times, source = recorded()
     schemes = tuple(sorted({scheme for experiment in times for scheme in experiment.schemes}))
     problem = PMEvoProblem(
-        schemes, effort, forms=forms_among(schemes), domains=undivided(schemes), core=source
+        schemes, effort, forms=forms_among(schemes), domains=single_domains(schemes), core=source
     )
     return evolve(problem, RecordedMeasurer(results), Silent(), 0).mapping
 
@@ -150,7 +150,7 @@ def completed(mapping: PortMapping) -> PortMapping:
         for scheme in schemes_of(mnemonic)
         if scheme.exclusion.startswith(LEGACY_SSE)
     ]
-    sums = {text: same_work(text) for text in (*WORK_OF_OTHERS, *legacy)}
+    sums = {text: same_work(text) for text in (*EQUIVALENT_SCHEMES, *legacy)}
     return with_sums(mapping, sums)
 
 

@@ -21,10 +21,10 @@ from contextlib import ExitStack, closing, contextmanager
 from distributed import LocalCluster
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.search.discovering import CampaignSearch
-from anica_app.core.search.findings import checkpoint_of
-from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import World
+from anica_app.core.search.campaign_search import CampaignSearch
+from anica_app.core.search.campaign_state import checkpoint_of
+from anica_app.core.search.interestingness import Disagreement, InterestSettings
+from anica_app.core.search.search_tasks import SearchContext
 from anica_app.core.search.settings import SearchSettings, Termination
 from benchmarks import Result
 from benchmarks._silent import Silent
@@ -34,12 +34,12 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter, Task, TaskContext
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.sampling import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
-from inference.predictors.panel import Panel, SharedOut
+from inference.predictors.panel import DistributedPredictor, Panel
 
 WORKERS = (1, 2, 4)
 _PORTS, _SEED = 8, 1
@@ -91,9 +91,12 @@ def _campaigns(quick: bool) -> Iterator[Result]:
                 for tool, (kind, options) in zip(local.predictors, (MCA_13, MCA_22), strict=True):
                     executor = stack.enter_context(closing(DaskExecutor(address, _Nobody())))
                     pace = PacedReporter(Silent())
-                    shared.append(SharedOut(tool, kind, options, executor, pace, lambda: None))
+                    shared.append(DistributedPredictor(tool, kind, options, executor, pace, lambda: None))
                 panel = stack.enter_context(closing(Panel(shared)))
-                world, judge = World(domain, SearchSettings(), _SEED), Disagreement(InterestSettings())
+                world, judge = (
+                    SearchContext(domain, SearchSettings(), _SEED),
+                    Disagreement(InterestSettings()),
+                )
                 state = CampaignSearch(world, panel, judge, end, Silent(), Silent()).search()
             ended = {**checkpoint_of(state, domain).meta, "counters": None}  # which hold the seconds
             return hashlib.sha256(json.dumps(ended, sort_keys=True).encode()).hexdigest()[:16]
@@ -161,7 +164,7 @@ def _warm_up(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     return b""
 
 
-def _digest(state: Evolved) -> str:
+def _digest(state: Evolution) -> str:
     population = state.population
     arrays = (population.offsets, population.masks, population.counts, state.errors, state.volumes)
     return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]

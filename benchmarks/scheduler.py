@@ -26,7 +26,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Scores, score
 from inference.isa.x86.bodies import body_accesses
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 
 ALU, MULTIPLY, SHIFT = 0b111111, 0b000111, 0b111000
 _MNEMONICS = {
@@ -76,7 +76,7 @@ def inferred(
     core: CoreModel, cycles: dict[Experiment, float], seconds: float
 ) -> tuple[CoreSchedulerFinding, set[Experiment]]:
     """What a search of so many seconds finds, and the mixes that it used."""
-    schemes = [found[0] for text in _usage(core) if (found := described(text)) is not None]
+    schemes = [found[0] for text in _usage(core) if (found := scheme_and_form(text)) is not None]
     kinds = operation_kinds(core, schemes)
     bodies = [
         MeasuredBody(one.experiment, *body_accesses(one.experiment.terms), cycles[one.experiment], one.group)

@@ -32,7 +32,7 @@ from benchmarks._sites import database_in, launched_site, session_cookie
 from inference.core.events import Log
 from inference.models import Run, RunEvent
 from pmweb.accounts.api_tokens import issue
-from pmweb.accounts.roles import give_role
+from pmweb.accounts.roles import set_role
 from pmweb.launcher.connections import raise_file_limit
 from pmweb.models import Role, Scope
 from tests.launched import LaunchedSite
@@ -99,7 +99,7 @@ def run(quick: bool) -> Iterator[Result]:
         with database_in(site.home):
             users = [User.objects.create_user(f"reader{number}") for number in range(READERS)]
             for user in users:
-                give_role(user, Role.VIEWER)
+                set_role(user, Role.VIEWER)
             tokens = [issue(user, "siege", Scope.READ, None)[1] for user in users]
             attack = {
                 "host": "127.0.0.1",

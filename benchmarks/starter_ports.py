@@ -24,15 +24,15 @@ from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
 from inference.core.sampling import held_out_experiments
 from inference.core.waste import wasteful_times
-from inference.isa.domains import forms_among, undivided
-from inference.isa.tables import table_beside
+from inference.isa.domains import forms_among, single_domains
+from inference.isa.tables import table_of_module
 from inference.isa.x86.bodies import loop_body
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.recorded import RecordedMeasurer
 
 REFERENCE = 5.0
 HELD_OUT = 0.2
-DOCUMENTED: Mapping[str, int] = table_beside(__file__)
+DOCUMENTED: Mapping[str, int] = table_of_module(__file__)
 """{scheme: ports that its only µop can use}."""
 
 
@@ -49,7 +49,7 @@ def measured(chosen: PMEvoSettings) -> Result:
     results = zen5_results("starter.csv")
     schemes = tuple(sorted({scheme for mix in times for scheme in mix.schemes}))
     problem = PMEvoProblem(
-        schemes, chosen, forms=forms_among(schemes), domains=undivided(schemes), core=source
+        schemes, chosen, forms=forms_among(schemes), domains=single_domains(schemes), core=source
     )
     train = [result for result in results if result.experiment in times and result.experiment not in held]
     cost = cost_of(lambda: infer(problem, RecordedMeasurer(train), Silent(), 0))
@@ -86,7 +86,7 @@ def recorded() -> tuple[dict[Experiment, float], ScheduledTimes]:
     times = {result.experiment: result.cycles for result in results if result.cycles}
     core = zen5_core_of_mixes()
     names = sorted({scheme for mix in times for scheme in mix.schemes})
-    schemes = [found[0] for name in names if (found := described(name)) is not None]
+    schemes = [found[0] for name in names if (found := scheme_and_form(name)) is not None]
     return times, ScheduledTimes(core, schemes, lambda experiment: loop_body(experiment.terms))
 
 

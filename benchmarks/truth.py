@@ -31,7 +31,7 @@ from inference.core.protocols import Measurer
 from inference.core.sampling import held_out_experiments, random_mixes
 from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
-from inference.isa.domains import forms_among, undivided
+from inference.isa.domains import forms_among, single_domains
 from inference.isa.names import SchemeNames
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
@@ -126,7 +126,7 @@ def _inferred(
 ) -> tuple[PMEvoResult, float]:
     began = time.process_time()
     chosen = PMEvoSettings(ports=ports, **(_QUICK if quick else {}))
-    problem = PMEvoProblem(schemes, chosen, forms=forms_among(schemes), domains=undivided(schemes))
+    problem = PMEvoProblem(schemes, chosen, forms=forms_among(schemes), domains=single_domains(schemes))
     found = infer(problem, measurer, Watch(), 0)
     return found, time.process_time() - began
 

@@ -29,7 +29,7 @@ from benchmarks import Result
 from benchmarks._generated_site import Scale, generated_site
 from benchmarks._in_process_worker import read_uploads, work_off
 from benchmarks._sites import administrators_client, temporary_database
-from inference.features.library.mappings.query import ShownMapping
+from inference.features.library.mappings.query import MappingSubject
 from inference.isa.targets import X86
 from inference.models import ExperimentSet, PortMapping, Run, Upload
 from inference.storage.mappings import load_mapping
@@ -70,7 +70,7 @@ def run(quick: bool) -> Iterator[Result]:
 def _mapping_page(client: Client, row: PortMapping, walk: Callable[..., Result]) -> Iterator[Result]:
     """What all tabs of a mapping's page run is the page's own, but for what other features put on it."""
     address = reverse("mapping", args=[row.pk])
-    names = [panel.name for panel in panels_of(PanelPlace.MAPPING, ShownMapping(row, load_mapping(row)))]
+    names = [panel.name for panel in panels_of(PanelPlace.MAPPING, MappingSubject(row, load_mapping(row)))]
     tabs = [
         walk(f"mapping's panel {name}", 5, lambda name=name: _get(client, address, tab=name))
         for name in names

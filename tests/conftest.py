@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 
-from pmweb.garbage import look_seldom
+from pmweb.garbage import collect_rarely
 from tests.drawn import USUAL, fewer
 from tests.heap import keep_heap_low
 from tests.prepared import migrated_file
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.db.backends.base.base import BaseDatabaseWrapper
 
-look_seldom()
+collect_rarely()
 keep_heap_low()
 
 # Far more runs at a time here than processors: those that gave way would never get one.

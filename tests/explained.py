@@ -10,11 +10,11 @@ from inference.core.explain import (
     ExplainResult,
     NotCharacterised,
     SchemeFate,
-    Seen,
     VerdictFact,
     Witness,
+    WitnessOutcome,
 )
-from inference.core.explain.surplus import flooded
+from inference.core.explain.surplus import flood_of
 from inference.core.mapping import PortMapping as Value
 from inference.models import ISA, PortMapping
 from inference.storage.characterisations import KEY, report_of, store_characterisations
@@ -55,21 +55,26 @@ BLOCKERS = {each.mask: each.blocker for each in CLASSES}
 
 
 def witness(
-    scheme: str, mask: int, surplus: float | None, below: int = 0, seen: Seen | None = None, run: int = 1
+    scheme: str,
+    mask: int,
+    surplus: float | None,
+    below: int = 0,
+    seen: WitnessOutcome | None = None,
+    run: int = 1,
 ) -> Witness:
     """What ten copies of the blocking instruction beside a scheme show; usually a whole number of µops."""
     uops = 0 if surplus is None else round(surplus) - below
     if seen is None:
-        seen = Seen.USES if uops else Seen.EVADES
+        seen = WitnessOutcome.USES if uops else WitnessOutcome.EVADES
     base = 10 / mask.bit_count()
     blocker = BLOCKERS[mask]
     return Witness(
         blocker=blocker,
         mask=mask,
         copies=10,
-        base=flooded(blocker, 10),
+        base=flood_of(blocker, 10),
         base_cycles=None if surplus is None else base,
-        tested=flooded(blocker, 10, scheme),
+        tested=flood_of(blocker, 10, scheme),
         cycles=None if surplus is None else base + surplus / mask.bit_count(),
         samples=3,
         surplus=surplus,
@@ -108,15 +113,15 @@ VERDICTS = (
         BSF,
         SchemeFate.EXCLUDED,
         "remaining",
-        NotCharacterised.NOT_WHOLE,
+        NotCharacterised.NOT_INTEGER,
         "1.48 µops beside imul, of which 0 were found on fewer ports",
         cycles=4.0,
         witnesses=(
-            witness(BSF, MUL, 1.48, seen=Seen.ODD),
-            witness(BSF, AGU, None, seen=Seen.FAILED),
-            witness(BSF, ALU, 1.0, seen=Seen.UNSTABLE),
+            witness(BSF, MUL, 1.48, seen=WitnessOutcome.ODD),
+            witness(BSF, AGU, None, seen=WitnessOutcome.FAILED),
+            witness(BSF, ALU, 1.0, seen=WitnessOutcome.UNSTABLE),
         ),
-        facts=(VerdictFact(flooded(IMUL, 10, BSF), 11.0, 11.48),),
+        facts=(VerdictFact(flood_of(IMUL, 10, BSF), 11.0, 11.48),),
         runs=("not a whole number of µops: 1.48",),
     ),
     Characterisation(
@@ -147,7 +152,7 @@ VERDICTS = (
     ),
     characterised(IMUL, witness(IMUL, MUL, 1.0), witness(IMUL, AGU, 0.0), witness(IMUL, ALU, 1.0, below=1)),
     characterised(IMUL_LOAD, witness(IMUL_LOAD, MUL, 1.0), cycles=1.0, counted=3.0),
-    characterised(LOAD, witness(LOAD, AGU, 1.0), witness(LOAD, ALU, 0.0, seen=Seen.UNDECIDED)),
+    characterised(LOAD, witness(LOAD, AGU, 1.0), witness(LOAD, ALU, 0.0, seen=WitnessOutcome.UNDECIDED)),
     characterised(STORE, witness(STORE, DATA, 1.0), witness(STORE, ALU, 1.0), cycles=1.0, counted=2.0),
 )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from pmweb.launcher.supervisor import die_with
+from pmweb.launcher.supervisor import tie_to_parent
 
 START_SECONDS = 120.0
 STOP_SECONDS = 30.0
@@ -98,7 +98,7 @@ class LaunchedSite:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509  nothing stays when tests are killed
+            preexec_fn=partial(tie_to_parent, os.getpid()),  # noqa: PLW1509  nothing stays when tests are killed
             text=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)

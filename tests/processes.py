@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from pmweb.launcher.supervisor import die_with
+from pmweb.launcher.supervisor import tie_to_parent
 from tests.launched import START_SECONDS, STOP_SECONDS, LaunchedSite, wait_until
 
 _ADDRESS = re.compile(r"pmweb serves at (http://[^/]+)/")
@@ -51,7 +51,7 @@ class Process:
             stdout=self.log.open("ab"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509
+            preexec_fn=partial(tie_to_parent, os.getpid()),  # noqa: PLW1509
         )
 
     @property

@@ -20,7 +20,7 @@ import psycopg
 import redis
 from psycopg import sql
 
-from pmweb.launcher.supervisor import die_with
+from pmweb.launcher.supervisor import tie_to_parent
 from tests.launched import wait_until
 
 PASSWORD = "a secret: with / and @"
@@ -84,7 +84,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509
+                preexec_fn=partial(tie_to_parent, os.getpid()),  # noqa: PLW1509
             )
 
     def end(self, number: signal.Signals) -> None:

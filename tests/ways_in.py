@@ -41,7 +41,7 @@ def lets_in(session: str) -> set[str]:
     found = {
         "session": SESSION_KEY in SessionStore(session),
         "link": people.link_user(LINK) is not None,
-        "token": api_tokens.user_and_scope_of(TOKEN) is not None,
+        "token": api_tokens.bearer_of(TOKEN) is not None,
         "agent": machine_tokens.machine_of(TOKEN) is not None,
     }
     connections.close_all()

@@ -80,7 +80,7 @@ def _lose() -> None:
         fresh = [result for result in results if self._is_new(result)]
         if fresh and id(self) not in lost:
             lost.add(id(self))
-            self._known[fresh[0].experiment] = fresh[0]
+            self._results[fresh[0].experiment] = fresh[0]
             _note(self.lease.run_id)
         return results
 
@@ -138,17 +138,17 @@ def _skip() -> None:
 def _retell() -> None:
     from inference.runs import reporter
 
-    is_known = reporter.JournalReporter._is_known
+    is_repeated = reporter.JournalReporter._is_repeated
 
     def never(self: JournalReporter, event: Event) -> bool:
-        if not is_known(self, event):
+        if not is_repeated(self, event):
             return False
         if event.is_numbered():
             _note(self._lease.run_id)
             return False
         return True
 
-    reporter.JournalReporter._is_known = never  # type: ignore[method-assign]
+    reporter.JournalReporter._is_repeated = never  # type: ignore[method-assign]
 
 
 _WAYS = {"lost": _lose, "doubled": _double, "different": _differ, "gap": _skip, "told-twice": _retell}

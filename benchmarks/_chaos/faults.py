@@ -30,14 +30,14 @@ from benchmarks._chaos.message_faults import DOUBLE, LOSE, SWAP
 from benchmarks._chaos.world import MACHINES, World
 from inference.models import Run
 from inference.runs.journal import LEASE_TIME
-from inference.runs.kinds import computer_of
-from inference.runs.leases import PATIENCE
+from inference.runs.kinds import machine_id_of
+from inference.runs.leases import GRACE_PERIOD
 from tests.launched import descendants
 
 KILLS = frozenset(("child", "worker", "agent", "web", "connections"))
 
 _MOMENT = (0.5, 2.0)
-_FREEZE_SECONDS = LEASE_TIME.total_seconds() + PATIENCE + 2.0
+_FREEZE_SECONDS = LEASE_TIME.total_seconds() + GRACE_PERIOD + 2.0
 _JUMPS = (-3600.0, -30.0, 30.0, 3600.0)
 _DELIVERED = ""
 
@@ -109,15 +109,15 @@ class Strikes:
         return Struck(hit, part.name)
 
     def _agent(self, target: Run) -> Struck | None:
-        measured_on = computer_of(target.config)
+        measured_on = machine_id_of(target.config)
         name = next((each for each in MACHINES if self.world.machine(each).pk == measured_on), None)
         if name is None:
             return None
         self.world.agents[name].kill()
-        return Struck([run.pk for run in self.running if computer_of(run.config) == measured_on], name)
+        return Struck([run.pk for run in self.running if machine_id_of(run.config) == measured_on], name)
 
     def _web(self, target: Run) -> Struck | None:
-        if computer_of(target.config) is None:
+        if machine_id_of(target.config) is None:
             return None
         part = self.world.web
         pids = [pid for pid, command in descendants(part.pid).items() if "daphne" in command]
@@ -126,7 +126,7 @@ class Strikes:
             os.kill(pids[0], signal.SIGKILL)
         else:
             part.kill()
-        hit = [run.pk for run in self.running if computer_of(run.config) is not None]
+        hit = [run.pk for run in self.running if machine_id_of(run.config) is not None]
         return Struck(hit, "its supervisor starts it again" if alone else "with its supervisor")
 
     def _connections(self, target: Run) -> Struck:

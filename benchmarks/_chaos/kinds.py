@@ -19,7 +19,7 @@ from inference.core.protocols import Json
 from inference.core.sampling import random_mixes
 from inference.features.asking.predictors.query import row_for
 from inference.formats.mapping_json import write_mapping_json
-from inference.isa.tables import table_beside
+from inference.isa.tables import table_of_module
 from inference.isa.targets import X86
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
@@ -29,7 +29,7 @@ from inference.storage.mappings import store_mapping
 from inference.storage.rows import store_measurements
 
 PORTS = "0123456"
-_TABLES = table_beside(__file__)
+_TABLES = table_of_module(__file__)
 USAGE: Mapping[str, str] = _TABLES["usage"]
 """What the machines simulate; ports of each µop."""
 

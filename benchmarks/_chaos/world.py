@@ -123,7 +123,7 @@ class World:
         from inference.runs.machines import sessions
 
         for name in MACHINES:
-            token = sessions.issue(self.machine(name))
+            token = sessions.create_token(self.machine(name))
             self.tokens[name] = f"{_BEARER}{token}"
             command = ("simulate-agent", "--server", self.message_faults.address, "--mapping", truth)
             file = self.folder / f"token-{name}"

@@ -110,10 +110,10 @@ def test_an_example_runs_as_it_stands(pmweb: Any, mapping: PortMapping) -> None:
     shown = {each.anchor: each.python for group in reference.groups() for each in group.operations}
     names = {"pmweb": pmweb}
     exec(shown["predict"].replace("(7,", f"({mapping.pk},"), names)
-    (said,) = names["found"]
+    (said,) = names["result"]
     assert said["experiment"] == f"2*{ADD}"
     exec(shown["list-mappings"], names)
-    assert names["found"]["total"] == 1
+    assert names["result"]["total"] == 1
 
 
 def test_rows_come_page_by_page(pmweb: Any, mapping: PortMapping) -> None:

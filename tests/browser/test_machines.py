@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
-from pmweb.launcher.supervisor import die_with
+from pmweb.launcher.supervisor import tie_to_parent
 from tests.launched import LaunchedSite
 
 MAPPING = "Example: Zen 4, by PMEvo"
@@ -36,7 +36,7 @@ def agents(site: LaunchedSite) -> Iterator[Any]:
                 [sys.executable, str(settings.BASE_DIR / "manage.py"), *command, "--token-file", "-"],
                 env={**os.environ, "PMWEB_HOME": str(site.home)},
                 stdin=reading,
-                preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509  nothing stays behind
+                preexec_fn=partial(tie_to_parent, os.getpid()),  # noqa: PLW1509  nothing stays behind
             )
         )
         os.close(reading)

@@ -20,7 +20,7 @@ from inference.features.library.uploads.job import ImportConfig
 from inference.features.machines.measure.job import MeasureConfig
 from inference.formats.problems import ExchangeError
 from inference.measuring.blocks import BlockOptions
-from inference.measuring.simulated import NOISE
+from inference.measuring.simulated import NOISE_OPTIONS
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.kinds import job
@@ -91,7 +91,7 @@ def _odd(good: dict[str, tuple[Json, list[str]]]) -> Iterator[tuple[str, Json]]:
     mapping = good["evaluate"][0]["mapping"]
     for odd in ODD:
         yield from (("infer", {"source": {name: odd}}) for name in ("datasets", "machine", "simulate"))
-        yield from (("infer", {"source": {"simulate": mapping, name: odd}}) for name in NOISE)
+        yield from (("infer", {"source": {"simulate": mapping, name: odd}}) for name in NOISE_OPTIONS)
         yield from (("block", {**block, "options": {each.name: odd}}) for each in fields(BlockOptions))
         for algorithm in ("cegar", "explain"):
             chosen = {**infer, "algorithm": algorithm}

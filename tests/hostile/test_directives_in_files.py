@@ -9,8 +9,8 @@ import pytest
 from anica_app.formats.anica_campaigns import MINIMISED_BLOCK, START_BLOCK
 from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.storage.campaigns import store_campaign
-from inference.formats.block_sets import BlockSetOptions, look
-from inference.formats.blocks_csv import Broken
+from inference.formats.block_sets import BlockSetOptions, summarise
+from inference.formats.blocks_csv import BrokenRows
 from tests.anica.formats.published import DOCUMENTS, LABEL, write_directory
 from tests.directives import SPELLINGS, watching, written
 
@@ -27,7 +27,7 @@ def test_a_row_of_a_block_set_with_a_directive_is_a_problem_with_its_place(spell
     with watching(tmp_path) as watch:
         cell = written(spelling, watch.file).replace('"', '""')
         content = f'bb,a tool\n4801d8,1\n"{cell}",1.5\n"nop; {cell}",1.5\n'.encode()
-        found = look(io.BytesIO(content), "blocks.csv", BlockSetOptions(Broken.SKIP))
+        found = summarise(io.BytesIO(content), "blocks.csv", BlockSetOptions(BrokenRows.SKIP))
         assert {problem.column for problem in found.problems.listed} == {"bb"}
         assert found.problems.count == 2
         watch.expect_silence(str([problem.message for problem in found.problems.listed]))

@@ -15,13 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from anica_app.formats.anica_measurements import opened
+from anica_app.formats.anica_measurements import open_measurements
 from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks.hostile import input_of, outcome_of
 from inference.agent.protocol import Beat, Result
 from inference.agent.reading import ProtocolError
 from inference.formats.file_trees import ZipTree
-from inference.formats.import_formats import taken_in
+from inference.formats.import_formats import bytes_to_store
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.problems import ExchangeError
 from inference.formats.run_archive_reading import read_archive
@@ -149,7 +149,7 @@ def test_an_archive_of_a_run_reads_no_other_names() -> None:
 
 def test_an_xml_bomb_is_told_from_a_table_that_is_merely_large() -> None:
     with pytest.raises(ExchangeError, match="no table of"):
-        taken_in(io.BytesIO(FILES["an XML bomb"]), "instructions.xml.gz")
+        bytes_to_store(io.BytesIO(FILES["an XML bomb"]), "instructions.xml.gz")
 
 
 def test_a_report_of_the_published_tool_may_be_anything() -> None:
@@ -167,14 +167,14 @@ def test_bytes_that_are_no_text_in_a_foreign_database_are_an_error_of_the_file(t
     path.write_bytes(
         path.read_bytes().replace(b"source_computer", b"source_\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8")
     )
-    with pytest.raises(ExchangeError), opened(path, "measurements.db") as measurements:
+    with pytest.raises(ExchangeError), open_measurements(path, "measurements.db") as measurements:
         list(measurements.series(["one", "two"]))
 
 
 def test_a_dump_that_is_no_database_is_a_damaged_back_up(tmp_path: Path) -> None:
     (tmp_path / "dump").write_bytes(b"SQLite format 3\0" + bytes(4000))
     with closing(sqlite3.connect(tmp_path / "dump")) as dump, pytest.raises(BackupError, match="damaged"):
-        sqlite._check_sound(dump, tmp_path / "dump")
+        sqlite._check_integrity(dump, tmp_path / "dump")
 
 
 def test_a_back_up_that_would_fill_the_disk_is_not_unpacked(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from inference.web.api.errors import LONGEST_TEXT
-from inference.web.api.site import MORE_VALUES, MOST_VALUES
-from inference.web.validation import MOST_FLAWS
+from inference.web.api.errors import MAX_TEXT_LENGTH
+from inference.web.api.site import MAX_VALUES, MAX_VALUES_BY_PATH
+from inference.web.validation import MAX_FLAWS
 from tests.api.test_errors import WITH_BODY, is_problem
 from tests.api.test_operations import filled
 from tests.drawn import fewer
@@ -27,7 +27,7 @@ EACH = 10 // fewer(10)
 _MIB = 1 << 20
 FLOODS: dict[str, Callable[[], bytes]] = {
     "unknown keys": lambda: _object(f'"k{number}":0' for number in range(560_000)),
-    "as many unknown keys as are read": lambda: _object(f'"k{n}":0' for n in range(MOST_VALUES // 2 - 10)),
+    "as many unknown keys as are read": lambda: _object(f'"k{n}":0' for n in range(MAX_VALUES // 2 - 10)),
     "lists": lambda: b'{"code":' + b"[" * 50 + b"[]," * 2_000_000 + b"[]" + b"]" * 50 + b"}",
     "numbers": lambda: b'{"code":[' + b"0," * 3_000_000 + b"0]}",
     "empty texts": lambda: b'{"code":[' + b'"",' * 2_000_000 + b'""]}',
@@ -55,9 +55,9 @@ def test_every_operation_refuses_a_flood_quickly_and_in_few_words(
         answer = is_problem(response)
         assert time.process_time() - began < LONGEST, path
         assert len(response.content) <= LARGEST_ANSWER, path
-        assert len(answer["problems"]) <= MOST_FLAWS, path
+        assert len(answer["problems"]) <= MAX_FLAWS, path
         texts = [answer["detail"], *(text for problem in answer["problems"] for text in problem.values())]
-        assert max(map(len, texts)) <= LONGEST_TEXT, path
+        assert max(map(len, texts)) <= MAX_TEXT_LENGTH, path
 
 
 @pytest.mark.parametrize("flood", FLOODS)
@@ -78,7 +78,7 @@ def test_the_first_faults_of_many_are_told(session: Program) -> None:
     keys = {f"surprise{number}": 1 for number in range(400)}
     answer = is_problem(session.raw("POST", "/decode", {"late": 0, **keys, "code": "nop"}))
     assert [each["where"] for each in answer["problems"][:2]] == ["body late", "body surprise0"]
-    assert len(answer["problems"]) == MOST_FLAWS
+    assert len(answer["problems"]) == MAX_FLAWS
     assert all(each["what"] == "there is no such field" for each in answer["problems"])
 
 
@@ -88,11 +88,11 @@ def test_a_repeated_key_is_told_by_name(session: Program) -> None:
 
 
 def test_commas_in_a_text_are_no_values(session: Program) -> None:
-    listing = "add rax, rbx\n" * (MOST_VALUES // 2) + ","
+    listing = "add rax, rbx\n" * (MAX_VALUES // 2) + ","
     answer = session.raw("POST", "/decode", b'{"code": "%s"}' % listing.replace("\n", r"\n").encode())
     assert "values and keys" not in answer.content.decode()
 
 
 def test_a_document_of_all_schemes_can_be_larger_than_other_bodies() -> None:
-    assert all(most > MOST_VALUES for most in MORE_VALUES.values())
-    assert set(MORE_VALUES) <= {f"/api/v1{path}" for _, path in WITH_BODY}
+    assert all(most > MAX_VALUES for most in MAX_VALUES_BY_PATH.values())
+    assert set(MAX_VALUES_BY_PATH) <= {f"/api/v1{path}" for _, path in WITH_BODY}

@@ -17,8 +17,8 @@ from inference.formats.import_formats import name_list_of
 from inference.formats.mapping_json import write_mapping_json, write_resource_json
 from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.pmevo_json import write_mapping3
-from inference.formats.problems import SHOWN, ExchangeError
-from inference.formats.quoting import written
+from inference.formats.problems import MOST_LISTED, ExchangeError
+from inference.formats.quoting import csv_text
 from inference.formats.rejects_json import rejection_of
 from inference.isa.names import SchemeNames
 from tests.drawn import examples
@@ -67,7 +67,7 @@ schemes = st.one_of(names, st.builds("{} {}, {}".format, names, names, names))
 
 
 def is_one_or_the_other(parsed: Parsed) -> None:
-    assert len(parsed.problems) == min(parsed.problem_count, SHOWN)
+    assert len(parsed.problems) == min(parsed.problem_count, MOST_LISTED)
     assert all(line.startswith("upload") for line in parsed.lines())
     if parsed.problem_count:
         assert parsed.measured == ()
@@ -234,7 +234,7 @@ def test_experiments_written_in_another_unit_mean_the_same_cycles(
     cycles, lengths = ([r.cycles for r in measured], [r.experiment.length for r in measured])
     numbers = zip(measured, convert(cycles, lengths, unit).tolist(), strict=True)
     rows = [[str(result.experiment), number, unit.value] for result, number in numbers]
-    parsed = parse(written(("experiment", "cycles", "unit"), rows).encode(), "upload.csv", AnyNames())
+    parsed = parse(csv_text(("experiment", "cycles", "unit"), rows).encode(), "upload.csv", AnyNames())
     assert [result.experiment for result in parsed.measured] == [result.experiment for result in measured]
     for back, result in zip(parsed.measured, measured, strict=True):
         assert math.isclose(back.cycles, result.cycles, rel_tol=1e-12)

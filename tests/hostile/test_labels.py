@@ -21,14 +21,18 @@ from inference.core.core_model import CoreModel, core_overview
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
-from inference.core.texts import is_line, one_line
+from inference.core.texts import as_single_line, is_line
 from inference.figures.core_diagram import core_drawing
 from inference.figures.svg import graph_drawing, port_usage_drawing
 from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model
-from inference.formats.exegesis import write_block_exegesis, write_exegesis
-from inference.formats.exegesis_reading import LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis import (
+    LlvmInstances,
+    write_block_exegesis,
+    write_exegesis,
+    write_exegesis_yaml,
+)
 from inference.formats.experiment_csv import read_experiment_csv, write_experiment_csv
-from inference.formats.exported import ExportedCore, ExportedMapping, ExportedScheme, SchemeEvidence
+from inference.formats.exports import ExportedCore, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.llvm_patch.shipped import ShippedModel
 from inference.formats.llvm_patch.writing import patch_of
 from inference.formats.llvm_td import Opcodes, write_llvm_td
@@ -37,7 +41,7 @@ from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import Provenance, head_of
-from inference.formats.quoting import one_line_each, written
+from inference.formats.quoting import csv_text, json_by_line
 from inference.formats.source import Source
 from inference.formats.uops_info_xml_writing import write_core_xml, write_uops_info_xml
 from inference.isa.domains import STORES, UNIT_CLASSES
@@ -134,18 +138,18 @@ def measured(new: Texts) -> list[Measured]:
 def _mapping_json(new: Texts) -> str:
     value = mapping_of(new).value
     document = write_mapping_json(value, name=new(), isa=new(), note=new(), source=new())
-    return one_line_each({**document, "provenance": provenance(new).as_json()}, long="usage")
+    return json_by_line({**document, "provenance": provenance(new).as_json()}, long="usage")
 
 
 def _mapping3(new: Texts) -> str:
     document = write_mapping3(new(), mapping_of(new).value)
-    return one_line_each({**document, "provenance": provenance(new).as_json()}, long="assignment")
+    return json_by_line({**document, "provenance": provenance(new).as_json()}, long="assignment")
 
 
 def _resource_json(new: Texts) -> str:
     value = ResourceMapping((new(), new()), {new(): ((0, 1.0), (1, 0.5)), new(): ((1, 1.0),)})
     document = write_resource_json(value, name=new(), isa=new(), note=new(), source=new())
-    return one_line_each({**document, "provenance": provenance(new).as_json()}, long="loads")
+    return json_by_line({**document, "provenance": provenance(new).as_json()}, long="loads")
 
 
 def _core_json(new: Texts) -> str:
@@ -166,7 +170,7 @@ def _diagram(new: Texts) -> str:
 
 
 def _kinds_csv(new: Texts) -> str:
-    return written(("kind", new()), [[new(), 1.5], [f"{new()}\r{new()}", None]], head_of(**{new(): new()}))
+    return csv_text(("kind", new()), [[new(), 1.5], [f"{new()}\r{new()}", None]], head_of(**{new(): new()}))
 
 
 @cache
@@ -317,7 +321,7 @@ def test_llvm_exegesis_and_mca_take_no_label_for_a_directive() -> None:
 @examples(30)
 def test_a_table_of_measurements_reads_again(text: str) -> None:
     """What the importer lets in comes out the same; names are lines there."""
-    new = texts_like("".join(filter(str.isprintable, one_line(text))).replace(";", ""))
+    new = texts_like("".join(filter(str.isprintable, as_single_line(text))).replace(";", ""))
     rows = [Measured(Experiment.of({f"a {new()}": 2}), 1.5, note=new(), annotations={f"t {new()}": 2.0})]
     source = Source("a.csv", write_experiment_csv(rows, head=provenance(texts_like(text)).commented("#")))
     (entry,) = read_experiment_csv(source).experiments

@@ -13,7 +13,7 @@ from benchmarks import _input_importers as importers
 from benchmarks._input_importers import IMPORTERS, Importer, UnsoundError
 from benchmarks.hostile import outcome_of
 from inference.core.texts import is_line
-from inference.formats.import_formats import FORMATS, Format, taken_in
+from inference.formats.import_formats import FORMATS, Format, bytes_to_store
 from inference.formats.problems import Problems
 from inference.formats.source import read_source
 from tests.zips import packed, unpacked
@@ -75,5 +75,5 @@ def changed_text(content: bytes) -> Iterator[bytes]:
 )
 def test_every_format_has_a_reader_that_is_tried(known: Format) -> None:
     contents = [one for each in IMPORTERS if each.name not in TEXTLESS for one in each.sound()]
-    sources = [read_source(taken_in(io.BytesIO(one), "x"), "x", Problems()) for one in contents]
+    sources = [read_source(bytes_to_store(io.BytesIO(one), "x"), "x", Problems()) for one in contents]
     assert any(source is not None and known.reads(source) for source in sources), "add it to `IMPORTERS`"

@@ -21,7 +21,7 @@ from pmweb.accounts.forms import (
     InviteForm,
     PasswordLoginForm,
     RoleForm,
-    _EndingWaysIn,
+    _NewPasswordForm,
 )
 from tests.pmweb.test_permissions import ADDRESSES, NOWHERE
 from tests.web.test_request_forms import all_forms
@@ -48,7 +48,7 @@ PAGES: dict[type[StrictForm], tuple[str, str]] = {
     RoleForm: ("account-of", "account-role"),
 }
 """The forms of accounts: the page that each is on, and where it is posted."""
-OF_ACCOUNTS = {form for form in all_forms() if form.__module__.startswith("pmweb.")} - {_EndingWaysIn}
+OF_ACCOUNTS = {form for form in all_forms() if form.__module__.startswith("pmweb.")} - {_NewPasswordForm}
 BASES = {
     "StrictForm",
     "RequestForm",
@@ -57,7 +57,7 @@ BASES = {
     "ChoosingForm",
     "MeasuringForm",
     "ProcessorForm",
-    "_EndingWaysIn",
+    "_NewPasswordForm",
 }
 
 

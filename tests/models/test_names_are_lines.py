@@ -11,7 +11,7 @@ from inference.models import Run
 from inference.models.named import Named
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.storage.names import free_name, check_name_free
+from inference.storage.names import check_name_free, free_name
 from inference.web.naming import NameAndNoteForm
 from tests.hostile_texts import WORST
 

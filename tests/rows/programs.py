@@ -26,7 +26,7 @@ from inference.formats.block_sets import BlockSetOptions
 from inference.isa.front_end import CodeReading, FrontEndCode
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
-from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import (
     ISA,
@@ -194,7 +194,7 @@ def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
 def latencies(machine: Machine, name: str = "simulated") -> LatencySet:
     """Of one scheme, simulated."""
     pairs = [pair_chains(link) for link in links_of(ADD)]
-    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(drawn_latencies()))
+    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(sampled_latencies()))
     return store_latencies(name, machine, found, {})
 
 

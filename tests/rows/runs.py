@@ -8,10 +8,10 @@ from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.matrices.job import MatrixConfig
 from anica_app.models import Discovery
 from inference.core.metrics import score
-from inference.core.model_check import Alone, AloneVerdict, OrderSummary
+from inference.core.model_check import AloneCheck, AloneVerdict, OrderSummary
 from inference.core.protocols import Json
 from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
-from inference.features.judging.findings.llvm_job import DifferenceConfig, Differing, LlvmDifference
+from inference.features.judging.findings.llvm_job import DifferenceConfig, DifferingScheme, LlvmDifference
 from inference.features.judging.findings.model_check import CheckConfig
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import X86
@@ -116,7 +116,7 @@ def accuracy_check(machine: Machine, block_set: BasicBlockSet) -> Run:
 @pytest.fixture
 def difference(mapping: PortMapping) -> Run:
     """A report of a mapping beside LLVM's model: of one scheme it says something else."""
-    scheme = Differing(
+    scheme = DifferingScheme(
         ADD, 1, "add rax, rbx", 0.5, 0.5, "1×[a]", [[1, 1]], 1, 1.0, 1.0, [["P0", 0.25]], "mca"
     )
     facts = ("a mapping", "llvm-mca 22.1.0", "22", "haswell", 0.2, 3, 1)
@@ -131,9 +131,9 @@ def difference(mapping: PortMapping) -> Run:
 def model_check(machine: Machine, mapping: PortMapping) -> Run:
     """Of the port mapping model: three schemes alone, mixes of one length."""
     rows = [
-        Alone(ADD, 0.25, 0.25, AloneVerdict.WITHIN),
-        Alone(IMUL, 1.0, 0.5, AloneVerdict.DISCREPANCY),
-        Alone(LOAD, None, None, AloneVerdict.NOT_MEASURED, "it crashes"),
+        AloneCheck(ADD, 0.25, 0.25, AloneVerdict.WITHIN),
+        AloneCheck(IMUL, 1.0, 0.5, AloneVerdict.DISCREPANCY),
+        AloneCheck(LOAD, None, None, AloneVerdict.NOT_MEASURED, "it crashes"),
     ]
     measured, modelled = [1.0, 2.0, 3.0], [1.0, 2.0, 3.5]
     scores, heat = score(measured, modelled), heat_map(measured, modelled)

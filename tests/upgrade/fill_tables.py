@@ -108,7 +108,7 @@ def fill_machines(isa: ISA, truth: Mapping) -> Machine:
     """A simulated machine, and one whose agent is away, with a batch of a run that was cancelled."""
     simulated = simulated_machine(isa, truth, name="simulated", noise=0.005, seed=3)
     lab = sessions.add_machine("lab", isa)
-    sessions.issue(lab)
+    sessions.create_token(lab)
     seen = {"session": 1, "last_seen": timezone.now(), "noise": 0.004, "ghz": 3.1, "rate": 80}
     Machine.objects.filter(pk=lab.pk).update(cpu=FACTS["cpu"], facts=FACTS, state="idle", **seen)
     lab.readings.create(at=timezone.now(), state="idle", noise=0.004, ghz=3.1, rate=80)
@@ -216,7 +216,7 @@ def fill_people(mapping: PortMapping) -> None:
         browser = Client(headers={"user-agent": "a browser"})
         browser.post("/login/", {"username": operator.username, "password": password})
     browser.post(f"/mappings/{mapping.pk}/edit/", {"name": mapping.name, "note": "noted"})
-    retention.ask(administrator, dry=True)
+    retention.request_pruning(administrator, dry=True)
     row = retention.claim()
     assert row is not None
     retention.prune(row)

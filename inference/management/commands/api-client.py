@@ -23,4 +23,4 @@ class Command(DataCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.deliver(client_text(document()), options["output"])
+        self.write_output(client_text(document()), options["output"])

@@ -14,8 +14,12 @@ from inference.features.asking.predictors.query import predictor_row
 from inference.features.judging.accuracy_checks.query import check_of, check_of_sheet, error_of
 from inference.features.judging.accuracy_checks.request import default_predictors
 from inference.features.judging.column_accuracy.accuracy import accuracy_of
-from inference.features.judging.engine.judge_jobs import largest_bounds, first_core_model, core_model_of_machine
-from inference.features.judging.engine.new_blocks import sampled_blocks, median_answers
+from inference.features.judging.engine.judge_jobs import (
+    core_model_of_machine,
+    first_core_model,
+    largest_bounds,
+)
+from inference.features.judging.engine.new_blocks import median_answers, sampled_blocks
 from inference.features.judging.engine.query import (
     FULL_COMPARISON,
     columns_of,

@@ -89,7 +89,10 @@ def test_a_search_that_failed_says_why(visitor: Client) -> None:
 
 
 def test_pasted_text_goes_the_way_of_an_upload(visitor: Client) -> None:
-    assert "paste the output of a profiler" in visitor.post(reverse("block-set-paste"), {"text": " "}).content.decode()
+    assert (
+        "paste the output of a profiler"
+        in visitor.post(reverse("block-set-paste"), {"text": " "}).content.decode()
+    )
     refused = visitor.post(reverse("block-set-paste"), {"text": "dear diary"})
     assert refused.status_code == 400
     assert "dear diary" in refused.content.decode()

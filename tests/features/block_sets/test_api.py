@@ -59,9 +59,7 @@ def test_columns_are_told_asked_for_and_removed(
     two = program.get(path)["column_list"][1]
     assert (two["numbers"], two["failures"], two["most"]) == (2, 1, 3.0)
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    monkeypatch.setattr(
-        offering, "offers", lambda: Offers([Offer("tool", "tool", "1")], [], [], [])
-    )
+    monkeypatch.setattr(offering, "offers", lambda: Offers([Offer("tool", "tool", "1")], [], [], []))
     refused = program("POST", f"{path}/columns", {"predictors": ["command:command=reboot"]})
     assert refused[0] == 422
     run = program("POST", f"{path}/columns", {"predictors": ["tool"]})[1]

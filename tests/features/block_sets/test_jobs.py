@@ -38,7 +38,9 @@ def block_set() -> BasicBlockSet:
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
-    monkeypatch.setattr(opening, "open_predictor", lambda row, task=None, **_: Refusing(lambda _: 0.0, row.name))
+    monkeypatch.setattr(
+        opening, "open_predictor", lambda row, task=None, **_: Refusing(lambda _: 0.0, row.name)
+    )
     return [Predictor.objects.create(name=name, kind="planted", key=name * 32) for name in ("aa", "bb")]
 
 

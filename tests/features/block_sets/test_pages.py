@@ -15,7 +15,7 @@ from inference.features.asking.predictors.offers import Offer, Offers
 from inference.features.asking.questions import form
 from inference.features.judging.column_accuracy import accuracy
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.blocks_csv import BrokenRowPolicy
+from inference.formats.blocks_csv import BrokenRows
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Predictor, Run, Upload
 from inference.storage.block_sets import store
 from tests.heads import behind_head
@@ -38,7 +38,7 @@ def visitor(client: Client, administrator: User) -> Client:
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured blocks", BlockSetOptions(BrokenRowPolicy.SKIP))[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured blocks", BlockSetOptions(BrokenRows.SKIP))[0]
 
 
 @pytest.fixture

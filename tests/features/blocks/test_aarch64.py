@@ -17,7 +17,7 @@ from inference.core.mapping import PortMapping as Value
 from inference.features.asking.block_files.importer import reading_options
 from inference.features.library.search.query import find, pasted_code
 from inference.formats.block_sets import BlockSetOptions, summarise
-from inference.formats.blocks_csv import BrokenRowPolicy
+from inference.formats.blocks_csv import BrokenRows
 from inference.formats.problems import ExchangeError
 from inference.isa.targets import AARCH64
 from inference.models import Machine, PortMapping
@@ -151,7 +151,7 @@ def test_rows_and_bounds_of_block_sets(arm: PortMapping) -> None:
     with pytest.raises(ExchangeError, match=SAID):
         reading_options({"bounds": "arm"})
     rows = b'bb,mca\n4801d8,1.0\n"ldr x0, [x1]; ret",1.0\n"nop\nadd w0, w1, w2",2.0\n'
-    found = summarise(io.BytesIO(rows), "blocks.csv", BlockSetOptions(BrokenRowPolicy.SKIP))
+    found = summarise(io.BytesIO(rows), "blocks.csv", BlockSetOptions(BrokenRows.SKIP))
     assert [(problem.row, SAID in str(problem)) for problem in found.problems.listed] == [
         (3, True),
         (4, True),

@@ -11,7 +11,7 @@ from django.conf import settings
 from inference.core.metrics import score
 from inference.features.asking.block_sets.query import columns_of
 from inference.features.judging.column_accuracy import accuracy
-from inference.features.judging.column_accuracy.accuracy import known_accuracy, accuracy_of
+from inference.features.judging.column_accuracy.accuracy import accuracy_of, known_accuracy
 from inference.figures.heatmap import heat_map
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, BlockColumn, Run

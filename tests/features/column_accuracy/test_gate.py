@@ -82,7 +82,10 @@ def test_fewer_answers_are_worse_whatever_the_tolerance(block_set: BasicBlockSet
 def test_nothing_left_to_compare_is_worse(block_set: BasicBlockSet) -> None:
     before = now(block_set)
     Prediction.objects.filter(column__name="measured").update(cycles=0)
-    assert {one.name for one in judge_against_baseline(before, now(block_set), 1.0).worse} == {"good", "partial"}
+    assert {one.name for one in judge_against_baseline(before, now(block_set), 1.0).worse} == {
+        "good",
+        "partial",
+    }
 
 
 def test_asked_columns_alone_are_judged_and_new_ones_are_named(block_set: BasicBlockSet) -> None:
@@ -102,7 +105,9 @@ def test_other_blocks_another_reference_and_lost_columns_are_errors(block_set: B
         judge_against_baseline(before, now(other), 1.0)
     reference = column_named(block_set, "good")
     with pytest.raises(ExchangeError, match="the reference of the baseline is 'measured', not 'good'"):
-        judge_against_baseline(before, baseline_of(block_set, reference, accuracy_of(block_set, reference)), 1.0)
+        judge_against_baseline(
+            before, baseline_of(block_set, reference, accuracy_of(block_set, reference)), 1.0
+        )
     block_set.columns.filter(name="partial").delete()
     with pytest.raises(ExchangeError, match="no column 'partial', only good"):
         judge_against_baseline(before, now(block_set), 1.0)

@@ -11,7 +11,13 @@ from django.core.management import get_commands, load_command_class
 from anica_app.models import Campaign, CampaignPredictor
 from inference.core.mapping import PortMapping, uops_of
 from inference.features.asking.predictors.kinds import all_kinds
-from inference.features.asking.predictors.modes import common_mode, different_modes, row_in_mode, mode_of, name_with_mode
+from inference.features.asking.predictors.modes import (
+    common_mode,
+    different_modes,
+    mode_of,
+    name_with_mode,
+    row_in_mode,
+)
 from inference.features.asking.predictors.query import predictor_row
 from inference.features.asking.questions import command
 from inference.formats.block_sets import BlockSetOptions
@@ -165,7 +171,9 @@ def test_a_question_without_a_mode_asks_each_as_it_is_named(machine: Machine) ->
 
 def test_measured_columns_of_a_set_say_how_others_are_asked(machine: Machine) -> None:
     block_set = configs(machine)["columns"]["block_set"]
-    BlockColumn.objects.create(block_set_id=block_set, position=1, name="lab", predictor=predictor_row(LAB_LOOP))
+    BlockColumn.objects.create(
+        block_set_id=block_set, position=1, name="lab", predictor=predictor_row(LAB_LOOP)
+    )
     made = lifecycle.submit("columns", {"block_set": block_set, "predictors": named(MODEL)}, "more")
     assert [mode_of(row) for row in Predictor.objects.filter(pk__in=made.config["predictors"])] == [LOOP]
 
@@ -186,7 +194,9 @@ def test_who_judges_is_asked_as_the_tools_are(machine: Machine) -> None:
     by_judge = lifecycle.submit("campaign", {**config, "judge": predictor_row(LAB_LOOP).pk}, "as judged")
     assert mode_of(Predictor.objects.get(pk=by_judge.config["predictors"][0])) == LOOP
     ended = Campaign.objects.create(name="ended")
-    CampaignPredictor.objects.create(campaign=ended, predictor=row_in_mode(predictor_row(MODEL), LOOP), position=0)
+    CampaignPredictor.objects.create(
+        campaign=ended, predictor=row_in_mode(predictor_row(MODEL), LOOP), position=0
+    )
     grouped = lifecycle.submit("families", {"campaign": ended.pk, "judge": predictor_row(LAB).pk}, "grouped")
     assert mode_of(Predictor.objects.get(pk=grouped.config["judge"])) == LOOP
 

@@ -7,7 +7,7 @@ import pytest
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.kinds import kinds
 from inference.features.asking.predictors.opening import DatabaseAnswers, open_predictor
-from inference.features.asking.predictors.query import predictor_row, predictor_listings, row_for
+from inference.features.asking.predictors.query import predictor_listings, predictor_row, row_for
 from inference.formats.mapping_json import write_mapping_json
 from inference.isa.targets import X86
 from inference.models import ISA, AnswerCache, Machine, PortMapping, Predictor

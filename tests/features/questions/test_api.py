@@ -22,7 +22,9 @@ def tool(db: None, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """The one tool of this computer."""
     row = Predictor.objects.create(name="the tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        offering, "predictor_listings", lambda among: [PredictorListing(KINDS["command"], row.name, "1.2", {}, row=row)]
+        offering,
+        "predictor_listings",
+        lambda among: [PredictorListing(KINDS["command"], row.name, "1.2", {}, row=row)],
     )
     return row
 

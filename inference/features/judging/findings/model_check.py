@@ -124,7 +124,7 @@ def model_check_of(run: Run) -> ModelCheck:
             alone |= {row.scheme: row for row in event.rows}
         elif isinstance(event, MixesMeasured | OrdersMeasured):
             lengths[kind][event.length] = payload
-    mixes, orders = (tuple(found[length] for length in sorted(found)) for found in lengths.values())
+    mixes, orders = (tuple(payloads[length] for length in sorted(payloads)) for payloads in lengths.values())
     return ModelCheck(tuple(alone.values()), mixes, orders)
 
 

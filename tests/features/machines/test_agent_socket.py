@@ -121,8 +121,7 @@ async def test_an_agent_of_another_protocol_is_told_where_to_get_the_right_one(l
     async with dialled(lab[1]) as socket:
         await socket.send_to(text_data=hello(protocol=2))
         assert await refusal(socket) == (
-            "this agent speaks protocol 2, the server 1: download the agent from "
-            "http://pmweb.example:8000/",
+            "this agent speaks protocol 2, the server 1: download the agent from http://pmweb.example:8000/",
             False,
             4400,
         )

@@ -67,7 +67,7 @@ def test_a_set_that_shows_a_scheduler_gives_the_core_model_one(
 
     page = visitor.get(reverse("core-model", args=[row.pk]))
     assert "8 slots are dispatched per cycle." in page.text
-    assert "A good fit does not prove the mechanism" in page.text
+    assert "A good fit is no evidence for the mechanism" in page.text
     assert "It was not judged on code with dependences: a set has no such code." in page.text
     assert page.text.count("chooses</td>") + page.text.count("judges</td>") == 12
     assert "lab" in visitor.get(reverse("run", args=[run.pk])).text

@@ -107,7 +107,7 @@ class LatencyChainOut(Schema):
 
 
 class LatencyOfValuesOut(Schema):
-    """The latency of a pair for certain values of the operands."""
+    """The latency of a pair for particular values of the operands."""
 
     values: str = Field(
         description="quick or slow; for immediates the number, empty for the usual one", examples=["slow"]
@@ -147,7 +147,7 @@ class IdiomCodeOut(Schema):
 
 
 class IdiomOut(Schema):
-    """An idiom: a special behaviour of a scheme for certain operands."""
+    """An idiom: a special behaviour of a scheme for particular operands."""
 
     kind: str = Field(examples=["zero idiom"])
     destination: str = Field(examples=["1"])

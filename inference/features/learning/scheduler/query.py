@@ -25,7 +25,7 @@ _BINDINGS = {
 _LISTED = 12
 """Number of experiments on a page."""
 _UNJUDGED = "It was not judged on code with dependences"
-CAVEAT = "A good fit does not prove the mechanism: only the mechanisms of the simulation were tested."
+CAVEAT = "A good fit is no evidence for the mechanism: only the mechanisms of the simulation were tested."
 
 
 def record_of(row: StoredCoreModel) -> SchedulerRecord | None:

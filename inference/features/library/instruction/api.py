@@ -61,7 +61,7 @@ class FormOnCpuOut(Schema):
     latency_at_most: float | None = Field(description="The largest bound of a pair.", examples=[None])
     latency_set_id: Id | None
     certainty: Certainty
-    why: str = Field(description="The evidence for the certainty.", examples=["12 witnesses"])
+    why: str = Field(description="Where the number comes from.", examples=["12 witnesses"])
     conflicts: Conflicts
     witnesses: int = Field(examples=[12])
     others: list[OtherUsageOut]

@@ -15,7 +15,7 @@ from django.urls import reverse
 from ninja import Schema
 from pydantic import BaseModel
 
-from anica_app.features.discoveries.query import known_answers
+from anica_app.features.discoveries.query import stored_answers
 from anica_app.features.explanations.panel import explanations_of
 from anica_app.models import Campaign
 from inference.features.asking.predictors.opening import DatabaseAnswers, open_predictor
@@ -62,7 +62,7 @@ def _answers() -> Callable[[BlockName], object]:
 
 def _answers_of_others() -> Callable[[BlockName], object]:
     _answers()
-    return lambda name: [answer.cycles for _, answer in known_answers(name, [])]
+    return lambda name: [answer.cycles for _, answer in stored_answers(name, [])]
 
 
 def _memory_questions() -> Callable[[BlockName], object]:

@@ -28,7 +28,7 @@ def parts() -> dict[str, str]:
 
 
 def test_it_says_versions_state_and_what_failed(db):
-    error = "none of the listed experiments can be measured there"
+    error = "the machine can measure none of the listed experiments"
     Run.objects.create(name="a", kind="infer", state="failed", error=error)
     isa = ISA.objects.create(name=X86)
     facts = {"kernel": "Linux 6.1.0", "turbo": True}

@@ -233,7 +233,7 @@ def test_what_a_form_sent_is_not_lost_by_confirming(
     sent = {**data, "name": 'a "<b>tool</b>', "note": "two\nlines & more", "program": ""}
     asked = client.post(reverse("predictor-add", args=["iaca"]), sent)
     assert not Predictor.objects.exists()
-    assert "is kept" in client.get(asked.url).text
+    assert "Your entries are stored meanwhile" in client.get(asked.url).text
     link = client.post(reverse("login-link", args=[people.issue_link(administrator)]))
     page = client.get(link.url)
     assert "<b>tool" not in page.text

@@ -221,4 +221,4 @@ def test_where_there_is_nobody_to_become_no_agent_is_started(monkeypatch, told, 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(launching, "_UNPRIVILEGED", "no-such-user")
     assert launching.local_agent("127.0.0.1", 8000) is None
-    assert "no user 'no-such-user' to measure as" in caplog.text
+    assert "this computer has no user 'no-such-user'" in caplog.text

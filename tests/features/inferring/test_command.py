@@ -165,7 +165,7 @@ def test_wrong_options_end_it_before_anything_is_stored(options, complaint):
 def test_a_machine_that_cannot_measure_is_refused_with_a_hint():
     isa = make_data()
     Machine.objects.create(name="paper", kind="published", isa=isa)
-    with pytest.raises(CommandError, match="choose its experiment sets"):
+    with pytest.raises(CommandError, match="choose one of its experiment sets"):
         infer("--machine", "paper", "--schemes", "all")
 
 
@@ -212,7 +212,7 @@ def test_scripts_get_the_verdict_too(site):
         ("--uops", "a: 1\nb: many", "line 2: 'b: many'"),
         ("--uops", "zz: 2", "toy has no scheme 'zz'"),
         ("--width", "a", "line 1"),
-        ("--improper", "a\na", "line 2: 'a' stands in line 1"),
+        ("--improper", "a\na", "line 2: 'a' is in line 1 already"),
         ("--uops", None, "cannot be read"),
     ],
 )

@@ -262,7 +262,7 @@ def test_a_wrong_description_is_refused_with_the_field_and_what_would_be_right(r
 
 
 def test_a_set_that_is_learnt_from_cannot_judge(recorded):
-    with pytest.raises(ConfigError, match="choose another one"):
+    with pytest.raises(ConfigError, match="choose a set that is not learnt from"):
         lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}, "evaluate": recorded.pk}, "vain")
 
 

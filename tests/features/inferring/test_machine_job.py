@@ -132,7 +132,7 @@ def test_a_computer_that_is_too_disturbed_fails_the_run_with_advice(machine, mon
     run = infer(machine)
     assert run.state == "failed"
     assert "only 1 of 10 single instructions" in run.error
-    assert "Stop other work" in run.error
+    assert "Stop that work" in run.error
     assert not PortMapping.objects.exists()
 
 
@@ -156,7 +156,7 @@ def test_no_bottleneck_is_claimed_where_the_ports_explain_everything(machine, mo
     made = PortMapping.objects.get(run=run)
     assert made.r_max is None
     assert made.report["bottleneck"]["r_max"] is None
-    assert any("no bottleneck beside the ports was seen: 8.00" in text for text in texts(run))
+    assert any("no bottleneck besides the ports: 8.00" in text for text in texts(run))
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_by_default_the_starter_set_is_measured_and_no_table_says_how_many_ports
             "cannot measure: code pages are forbidden",
         ),
         ({"state": "unfit", "state_note": "too wild"}, "cannot measure: too wild"),
-        ({"kind": "published"}, "choose its experiment sets"),
+        ({"kind": "published"}, "choose one of its experiment sets"),
     ],
 )
 def test_a_machine_that_cannot_be_asked_is_refused_with_the_reason(fields, complaint):

@@ -40,7 +40,7 @@ def ended(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ru
 
 def test_the_kinds_that_import_are_those_of_the_documentation() -> None:
     assert set(archived_kinds()) == IMPORTED
-    (sentence,) = re.findall(r"^Runs of the kinds (.*) have one\.", DOCUMENTATION.read_text(), re.MULTILINE)
+    (sentence,) = re.findall(r"Runs of the\s+kinds (.*) have an archive\.", DOCUMENTATION.read_text())
     assert set(re.findall(r"`([a-z-]+)`", sentence)) == IMPORTED
 
 

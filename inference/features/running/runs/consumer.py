@@ -93,10 +93,10 @@ class RunConsumer(_SendingConsumer):
     def watched_run(self) -> int:
         return int(self.scope["url_route"]["kwargs"]["run_id"])
 
-    async def is_there(self) -> bool:
+    async def exists(self) -> bool:
         return bool(await database_sync_to_async(Run.objects.filter(pk=self.watched_run()).exists)())
 
-    async def speak(self, watch: RunSubscription) -> int:
+    async def send_messages(self, watch: RunSubscription) -> int:
         run_id = self.watched_run()
         seq = _since(self.scope)
         journal = shared_journal()
@@ -119,7 +119,7 @@ class RunListConsumer(_SendingConsumer):
     def watched_run(self) -> None:
         """None: all runs are watched."""
 
-    async def speak(self, watch: RunSubscription) -> int:
+    async def send_messages(self, watch: RunSubscription) -> int:
         sent: dict[int, Json] = {}
         while True:
             await watch.wait_for_news()

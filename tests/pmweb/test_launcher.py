@@ -238,7 +238,7 @@ def test_a_database_of_a_newer_version_is_left_alone(tmp_path, tmp_path_factory)
         )
     answer = manage(home, "up", "--port", "0")
     assert answer.returncode != 0
-    assert "made by a newer version of pmweb" in answer.stderr
+    assert "is of a newer version of pmweb" in answer.stderr
     assert "inference.9999_future" in answer.stderr
 
 

@@ -41,9 +41,9 @@ def test_a_file_with_wrong_names_and_rows_is_put_right_and_imported(page: Page):
     choice = page.locator("select[name=taken]").first
     choice.focus()
     page.keyboard.press("ArrowDown")  # the nearest scheme: the file is looked up again by itself
-    expect(page.get_by_role("button", name="Take none")).to_be_visible()
+    expect(page.get_by_role("button", name="Replace none")).to_be_visible()
     expect(page.locator("select[name=taken] option:checked").first).not_to_contain_text("Leave unresolved")
-    page.get_by_role("button", name=re.compile("^Leave out")).click()
+    page.get_by_role("button", name=re.compile("^Skip the")).click()
     expect(page.get_by_role("status").first).to_contain_text("left out")
     page.get_by_role("button", name=re.compile("^Import [0-9]")).click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))

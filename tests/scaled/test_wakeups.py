@@ -19,7 +19,7 @@ LISTENER = """
 import sys, django
 django.setup()
 from inference.runs import wakeups
-wakeup = wakeups.Wakeup(wakeups.results_of(7))
+wakeup = wakeups.Wakeup(wakeups.results_topic(7))
 print("listening", flush=True)
 while True:
     if wakeup.wait(60):

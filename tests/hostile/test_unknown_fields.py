@@ -106,7 +106,7 @@ def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
             if type(form).__name__ in opened or not own & {*form.fields}:
                 continue
             opened.add(type(form).__name__)
-            assert own <= {*form.fields, *form.beside, "csrfmiddlewaretoken", "press"}, (address, type(form))
+            assert own <= {*form.fields, *form.extra_fields, "csrfmiddlewaretoken", "press"}, (address, type(form))
             refusal = visitor.post(address, {"press": "start", "colour": "red"})
             assert refusal.status_code in (400, 200), (address, type(form))
             assert "There is no field &#x27;colour&#x27; here" in refusal.content.decode(), address
@@ -129,7 +129,7 @@ def test_forms_of_accounts_take_what_their_page_sends_and_nothing_else(
         client.force_login(administrator)
     if page == "confirm":
         monkeypatch.setattr(sessions, "is_recent", lambda request: False)
-    known = {*form.base_fields, *form.beside, "csrfmiddlewaretoken"}
+    known = {*form.base_fields, *form.extra_fields, "csrfmiddlewaretoken"}
     opened = client.get(reverse(page, args=[whose] if page == "account-of" else []))
     sent = next(names for names in Controls(opened.text).forms if names & {*form.base_fields})
     assert sent <= known

@@ -106,7 +106,10 @@ def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
             if type(form).__name__ in opened or not own & {*form.fields}:
                 continue
             opened.add(type(form).__name__)
-            assert own <= {*form.fields, *form.extra_fields, "csrfmiddlewaretoken", "press"}, (address, type(form))
+            assert own <= {*form.fields, *form.extra_fields, "csrfmiddlewaretoken", "press"}, (
+                address,
+                type(form),
+            )
             refusal = visitor.post(address, {"press": "start", "colour": "red"})
             assert refusal.status_code in (400, 200), (address, type(form))
             assert "There is no field &#x27;colour&#x27; here" in refusal.content.decode(), address

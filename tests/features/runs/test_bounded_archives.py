@@ -79,7 +79,8 @@ def test_a_glimpse_counts_what_an_import_would_read(measured: Run, monkeypatch: 
     archive, glimpse = read_archive(content), archive_summary(content)
     assert glimpse.manifest == archive.manifest
     assert (glimpse.rows, glimpse.events) == (len(ROWS), len(archive.events))
-    assert glimpse.measurements == {set_file(each.description.id): len(each.measured) for each in archive.sets}
+    sets = {set_file(row.description.id): len(row.measured) for row in archive.sets}
+    assert glimpse.measurements == sets
     monkeypatch.setattr(run_archive_reading, "ROW_LIMIT", 2)
     with pytest.raises(ExchangeError, match="more than 2 lines"):
         archive_summary(content)

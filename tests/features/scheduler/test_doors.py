@@ -113,8 +113,11 @@ def test_a_description_names_a_core_model_and_one_source(
 ) -> None:
     toy = ExperimentSet.objects.create(name="other", isa=new_isa("toy", ["a"], "a test"))
     for config, said in (
-        ({"core_model": row.pk}, "give either a machine or an experiment_set"),
-        ({"core_model": row.pk, "machine": machine.pk, "experiment_set": recorded.pk}, "give either a machine or an experiment_set"),
+        ({"core_model": row.pk}, "give either a machine"),
+        (
+            {"core_model": row.pk, "machine": machine.pk, "experiment_set": recorded.pk},
+            "give either a machine",
+        ),
         ({"core_model": 0, "machine": machine.pk}, "core_model"),
         ({"core_model": row.pk, "experiment_set": toy.pk}, "'other' is for toy"),
         ({"core_model": row.pk, "machine": machine.pk, "seconds": 1}, "seconds"),

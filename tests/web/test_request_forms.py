@@ -100,7 +100,7 @@ def test_forms_of_runs_state_nothing_that_their_requests_say():
 
 
 def test_each_form_belongs_to_a_request_or_to_none_for_a_reason():
-    bases = {"ChoosingForm", "MeasuringForm", "RequestForm", "RunForm", "StrictForm", "_EndingWaysIn"}
+    bases = {"ChoosingForm", "MeasuringForm", "RequestForm", "RunForm", "StrictForm", "_NewPasswordForm"}
     loose = {form.__name__ for form in all_forms() if not hasattr(form, "request")}
     assert loose - bases == NO_RUN.keys()
 

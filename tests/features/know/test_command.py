@@ -138,7 +138,7 @@ def test_a_part_that_waits_is_asked_to_end_when_its_time_is_over(machine, monkey
     execute(lease, StopRequests(lease))
     assert whole.parts.get().state == Run.State.CANCELLED, "its machine is not there"
     logged = whole.events.filter(kind="log").values_list("payload", flat=True)
-    assert any("its time is over" in entry["text"] for entry in logged)
+    assert any("has reached its time limit" in entry["text"] for entry in logged)
 
 
 def test_how_long_it_may_take_has_limits(machine):

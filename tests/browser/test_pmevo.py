@@ -125,10 +125,10 @@ def test_a_finished_run_has_its_card_its_front_and_its_tables(page: Page, run_pa
 def test_a_point_is_reached_by_the_keyboard_and_picked(page: Page, run_path: str):
     page.goto(run_path)
     page.get_by_role("link", name="Open result").click()
-    page.get_by_role("link", name="Front", exact=True).click()
+    page.get_by_role("link", name="Accuracy vs. size", exact=True).click()
     area = page.locator("[data-front] .plot-area")
     expect(area.locator(".main-svg").first).to_be_visible()
-    page.get_by_role("link", name="Front", exact=True).focus()
+    page.get_by_role("link", name="Accuracy vs. size", exact=True).focus()
     while page.evaluate("document.activeElement.closest('[data-front]') === null"):
         page.keyboard.press("Tab")
     expect(page.locator("[data-front] [data-marked]")).to_contain_text("kinds, volume")
@@ -139,7 +139,7 @@ def test_a_point_is_reached_by_the_keyboard_and_picked(page: Page, run_path: str
     expect(page.locator("#front-table tr.chosen")).to_have_count(1)
     page.locator("#front-table tbody tr").last.get_by_role("button", name="Pick").click()
     expect(page.locator("h1")).to_contain_text(re.compile(rf"{MAPPING}, \d+ kinds"))
-    page.get_by_role("link", name="Front", exact=True).click()
+    page.get_by_role("link", name="Accuracy vs. size", exact=True).click()
     expect(page.locator("#front-table tr[aria-current]")).to_contain_text("kinds")
 
 

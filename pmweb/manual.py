@@ -62,8 +62,9 @@ class ManualPage:
         for token, anchor in headings(tokens):
             token.attrs["id"] = anchor
         for token in tokens:
-            for inner in token.children or []:
+            for inner, following in pairwise([*(token.children or []), Token("", "", 0)]):
                 if inner.type == "link_open":
+                    following.content = title_of_file(following.content)
                     inner.attrs["href"] = link_address(str(inner.attrs["href"]), self.name)
                 elif inner.type == "image":
                     inner.attrs["src"] = static(f"docs/{Path(str(inner.attrs['src'])).name}")
@@ -104,6 +105,12 @@ def headings(tokens: list[Token]) -> list[tuple[Token, str]]:
             places.append((opening, f"{anchor}-{anchors[anchor]}" if anchors[anchor] else anchor))
             anchors[anchor] += 1
     return places
+
+
+def title_of_file(text: str) -> str:
+    """The title of the page whose file a link shows; the text itself if it shows something else."""
+    page = next((page for part in manual_parts() for page in part.pages if text == f"{page.name}.md"), None)
+    return text if page is None else page.title
 
 
 def link_address(link: str, page: str) -> str:

@@ -23,7 +23,7 @@ PYTHON := $(VENV)/bin/python
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-DOCS := -m sphinx -q -W --keep-going -n -b html docs
+DOCS := -m sphinx -q -W --keep-going -b html docs
 
 .PHONY: setup setup-scale run test test-tools check mutants agent bench docs sbom lock \
 	check-style check-types check-rooms check-javascript check-templates check-site check-docs check-packages

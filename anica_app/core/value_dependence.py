@@ -68,8 +68,7 @@ class ValueDependence:
         original: The values of the finding, measured again.
         alternatives: The other values.
         condition: Where it holds, such as `only where cl = 0`; "" for all measured values; `NOT_AGAIN` where
-            not
-            even the original values show it.
+            not even the original values show it.
     """
 
     original: ValueReading

@@ -106,9 +106,8 @@ def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
         predicted: ≥ 0, equally many.
 
     Returns:
-        Scores, in which None stands for: everything where n = 0; r and τ where either list is constant; MAPE
-            and
-        r where a prediction is infinite (0 cycles as instructions per cycle).
+        The scores. All are None for n = 0; r and τ where either list is constant; MAPE and r where a
+            prediction is infinite (0 cycles as instructions per cycle).
 
     Raises:
         InvalidInputError: For lists of different lengths, or values out of range.

@@ -55,7 +55,7 @@ class ExperimentTable:
         offsets: int64[n + 1].
         scheme: int32[entries], scheme numbers, ascending within an experiment.
         count: int32[entries], multiplicities ≥ 1.
-        lengths: int64[n], |e| of each experiment.
+        lengths: int64[n], the number of instructions of each experiment.
 
     Raises:
         InvalidInputError: For arrays that contradict this.

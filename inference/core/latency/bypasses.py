@@ -1,8 +1,7 @@
 """Bypasses: latencies that depend on the neighbouring instructions, read from chains of two schemes in turn.
 
-1. Pairs of operands that take equally long with themselves and with every connector are a *class*.
-2. Of the largest classes each has a representative; every two alternate in a chain. Its time beyond the least
-of
+1. Pairs of operands that take equally long with themselves and with every connector are a *class*. 2. Of the
+largest classes each has a representative; every two alternate in a chain. Its time beyond the least of
    both is their *excess*: the sum of both directions, since no chain shows one of them alone.
 3. Classes with the same excess beside all others are one *kind*. A chain of any kinds then takes the least of
 its

@@ -88,12 +88,10 @@ def distinguishing_experiment(
 
     Returns:
         None where there is no such experiment of up to `max_length` instructions. In the two-level model
-            (every
-        scheme has one µop) and without `max_length`, there is none of any length: either the mappings are the
-            same
-        up to a renaming of ports, or wherever they differ the noise or R_max hides it. In the three-level
-            model a
-        longer one may exist, or the mappings may be indistinguishable although no renaming makes them equal.
+            (every scheme has one µop) and without `max_length`, there is none of any length: either the
+            mappings are the same up to a renaming of ports, or wherever they differ the noise or R_max hides
+            it. In the three-level model a longer one may exist, or the mappings may be indistinguishable
+            although no renaming makes them equal.
 
     Raises:
         InvalidInputError: For numbers out of range.

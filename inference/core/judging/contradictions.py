@@ -29,10 +29,8 @@ def uops_conflicts(first: PortMapping, second: PortMapping) -> tuple[list[UopsCo
 
     Returns:
         The conflicts from the first mapping's side and from the second's, with the same schemes whichever
-            mapping
-        comes first. `here` are the side's own µops. Where the numbers of µops differ, `there` is the other's
-            number
-        alone; otherwise its µops with this side's port names.
+            mapping comes first. `here` are the side's own µops. Where the numbers of µops differ, `there` is
+            the other's number alone; otherwise its µops with this side's port names.
     """
     if second.digest < first.digest:  # a renaming that is not exact depends on which is the first
         other, own = uops_conflicts(second, first)

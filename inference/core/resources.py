@@ -233,8 +233,7 @@ def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) 
 
     - only unions of occurring port sets can be the maximiser (§5.1.4);
     - of these only the connected ones: where the port sets inside Q fall into groups without a common port,
-    the
-      quotient of Q is at most that of its fullest group;
+      the quotient of Q is at most that of its fullest group;
     - no resource on which every scheme puts at most the load that it puts on another.
 
     There can still be as many as port sets, 2^ports − 1. Resources are named after their ports, `[0,1,5]`,

@@ -249,9 +249,8 @@ def load_intervals(work: Mapping[int, int], n_ports: int, time: Fraction) -> tup
     none with more. For port k that gives, W being all work:
 
     - greatest load: ρ({k}) = min(t, mass{u : k ∈ ports(u)});
-    - least load: W − ρ(P ∖ {k}), what the other ports cannot take. Starting from any optimal distribution, it
-    is
-      what stays on k when as much as possible is pushed off it.
+    - least load: W − ρ(P ∖ {k}), what the other ports cannot take. Starting from any optimal distribution,
+      it is what stays on k when as much as possible is pushed off it.
 
     Each port can have every load between the two (mix the two distributions), but not all ports
     independently.

@@ -7,8 +7,7 @@ degree of ambiguity of finite automata", 1991) characterise when the number of r
 
 - exponentially, where a loop reads one text in two ways,
 - as a power of the length, where one text leads from a loop back to it, on to a second loop, and from that
-back to
-  it. A search begins at every position: a loop over any character in front of the pattern.
+  back to it. A search begins at every position: a loop over any character in front of the pattern.
 
 Only readings that fail cost time: a loop behind which the pattern may end is harmless.
 """

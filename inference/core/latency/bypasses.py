@@ -3,14 +3,11 @@
 1. Pairs of operands that take equally long with themselves and with every connector are a *class*. 2. Of the
 largest classes each has a representative; every two alternate in a chain. Its time beyond the least of
    both is their *excess*: the sum of both directions, since no chain shows one of them alone.
-3. Classes with the same excess beside all others are one *kind*. A chain of any kinds then takes the least of
-its
-   links and half of the excess of each two neighbours: that is exact where an excess is a sum of what the
-       producer
-   and what the consumer adds, whichever of them it is.
+3. Classes with the same excess beside all others are one *kind*. A chain of any kinds then takes the least
+   of its links and half of the excess of each two neighbours: that is exact where an excess is a sum of what
+   the producer and what the consumer adds, whichever of them it is.
 4. Representatives are also measured alone, among instructions without dependencies. Some cores forward a
-result
-   earlier while nothing is queued: then the class has that latency, too.
+   result earlier while nothing is queued: then the class has that latency, too.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ class Silent:
     """See `inference.core.protocols.Reporter`, and the `CampaignStore`."""
 
     def emit(self, event: Event) -> None:
-        """Nothing."""
+        pass
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Nothing."""
+        pass
 
     def pulse(self) -> None:
-        """Goes on."""
+        pass
 
     def save_update(self, update: CampaignUpdate, checkpoint: Checkpoint) -> None:
-        """Nothing."""
+        pass

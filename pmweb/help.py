@@ -96,8 +96,13 @@ def _address(link: str, file: Path) -> str:
     """The site's address of a link between these files."""
     target, _, heading = unquote(link).partition("#")
     if (target or file.name).endswith(_GLOSSARY.name):
-        return reverse("glossary") + (f"#{_anchor(heading)}" if heading else "")
+        return glossary_address(heading)
     return reverse(heading)
+
+
+def glossary_address(heading: str = "") -> str:
+    """The page of the glossary, at the term with this heading."""
+    return reverse("glossary") + (f"#{_anchor(heading)}" if heading else "")
 
 
 def _anchor(term: str) -> str:

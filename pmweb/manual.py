@@ -1,7 +1,8 @@
 """The documentation in `docs/` as pages of the site; `make docs` builds the same files with Sphinx.
 
 `docs/index.md` lists the pages in their order, a toctree of MyST for each part. The files are the
-repository's own, hence trusted, and may have HTML. Help texts of single pages are in `pmweb.help`.
+repository's own, hence trusted, and may have HTML. A process reads each file once. Help texts of single pages
+are in `pmweb.help`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
@@ -20,6 +21,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from pmweb.help import glossary_address
 
 DIRECTORY = Path(settings.BASE_DIR) / "docs"
 BUILT_ELSEWHERE = "python"
@@ -40,32 +43,28 @@ class ManualPart:
 
 @dataclass(frozen=True)
 class ManualPage:
-    """One file, by its name without `.md`."""
+    """One file, by its name without `.md`; `source` is what stands below its title."""
 
     name: str
     part: str
-
-    @property
-    def title(self) -> str:
-        return self._source().partition("\n")[0].removeprefix("# ")
+    title: str
+    source: str
 
     @property
     def address(self) -> str:
-        return page_address(self.name)
+        return _page_address(self.name)
 
-    def _source(self) -> str:
-        return (DIRECTORY / f"{self.name}.md").read_text()
-
+    @cached_property
     def html(self) -> SafeString:
-        """The text below its title, with a place for each heading."""
-        tokens = _MARKDOWN.parse(self._source().partition("\n")[2])
-        for token, anchor in headings(tokens):
+        """The text with a place for each heading, and titles where links show names of files."""
+        tokens = _MARKDOWN.parse(self.source)
+        for token, anchor in _headings(tokens):
             token.attrs["id"] = anchor
         for token in tokens:
             for inner, following in pairwise([*(token.children or []), Token("", "", 0)]):
                 if inner.type == "link_open":
-                    following.content = title_of_file(following.content)
-                    inner.attrs["href"] = link_address(str(inner.attrs["href"]), self.name)
+                    following.content = _title_of_file(following.content)
+                    inner.attrs["href"] = _link_address(str(inner.attrs["href"]), self.name)
                 elif inner.type == "image":
                     inner.attrs["src"] = static(f"docs/{Path(str(inner.attrs['src'])).name}")
         html = str(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
@@ -78,23 +77,27 @@ def manual_parts() -> tuple[ManualPart, ...]:
     return tuple(_part(section) for section in (DIRECTORY / "index.md").read_text().split("\n## ")[1:])
 
 
+@cache
+def manual_pages() -> dict[str, ManualPage]:
+    """All pages by their names."""
+    return {page.name: page for part in manual_parts() for page in part.pages}
+
+
 def _part(section: str) -> ManualPart:
     name, _, text = section.partition("\n")
     purpose, _, toctree = text.partition(_TOCTREE)
-    names = [line for line in toctree.split() if re.fullmatch(r"[a-z][a-z-]*", line)]
-    pages = (ManualPage(page, name) for page in names if page != BUILT_ELSEWHERE)
-    return ManualPart(name, purpose.strip(), tuple(pages))
+    pages = [
+        line for line in toctree.split() if re.fullmatch(r"[a-z][a-z-]*", line) and line != BUILT_ELSEWHERE
+    ]
+    return ManualPart(name, purpose.strip(), tuple(_page(page, name) for page in pages))
 
 
-@cache
-def manual_page(name: str) -> tuple[ManualPage, SafeString] | None:
-    """The page of this name with its text; `None` where there is none."""
-    pages = (page for part in manual_parts() for page in part.pages)
-    page = next((page for page in pages if page.name == name), None)
-    return None if page is None else (page, page.html())
+def _page(name: str, part: str) -> ManualPage:
+    title, _, source = (DIRECTORY / f"{name}.md").read_text().partition("\n")
+    return ManualPage(name, part, title.removeprefix("# "), source)
 
 
-def headings(tokens: list[Token]) -> list[tuple[Token, str]]:
+def _headings(tokens: list[Token]) -> list[tuple[Token, str]]:
     """The headings of a text with their anchors: GitHub's, and MyST's."""
     anchors: Counter[str] = Counter()
     places = []
@@ -107,20 +110,25 @@ def headings(tokens: list[Token]) -> list[tuple[Token, str]]:
     return places
 
 
-def title_of_file(text: str) -> str:
+def _title_of_file(text: str) -> str:
     """The title of the page whose file a link shows; the text itself if it shows something else."""
-    page = next((page for part in manual_parts() for page in part.pages if text == f"{page.name}.md"), None)
+    page = manual_pages().get(text.removesuffix(".md")) if text.endswith(".md") else None
     return text if page is None else page.title
 
 
-def link_address(link: str, page: str) -> str:
+def _link_address(link: str, page: str) -> str:
     """Where a link of this page leads: within the manual, or to another site."""
     if "://" in link:
         return link
     target, _, heading = unquote(link).partition("#")
-    return page_address(target.removesuffix(".md") or page) + (f"#{heading}" if heading else "")
+    name = target.removesuffix(".md") or page
+    return (
+        glossary_address(heading)
+        if name == "glossary"
+        else _page_address(name) + (f"#{heading}" if heading else "")
+    )
 
 
-def page_address(name: str) -> str:
-    """The glossary has a page of its own, with an anchor per term."""
-    return reverse("glossary") if name == "glossary" else reverse("help-page", args=[name])
+def _page_address(name: str) -> str:
+    """The glossary has a page of its own, with a place for each term."""
+    return glossary_address() if name == "glossary" else reverse("help-page", args=[name])

@@ -138,9 +138,9 @@ def find_loops(
     Args:
         content: The file.
         file_name: For messages.
-        loop_filter: Which loops to return.
+        criteria: Which loops to return.
         samples: (content, name) of what `perf script` or `perf annotate` printed; None: every loop weighs 1.
-        on_progress: Called with (done, total).
+        report: Called with (done, total).
 
     Raises:
         ExchangeError: The file cannot be read, has no such function, or the samples belong to another file.

@@ -249,7 +249,7 @@ def summarise(
         file: CSV, at its beginning.
         file_name: For messages.
         options: How to read it.
-        on_progress: Called with the number of rows read.
+        report: Called with the number of rows read.
 
     Returns:
         Its columns, counts, problems and first rows. Problems of the file are listed, not raised.

@@ -77,7 +77,7 @@ def write_block_exegesis(
     Args:
         code: Machine code.
         schemes: Schemes of its instructions, as far as known.
-        remarks: Lines for the comment at the top.
+        notes: Lines for the comment at the top.
         start: Initial values of registers and memory. Bases and indices keep their lowest eight bits, which
             counts and alignment depend on.
 

@@ -290,7 +290,7 @@ def read_samples(content: bytes, file_name: str, report: Callable[[], None] = la
     Args:
         content: What `perf script` or `perf annotate --stdio` printed.
         file_name: For messages.
-        on_progress: Called every 5,000 lines; raises in order to stop.
+        report: Called every 5,000 lines; raises in order to stop.
 
     Raises:
         ExchangeError: The text has no samples, or too many places.

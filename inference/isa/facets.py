@@ -285,7 +285,7 @@ class BlockReader(CodeReader, Protocol):
         """The scheme of each instruction but a loop's closing jump; None for one without a scheme."""
 
     def intel_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The instructions for readers."""
+        """The instructions in Intel syntax, as pages and commands print them."""
 
     def att_of_bytes(self, code: bytes) -> tuple[str, ...]:
         """The instructions for the GNU assembler, which makes the same bytes of them."""

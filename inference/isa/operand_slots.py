@@ -177,7 +177,7 @@ class BlockScheme(Protocol):
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme."""
+        """The scheme that its instances are of."""
 
     @property
     def slots(self) -> Slots:

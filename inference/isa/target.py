@@ -32,7 +32,7 @@ class _NoSchemes(SchemeCatalogue):
 
 
 class _NoTextbook(Textbook):
-    """No documented cores."""
+    """The textbook of an instruction set without documented cores."""
 
 
 class _NoNames(ForeignNames):

@@ -1,4 +1,4 @@
-"""Content of a published page as plain values: facts, tables, pictures. `rendering` makes the HTML."""
+"""Content of a published page as plain values: facts, tables, pictures; `publishing` makes HTML of it."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def read(model: type[ModelT], query: Mapping[str, Any], names: Mapping[str, str]
 
     Args:
         model: The request's model.
-        parameters: May have further names; empty texts count as absent.
+        query: Parameters; may have further names; empty texts count as absent.
         names: {field: name in the parameters} where they differ.
 
     Raises:

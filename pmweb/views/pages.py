@@ -23,7 +23,7 @@ from pmweb import metrics as numbers
 from pmweb.accounts.roles import AccessLevel, level_of_request
 from pmweb.callers import token_in
 from pmweb.help import glossary_terms
-from pmweb.manual import manual_page, manual_parts
+from pmweb.manual import manual_pages, manual_parts
 from pmweb.retention import overview, request_pruning
 
 
@@ -49,10 +49,9 @@ def manual(request: HttpRequest) -> HttpResponse:
 
 def manual_chapter(request: HttpRequest, name: str) -> HttpResponse:
     """A page of the documentation."""
-    if (chapter := manual_page(name)) is None:
+    if (page := manual_pages().get(name)) is None:
         raise Http404(f"the documentation has no page {name}")
-    page, html = chapter
-    return render(request, "pmweb/manual_page.html", {"parts": manual_parts(), "page": page, "html": html})
+    return render(request, "pmweb/manual_page.html", {"parts": manual_parts(), "page": page})
 
 
 def storage(request: HttpRequest) -> HttpResponse:

@@ -34,6 +34,11 @@ _BOUND_WORDS = {
 }
 
 
+def current_name(name: str) -> str:
+    """Today's name of a stored family: up to release 0.8 an unknown cause had another one."""
+    return name.replace("cause not looked for", _BOUND_WORDS[DifferingBound.UNKNOWN])
+
+
 @dataclass(frozen=True, slots=True)
 class FamilyMember:
     """A discovery with its cause. `weight`: how many fresh disagreements it explains."""

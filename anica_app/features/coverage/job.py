@@ -29,9 +29,9 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.block_sets.query import answers_of, columns_of
-from inference.models import BasicBlockSet, Run
+from inference.models import BasicBlockSet
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_rows
 from inference.storage.instruction_sets import code_isa
 
@@ -90,14 +90,11 @@ def _check_columns(block_set: object, columns: list[str]) -> None:
         )
 
 
-class CoverageJob:
+class CoverageJob(Job):
     """Runs of kind `coverage`; see `CoverageConfig`."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
-
-    def submitted(self, run: Run) -> None:
-        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
         """Check each discovery against each block."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from anica_app.core.families.campaign_families import DiscoveryFamily
-from anica_app.core.families.grouping import FamilyMember
+from anica_app.core.families.grouping import FamilyMember, current_name
 from anica_app.features.families.earlier_campaign import NOT_STORED, identity_of
 from anica_app.features.families.grouping import GroupedDiscoveries
 from anica_app.models import Campaign, Discovery, Family
@@ -23,7 +23,7 @@ def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
     Marks and notes are those of the family of the same name before, else those of the matching earlier
     family.
     """
-    marks = {row.name: (row.mark, row.note) for row in campaign.families.all()}
+    marks = {current_name(row.name): (row.mark, row.note) for row in campaign.families.all()}
     campaign.families.all().delete()
     rows = [_row(campaign, place, family, grouped) for place, family in enumerate(grouped.families.families)]
     compared = {} if grouped.compared is None else grouped.compared.before

@@ -38,7 +38,7 @@ from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import needed_row, read_row
 from inference.storage.instruction_sets import code_isa
 
@@ -62,14 +62,11 @@ def read_config(description: Json) -> FamiliesConfig:
     return config.model_copy(update={"judge": judge.pk})
 
 
-class FamiliesJob:
+class FamiliesJob(Job):
     """Runs of kind `families`; see `FamiliesConfig`."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
-
-    def submitted(self, run: Run) -> None:
-        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
         """Group by the tools' answers, or by stored ones."""

@@ -73,7 +73,7 @@ def _fill_zmm(number: int) -> bytes:
 def broadcast(number: int, base: int, suffix: bytes) -> bytes:
     """vbroadcastsd zmmN, [base + displacement].
 
-    `rest`: what follows the byte of the operands, with the displacement in units of eight bytes.
+    `suffix`: what follows the byte of the operands, with the displacement in units of eight bytes.
     """
     high = (~number >> 3 & 1) << 7 | (~number >> 4 & 1) << 4
     return bytes([0x62, high | 0x62, 0xFD, 0x48, 0x19, 0x40 | (number & 7) << 3 | base]) + suffix

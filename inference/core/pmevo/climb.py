@@ -139,7 +139,7 @@ def local_optima(
 
 
 def distinct_mappings(evolved: Evolution, most: int) -> Evolution:
-    """The first mappings that differ from all before them, at most `wanted`; the input is fittest first."""
+    """The first mappings that differ from all before them, at most `most`; the input is fittest first."""
     _, first = np.unique(fingerprints(evolved.population), return_index=True)
     picks = np.sort(first)[:most]
     return replace(

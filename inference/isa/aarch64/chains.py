@@ -144,7 +144,7 @@ def memory_chains() -> tuple[MemoryChain, ...]:
 
 
 def mixer() -> None:
-    """Not implemented."""
+    """None: latencies beside other instructions are not measured."""
 
 
 def _pair(

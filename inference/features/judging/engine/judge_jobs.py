@@ -49,7 +49,7 @@ from inference.models import (
 from inference.predictors import core_model, machine
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.storage.answer_sheets import answers_field, column_heat_maps, column_summary, sheet_fields
 
 STAGES = ("read", "ask", "sum up")
@@ -59,14 +59,11 @@ ExtraFacts = Callable[[AnswerSheet, Sequence[ComparisonColumn]], Json]
 """Computes further fields of a run's result from the sheet and its columns, without the reference."""
 
 
-class JudgeJob:
+class JudgeJob(Job):
     """Runs of kind `judge`. An interrupted run starts again; answers of tools are cached."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
-
-    def submitted(self, run: Run) -> None:
-        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
         """Compare the sources; one that cannot be used here gets an error, and the others go on."""

@@ -16,7 +16,7 @@ from inference.features.judging.engine.evaluation_sheets import (
 from inference.features.judging.engine.judge_jobs import ComparisonSummary, store_comparison, summarise_sheet
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, read_row
 from inference.storage.evaluations import (
     Predictions,
@@ -42,7 +42,7 @@ class EvaluationConfig(RunRequest):
     unit: Literal["cycles", "cpi", "ipc"] = "cycles"
 
 
-class EvaluateJob:
+class EvaluateJob(Job):
     """Runs of kind `evaluate`; see `EvaluationConfig`."""
 
     def check(self, config: Json) -> Json:
@@ -57,9 +57,6 @@ class EvaluateJob:
                 f"{predictor.name!r} and {experiment_set.name!r} are for different instruction sets"
             )
         return {field: predictor.pk, "experiment_set": experiment_set.pk, "unit": request.unit}
-
-    def submitted(self, run: Run) -> None:
-        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
         """Predict all measurements. Raises `JobError` if the mapping or the set has been deleted."""

@@ -22,12 +22,12 @@ from inference.formats.exports import ExportedMapping, ExportedScheme
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 from inference.isa.llvm_schemes import llvm_side
 from inference.isa.targets import names_with_blocks, target_of
-from inference.models import PortMapping, Run
+from inference.models import PortMapping
 from inference.predictors.llvm.model import LlvmModel, ModelAnswer
 from inference.predictors.llvm.releases import INSTALL, list_releases
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, read_row
 from inference.storage.export_values import exported_mapping
 
@@ -219,7 +219,7 @@ class DifferenceConfig(RunRequest):
     ] = DEFAULT_TOLERANCE
 
 
-class LlvmDifferenceJob:
+class LlvmDifferenceJob(Job):
     """Runs of kind `llvm-difference`; `DifferenceConfig` has the fields of their description."""
 
     def check(self, config: Json) -> Json:
@@ -237,9 +237,6 @@ class LlvmDifferenceJob:
         except PredictorError as error:
             raise ConfigError(str(error)) from error
         return request.as_json() | {"release": model.release.number}
-
-    def submitted(self, run: Run) -> None:
-        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
         """Compare every scheme; the result is the report. Raises `JobError`."""

@@ -38,11 +38,11 @@ from inference.isa.targets import target_of
 from inference.measuring.proxies import StoreBackedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import UnorderedMeasurer
-from inference.models import Machine, Run
+from inference.models import Machine
 from inference.models import PortMapping as PortMappingRow
 from inference.models.scheme_search import MEASURABLE
 from inference.runs.errors import JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.measurer import open_measurer
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
@@ -55,7 +55,7 @@ _REPORT_STEP = 250  # mixes, or multisets in several orders, between two events 
 _ORDERS_STREAM = 1  # makes the samples differ from those of the mixes
 
 
-class CheckModelJob:
+class CheckModelJob(Job):
     """Runs of kind `check-model`; `CheckConfig` is their description.
 
     Measurements of a cancelled run stay in two experiment sets: single schemes and mixes, and orders.
@@ -63,9 +63,6 @@ class CheckModelJob:
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
-
-    def submitted(self, run: Run) -> None:
-        """Needs no preparation."""
 
     def work(self, task: Task) -> Store:
         config = CheckConfig(**task.run.config)
@@ -291,8 +288,8 @@ def _store(
 class OrdersStore:
     """A `MeasurementStore` for ordered experiments, over one for each repeat.
 
-    `drawn` are the orders of each multiset. The set behind must have an identity of its own: what is in
-    there was not measured as other sets are.
+    `orders_of_multisets`: the orders of each multiset. The set behind must have an identity of its own, since
+    its experiments were not measured like those of other sets.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class _SendingConsumer(AsyncWebsocketConsumer):
             self._sending.cancel()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Ignores messages."""
+        """Ignores messages: the address alone says what a browser gets."""
 
     async def _send_until_done(self) -> None:
         code = TRY_AGAIN

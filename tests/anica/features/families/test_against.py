@@ -8,6 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from iced_x86 import Mnemonic
 
+from anica_app.core.families import grouping as family_names
+from anica_app.core.families.causes import DifferingBound
 from anica_app.features.campaigns import command
 from anica_app.features.families import earlier_campaign, grouping
 from anica_app.features.families import job as families_job
@@ -195,3 +197,14 @@ def test_a_judge_says_who_is_right_family_by_family_and_class_by_class(tools, ca
     said = capsys.readouterr().out
     assert "machine as the judge, of " in said
     assert "bit scan: " in said
+
+
+def test_marks_of_a_release_that_named_unknown_causes_otherwise_stay(tools, monkeypatch):
+    first = campaign("first", "tool 1")
+    row = first.families.first()
+    name, (subject, _, cause) = row.name, row.name.partition(": ")
+    monkeypatch.setitem(family_names._BOUND_WORDS, DifferingBound.UNKNOWN, cause)
+    row.name, row.mark = f"{subject}: cause not looked for", "known"
+    row.save()
+    call_command("families", "first")
+    assert first.families.get(name=name).mark == "known"

@@ -51,6 +51,8 @@ def manual_chapter(request: HttpRequest, name: str) -> HttpResponse:
     """A page of the documentation."""
     if (page := manual_pages().get(name)) is None:
         raise Http404(f"the documentation has no page {name}")
+    if page.address != request.path:
+        return redirect(page.address)
     return render(request, "pmweb/manual_page.html", {"parts": manual_parts(), "page": page})
 
 

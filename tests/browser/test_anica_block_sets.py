@@ -130,7 +130,7 @@ def test_predictors_are_asked_and_what_campaigns_leave_is_explained(page: Page, 
     expect(page.locator("#coverage-standing .facts")).to_contain_text(
         "Interesting blocks", timeout=RUN_MILLISECONDS
     )
-    page.get_by_role("button", name="Explain block").first.click()
+    page.get_by_role("button", name="Generalise block").first.click()
     expect(page).to_have_url(re.compile(r"/campaigns/\d+/$"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("six blocks, block")
     cancel_run(page)  # other tests wait for the worker

@@ -147,13 +147,13 @@ def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answere
     form = page.locator("#explain")
     form.get_by_label("Predictor", exact=True).select_option("says 2")
     form.get_by_label("Compare with").select_option("says 2")
-    form.get_by_role("button", name="Explain").click()
+    form.get_by_role("button", name="Generalise").click()
     expect(form.get_by_text("agrees with itself")).to_be_visible()
     for second in ("says 4.75", "none"):
         page.goto(answered)
         form.get_by_label("Predictor", exact=True).select_option("says 2")
         form.get_by_label("Compare with").select_option(second)
-        form.get_by_role("button", name="Explain").click()
+        form.get_by_role("button", name="Generalise").click()
         page.wait_for_url(re.compile(r"/campaigns/\d+/"))
         cancel_run(page)  # thousands of processes say nothing new
     page.goto(answered)

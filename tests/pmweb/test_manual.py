@@ -64,3 +64,7 @@ def test_a_page_is_shown_with_the_others_beside_it(admin_client):
 @pytest.mark.parametrize("name", ["nothing", "index", "conf"])
 def test_a_page_that_is_not_there_is_not_found(admin_client, name):
     assert admin_client.get(reverse("help-page", args=[name])).status_code == 404
+
+
+def test_the_glossary_has_one_page(admin_client):
+    assert admin_client.get(reverse("help-page", args=["glossary"])).url == reverse("glossary")

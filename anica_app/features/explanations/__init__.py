@@ -56,5 +56,5 @@ def _press(request: HttpRequest, subject: QuestionBlock) -> HttpResponse | Conte
 
 
 PANELS = (
-    PagePanel(PanelPlace.BLOCK, "explain", "Explain", "anica/explanations/section.html", _context, _press),
+    PagePanel(PanelPlace.BLOCK, "explain", "Generalise", "anica/explanations/section.html", _context, _press),
 )

@@ -126,16 +126,21 @@ def local_optima(
     run_pieces([piece(m) for m in range(len(picks))], make_arrays, judge.threads, judge.pace.pulse)
     judge.evaluations += len(picks)
     ended = select_rows(rows, np.arange(len(rows.starts)))
-    mask_type, count_type = row_types(begun.n_ports, int(ended.counts.max(initial=0)))
-    better = Population(
-        np.concatenate(([0], ended.ends)),
-        ended.masks.astype(mask_type),
-        ended.counts.astype(count_type),
-        len(picks),
-        n_schemes,
-        begun.n_ports,
-    )
+    better = _population_like(begun, ended.ends, ended.masks, ended.counts)
     return better, evaluator.mean_of(totals)
+
+
+def _population_like(model: Population, ends: Int64s, masks: Int64s, counts: Int64s) -> Population:
+    """A population of as many mappings, schemes and ports, in the smallest types that hold its rows."""
+    mask_type, count_type = row_types(model.n_ports, int(counts.max(initial=0)))
+    return Population(
+        np.concatenate(([0], ends)),
+        masks.astype(mask_type),
+        counts.astype(count_type),
+        model.n_mappings,
+        model.n_schemes,
+        model.n_ports,
+    )
 
 
 def distinct_mappings(evolved: Evolution, most: int) -> Evolution:

@@ -41,6 +41,10 @@ class Job(Protocol):
         """The description of a run completed with defaults. Raises `ConfigError` naming the wrong field."""
         ...
 
+    def default_name(self, config: Json) -> str:
+        """What a run with this complete description is of, if it is given no name; "": the kind's label."""
+        return ""
+
     def submitted(self, run: Run) -> None:
         """Link rows to a run in the transaction that creates it; does nothing for most kinds."""
         return
@@ -63,7 +67,7 @@ class Lane(StrEnum):
     MEASURING = "measuring"
     SHORT = "short"
     INTERACTIVE = "asking"
-    """Runs whose user waits for the answer on a page; they may have to wait for machines."""
+    """Runs whose user waits for the answer on a page: measured between the batches of long runs."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,11 @@ def label_of(kind: str) -> str:
     return RUN_KINDS[kind].label if kind in RUN_KINDS else kind
 
 
+def interactive_kinds() -> list[str]:
+    """Names of the kinds of runs in `Lane.INTERACTIVE`."""
+    return [kind.name for kind in RUN_KINDS.values() if kind.lane is Lane.INTERACTIVE]
+
+
 def job(kind: str) -> Job:
     """The job that executes runs of this kind. Raises `ConfigError` naming the registered kinds."""
     if kind not in RUN_KINDS:
@@ -152,24 +161,26 @@ def queues(jobs: int = 1) -> tuple[Queue, ...]:
 def blocked_run_ids() -> list[int]:
     """Ids of waiting runs that must not start yet: another run measures on their machine.
 
-    Two runs would alternate on a machine, and both would take twice as long.
+    Two long runs would alternate on a machine, and both would take twice as long. Interactive runs neither
+    wait nor are waited for: they take seconds, and `machines.batches.lease` gives them turns.
     """
     busy_ids = {
-        pk for run in _runs_in_state(Run.State.RUNNING) if (pk := machine_id_of(run.config)) is not None
+        pk for run in _runs_that_wait(Run.State.RUNNING) if (pk := machine_id_of(run.config)) is not None
     }
     if not busy_ids:
         return []
     busy_agents = set(
         Machine.objects.filter(pk__in=busy_ids, kind=Machine.Kind.AGENT).values_list("pk", flat=True)
     )
-    return [run.pk for run in _runs_in_state(Run.State.QUEUED) if machine_id_of(run.config) in busy_agents]
+    return [run.pk for run in _runs_that_wait(Run.State.QUEUED) if machine_id_of(run.config) in busy_agents]
 
 
 def ahead_of(run: Run) -> QuerySet[Run]:
     """Runs that a waiting run waits for, oldest first; empty if it does not wait.
 
     These are running or earlier runs for the same machine, else those of the same lane; without the run
-    itself, its parts and its parent. Only `name` and `state` are loaded.
+    itself, its parts and its parent. On a machine, interactive runs neither wait nor are waited for. Only
+    `name` and `state` are loaded.
     """
     if run.state != Run.State.QUEUED:
         return Run.objects.none()
@@ -178,16 +189,20 @@ def ahead_of(run: Run) -> QuerySet[Run]:
     unrelated = Run.objects.exclude(pk=parent_id).exclude(part_of=parent_id, part_of__isnull=False)
     earlier = unrelated.filter(before).only("name", "state").order_by("id")
     machine_id = machine_id_of(run.config)
-    if machine_id is not None:
-        on_machine = earlier.filter(Q(config__machine=machine_id) | Q(config__source__machine=machine_id))
+    interactive = interactive_kinds()
+    if machine_id is not None and run.kind not in interactive:
+        long_runs = earlier.exclude(kind__in=interactive)
+        on_machine = long_runs.filter(Q(config__machine=machine_id) | Q(config__source__machine=machine_id))
         if on_machine.exists():
             return on_machine
     queue = next(queue for queue in queues() if run.kind in queue.kinds)
     return earlier.filter(kind__in=queue.kinds)
 
 
-def _runs_in_state(state: str) -> list[Run]:
-    return list(Run.objects.filter(state=state).only("pk", "config").order_by("id"))
+def _runs_that_wait(state: str) -> list[Run]:
+    """Runs in a state that wait for each other's machines."""
+    rows = Run.objects.filter(state=state).exclude(kind__in=interactive_kinds())
+    return list(rows.only("pk", "config").order_by("id"))
 
 
 def machine_id_of(config: Json) -> int | None:

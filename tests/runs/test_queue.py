@@ -17,12 +17,14 @@ pytestmark = pytest.mark.django_db
 
 
 ERRAND = RunKind("errand", "Errand", CountJob, "An errand", {}, lane=Lane.SHORT)
+QUICK = RunKind("quick", "Quick", CountJob, "Quick", {}, lane=Lane.INTERACTIVE)
 
 
 @pytest.fixture(autouse=True)
 def _kinds(monkeypatch):
     monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     monkeypatch.setitem(RUN_KINDS, "errand", ERRAND)
+    monkeypatch.setitem(RUN_KINDS, "quick", QUICK)
 
 
 def submitted(kind: str, name: str) -> Run:
@@ -107,3 +109,18 @@ def test_neither_a_whole_nor_its_part_waits_behind_the_other(machine):
     part.refresh_from_db()
     Run.objects.filter(pk=whole.pk).update(state=Run.State.RUNNING, lease_until=timezone.now())
     assert list(kinds.ahead_of(part)) == []
+
+
+def test_an_interactive_run_neither_waits_for_a_computer_nor_is_waited_for(machine):
+    first = measuring(machine, "1")
+    quick = lifecycle.submit("quick", {}, "quick")
+    Run.objects.filter(pk=quick.pk).update(config={"machine": machine.pk})
+    quick.refresh_from_db()
+    leases.claim("w", only=first.pk)
+    assert kinds.blocked_run_ids() == []
+    assert list(kinds.ahead_of(quick)) == []
+    leases.claim("w", only=quick.pk)
+    Run.objects.filter(pk=first.pk).update(state=Run.State.CANCELLED, lease_until=None)
+    last = measuring(machine, "last")
+    assert kinds.blocked_run_ids() == []
+    assert list(kinds.ahead_of(last)) == []

@@ -6,8 +6,9 @@ connection that holds it: an agent may send them twice, and they are stored once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -17,10 +18,17 @@ from inference.core.protocols import Json
 from inference.models import Batch as BatchRow
 from inference.models import Machine, Run
 from inference.runs import wakeups
+from inference.runs.kinds import interactive_kinds
 from inference.runs.machines.checking import TEXT_LIMIT, read_results
 
 MAX_ATTEMPTS = 5
 """Leases of a batch without results, after which it fails."""
+
+INTERACTIVE_TURNS = 4
+"""Batches of interactive runs that are measured one after the other while a long run waits."""
+
+_RECENT = 16
+"""Measured batches among which the last ones are looked for; a long run posts few ahead."""
 
 _ACTIVE_RUN_STATES = (Run.State.RUNNING, Run.State.QUEUED)
 """States of runs that still use results: a queued run waits for its next attempt."""
@@ -38,9 +46,11 @@ class LeasedBatch:
 
 
 def lease(machine_id: int, session: int) -> LeasedBatch | None:
-    """Lease the oldest waiting batch of the machine to the connection; None if there is none.
+    """Lease the next waiting batch of the machine to the connection; None if there is none.
 
-    A machine that cannot measure gets none, and batches of ended runs and of earlier attempts are skipped.
+    The oldest one, but interactive runs come first: their users wait, while a long run has posted its next
+    batches already. After `INTERACTIVE_TURNS` of theirs in a row, the long run has a turn. A machine that
+    cannot measure gets none, and batches of ended runs and of earlier attempts are skipped.
     """
     candidates = BatchRow.objects.filter(
         machine=machine_id,
@@ -52,7 +62,7 @@ def lease(machine_id: int, session: int) -> LeasedBatch | None:
     )
     # Columns instead of objects, here and below: every millisecond on this path is one per experiment.
     columns = candidates.order_by("id").values_list("pk", "fence", "attempts", "content")
-    while (row := columns.first()) is not None:
+    while (row := _preferred(machine_id, candidates, columns)) is not None:
         number, fence, attempts, content = row
         unchanged = BatchRow.objects.filter(pk=number, state=BatchRow.State.WAITING, fence=fence)
         if attempts >= MAX_ATTEMPTS:
@@ -71,6 +81,29 @@ def lease(machine_id: int, session: int) -> LeasedBatch | None:
         if updated:
             return LeasedBatch(number, fence + 1, content)
     return None
+
+
+_Row = tuple[int, int, int, Json]
+
+
+def _preferred(
+    machine_id: int, candidates: QuerySet[BatchRow], columns: QuerySet[BatchRow, _Row]
+) -> _Row | None:
+    kinds = set(candidates.order_by().values_list("run__kind", flat=True).distinct())
+    interactive = kinds.intersection(interactive_kinds())
+    if interactive in (set(), kinds):  # as nearly always
+        return columns.first()
+    if _had_turns(machine_id, interactive):
+        return columns.exclude(run__kind__in=interactive).first()
+    return columns.filter(run__kind__in=interactive).first()
+
+
+def _had_turns(machine_id: int, interactive: Collection[str]) -> bool:
+    """Whether the batches measured last were all interactive."""
+    measured = BatchRow.objects.filter(machine=machine_id, state=BatchRow.State.DONE).order_by("-id")
+    recent = list(measured.values_list("finished", "run__kind")[:_RECENT])
+    last = sorted(recent, key=itemgetter(0), reverse=True)[:INTERACTIVE_TURNS]
+    return len(last) == INTERACTIVE_TURNS and all(kind in interactive for _, kind in last)
 
 
 def reclaim(machine_id: int, session: int, batch: int, fence: int) -> bool:

@@ -3,7 +3,8 @@
 | module | |
 |---|---|
 | `program` | a loop body as µops with ports, slots and the values they wait for; a scheduler's policy |
-| `steady_state` | cycles per iteration, and when each µop was dispatched and issued |
+| `steady_state` | cycles per iteration, and when each µop is dispatched and issued |
+| `timeline` | cycle by cycle: what each µop waits for, when it retires, where the steady state begins |
 | `kernel` | the simulation, compiled |
 | `inferring` | which policy explains measured loop bodies, also where instructions wait for each other |
 

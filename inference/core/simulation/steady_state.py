@@ -45,24 +45,33 @@ class Simulation:
 
 def simulate(program: SimulatedProgram, policy: SchedulerPolicy, seed: int = 0) -> Simulation:
     """Execute a loop body until its time per iteration is steady. Equal seeds give equal results."""
-    from inference.core.simulation import kernel  # loads numba
-
     n = len(program.uops)
     warm_up = max(_MIN_ITERATIONS, -(-WARM_UP_UOPS // n))
     counted = max(_MIN_ITERATIONS, -(-COUNTED_UOPS // n))
-    iterations = warm_up + counted
+    dispatched, port, issued = execute(program, policy, warm_up + counted, seed)
+    ends = np.maximum.accumulate(issued.max(axis=1))
+    return Simulation(float(ends[-1] - ends[warm_up - 1]) / counted, dispatched, port, issued)
+
+
+def execute(
+    program: SimulatedProgram, policy: SchedulerPolicy, iterations: int, seed: int = 0
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Execute a loop body `iterations` times: `dispatched`, `port` and `issued`, as in `Simulation`."""
+    from inference.core.simulation import kernel  # loads numba
+
+    n = len(program.uops)
+    longest_wait = max((wait.cycles for uop in program.uops for wait in uop.waits), default=0)
     timeline = kernel.KernelTimeline(*(np.full(n * iterations, kernel.NEVER) for _ in range(3)))
     kernel.run(
         _kernel_program(program.uops),
         _kernel_policy(program, policy),
         iterations,
-        _MAX_CYCLES_PER_UOP * n * iterations,
+        (_MAX_CYCLES_PER_UOP + longest_wait) * n * iterations,
         seed,
         timeline,
     )
     dispatched, port, issued = (column.reshape(iterations, n) for column in timeline)
-    ends = np.maximum.accumulate(issued.max(axis=1))
-    return Simulation(float(ends[-1] - ends[warm_up - 1]) / counted, dispatched, port, issued)
+    return dispatched, port, issued
 
 
 def _kernel_program(uops: tuple[SimulatedUop, ...]) -> KernelProgram:

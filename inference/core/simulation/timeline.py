@@ -138,7 +138,7 @@ def timeline_of(
         columns = execute(program, policy, executed, seed)
     dispatched, port, issued = (column[:executed] for column in columns)
     ready, operand = _operands(program, issued)
-    done = issued + [uop.latency if uop.ports else 0 for uop in program.uops]
+    done = issued + np.array([uop.latency if uop.ports else 0 for uop in program.uops])
     stall, oldest = _stalls(program, policy, dispatched, issued)
     earliest = np.maximum(ready, dispatched + 1)
     delay, blocker = _delays(program, earliest, issued, port, done)

@@ -36,9 +36,9 @@ class SvgDrawing:
     body: str
     label: str
 
-    def inline(self) -> str:
-        """The SVG element for a page, whose style sheet has the rules."""
-        return self._svg("", f' role="img" aria-label="{escape(self.label)}"')
+    def inline(self, role: str = "img") -> str:
+        """The SVG element for a page, whose style sheet has the rules. `role`: "group" for one with links."""
+        return self._svg("", f' role="{role}" aria-label="{escape(self.label)}"')
 
     def file(self) -> str:
         """The SVG as a file with a style sheet."""
@@ -222,11 +222,14 @@ def _rules() -> str:
         "text{font:12px system-ui,sans-serif;fill:#171b21}.code,.on-port{font-family:ui-monospace,monospace}"
         ".plot{fill:#fff;stroke:#b3bbc6}.line{stroke:#58616e;fill:none;stroke-dasharray:4 3}"
         ".edge{fill:none;stroke:#b3bbc6;stroke-opacity:.7}.port-can{fill-opacity:.35}"
-        ".quiet{fill:#58616e}.strong{font-weight:600}"
+        ".quiet{fill:#58616e}.strong{font-weight:600}.chip{fill:#fff;stroke:#b3bbc6}.head{fill:#58616e}"
+        ".critical :is(.edge,.plot,.chip){stroke:#2453c4;stroke-opacity:1}.critical .head{fill:#2453c4}"
+        ".struck{stroke:#b3261e}"
     )
     dark = (
         "svg{background:#101418}text{fill:#e6e9ee}.plot{fill:#161b21;stroke:#4a5563}.line{stroke:#9ba6b4}"
-        ".edge{stroke:#4a5563}.quiet{fill:#9ba6b4}"
+        ".edge{stroke:#4a5563}.quiet,.head{fill:#9ba6b4}.chip{fill:#161b21;stroke:#4a5563}"
+        ".critical :is(.edge,.plot,.chip){stroke:#8fb0ff}.critical .head{fill:#8fb0ff}.struck{stroke:#ff8d84}"
     )
     return f"{plain}{ports(LIGHT, False)}@media(prefers-color-scheme:dark){{{dark}{ports(DARK, True)}}}"
 

@@ -22,7 +22,13 @@ from inference.isa.code.block import (
     bytes_of_hex,
 )
 from inference.isa.code.control_flow import LOOP, STRAIGHT
-from inference.isa.code.pasted_blocks import TITLES, BlocksOfText, blocks_of_text, refuse_dropped
+from inference.isa.code.pasted_blocks import (
+    TITLES,
+    BlocksOfText,
+    blocks_of_text,
+    ranked_pieces,
+    refuse_dropped,
+)
 from inference.isa.code.pieces import Piece, piece_of
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.facets import AccessReader, BlockFramer, BlockReader
@@ -45,6 +51,7 @@ __all__ = [
     "DroppedLine",
     "Piece",
     "piece_of",
+    "ranked_pieces",
 ]
 
 

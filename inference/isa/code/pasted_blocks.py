@@ -8,7 +8,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from inference.isa.code.annotations import InstructionLine
 from inference.isa.code.block import Block, BlockError, DroppedLine, bytes_of_hex
+from inference.isa.code.control_flow import LOOP
 from inference.isa.code.pieces import (
     AssemblyProgram,
     CodeReader,
@@ -60,6 +62,18 @@ class BlocksOfText:
         return tuple(dropped for dropped in self.dropped if start <= dropped.line < end)
 
 
+def ranked_pieces(reading: BlocksOfText) -> tuple[Piece, ...]:
+    """The pieces in the order of interest: the hottest by samples first; without samples, loops first.
+
+    All loops are innermost ones: the code around a loop is straight.
+    """
+    return tuple(
+        sorted(
+            reading.pieces, key=lambda piece: (-(piece.count or 0.0), piece.block.kind != LOOP, piece.line)
+        )
+    )
+
+
 def refuse_dropped(dropped: Sequence[DroppedLine]) -> None:
     """Raise `BlockError` for the first dropped line."""
     for line in dropped:
@@ -76,7 +90,9 @@ def blocks_of_text(
     lines = lines_of(text)
     if rows := _rows(lines):
         _not_too_many(len(rows), most)
-        pieces = [Piece(f"line {number}", _block(number, digits, reader), number) for number, digits in rows]
+        pieces = [
+            _digits_piece(f"line {number}", _block(number, digits, reader), number) for number, digits in rows
+        ]
         return BlocksOfText(tuple(pieces))
     parts = list(_programs(lines, most, reader, is_foreign))
     programs = [part for part in parts if isinstance(part, AssemblyProgram)]
@@ -223,10 +239,14 @@ def _of_digits(line: int, digits: str, reader: CodeReader) -> AssemblyProgram | 
     block = _block(line, digits, reader)
     steps = reader.steps_of(block.body)
     if all(step.flow == "next" for step in steps):
-        return Piece("", block, line)
+        return _digits_piece("", block, line)
     pairs = zip(block.instructions, steps, strict=True)
     instructions = (ProgramInstruction(line, instruction.text, step) for instruction, step in pairs)
     return AssemblyProgram(tuple(instructions))
+
+
+def _digits_piece(name: str, block: Block, line: int) -> Piece:
+    return Piece(name, block, line, lines=tuple(InstructionLine(line) for _ in block.listing))
 
 
 def _block(line: int, digits: str, reader: CodeReader) -> Block:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Protocol
 
+from inference.isa.code.annotations import InstructionLine, SourcePlace
 from inference.isa.code.block import Block, BlockError, DroppedLine, line_numbers
 from inference.isa.code.control_flow import LOOP, CodePath, CodeStep, cut_into_pieces
 
@@ -54,6 +57,8 @@ class ProgramInstruction:
         regions: Indices of the marked regions that contain it.
         count: Of a profiler, None without.
         is_entry: A function begins with it.
+        source: Its source line, None without.
+        latency: Cycles that the user gave, None without.
     """
 
     line: int
@@ -64,6 +69,8 @@ class ProgramInstruction:
     regions: frozenset[int] = frozenset()
     count: float | None = None
     is_entry: bool = False
+    source: SourcePlace | None = None
+    latency: float | None = None
 
     @property
     def address(self) -> int:
@@ -126,7 +133,8 @@ _LOCAL_LABELS = (".", "L")
 class Piece:
     """A block of the text: `line` is its first line, `count` that of a profiler, None without.
 
-    `name`: its label or the like. `notes`: assumptions and omissions, in words.
+    `name`: its label or the like. `notes`: assumptions and omissions, in words. `lines`: what the text has on
+    each instruction of `Block.listing`, in its order.
     """
 
     name: str
@@ -134,6 +142,12 @@ class Piece:
     line: int
     notes: tuple[str, ...] = ()
     count: float | None = None
+    lines: tuple[InstructionLine, ...] = ()
+
+    @property
+    def latencies(self) -> dict[int, float]:
+        """{instruction of the listing: cycles} that the user gave (`# LATENCY 40`)."""
+        return {number: line.latency for number, line in enumerate(self.lines) if line.latency is not None}
 
 
 def pieces_of(program: AssemblyProgram, reader: CodeReader) -> list[Piece]:
@@ -223,6 +237,7 @@ def _piece(path: CodePath, program: Sequence[ProgramInstruction], name: str, rea
     jumps = [program[number] for number in path.ignored_branches]
     code = b"".join(instruction.code for instruction in inside)
     notes = _symbol_notes(inside)
+    closing = None
     if path.kind == LOOP and path.closing is not None:
         closing = program[path.closing]
         looped = reader.close_loop(code, closing.code)
@@ -231,7 +246,7 @@ def _piece(path: CodePath, program: Sequence[ProgramInstruction], name: str, rea
         code = looped or code
         notes += [f"{jump.text.strip()} (line {jump.line}) is assumed not taken" for jump in jumps]
         jumps.append(closing)
-    return _block(name, reader, code, inside, notes, jumps)
+    return _block(name, reader, code, inside, notes, jumps, closing)
 
 
 def _block(
@@ -241,6 +256,7 @@ def _block(
     inside: Sequence[ProgramInstruction],
     notes: Sequence[str],
     jumps: Sequence[ProgramInstruction],
+    closing: ProgramInstruction | None,
 ) -> Piece:
     line = inside[0].line
     counts = [instruction.count for instruction in (*inside, *jumps) if instruction.count is not None]
@@ -248,7 +264,27 @@ def _block(
         block = reader.block_of_bytes(code)
     except BlockError as error:
         raise error.at(line) from None
-    return Piece(name, block, line, tuple(notes), sum(counts) if counts else None)
+    lines = _lines(block, inside, closing)
+    return Piece(name, block, line, tuple(notes), sum(counts) if counts else None, lines)
+
+
+def _lines(
+    block: Block, inside: Sequence[ProgramInstruction], closing: ProgramInstruction | None
+) -> tuple[InstructionLine, ...]:
+    """What the text has on each instruction of the block; one of the text may be several of the block."""
+    starts = list(accumulate((len(step.code) for step in inside[:-1]), initial=0))
+    lines = []
+    offset = 0
+    for instruction in block.instructions:
+        number = bisect_right(starts, offset) - 1
+        step = inside[number]
+        begins = starts[number] == offset
+        count, latency = (step.count, step.latency) if begins else (None, None)
+        lines.append(InstructionLine(step.line, step.source, count, latency))
+        offset += len(instruction.code)
+    if block.closing is not None and closing is not None:
+        lines.append(InstructionLine(closing.line, closing.source, closing.count, closing.latency))
+    return tuple(lines)
 
 
 def _open_loop(instructions: Sequence[ProgramInstruction], reader: CodeReader) -> Piece | None:
@@ -264,7 +300,8 @@ def _open_loop(instructions: Sequence[ProgramInstruction], reader: CodeReader) -
     if looped is None:
         return None
     note = f"the target of {last.text.strip()} is not in the text: assumed to be the beginning"
-    return _block(next(iter(body[0].labels), ""), reader, looped, body, [*_symbol_notes(body), note], [last])
+    name, notes = next(iter(body[0].labels), ""), [*_symbol_notes(body), note]
+    return _block(name, reader, looped, body, notes, [last], last)
 
 
 def _symbol_notes(inside: Sequence[ProgramInstruction]) -> list[str]:

@@ -45,7 +45,7 @@ def program_of_listing(listing: Listing) -> AssemblyProgram:
     skipped, dropped = Counter(listing.skipped), list(listing.dropped)
     if any(row.text and row.address is None for row in lines):
         instructions = lay_out(_statements(lines), ())
-        return AssemblyProgram(instructions, skipped, dropped=tuple(dropped))
+        return AssemblyProgram(instructions, skipped, dropped=tuple(dropped), notes=tuple(listing.notes))
     reader = _ListingReader(lines)
     decoded: list[ProgramInstruction] = []
     labels: list[str] = []
@@ -74,7 +74,9 @@ def program_of_listing(listing: Listing) -> AssemblyProgram:
             dropped.append(dropped_line(row.number, row.text or row.code.hex(" "), "is no instruction"))
         labels, is_entry = [], False
     dropped.sort(key=lambda line: line.line)
-    notes = [f"the addresses have a gap after {line_numbers(gaps)}: a block ends there"] if gaps else []
+    notes = list(listing.notes)
+    if gaps:
+        notes.append(f"the addresses have a gap after {line_numbers(gaps)}: a block ends there")
     if unresolved := reader.unresolved_jumps:
         notes.append(f"the target of the jump in {line_numbers(unresolved)} is not in the listing")
     instructions, regions = split_regions(decoded)
@@ -165,15 +167,13 @@ class _ListingReader:
         if line.code:
             if not _is_instruction(line):
                 return None
-            statement = Statement(line.number, 0, line.text, labels, line.code, count=line.count)
+            statement = _statement(line, labels, StatementContent(line.code))
             return place_at(statement, line.code, line.address, None, is_entry=is_entry)
         text = _without_comment(line.text)
         if "(bad)" in text or text.startswith(_NO_CODE):
             return None
         content = self._content(text, length)
-        statement = Statement(
-            line.number, 0, line.text, labels, content.code, content.jump, content.symbols, count=line.count
-        )
+        statement = _statement(line, labels, content)
         if content.jump is None:
             return place_at(statement, content.code, line.address, None, is_entry=is_entry)
         target = _address_of(statement, self._label_addresses)
@@ -259,17 +259,22 @@ def _statements(lines: Sequence[ListedLine]) -> list[Statement]:
                 content = content_of(read_statement(text, visible_syntax(text) or "intel", {}))
             except BlockError as error:
                 raise error.at(line.number) from None
-        statements.append(
-            Statement(
-                line.number,
-                0,
-                line.text,
-                tuple(labels),
-                content.code,
-                content.jump,
-                content.symbols,
-                count=line.count,
-            )
-        )
+        statements.append(_statement(line, tuple(labels), content))
         labels = []
     return statements
+
+
+def _statement(line: ListedLine, labels: tuple[str, ...], content: StatementContent) -> Statement:
+    """A line of a listing as a statement with this content."""
+    return Statement(
+        line.number,
+        0,
+        line.text,
+        labels,
+        content.code,
+        content.jump,
+        content.symbols,
+        count=line.count,
+        source=line.source,
+        latency=line.latency,
+    )

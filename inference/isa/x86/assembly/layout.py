@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from iced_x86 import Decoder
 
+from inference.isa.code.annotations import SourcePlace
 from inference.isa.code.block import BlockError
 from inference.isa.code.pieces import ProgramInstruction
 from inference.isa.x86.assembly.encoding import encode, encode_jump
@@ -51,6 +52,8 @@ class Statement:
     symbols: tuple[str, ...] = ()
     regions: frozenset[int] = frozenset()
     count: float | None = None
+    source: SourcePlace | None = None
+    latency: float | None = None
     is_numbers: bool = False
 
     @property
@@ -116,7 +119,16 @@ def place_at(
     if stmt.jump is not None:
         step = step._replace(target=target)
     return ProgramInstruction(
-        stmt.line, stmt.text, step, stmt.labels, stmt.symbols, stmt.regions, stmt.count, is_entry
+        stmt.line,
+        stmt.text,
+        step,
+        stmt.labels,
+        stmt.symbols,
+        stmt.regions,
+        stmt.count,
+        is_entry,
+        stmt.source,
+        stmt.latency,
     )
 
 

@@ -15,10 +15,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from inference.isa.code.annotations import LatencyComments, ListedSource, SourcePlace
 from inference.isa.code.block import DroppedLine, dropped_line
 from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
@@ -31,6 +32,7 @@ _PERF_MARK = re.compile(r"│|^[ \t]*(?:\d+\.\d+|Percent)[ \t]*[:|]", re.MULTILI
 _SHARES = re.compile(r"[ \t]*(\d{1,3}(?:\.\d{1,9})?)%(?:[ \t]+\d{1,3}(?:\.\d{1,9})?%)*[ \t]*", re.ASCII)
 """JMH's shares of one or several events, before an address."""
 
+_PERF_NUMBER = re.compile(r"^\s*\d+\s{2,}")
 _PERF_LINE = re.compile(r"^\s*\d+\s+(?=(?:0x)?[0-9a-f]+(?::|\s+<))")
 _ADDRESS = re.compile(r"\s*(?:0x)?[0-9a-f]+\s*:")
 _XED = re.compile(
@@ -76,15 +78,21 @@ class ListedLine:
     text: str = ""
     label: str = ""
     count: float | None = None
+    source: SourcePlace | None = None
+    latency: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The lines, the numbers of other lines by kind, and other lines that look like code."""
+    """The lines, the numbers of other lines by kind, and other lines that look like code.
+
+    `notes`: on wrong comments, as sentences without a full stop.
+    """
 
     lines: list[ListedLine]
     skipped: Counter[str]
     dropped: list[DroppedLine]
+    notes: list[str]
 
 
 def listing_of(
@@ -122,9 +130,7 @@ def listing_of(
             unlisted += begins_instruction(line.strip())
         elif entry.code and not entry.text and entries and _continues(entries[-1], entry):
             last = entries[-1]
-            entries[-1] = ListedLine(
-                last.number, last.address, last.code + entry.code, last.text, "", last.count
-            )
+            entries[-1] = replace(last, code=last.code + entry.code)
         else:
             entries.append(entry)
     coded = sum(1 for entry in entries if entry.address is not None and (entry.text or entry.code))
@@ -135,7 +141,49 @@ def listing_of(
     if 0 < len(bare) < coded:  # else only targets of jumps have addresses
         entries = [entry for entry in entries if not entry.text or entry.address is not None]
         dropped += [dropped_line(entry.number, entry.text, "has no address") for entry in bare]
-    return Listing(entries, kinds, dropped)
+    notes: list[str] = []
+    if "latency" in text.lower():
+        entries, notes = _with_latencies(entries, lines)
+    lost = {line.line for line in dropped}
+    source = [(number, _without_share(line) if is_perf else line) for number, line in other_lines]
+    entries = _with_source(entries, [row for row in source if row[0] not in lost])
+    return Listing(entries, kinds, dropped, notes)
+
+
+def _with_latencies(
+    entries: Sequence[ListedLine], lines: Sequence[tuple[int, str]]
+) -> tuple[list[ListedLine], list[str]]:
+    """The lines with the latencies in their comments, and notes. Raises `BlockError`."""
+    comments = LatencyComments()
+    annotated = {entry.number: entry for entry in entries}
+    for number, raw in lines:
+        entry = annotated.get(number)
+        has_instruction = entry is not None and bool(entry.text or entry.code)
+        comment = comments.read(raw, number, has_instruction=has_instruction)
+        own = comments.usual if comment is None or comment.own is None else comment.own
+        if entry is not None and has_instruction and own is not None:
+            annotated[number] = replace(entry, latency=own)
+    return list(annotated.values()), comments.notes
+
+
+def _without_share(line: str) -> str:
+    """A line of `perf annotate` without its column of samples and its number."""
+    match = _PERF.fullmatch(line)
+    return line if match is None else _PERF_NUMBER.sub("", match[2])
+
+
+def _with_source(entries: Sequence[ListedLine], other_lines: Sequence[tuple[int, str]]) -> list[ListedLine]:
+    """The lines with the source lines that stand before them."""
+    source = ListedSource()
+    annotated = []
+    remaining = deque(other_lines)
+    for entry in entries:
+        while remaining and remaining[0][0] < entry.number:
+            source.read(remaining.popleft()[1])
+        if not (entry.text or entry.code):
+            source.label(entry.label, entry.address)
+        annotated.append(replace(entry, source=source.place) if source.place else entry)
+    return annotated
 
 
 def _shortened(line: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from inference.isa.code.annotations import LatencyComments, SourceComments
 from inference.isa.code.block import BlockError, DroppedLine, dropped_line
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
@@ -19,7 +20,6 @@ from inference.isa.x86.assembly.operands import (
     TargetOperand,
     WrittenInstruction,
     mentions_register,
-    number_of,
     sum_of,
 )
 from inference.isa.x86.assembly.sections import Sections
@@ -57,12 +57,15 @@ class TextState:
     sections: Sections = field(default_factory=Sections)
     constants: dict[str, int] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
+    source: SourceComments = field(default_factory=SourceComments)
+    latencies: LatencyComments = field(default_factory=LatencyComments)
 
 
 def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None) -> AssemblyProgram:
     """The program of assembly; `state`: of previous lines, updated. Raises `BlockError` with its place."""
     state = state or TextState()
     state.sections.begin_paragraph()
+    state.latencies.notes.clear()
     reader = _TextReader(_likely_syntax(lines), state)
     for line in lines:
         reader.line(line)
@@ -70,7 +73,12 @@ def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None)
     instructions, marked = split_regions(lay_out(reader.statements, state.functions))
     regions = reader.regions.names or marked
     return AssemblyProgram(
-        instructions, dict(reader.skipped), tuple(reader.remarks), regions, tuple(reader.dropped)
+        instructions,
+        dict(reader.skipped),
+        tuple(reader.remarks),
+        regions,
+        tuple(reader.dropped),
+        tuple(state.latencies.notes),
     )
 
 
@@ -117,6 +125,7 @@ class _TextReader:
         self.remarks: list[int] = []
         self.dropped: list[DroppedLine] = []
         self.regions = Regions()
+        self._source, self._latencies = state.source, state.latencies
         self._sections = state.sections
         self._likely_syntax = likely_syntax
         self._instructions: dict[str, _ReadInstruction] = {}
@@ -128,6 +137,7 @@ class _TextReader:
         self._distinct_count = 0
 
     def line(self, line: SourceLine) -> None:
+        before, remarks = len(self.statements), len(self.remarks)
         for part in line.parts:
             try:
                 self._statement(part, line.number)
@@ -135,6 +145,24 @@ class _TextReader:
                 raise error.at(line.number, part.column + max(error.column - 1, 0)) from None
         if line.comment:
             self.regions.read_comment(line.comment, line.number)
+        if line.comment or len(self.remarks) > remarks:
+            self._annotate(line, before, remarks)
+
+    def _annotate(self, line: SourceLine, before: int, remarks: int) -> None:
+        """Read latencies and source lines in the comments of a line.
+
+        `before`, `remarks`: numbers of statements and remarks before the line.
+        """
+        statements = self.statements[before:]
+        if latency := self._latencies.read(line.raw, line.number, has_instruction=bool(statements)):
+            del self.remarks[remarks:]  # it is not ignored
+            if latency.own is not None:
+                statements[-1].latency = latency.own
+            return
+        comment = line.comment if line.comment and len(self.remarks) == remarks else line.raw.strip()
+        if source := self._source.read(comment, has_instruction=bool(statements)):
+            for statement in statements:
+                statement.source = source
 
     def end(self) -> None:
         """Check for open prefixes and regions, and jumps to data. Raises `BlockError`."""
@@ -232,6 +260,7 @@ class _TextReader:
         elif name == "type" and (function := _FUNCTION.match(arguments)):
             self.state.functions.add(function[1])
         else:
+            self._source.directive(name, arguments)
             self._sections.directive(name, arguments)
         self.skipped[f".{name}"] += 1
 
@@ -255,7 +284,7 @@ class _TextReader:
         self.skipped["="] += 1
 
     def _data_directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:
-        code = _bytes_of(arguments) if name == "byte" else b""
+        code = directives.bytes_of(arguments) if name == "byte" else b""
         begins_code = bool(code) and not self.statements and self._sections.in_code
         if not begins_code and self._sections.data_is_unreachable(bool(self._labels)):
             if code and self._sections.in_code:
@@ -353,6 +382,8 @@ class _TextReader:
                 content.jump,
                 content.symbols,
                 self.regions.inside,
+                source=self._source.place,
+                latency=self._latencies.usual,
             )
         )
         self._labels.clear()
@@ -363,16 +394,3 @@ class _TextReader:
             text = _PREFIXED_REGISTER.sub("", text)  # .intel_syntax prefix
         syntax = self.state.syntax or syntax_of(text, self._likely_syntax)
         return _read(text, syntax, self.state.constants) if self.state.constants else _read_once(text, syntax)
-
-
-def _bytes_of(numbers: str) -> bytes:
-    """A list of plain numbers as bytes; b"" for other text."""
-    code = bytearray()
-    for part in numbers.split(","):
-        digits = part.strip().removeprefix("-")
-        value = number_of(digits) if digits else None
-        is_negative = part.strip().startswith("-")
-        if value is None or value > (128 if is_negative else 255):
-            return b""
-        code.append((-value if is_negative else value) % 256)
-    return bytes(code)

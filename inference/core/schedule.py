@@ -73,14 +73,8 @@ class Schedule:
 def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
     """The fair optimal distribution of the experiment's µops. Raises `UnknownSchemeError`."""
     work = work_of(mapping, experiment)
-    shares: dict[tuple[int, int], float] = {}
-    loads = [0.0] * len(mapping.ports)
-    levels = _levels(work)
-    for level in levels:
-        for port in ports_in(level.ports):
-            loads[port] = level.mass / level.width
-        shares.update(level.spread())
-    port_time = Fraction(levels[0].mass, levels[0].width) if levels else Fraction(0)
+    spread = distribution(work, len(mapping.ports))
+    port_time = spread.cycles
     slots = {scheme: count * mapping.slots_of(scheme) for scheme, count in experiment.terms}
     amounts = {INSTRUCTIONS: experiment.length, SLOTS: sum(slots.values())}
     limits = {what: amounts[what] / Fraction(rate) for what, rate in mapping.limits.items()}
@@ -89,14 +83,41 @@ def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
         ports=mapping.ports,
         cycles=float(time),
         port_cycles=float(port_time),
-        loads=tuple(loads),
-        shares=dict(sorted(shares.items())),
-        scheme_shares=_by_scheme(mapping, experiment, work, shares),
-        bottleneck=tuple(ports_in(levels[0].ports)) if levels else (),
+        loads=spread.loads,
+        shares=spread.shares,
+        scheme_shares=_by_scheme(mapping, experiment, work, spread.shares),
+        bottleneck=spread.bottleneck,
         intervals=load_intervals(work, len(mapping.ports), time),
         limits={what: float(cycles) for what, cycles in limits.items()},
         counts=dict(experiment.terms),
         slots=slots,
+    )
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The fair optimal distribution of some work: see `Schedule`."""
+
+    cycles: Fraction
+    loads: tuple[float, ...]
+    shares: Mapping[tuple[int, int], float]
+    bottleneck: tuple[int, ...]
+
+
+def distribution(work: Mapping[int, int], n_ports: int) -> Distribution:
+    """The fair optimal distribution of {port mask: µops} over ports."""
+    shares: dict[tuple[int, int], float] = {}
+    loads = [0.0] * n_ports
+    levels = _levels(work)
+    for level in levels:
+        for port in ports_in(level.ports):
+            loads[port] = level.mass / level.width
+        shares.update(level.spread())
+    return Distribution(
+        Fraction(levels[0].mass, levels[0].width) if levels else Fraction(0),
+        tuple(loads),
+        dict(sorted(shares.items())),
+        tuple(ports_in(levels[0].ports)) if levels else (),
     )
 
 

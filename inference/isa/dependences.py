@@ -70,12 +70,15 @@ class MemoryPlace(NamedTuple):
 class OperandAccess(NamedTuple):
     """A read or write of one location through an operand; `operand` is named as in `ChainLink`.
 
-    `location`: a register or flag; "" for an access to `memory`.
+    Attributes:
+        location: A register or flag; "" for an access to `memory`.
+        is_independent: By assumption, it does not wait for what was written.
     """
 
     operand: str
     location: str = ""
     memory: MemoryPlace | None = None
+    is_independent: bool = False
 
 
 class InstructionAccesses(NamedTuple):
@@ -87,6 +90,8 @@ class InstructionAccesses(NamedTuple):
         behind_stack: It computes with the stack pointer after `push` or `pop` moved it.
         immediate: An immediate of 8 bits, or 0 for a shift by a register that is certainly 0; None without.
         keeps_flags: That shift leaves the flags unchanged, although `writes` contains them.
+        latency: Cycles from its sources to its results by assumption, of a load those from its address; None
+            for the core's own.
     """
 
     scheme: str | None
@@ -97,10 +102,15 @@ class InstructionAccesses(NamedTuple):
     behind_stack: bool = False
     immediate: int | None = None
     keeps_flags: bool = False
+    latency: float | None = None
 
     @property
     def in_memory(self) -> bool:
         return any(access.memory is not None for access in (*self.reads, *self.writes))
+
+    @property
+    def loads(self) -> bool:
+        return any(access.memory is not None for access in self.reads)
 
 
 _FLAG = "flag "

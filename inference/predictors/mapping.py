@@ -12,13 +12,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from inference.core.core_model.loop_branch import SLOT, LoopBranch, loop_branch
 from inference.core.evaluator import PortMappingModel, ThroughputModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import R_MAX_RANGE, PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, setting
-from inference.isa.blocks import Block, BlockError, block_of_bytes, body_of, pairs_of, schemes_of_bytes
+from inference.isa.blocks import Block, BlockError, block_of_bytes, body_of, schemes_of_bytes
 from inference.predictors.protocol import Answer, Failure
 
 KIND = "mapping"
@@ -130,56 +131,6 @@ def _assuming(model: ThroughputModel, r_max: float | None) -> ThroughputModel:
     if r_max == NO_LIMIT:
         return with_loops(PortMappingModel(replace(model.mapping, r_max=None, issue_width=None)))
     return with_loops(PortMappingModel(replace(model.mapping, r_max=r_max)))
-
-
-SLOT = "the jump of the loop"
-"""Stands in an experiment for a jump that a mapping does not describe: it takes a slot and no port."""
-
-
-@dataclass(frozen=True)
-class LoopBranch:
-    """How the branch of a loop counts in a mapping.
-
-    Args:
-        scheme: The scheme that counts for the jump, "" where it is fused with the instruction before, which
-            counts.
-        replaced: The scheme that is fused with the jump and does not count beside it, "" for none.
-    """
-
-    scheme: str
-    replaced: str = ""
-
-
-def jump_schemes(block: Block) -> tuple[str, ...]:
-    """The schemes of the jump that closes a loop, for short and long distances; () of a straight block."""
-    scheme = None if block.closing is None else block.closing.scheme
-    if scheme is None:
-        return ()
-    mnemonic = scheme.partition(" ")[0]
-    return tuple(dict.fromkeys((scheme, f"{mnemonic} REL[8]", f"{mnemonic} REL[32]")))
-
-
-def loop_branch(block: Block, described: Collection[str], fused: Collection[str] | None) -> LoopBranch | None:
-    """How the branch of a loop counts, None of a straight block.
-
-    Args:
-        block: A block.
-        described: The schemes of the mapping.
-        fused: Pairs that the core fuses, as `FrontEndLimits.fused`; None where not measured: then comparison
-            and jump count separately.
-    """
-    if block.closing is None:
-        return None
-    pair = pairs_of(block)[-1]
-    is_fused = bool(pair) and pair in (fused or ())
-    jump = next((scheme for scheme in jump_schemes(block) if scheme in described), "")
-    if not jump:
-        return LoopBranch("" if is_fused else SLOT)
-    compared = block.instructions[-1].scheme or ""
-    # A comparison with memory keeps its load: the scheme of both stays, and the jump is a part of it.
-    if is_fused and "mem" in pair:
-        return LoopBranch("")
-    return LoopBranch(jump, compared if is_fused else "")
 
 
 def iteration_terms(block: Block, branch: LoopBranch | None) -> dict[str, int]:

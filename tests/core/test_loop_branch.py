@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from inference.core.core_model.loop_branch import SLOT, LoopBranch, jump_schemes, loop_branch
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 from inference.isa.blocks import block_of_hex
-from inference.predictors.mapping import (
-    SLOT,
-    LoopBranch,
-    iteration_terms,
-    jump_schemes,
-    loop_branch,
-    with_branch_slot,
-)
+from inference.predictors.mapping import iteration_terms, with_branch_slot
 
 ADD, CMP = "add GPR[64]:RW, GPR[64]:R", "cmp GPR[64]:R, GPR[64]:R"
 JNE = "jne REL[8]"

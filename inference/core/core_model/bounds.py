@@ -15,8 +15,9 @@ from inference.core.core_model.dependences import (
     Edge,
     dependence_bounds,
 )
-from inference.core.core_model.memory_bounds import memory_bounds, store_bound, without_shared_stores
+from inference.core.core_model.memory_bounds import memory_bounds, store_bound
 from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits, LoopCode
+from inference.core.core_model.port_work import port_work, total_work
 from inference.core.core_model.prediction import (
     BoundKind,
     CodeShape,
@@ -30,10 +31,9 @@ from inference.core.core_model.prediction import (
 )
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
 from inference.core.core_model.stored_values import with_single_page
-from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.simulation.steady_state import simulate
-from inference.core.throughput import port_bound, work_of
+from inference.core.throughput import port_bound
 from inference.isa.dependences import InstructionAccesses, reads_of_preserved_flags
 from inference.isa.machine_bodies import LoopSize
 
@@ -241,9 +241,7 @@ def _mapping_bounds(
         and not _waits_as_store(instruction, model, stores)
     )
     bounds = []
-    work = _work_of_block(block, model, mapping)
-    if stores is not None:
-        work = without_shared_stores(work, block, mapping, stores.cycles)
+    work = total_work(port_work(block, shape, model, mapping, stores))
     ports = CoreBound(BoundKind.PORTS, _busiest_ports(work), "the busiest ports")
     by_time = [
         CoreBound(
@@ -262,18 +260,6 @@ def _mapping_bounds(
         count = len(counted) + jumps
         bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count:g} instructions"))
     return bounds
-
-
-def _work_of_block(
-    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping
-) -> dict[int, float]:
-    """{port mask: µops} of the described instructions."""
-    working = Counter(
-        instruction.scheme or ""
-        for instruction in block
-        if instruction.scheme in mapping.usage and not is_portless(instruction, model)
-    )
-    return {**work_of(mapping, Experiment.of(working))} if working else {}
 
 
 def _busiest_ports(work: Mapping[int, float]) -> float:
@@ -308,7 +294,7 @@ def _scheduler_bounds(
     shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
     if model.mapping is None or shared_slots:  # how instructions share slots is not simulated
         return []
-    work = _work_of_block(block, model, model.mapping)
+    work = total_work(port_work(block, shape, model, model.mapping))
     ports = _busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in other_bounds), default=0.0)
     if not ports or ports < shape.limiting * largest:

@@ -27,6 +27,8 @@ ASSUMED_BASIS = "assumed"
 """Basis of the cycles of a pair of operands whose latency is unknown."""
 FALSE_DEPENDENCY_BASIS = "a false dependency"
 """Basis of the cycles from a destination's old value, which the instruction does not read."""
+GIVEN_BASIS = "given"
+"""Basis of the cycles of an instruction whose latency is an assumption."""
 BYPASS_BASIS = "with half of the extra time of both next to each other"
 """Basis of the cycles between neighbours of kinds that delay each other."""
 MEMORY = "memory"
@@ -64,6 +66,12 @@ class DependenceBound:
         return any(step.location == MEMORY for step in self.chain)
 
 
+def given_latency(instruction: InstructionAccesses, source: str) -> float | None:
+    """The cycles from a source to a result by assumption, None where it is the core's own."""
+    is_late = instruction.loads and not source.endswith(_IN_ADDRESS)
+    return None if is_late else instruction.latency
+
+
 def _counts_with_load(source: str, destination: str) -> bool:
     """Whether a value is stored: the latency of its load then includes that of the store."""
     return destination.endswith("data") and not source.endswith(_IN_ADDRESS)
@@ -95,7 +103,6 @@ class DependenceGraph:
         self._stored = StoredValues(block, model.memory, copies)
         self.nodes: list[tuple[int, str]] = []
         self._numbers: dict[tuple[int, str], int] = {}
-        self._operands: dict[Edge, tuple[str, str]] = {}
         for place, instruction in enumerate(block):
             for access in instruction.writes:
                 key = place, access.operand
@@ -113,19 +120,34 @@ class DependenceGraph:
 
     def is_through_memory(self, edge: Edge) -> bool:
         """Whether the edge leads from a store to a load."""
-        return self._operands[edge][1] == MEMORY
+        return edge.location == MEMORY
 
     def _step(self, edge: Edge) -> ChainStep:
         place, destination = self.nodes[edge.target]
-        source, location = self._operands[edge]
-        basis = "" if location == MEMORY else self._basis(place, source, destination)
-        if location != MEMORY and self._excess(self.nodes[edge.source], place, (source, destination)):
+        return ChainStep(place, edge.operand, destination, edge.cycles, edge.location, self.basis(edge))
+
+    def basis(self, edge: Edge) -> str:
+        """What the cycles of an edge rest on, as in `ChainStep`."""
+        if edge.location == MEMORY:
+            return ""
+        place, destination = self.nodes[edge.target]
+        basis = self._basis(place, edge.operand, destination)
+        if self._excess(self.nodes[edge.source], place, (edge.operand, destination)):
             basis = ", ".join(filter(None, (basis, BYPASS_BASIS)))
-        return ChainStep(place, source, destination, edge.cycles, location, basis)
+        return basis
+
+    def is_assumed(self, edge: Edge) -> bool:
+        """Whether the latency of an edge is unknown."""
+        return self.basis(edge).startswith(ASSUMED_BASIS)
 
     def _basis(self, place: int, source: str, destination: str) -> str:
-        scheme = self._block[place].scheme or ""
-        if scheme in self._model.moves or _counts_with_load(source, destination):
+        instruction = self._block[place]
+        scheme = instruction.scheme or ""
+        if _counts_with_load(source, destination):
+            return ""
+        if given_latency(instruction, source) is not None:
+            return GIVEN_BASIS
+        if scheme in self._model.moves:
             return ""
         if self._is_only_written(place, source):
             return FALSE_DEPENDENCY_BASIS
@@ -147,14 +169,14 @@ class DependenceGraph:
                     cycles = self._latency(place, access, destination, last)
                     if cycles is None:
                         continue
-                    edge = Edge(
+                    yield Edge(
                         self._numbers[last.writer, last.access.operand],
                         self._numbers[place, destination],
                         cycles,
                         last.iterations,
+                        access.operand,
+                        access.location or MEMORY,
                     )
-                    self._operands[edge] = access.operand, access.location or MEMORY
-                    yield edge
 
     def _excess(self, producer: tuple[int, str], place: int, ends: tuple[str, str]) -> float:
         """Additional cycles of an instruction with these operands because of the kind of its producer."""
@@ -197,7 +219,9 @@ class DependenceGraph:
         is_free = instruction.same_register and scheme in self._model.free
         if is_free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
-        if _counts_with_load(access.operand, destination) or scheme in self._model.moves:
+        if _counts_with_load(access.operand, destination):
+            return 0.0
+        if scheme in self._model.moves and instruction.latency is None:
             return 0.0
         return self._through_register(place, access, destination, last)
 
@@ -215,6 +239,9 @@ class DependenceGraph:
         cycles = latencies.get(ends, default)
         if cycles is None:
             return None
+        given = given_latency(instruction, access.operand)
+        if given is not None:
+            return given
         cycles += self._excess((last.writer, last.access.operand), place, ends)
         if not instruction.behind_stack:
             return cycles
@@ -235,12 +262,17 @@ class DependenceGraph:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A dependence between nodes: `cycles` later, `iterations` later."""
+    """A dependence between nodes: `cycles` later, `iterations` later.
+
+    `operand`: of the consumer, which reads `location`.
+    """
 
     source: int
     target: int
     cycles: float
     iterations: int
+    operand: str = ""
+    location: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +288,7 @@ def critical_cycle(nodes: int, edges: Sequence[Edge]) -> CriticalCycle:
     iteration.
     """
     best = CriticalCycle(0.0)
-    for component in _components(nodes, edges):
+    for component in components(nodes, edges):
         inside = [edge for edge in edges if edge.source in component and edge.target in component]
         if inside:
             cycle = _howard(component, inside)
@@ -334,7 +366,7 @@ def _values(policy: dict[int, Edge], cycle: CriticalCycle) -> dict[int, float]:
     return {node: values.get(node, least) for node in policy}
 
 
-def _components(nodes: int, edges: Sequence[Edge]) -> list[set[int]]:
+def components(nodes: int, edges: Sequence[Edge]) -> list[set[int]]:
     """Strongly connected components (Tarjan), without recursion."""
     successors: list[list[int]] = [[] for _ in range(nodes)]
     for edge in edges:

@@ -225,27 +225,35 @@ def _merges(times: MemoryTimes) -> bool:
     return other_line is not None and mixed is not None and 4 * mixed < 2.5 * other_line
 
 
-def without_shared_stores(
-    work: Mapping[int, float], block: Sequence[InstructionAccesses], mapping: PortMapping, cycles: float
-) -> dict[int, float]:
-    """{port mask: µops} of a block, without those of stores that share a cycle with the one before.
+def shared_stores(
+    works: Sequence[Mapping[int, float] | None],
+    block: Sequence[InstructionAccesses],
+    mapping: PortMapping,
+    cycles: float,
+) -> list[Mapping[int, float] | None]:
+    """The works, {port mask: µops}, of a block's instructions without those of stores that share a cycle with
+    the one before.
 
     `cycles`: of its stores. The port of stores is the one that every storing scheme needs; without such a
     port, nothing changes. Where it is one of those of loads, these µops may go to any of them.
     """
-    storing = [instruction.scheme or "" for instruction in block if _places(instruction)]
-    usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
-    if len(usages) != len(storing):
-        return dict(work)
+    storing = [place for place, instruction in enumerate(block) if _places(instruction)]
+    usages = [dict(mapping.usage.get(block[place].scheme or "", ())) for place in storing]
     single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in uops for uops in usages)]
     if not single:
-        return dict(work)
-    port = min(single, key=lambda mask: (work.get(mask, 0.0), mask))
-    needed = float(sum(instruction[port] for instruction in usages))
-    saved = min(max(needed - cycles, 0.0), work.get(port, 0.0))
-    changed = {**work, port: work.get(port, 0.0) - saved}
-    if (loading := _ports_of_loads(mapping)) is not None and loading & port:
-        changed[loading] = changed.get(loading, 0.0) + saved
+        return [*works]
+    port = min(single, key=lambda mask: (sum((work or {}).get(mask, 0.0) for work in works), mask))
+    needed = sum(usage[port] for usage in usages)
+    share = max(1 - cycles / needed, 0.0)
+    loading = _ports_of_loads(mapping)
+    changed = [*works]
+    for place in storing:
+        work = dict(works[place] or {})
+        moved = share * work.get(port, 0.0)
+        work[port] = work.get(port, 0.0) - moved
+        if loading is not None and loading & port:
+            work[loading] = work.get(loading, 0.0) + moved
+        changed[place] = work
     return changed
 
 

@@ -104,11 +104,15 @@ class NearestSchemes:
         self, block: Sequence[InstructionAccesses], shape: CodeShape, without: Iterable[BoundKind] = ()
     ) -> CorePrediction:
         """As `predict_core`; the prediction lists the substitutions of the block."""
-        excluded = tuple(without)
-        texts = dict.fromkeys(instruction.scheme for instruction in block if instruction.scheme is not None)
-        self._extend([text for text in texts if text not in self._schemes])
-        substitutions = tuple(scheme for text in texts for scheme in self._schemes[text])
-        return replace(predict_core(block, shape, self.model, excluded), substitutions=substitutions)
+        texts = [instruction.scheme for instruction in block if instruction.scheme is not None]
+        substitutions = self.substitutions(texts)
+        return replace(predict_core(block, shape, self.model, tuple(without)), substitutions=substitutions)
+
+    def substitutions(self, texts: Iterable[str]) -> tuple[SchemeSubstitution, ...]:
+        """The substitutions of schemes, by which `model` is extended."""
+        unique = tuple(dict.fromkeys(texts))
+        self._extend([text for text in unique if text not in self._schemes])
+        return tuple(scheme for text in unique for scheme in self._schemes[text])
 
     def _extend(self, texts: Sequence[str]) -> None:
         """Extend the model for schemes that have not been looked up before."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.core_model.dependences import ChainStep
+from inference.core.core_model.loop_branch import jump_schemes
 from inference.core.core_model.model import CoreModel, FrontEndLimits
 from inference.isa.blocks import LOOP, Block, moves_of, pairs_of, stores_of
 from inference.isa.code.block import default_copies
@@ -115,6 +116,7 @@ class CodeShape:
     `FrontEndLimits.fused`; that of a loop's own jump is the last, "" where it stands alone. Of code that is
     `copied`, only the pair that counts the iterations. `copies`: consecutive copies of straight code in the
     executed loop.
+    `jumps`: the schemes that a loop's own jump may have in a mapping.
     `moves`: as `pairs`, of register moves and operations on the copy right behind them. `limiting`: the share
     of the largest other bound from which on ports limit the code, so that its scheduler is simulated.
     """
@@ -126,6 +128,7 @@ class CodeShape:
     copies: int = 1
     moves: tuple[str, ...] = ()
     limiting: float = LIMITING_SHARE
+    jumps: tuple[str, ...] = ()
 
 
 def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
@@ -144,6 +147,7 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
         copied=in_loop and not loop,
         copies=copies,
         moves=moves_of(block),
+        jumps=jump_schemes(block),
     )
 
 

@@ -180,6 +180,8 @@ class _Waits:
         place, destination = self._graph.nodes[node]
         if self._is_portless[place]:
             return 0.0
+        if block[place].latency is not None:
+            return min((edge.cycles for edge in self._entering[node]), default=block[place].latency)
         measured = [
             cycles
             for (_, other), cycles in model.latencies.get(block[place].scheme or "", {}).items()

@@ -35,6 +35,8 @@ class LastWrite:
 
 def last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> LastWrite | None:
     """The last write of any part of what is read: earlier in this iteration, else in the previous one."""
+    if read.is_independent:
+        return None
     behind = place if read.memory is None else 0  # before it, in the iteration before, memory was elsewhere
     for iterations, candidates in (
         (0, range(place - 1, -1, -1)),

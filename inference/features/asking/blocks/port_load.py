@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from inference.core.core_model.loop_branch import jump_schemes, loop_branch
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
@@ -22,12 +23,7 @@ from inference.isa.code.block import Block, BlockError
 from inference.isa.code.pieces import Piece, piece_of
 from inference.isa.targets import target_of
 from inference.models import ISA, PortMapping, PortUsage
-from inference.predictors.mapping import (
-    iteration_terms,
-    jump_schemes,
-    loop_branch,
-    with_branch_slot,
-)
+from inference.predictors.mapping import iteration_terms, with_branch_slot
 from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.judging import grounds_of

@@ -11,6 +11,7 @@ from typing import Any, cast
 from django.http import HttpRequest
 
 from inference.core.core_model import Assumptions
+from inference.core.core_model.loop_branch import jump_schemes, loop_branch
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.protocols import Json
@@ -23,12 +24,7 @@ from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of
 from inference.isa.code.block import Block
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, PortMapping, Run
-from inference.predictors.mapping import (
-    iteration_terms,
-    jump_schemes,
-    loop_branch,
-    with_branch_slot,
-)
+from inference.predictors.mapping import iteration_terms, with_branch_slot
 from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.mappings import load_parts

@@ -1,0 +1,64 @@
+"""The µops that each instruction of a block gives to ports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from inference.core.core_model.loop_branch import SLOT, branch_of
+from inference.core.core_model.memory_bounds import shared_stores
+from inference.core.core_model.model import CoreModel
+from inference.core.core_model.prediction import CodeShape, CoreBound, is_portless
+from inference.core.mapping import PortMapping
+from inference.isa.dependences import InstructionAccesses
+
+Work = Mapping[int, float]
+"""{port mask: µops}; numbers of µops need not be whole."""
+
+
+def port_work(
+    block: Sequence[InstructionAccesses],
+    shape: CodeShape,
+    model: CoreModel,
+    mapping: PortMapping,
+    stores: CoreBound | None = None,
+) -> list[Work | None]:
+    """The work of each instruction, and of a loop's own jump as the last one; None where it is not known.
+
+    A comparison that is fused with the jump has none where the jump's µops are known.
+
+    Args:
+        block: The instructions.
+        shape: Their code.
+        model: The core.
+        mapping: Its ports.
+        stores: The bound of the block's stores, whose µops share ports with others less than the mapping
+            implies.
+    """
+    works: list[Work | None] = [_work_of(instruction, model, mapping) for instruction in block]
+    if stores is not None:
+        works = shared_stores(works, block, mapping, stores.cycles)
+    if shape.loop and shape.pairs:
+        fused = None if model.front_end is None else model.front_end.fused
+        compared = block[-1].scheme or "" if block else ""
+        branch = branch_of(shape.pairs[-1], shape.jumps, compared, mapping.usage, fused)
+        if branch.replaced:
+            works[-1] = {}
+        works.append(None if branch.scheme == SLOT else dict(mapping.usage.get(branch.scheme, ())))
+    return works
+
+
+def total_work(works: Iterable[Work | None]) -> dict[int, float]:
+    """The work of all instructions whose work is known."""
+    total: Counter[int] = Counter()
+    for work in works:
+        for mask, uops in (work or {}).items():
+            total[mask] += uops  # type: ignore[assignment]
+    return {**total}
+
+
+def _work_of(instruction: InstructionAccesses, model: CoreModel, mapping: PortMapping) -> Work | None:
+    if is_portless(instruction, model):
+        return {}
+    uops = mapping.usage.get(instruction.scheme or "")
+    return None if uops is None else dict(uops)

@@ -1,0 +1,111 @@
+"""A block as a core model sees it, under assumptions and with hypothetical changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from inference.core.core_model.dependences import MEMORY
+from inference.core.core_model.loop_branch import jump_schemes
+from inference.core.core_model.model import CoreModel
+from inference.core.core_model.nearest import NearestSchemes
+from inference.core.core_model.prediction import (
+    Assumptions,
+    BoundKind,
+    CodeShape,
+    SchemeSubstitution,
+    shape_of,
+)
+from inference.core.core_model.stored_values import last_write, with_single_page
+from inference.core.loop.values import Changes
+from inference.isa.blocks import Block, accesses_of, name_of_location
+from inference.isa.dependences import InstructionAccesses, OperandAccess
+
+
+@dataclass(frozen=True)
+class ModelledBlock:
+    """A block with what a core model needs to know of it.
+
+    Args:
+        block: The block.
+        accesses: Reads and writes of its instructions, with the hypothetical changes.
+        shape: Its code.
+        model: The core, extended by the substitutions.
+        substitutions: {scheme: those of it}.
+        without: Bounds that are left out.
+    """
+
+    block: Block
+    accesses: tuple[InstructionAccesses, ...]
+    shape: CodeShape
+    model: CoreModel
+    substitutions: Mapping[str, tuple[SchemeSubstitution, ...]]
+    without: Collection[BoundKind]
+
+
+def modelled(
+    block: Block,
+    model: CoreModel,
+    nearest: NearestSchemes | None,
+    assumed: Assumptions,
+    changes: Changes,
+) -> ModelledBlock:
+    """The block on the core under assumptions.
+
+    Args:
+        block: The block.
+        model: The core.
+        nearest: Substitutes undescribed schemes of the model; None to leave them unknown.
+        assumed: Its `nearest` is ignored.
+        changes: Hypothetical changes of the block.
+    """
+    accesses = accesses_of(block, equal_start=assumed.alike)
+    if model.memory.serves_other_pages:
+        accesses = with_single_page(accesses)
+    substitutions: dict[str, tuple[SchemeSubstitution, ...]] = {}
+    if nearest is not None:
+        texts = [instruction.scheme for instruction in accesses if instruction.scheme is not None]
+        for substitution in nearest.substitutions([*texts, *jump_schemes(block)]):
+            known = substitutions.get(substitution.scheme, ())
+            substitutions[substitution.scheme] = (*known, substitution)
+        model = nearest.model
+    shape = shape_of(block, in_loop=assumed.in_loop)
+    changed = _with_changes(accesses, changes)
+    return ModelledBlock(block, changed, shape, model, substitutions, assumed.without)
+
+
+def dependence_key(producer: int, consumer: int, location: str) -> str:
+    """The key of a dependence in `Changes.without_dependences`; `location`: as in accesses."""
+    return f"{producer}-{consumer}-{location_name(location)}"
+
+
+def location_name(location: str) -> str:
+    """The name of a location, or `MEMORY`."""
+    return MEMORY if location in ("", MEMORY) else name_of_location(location)
+
+
+def _with_changes(
+    block: tuple[InstructionAccesses, ...], changes: Changes
+) -> tuple[InstructionAccesses, ...]:
+    def changed(place: int, access: OperandAccess) -> OperandAccess:
+        last = last_write(block, place, access)
+        if last is None:
+            return access
+        key = dependence_key(last.writer, place, access.location)
+        return access._replace(is_independent=True) if key in changes.without_dependences else access
+
+    given = {
+        place: cycles
+        for place, cycles in changes.latencies.items()
+        if place < len(block) and not (changes.loads_hit and block[place].loads)
+    }
+    result = []
+    for place, instruction in enumerate(block):
+        row = instruction
+        if changes.without_dependences:
+            row = row._replace(
+                reads=tuple(changed(place, access) for access in row.reads),
+                writes=tuple(changed(place, access) for access in row.writes),  # for false dependencies
+            )
+        result.append(row._replace(latency=given[place]) if place in given else row)
+    return tuple(result)

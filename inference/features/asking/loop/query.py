@@ -1,0 +1,74 @@
+"""The analysis of a block on a stored core model; models are cached."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from inference.core.core_model import Assumptions, CoreModel, NearestSchemes
+from inference.core.loop.analysis import analyse
+from inference.core.loop.modelled import ModelledBlock, modelled
+from inference.core.loop.values import Changes, LoopAnalysis
+from inference.isa.code.block import Block
+from inference.isa.targets import code_target
+from inference.models import StoredCoreModel
+from inference.storage.core_models import core_model_of
+
+_MOST_MODELS = 8
+
+
+@dataclass
+class _CachedModel:
+    """A core model, and the same one extended by the substitutions of the blocks so far."""
+
+    model: CoreModel
+    nearest: NearestSchemes
+    document: object = None
+    lock: Lock = field(default_factory=Lock)
+
+
+_cache: dict[Hashable, _CachedModel] = {}
+_cache_lock = Lock()
+
+
+def analysis_of(
+    block: Block, row: StoredCoreModel, assumed: Assumptions | None = None, changes: Changes | None = None
+) -> LoopAnalysis:
+    """All that a core model says about a block, in a bounded number of queries.
+
+    Args:
+        block: A block of the model's instruction set.
+        row: A core model, in the database or not.
+        assumed: Defaults to the nearest schemes in place of undescribed ones, in a loop.
+        changes: Hypothetical changes of the block.
+    """
+    analysis = analyse(modelled_block(block, row, assumed, changes))
+    names = tuple(row.port_names.get(port, port) for port in analysis.ports)
+    return replace(analysis, ports=names)
+
+
+def modelled_block(
+    block: Block, row: StoredCoreModel, assumed: Assumptions | None = None, changes: Changes | None = None
+) -> ModelledBlock:
+    """The block on the core model, for `analyse` and `simulated_block`; arguments as of `analysis_of`."""
+    assumptions = assumed or Assumptions(nearest=True, in_loop=True)
+    cached = _cached(row)
+    with cached.lock:
+        nearest = cached.nearest if assumptions.nearest else None
+        return modelled(block, cached.model, nearest, assumptions, changes or Changes())
+
+
+def _cached(row: StoredCoreModel) -> _CachedModel:
+    parts = row.mapping_id, row.latencies_id, row.front_end_id
+    key = (row.pk, row.created, parts) if row.pk is not None else id(row.document)
+    with _cache_lock:
+        cached = _cache.pop(key, None)
+        if cached is None:
+            model = core_model_of(row)
+            nearest = NearestSchemes(model, code_target(row.isa.name).schemes.scheme_of)
+            cached = _CachedModel(model, nearest, row.document)
+        _cache[key] = cached  # the last used one is the last
+        while len(_cache) > _MOST_MODELS:
+            del _cache[next(iter(_cache))]
+    return cached

@@ -29,12 +29,16 @@ _PALEST, _SHADES = 1, 24
 
 @dataclass(frozen=True)
 class SvgDrawing:
-    """An SVG of `width` × `height` units: its shapes, and a `label` for screen readers."""
+    """An SVG of `width` × `height` units: its shapes, and a `label` for screen readers.
+
+    `rules`: of the style sheet of its file, beside those for all drawings.
+    """
 
     width: float
     height: float
     body: str
     label: str
+    rules: str = ""
 
     def inline(self, role: str = "img") -> str:
         """The SVG element for a page, whose style sheet has the rules. `role`: "group" for one with links."""
@@ -42,7 +46,7 @@ class SvgDrawing:
 
     def file(self) -> str:
         """The SVG as a file with a style sheet."""
-        return self._svg(f"<title>{escape(self.label)}</title><style>{_RULES}</style>", "")
+        return self._svg(f"<title>{escape(self.label)}</title><style>{_RULES}{self.rules}</style>", "")
 
     def _svg(self, head: str, more: str) -> str:
         return xml_text(

@@ -1,0 +1,65 @@
+"""The timeline of a loop with the names of what is in it, for pictures and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inference.core.simulation.timeline import NONE, Timeline
+
+
+@dataclass(frozen=True)
+class LoopTimeline:
+    """A simulated block.
+
+    Args:
+        title: What is simulated, on which core.
+        timeline: Its iterations.
+        instructions: The texts of its instructions, by their indices in the program.
+        ports: The names of the ports.
+        locations: {(producer, consumer, iterations): what the first instruction hands to the second}.
+    """
+
+    title: str
+    timeline: Timeline
+    instructions: tuple[str, ...]
+    ports: tuple[str, ...]
+    locations: Mapping[tuple[int, int, int], str]
+
+    @property
+    def uops(self) -> list[tuple[int, ...]]:
+        """The places of the µops of each instruction that has any."""
+        places: dict[int, list[int]] = {}
+        for place, uop in enumerate(self.timeline.program.uops):
+            places.setdefault(uop.instruction, []).append(place)
+        return [tuple(rows) for rows in places.values()]
+
+    @property
+    def pace(self) -> str:
+        """`4.00 cycles per iteration from iteration 3 on, repeating every 2 iterations`."""
+        timeline = self.timeline
+        pace = f"{timeline.cycles:.2f} cycles per iteration from iteration {timeline.steady_from} on"
+        if timeline.period is None:
+            return f"{pace}, on average"
+        return f"{pace}, repeating every {timeline.period} iterations" if timeline.period > 1 else pace
+
+    @property
+    def assumption(self) -> str:
+        return (
+            "Assumed: instructions retire in order, in the cycle after their result at the earliest, "
+            f"and at most {self.timeline.program.width} per cycle."
+        )
+
+    def text_of(self, place: int) -> str:
+        """The text of a µop's instruction."""
+        return self.instructions[self.timeline.program.uops[place].instruction]
+
+    def location(self, place: int, operand: int) -> str:
+        """What a µop gets by one of its waits; "" where no single location hands it on."""
+        uops = self.timeline.program.uops
+        wait = uops[place].waits[operand]
+        key = uops[wait.producer].instruction, uops[place].instruction, wait.iterations
+        return self.locations.get(key, "")
+
+    def port_name(self, port: int) -> str:
+        return "" if port == NONE else self.ports[port]

@@ -21,7 +21,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from inference.features.asking import block_files, block_sets, blocks, predictors, questions
+from inference.features.asking import block_files, block_sets, blocks, loop, predictors, questions
 from inference.features.judging import (
     accuracy_checks,
     column_accuracy,
@@ -84,6 +84,7 @@ FEATURES = {
     inferring: "Runs",
     runs: "Runs",
     uploads: "Uploads",
+    loop: "Basic blocks",
     blocks: "Basic blocks",
     questions: "Basic blocks",
     predictors: "Predictors",

@@ -74,6 +74,18 @@ def store_run_core_model(
     return row
 
 
+def document_row(core: CoreModelDocument, isa: ISA, name: str, note: str = "") -> StoredCoreModel:
+    """The unsaved row of a document."""
+    return StoredCoreModel(
+        name=name,
+        note=note or core.note,
+        isa=isa,
+        document=core.model_dump(mode="json", exclude={"port_names", "scheduler"}),
+        port_names=core.port_names,
+        scheduler=None if core.scheduler is None else {"scheduler": core.scheduler.model_dump(mode="json")},
+    )
+
+
 def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
     """The core model of a row. `texts`: only these schemes; None for all (a bounded number of queries)."""
     if row.document is None:
@@ -107,7 +119,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     if row.mapping is not None:
         sources["ports and slots"] = row.mapping.name
         loop_code = loop_code_in(row.mapping.report)
-        equivalents = _equivalent_schemes(row.isa, texts)
+        equivalents = equivalent_schemes(row.isa, texts)
         needed_texts = None if texts is None else {*texts, *itertools.chain(*equivalents.values())}
         mapping, alone = (
             _mapping(row.mapping, needed_texts, equivalents),
@@ -146,7 +158,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     )
 
 
-def _equivalent_schemes(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
+def equivalent_schemes(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
     """{scheme: schemes that do the same work} of schemes that cannot be measured themselves."""
     catalogue = code_target(isa.name).schemes
     has_equivalents = Q(text__in=catalogue.equivalent_schemes) | Q(exclusion__startswith=LEGACY_SSE)

@@ -85,12 +85,12 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def block_url(code: bytes | str, isa: ISA | str | None) -> str:
-    """Return the address of a block's page.
+    """Return the address of the page that explains a block.
 
     `code` is machine code, or its hexadecimal digits. `isa` is a name or a row; None means the default.
     """
     digits = code if isinstance(code, str) else bytes(code).hex()
-    return f"{reverse('blocks')}?{urlencode({'isa': isa_of(isa), 'code': digits})}"
+    return f"{reverse('loop')}?{urlencode({'isa': isa_of(isa), 'code': digits})}"
 
 
 def isa_of(isa: ISA | str | None) -> str:

@@ -126,6 +126,8 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (page(), "accuracy-checks accuracy-check comparisons comparison block-sets block-set"),
     (page(), "campaigns campaign campaign-compare campaign-round family matrices matrix matrix-cell"),
     (page(), "discovery discovery-schemes discovery-reproduce"),
+    (page(), "loop"),
+    (form(AccessLevel.READER), "loop-answer"),  # POST for long code: it changes nothing
     (PAGE_WITH_BUTTONS, "blocks asked-blocks mapping-llvm"),
     # what readers take away
     (export(), "sets-compare-csv latencies-compare-csv publish-zip"),

@@ -22,7 +22,7 @@ from inference.formats.core_model_json import (
 from inference.formats.other_formats import Importer
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
-from inference.storage.core_models import core_model_of
+from inference.storage.core_models import core_model_of, document_row
 from inference.storage.names import by_name, check_name_free, free_name
 
 
@@ -62,15 +62,10 @@ def store_parts(
 @transaction.atomic
 def store_document(core: CoreModelDocument, name: str, note: str = "") -> StoredCoreModel:
     """Stores an imported core model under a free name similar to `name`. Raises `ExchangeError`."""
-    isa = by_name(ISA, core.isa)
-    return StoredCoreModel.objects.create(
-        name=free_name(StoredCoreModel, name or core.name or "core model"),
-        note=note or core.note,
-        isa=isa,
-        document=core.model_dump(mode="json", exclude={"port_names", "scheduler"}),
-        port_names=core.port_names,
-        scheduler=None if core.scheduler is None else {"scheduler": core.scheduler.model_dump(mode="json")},
-    )
+    free = free_name(StoredCoreModel, name or core.name or "core model")
+    row = document_row(core, by_name(ISA, core.isa), free, note)
+    row.save()
+    return row
 
 
 def document_summary(document: CoreModelDocument) -> Json:

@@ -1,0 +1,79 @@
+"""The answer to a question about a loop, as a value for page, API and shell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.core.core_model import Assumptions
+from inference.core.loop.values import Changes, LoopAnalysis
+from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu
+from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.request import LoopQuestion
+from inference.features.asking.loop.verdict import verdict_of
+from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces, read
+from inference.isa.code.block import Block
+from inference.isa.code.pasted_blocks import refuse_dropped
+from inference.web.validation import RequestError
+
+MOST_PIECES = 1000
+_NAMED_CPUS = 5
+
+
+@dataclass(frozen=True)
+class LoopAnswer:
+    """What a core model says about one block of a text.
+
+    `number`: the block's place among `reading.pieces`, from 1. `verdict`: a sentence.
+    """
+
+    question: LoopQuestion
+    cpu: LoopCpu
+    reading: BlocksOfText
+    number: int
+    changes: Changes
+    analysis: LoopAnalysis
+    verdict: str
+
+    @property
+    def piece(self) -> Piece:
+        return self.reading.pieces[self.number - 1]
+
+    @property
+    def block(self) -> Block:
+        return self.piece.block
+
+    @property
+    def assumed(self) -> Assumptions:
+        return self.question.assumed
+
+
+def answer_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopAnswer:
+    """Explain the chosen block of a text on the chosen CPU.
+
+    Args:
+        question: The text, the CPU, and what is assumed. A piece that the text does not have counts as none.
+        choices: The CPUs of the instruction set.
+
+    Raises:
+        BlockError: The text, or a line of the chosen block, cannot be read.
+        RequestError: There is no such CPU.
+    """
+    cpu = chosen_cpu(choices, question.cpu)
+    if cpu is None:
+        names = ", ".join(choice.name for choice in choices[:_NAMED_CPUS])
+        raise RequestError("cpu", f"there is no core model {question.cpu!r}", names and f"one of {names}")
+    return explained(question, cpu, read(question.code, MOST_PIECES, question.isa))
+
+
+def explained(question: LoopQuestion, cpu: LoopCpu, reading: BlocksOfText) -> LoopAnswer:
+    """The answer for a text that has been read. Raises `BlockError` for an unreadable line of the block."""
+    pieces = reading.pieces
+    number = (
+        question.piece if 1 <= question.piece <= len(pieces) else pieces.index(ranked_pieces(reading)[0]) + 1
+    )
+    piece = pieces[number - 1]
+    refuse_dropped(reading.dropped_in(piece))
+    changes = Changes(question.removed_dependences, question.loads == "hit", piece.latencies)
+    analysis = analysis_of(piece.block, cpu.row, question.assumed, changes)
+    return LoopAnswer(question, cpu, reading, number, changes, analysis, verdict_of(piece.block, analysis))

@@ -1,0 +1,170 @@
+"""The page *Explain a loop*, and its answer alone for the editor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+
+from inference.core.protocols import Json
+from inference.features.asking.loop.answer import LoopAnswer, answer_of
+from inference.features.asking.loop.cpus import chosen_cpu, cpus
+from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
+from inference.features.asking.loop.sections import HEAD_SECTIONS, SECTIONS
+from inference.features.library.example.query import RECORDED_ON
+from inference.isa.blocks import Piece, block_of_hex, ranked_pieces
+from inference.isa.code.block import BlockError
+from inference.models import Machine
+from inference.web.contributions import Context
+from inference.web.validation import RequestError, read
+
+EXAMPLE = """\
+.loop:
+    movzx   ecx, byte ptr [rsi]     # one byte of the text
+    xor     rax, rcx
+    imul    rax, rax, 16777619      # FNV-1a: the next hash needs this one
+    inc     rsi
+    cmp     rsi, rdi
+    jne     .loop"""
+
+_COOKIE = "loop-cpu"
+_COOKIE_SECONDS = 365 * 24 * 3600
+_DIGITS = re.compile(r"(?:[0-9a-f]{2})+", re.IGNORECASE)
+_MOST_LISTED = 200
+"""Pieces of a text in the list."""
+
+
+def loop_page(request: HttpRequest) -> HttpResponse:
+    fields: Mapping[str, Any] = {"cpu": _remembered(request), **request.GET.dict()}
+    if "code" not in fields:
+        fields = {**fields, "code": EXAMPLE}
+    context = _answer_context(request, fields)
+    status = 400 if context["problem"] else 200
+    return render(request, "inference/loop/loop.html", context, status=status)
+
+
+def loop_answer(request: HttpRequest) -> HttpResponse:
+    """The parts of the page that depend on the question; the CPU is remembered."""
+    fields = request.POST if request.method == "POST" else request.GET
+    context = _answer_context(request, fields.dict())
+    status = 400 if context["problem"] else 200
+    response = render(request, "inference/loop/answer.html", context, status=status)
+    if fields.get("cpu") and context["cpu"] is not None:
+        name = quote(fields["cpu"])
+        response.set_cookie(
+            _COOKIE, name, _COOKIE_SECONDS, samesite="Lax", httponly=True, secure=request.is_secure()
+        )
+    return response
+
+
+def _remembered(request: HttpRequest) -> str:
+    """The CPU chosen last, "" where it does not exist any more."""
+    name = unquote(request.COOKIES.get(_COOKIE, ""))
+    return name if any(cpu.name == name for cpu in cpus()) else ""
+
+
+def _answer_context(request: HttpRequest, fields: Mapping[str, Any]) -> Context:
+    """The context of `inference/loop/answer.html`: an answer, or a `problem` with the lines it is about."""
+    context: Context = {
+        "question": LoopQuestion(),
+        "cpu": None,
+        "cpus": cpus(),
+        "problem": "",
+        "problems": [],
+    }
+    try:
+        question = _with_assembly(read(LoopQuestion, fields))
+        context |= {"question": question, "cpu": chosen_cpu(context["cpus"], question.cpu)}
+        if not question.code.strip():
+            return context
+        answer = answer_of(question, context["cpus"])
+    except RequestError as error:
+        return context | {"problem": _sentence(error)}
+    except BlockError as error:
+        return context | {"problem": f"{_capitalised(str(error))}.", "problems": [_marked(error)]}
+    dropped = [BlockError(f"{line.reason}: not in any block", line.line) for line in answer.reading.dropped]
+    if answer.cpu.is_recorded:
+        context |= {"recorded_on": RECORDED_ON, "profile_url": _profile_url()}
+    return context | {
+        "answer": answer,
+        "head": [section.render(request, answer) for section in HEAD_SECTIONS],
+        "sections": [section.render(request, answer) for section in SECTIONS],
+        "pieces": _listed_pieces(answer),
+        "remedies": [
+            (remedy, question.address(without=",".join([*question.removed_dependences, remedy.dependence])))
+            for remedy in answer.analysis.remedies
+        ],
+        "problems": [_marked(error, "warning") for error in dropped],
+    }
+
+
+def _profile_url() -> str:
+    """The form that profiles this computer, "" where no machine stands for it."""
+    machine = Machine.objects.filter(local=True).only("pk").first()
+    return "" if machine is None else reverse("know", args=[machine.pk])
+
+
+def _with_assembly(question: LoopQuestion) -> LoopQuestion:
+    """The question with machine code in digits, as links to a block have it, as assembly."""
+    if not _DIGITS.fullmatch(question.code.strip()):
+        return question
+    return question.model_copy(update={"code": block_of_hex(question.code, question.isa).text})
+
+
+def _sentence(error: RequestError) -> str:
+    if error.field == "code":
+        return f"The text has more than {TEXT_LIMIT:,} characters: paste a function or a loop."
+    return f"{_capitalised(str(error))}."
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _marked(error: BlockError, severity: str = "error") -> Json:
+    """A problem as the editor marks it; line 0: not of one line."""
+    return {
+        "line": error.line,
+        "column": error.column,
+        "message": _capitalised(error.message),
+        "severity": severity,
+    }
+
+
+@dataclass(frozen=True)
+class ListedPiece:
+    """A loop or other block of the text by its number, and the page about it."""
+
+    number: int
+    piece: Piece
+    url: str
+    is_chosen: bool
+
+
+def _listed_pieces(answer: LoopAnswer) -> list[ListedPiece]:
+    """The pieces of the text, the hottest or innermost first; empty for a single one."""
+    pieces = answer.reading.pieces
+    if len(pieces) < 2:
+        return []
+    numbers = {piece.name: number for number, piece in enumerate(pieces, start=1)}
+    return [
+        ListedPiece(
+            number := numbers[piece.name],
+            piece,
+            answer.question.address(piece=number, without=""),
+            number == answer.number,
+        )
+        for piece in ranked_pieces(answer.reading)[:_MOST_LISTED]
+    ]
+
+
+urlpatterns = [
+    path("loop/", loop_page, name="loop"),
+    path("loop/answer/", loop_answer, name="loop-answer"),
+]

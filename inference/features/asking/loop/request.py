@@ -1,0 +1,63 @@
+"""What can be asked about a loop: the fields of the page's address, of the API and of the shell."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.urls import reverse
+from django.utils.http import urlencode
+from pydantic import BaseModel, ConfigDict, Field
+
+from inference.core.core_model import Assumptions
+from inference.isa.targets import DEFAULT
+from inference.measuring.blocks import LOOP
+
+TEXT_LIMIT = 100_000
+"""Characters of a text with loops."""
+
+
+class LoopQuestion(BaseModel):
+    """A loop, the CPU that executes it, and what is assumed and changed.
+
+    `piece` counts the loops and other blocks of the text from 1; 0 chooses the hottest or innermost loop.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    isa: str = Field(DEFAULT, max_length=200, description="Name of the instruction set.", examples=[DEFAULT])
+    code: str = Field(
+        "",
+        max_length=TEXT_LIMIT,
+        description="Assembly in Intel or AT&T syntax, a listing, or machine code in hexadecimal digits.",
+        examples=["imul rax, rbx\nadd rcx, rax"],
+    )
+    cpu: str = Field("", max_length=200, description="Name of a core model; empty: the newest one.")
+    piece: int = Field(0, ge=0, le=100_000, description="Block of the text, from 1; 0: the hottest loop.")
+    mode: Literal["loop", "unrolled"] = Field(
+        LOOP, description="How copies of a block without a jump follow each other."
+    )
+    registers: Literal["alike", "apart"] = Field(
+        "alike", description="Whether address registers that the block does not write hold the same address."
+    )
+    unknown: Literal["nearest", "unsupported"] = Field(
+        "nearest",
+        description="What stands for an instruction that was not measured: the nearest, or nothing.",
+    )
+    without: str = Field("", max_length=4000, description="Keys of removed dependencies, comma-separated.")
+    loads: Literal["", "hit"] = Field("", description="hit: latencies given for loads are ignored.")
+
+    @property
+    def assumed(self) -> Assumptions:
+        return Assumptions(
+            alike=self.registers == "alike", nearest=self.unknown == "nearest", in_loop=self.mode == LOOP
+        )
+
+    @property
+    def removed_dependences(self) -> frozenset[str]:
+        return frozenset(filter(None, self.without.split(",")))
+
+    def address(self, **changes: Any) -> str:
+        """The address of the page about this question, with some fields changed."""
+        fields = {**self.model_dump(exclude_defaults=True), **changes}
+        filled = {name: value for name, value in fields.items() if value not in ("", None)}
+        return f"{reverse('loop')}?{urlencode(filled)}"

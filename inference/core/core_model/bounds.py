@@ -294,7 +294,8 @@ def _scheduler_bounds(
     shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
     if model.mapping is None or shared_slots:  # how instructions share slots is not simulated
         return []
-    work = total_work(port_work(block, shape, model, model.mapping))
+    works = port_work(block, shape, model, model.mapping)
+    work = total_work(works)
     ports = _busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in other_bounds), default=0.0)
     if not ports or ports < shape.limiting * largest:
@@ -315,6 +316,7 @@ def _scheduler_bounds(
             simulated_ports=scheduler.ports,
             jumps=own_jumps(shape, model),
             copies=shape.copies,
+            works=works,
             edges_of=edges_of,
         )
     except UndescribedSchemeError:

@@ -245,7 +245,7 @@ def shared_stores(
     port = min(single, key=lambda mask: (sum((work or {}).get(mask, 0.0) for work in works), mask))
     needed = sum(usage[port] for usage in usages)
     share = max(1 - cycles / needed, 0.0)
-    loading = _ports_of_loads(mapping)
+    loading = ports_of_loads(mapping)
     changed = [*works]
     for place in storing:
         work = dict(works[place] or {})
@@ -257,7 +257,7 @@ def shared_stores(
     return changed
 
 
-def _ports_of_loads(mapping: PortMapping) -> int | None:
+def ports_of_loads(mapping: PortMapping) -> int | None:
     """The ports of a plain load, None where the mapping has none of one µop."""
     usage = next((mapping.usage[text] for text in PLAIN_LOADS if text in mapping.usage), ())
     return usage[0][0] if len(usage) == 1 and usage[0][1] == 1 else None

@@ -35,7 +35,7 @@ def port_work(
         stores: The bound of the block's stores, whose µops share ports with others less than the mapping
             implies.
     """
-    works: list[Work | None] = [_work_of(instruction, model, mapping) for instruction in block]
+    works: list[Work | None] = [work_of_instruction(instruction, model, mapping) for instruction in block]
     if stores is not None:
         works = shared_stores(works, block, mapping, stores.cycles)
     if shape.loop and shape.pairs:
@@ -57,7 +57,10 @@ def total_work(works: Iterable[Work | None]) -> dict[int, float]:
     return {**total}
 
 
-def _work_of(instruction: InstructionAccesses, model: CoreModel, mapping: PortMapping) -> Work | None:
+def work_of_instruction(
+    instruction: InstructionAccesses, model: CoreModel, mapping: PortMapping
+) -> Work | None:
+    """The work of an instruction by itself, None where it is not known."""
     if is_portless(instruction, model):
         return {}
     uops = mapping.usage.get(instruction.scheme or "")

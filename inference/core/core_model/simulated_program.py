@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 
 from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph, Edge
 from inference.core.core_model.model import CoreModel
+from inference.core.core_model.port_work import Work, work_of_instruction
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import MAX_LATENCY, SimulatedProgram, SimulatedUop, Wait
 from inference.isa.dependences import InstructionAccesses
@@ -43,6 +45,8 @@ def program_of(
     simulated_ports: int | None = None,
     jumps: int = 0,
     copies: int = 1,
+    works: Sequence[Work | None] | None = None,
+    interval: float = 0.0,
     edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
 ) -> SimulatedProgram:
     """The block as a loop body.
@@ -55,8 +59,10 @@ def program_of(
             from an address include the load.
         simulated_ports: Bit mask of ports; µops that could use others are left out, and only delay
             instructions that wait for them. None for all.
-        jumps: Instructions behind the block that take a slot and no port, such as the loop's jump.
+        jumps: Instructions behind the block that take a slot, such as the loop's jump.
         copies: Consecutive copies of the block in the executed loop.
+        works: As from `port_work`, rounded up to whole µops; by default, that of the mapping.
+        interval: As in `SimulatedProgram`.
         edges_of: The dependences that are waited for.
 
     Raises:
@@ -64,7 +70,11 @@ def program_of(
     """
     mapping = model.mapping
     assert mapping is not None, "a program needs ports"
-    masks = [_masks(instruction, model, mapping) for instruction in block]
+    if works is None:
+        works = [work_of_instruction(instruction, model, mapping) for instruction in block]
+    masks = [_masks(work) for work in works]
+    jump_masks = masks[len(block)] if len(masks) > len(block) else None
+    masks = masks[: len(block)]
     if undescribed := [block[k].scheme or "" for k, row in enumerate(masks) if row is None]:
         raise UndescribedSchemeError(undescribed)
     excluded = 0 if simulated_ports is None else ~simulated_ports
@@ -83,8 +93,11 @@ def program_of(
         computing = [k for k in range(first, len(uops)) if uops[k].ports & ~memory_ports]
         results.append(computing or [*range(first, len(uops))])
     waiting_uops = [_with_waits(uop, waits, results) for uop in uops]
-    jump_uops = [SimulatedUop(0, len(block) + number) for number in range(jumps)]
-    return SimulatedProgram((*waiting_uops, *jump_uops), len(mapping.ports), width)
+    jump_uops = [
+        SimulatedUop(mask, len(block), jumps if number == 0 else 0)
+        for number, mask in enumerate(jump_masks or (0,) * jumps)
+    ]
+    return SimulatedProgram((*waiting_uops, *jump_uops), len(mapping.ports), width, interval)
 
 
 def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
@@ -95,16 +108,11 @@ def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
     return mapping.slots_of(scheme) if issued is not None and round(issued) <= width else 1
 
 
-def _masks(
-    instruction: InstructionAccesses, model: CoreModel, mapping: PortMapping
-) -> tuple[int, ...] | None:
-    """The port sets of its µops; () for an instruction without a port, None for an undescribed one."""
-    scheme = instruction.scheme or ""
-    if scheme in model.moves or (instruction.same_register and scheme in model.portless):
-        return ()
-    if scheme not in mapping.usage:
+def _masks(work: Work | None) -> tuple[int, ...] | None:
+    """The port sets of an instruction's µops; () for one without a port, None for an undescribed one."""
+    if work is None:
         return None
-    return tuple(mask for mask, count in mapping.usage[scheme] for _ in range(count))
+    return tuple(mask for mask, count in work.items() for _ in range(ceil(count)))
 
 
 def _with_waits(uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]]) -> SimulatedUop:

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.dependences import (
     DependenceGraph,
     Edge,
     components,
 )
-from inference.core.core_model.memory_bounds import store_bound
 from inference.core.core_model.model import known_latencies
-from inference.core.core_model.port_work import Work, port_work, total_work
+from inference.core.core_model.port_work import Work, total_work
 from inference.core.core_model.prediction import (
     BoundKind,
     CoreBound,
     CorePrediction,
 )
 from inference.core.loop.modelled import ModelledBlock, dependence_key, location_name
-from inference.core.loop.simulated import simulated_block
+from inference.core.loop.simulated import CannotSimulateError, simulated_block
 from inference.core.loop.values import (
     CycleRange,
     Dependence,
@@ -45,15 +43,17 @@ _IDIOM = "no port: equal registers"
 
 def analyse(modelled: ModelledBlock) -> LoopAnalysis:
     """All that the core model says about a block."""
-    model, shape, without = modelled.model, modelled.shape, modelled.without
-    prediction = predict_core(modelled.accesses, shape, model, without)
-    graph = DependenceGraph(modelled.accesses, model, shape.copies)
+    model, prediction, graph = modelled.model, modelled.prediction, modelled.graph
     open_ends = _unknown_in_cycles(graph)
     instructions, loads = _instructions(modelled, graph, prediction)
     bounds = tuple(_bound(bound, graph, open_ends, instructions) for bound in prediction.bounds)
     usual = max((bound.usual for bound in bounds), default=0.0)
     critical = _critical_keys(prediction)
-    simulated = simulated_block(modelled)
+    try:
+        simulated = simulated_block(modelled)
+        cycles: float | None = simulate(simulated.program, simulated.policy).cycles
+    except CannotSimulateError:
+        cycles = None
     return LoopAnalysis(
         bounds,
         _largest([bound.cycles for bound in bounds]),
@@ -62,7 +62,7 @@ def analyse(modelled: ModelledBlock) -> LoopAnalysis:
         loads,
         instructions,
         _dependences(graph, critical),
-        None if simulated is None else simulate(simulated.program, simulated.policy).cycles,
+        cycles,
         lacking=prediction.lacking,
     )
 
@@ -150,14 +150,14 @@ def _instructions(
     modelled: ModelledBlock, graph: DependenceGraph, prediction: CorePrediction
 ) -> tuple[tuple[InstructionAnalysis, ...], tuple[float, ...]]:
     """The instructions, and the load of each port."""
-    model, shape, mapping = modelled.model, modelled.shape, modelled.model.mapping
+    model, mapping = modelled.model, modelled.model.mapping
     block = modelled.accesses
     if mapping is None:
         works: list[Work | None] = [None] * len(modelled.block.listing)
         pressures: list[tuple[float, ...] | None] = [*works]
         loads: tuple[float, ...] = ()
     else:
-        works = port_work(block, shape, model, mapping, store_bound(block, model.memory))
+        works = modelled.works
         pressures, loads = _pressures(works, len(mapping.ports))
     chains = [bound for bound in prediction.bounds if bound.chain]
     on_chain: dict[int, float] = {}

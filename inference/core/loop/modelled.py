@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from inference.core.core_model.dependences import MEMORY
+from inference.core.core_model.bounds import predict_core
+from inference.core.core_model.dependences import MEMORY, DependenceGraph
 from inference.core.core_model.loop_branch import jump_schemes
+from inference.core.core_model.memory_bounds import store_bound
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
+from inference.core.core_model.port_work import Work, port_work
 from inference.core.core_model.prediction import (
     Assumptions,
     BoundKind,
     CodeShape,
+    CoreBound,
+    CorePrediction,
     SchemeSubstitution,
     shape_of,
 )
@@ -41,6 +47,26 @@ class ModelledBlock:
     model: CoreModel
     substitutions: Mapping[str, tuple[SchemeSubstitution, ...]]
     without: Collection[BoundKind]
+
+    @cached_property
+    def prediction(self) -> CorePrediction:
+        return predict_core(self.accesses, self.shape, self.model, self.without)
+
+    @cached_property
+    def graph(self) -> DependenceGraph:
+        return DependenceGraph(self.accesses, self.model, self.shape.copies)
+
+    @cached_property
+    def stores(self) -> CoreBound | None:
+        """The bound of the block's stores."""
+        return store_bound(self.accesses, self.model.memory)
+
+    @cached_property
+    def works(self) -> Sequence[Work | None]:
+        """The work of each instruction of the listing; None where it is not known."""
+        if self.model.mapping is None:
+            return [None] * len(self.block.listing)
+        return port_work(self.accesses, self.shape, self.model, self.model.mapping, self.stores)
 
 
 def modelled(

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from inference.core.core_model.prediction import own_jumps
+from inference.core.core_model.dependences import DependenceGraph, Edge
+from inference.core.core_model.memory_bounds import memory_bounds, ports_of_loads
+from inference.core.core_model.port_work import Work, port_work
+from inference.core.core_model.prediction import BoundKind, own_jumps
 from inference.core.core_model.scheduler_inference import dispatch_width
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
 from inference.core.loop.modelled import ModelledBlock
-from inference.core.simulation.program import SchedulerPolicy, SimulatedProgram
+from inference.core.mapping import PortMapping
+from inference.core.simulation.program import Binding, SchedulerPolicy, SimulatedProgram
+
+_NOT_SIMULATED = frozenset({BoundKind.PORTS, BoundKind.SLOTS, BoundKind.INSTRUCTIONS, BoundKind.SCHEDULER})
+
+_PLAIN_POLICY = SchedulerPolicy(binding=Binding.AT_ISSUE)
+"""Of a core whose scheduler was not measured: it wastes nothing, since nothing shows that the core does."""
+
+
+class CannotSimulateError(ValueError):
+    """A core model does not allow a block to be simulated; the message says what is lacking."""
 
 
 @dataclass(frozen=True)
 class SimulatedBlock:
     """A block as a loop body for `inference.core.simulation.steady_state.simulate`.
 
-    `is_measured`: whether the policy is that of the core, rather than the default.
+    `is_measured`: whether the policy is that of the core, rather than one that wastes nothing.
     """
 
     program: SimulatedProgram
@@ -23,24 +38,80 @@ class SimulatedBlock:
     is_measured: bool
 
 
-def simulated_block(modelled: ModelledBlock) -> SimulatedBlock | None:
-    """The block on the core's scheduler, or a default one; None where µops or the width are not known.
+def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
+    """The block on the core's scheduler, or on one that wastes nothing.
 
-    Instructions of the program count as in `Block.listing`. A jump that is not fused is the last.
+    Instructions of the program count as in `Block.listing`; a fused jump is not among them unless its ports
+    are known. Fetching, decoding and the cache's throughput delay whole iterations (`interval`).
+
+    Raises:
+        CannotSimulateError: Ports, µops or the core's width are not known, or are left out.
     """
-    model, scheduler = modelled.model, modelled.model.scheduler
+    model, scheduler, shape = modelled.model, modelled.model.scheduler, modelled.shape
+    if left_out := _NOT_SIMULATED & {*modelled.without}:
+        raise CannotSimulateError(f"the bounds of {', '.join(sorted(left_out))} are left out")
+    if model.mapping is None:
+        raise CannotSimulateError("the core model has no ports")
     width = dispatch_width(model) if scheduler is None else scheduler.width
-    if model.mapping is None or width is None:
-        return None
+    if width is None:
+        raise CannotSimulateError(
+            "the number of instructions that the core starts per cycle was not measured"
+        )
+    works = _simulated_works(modelled, model.mapping)
+
+    def edges_of(graph: DependenceGraph) -> list[Edge]:
+        kinds = {True: BoundKind.MEMORY, False: BoundKind.DEPENDENCES}
+        return [edge for edge in graph.edges if kinds[graph.is_through_memory(edge)] not in modelled.without]
+
     try:
         program = program_of(
             modelled.accesses,
             model,
             width,
-            jumps=own_jumps(modelled.shape, model),
-            copies=modelled.shape.copies,
+            jumps=own_jumps(shape, model),
+            copies=shape.copies,
+            works=works,
+            interval=_interval(modelled),
+            edges_of=edges_of,
         )
-    except UndescribedSchemeError:
-        return None
-    policy = SchedulerPolicy() if scheduler is None else scheduler.policy
+    except UndescribedSchemeError as error:
+        raise CannotSimulateError(str(error)) from None
+    policy = _PLAIN_POLICY if scheduler is None else scheduler.policy
     return SimulatedBlock(program, policy, scheduler is not None)
+
+
+def _simulated_works(modelled: ModelledBlock, mapping: PortMapping) -> Sequence[Work | None]:
+    """The work of each instruction in whole µops.
+
+    A store that shares a cycle with the one before can go to all ports of loads, or needs none: the interval
+    has the throughput of stores. Where only the time of a scheme alone is known, the interval has that time.
+    """
+    model = modelled.model
+    loading = ports_of_loads(mapping) or 0
+    works: list[Work | None] = []
+    alone = port_work(modelled.accesses, modelled.shape, model, mapping)
+    for place, (shared, own) in enumerate(zip_longest(modelled.works, alone)):
+        if own is None:
+            scheme = modelled.accesses[place].scheme if place < len(modelled.accesses) else ""
+            works.append({} if place == len(modelled.accesses) or scheme in model.alone else None)
+            continue
+        work: dict[int, float] = {}
+        for mask, uops in own.items():
+            is_shared = shared is not None and shared.get(mask, 0.0) < uops
+            ports = mask if not is_shared else loading if loading & mask else 0
+            if ports:
+                work[ports] = work.get(ports, 0.0) + uops
+        works.append(work)
+    return works
+
+
+def _interval(modelled: ModelledBlock) -> float:
+    """Cycles per iteration of what is not simulated."""
+    kinds = {BoundKind.FRONT_END}
+    if any(work is None for work in modelled.works[: len(modelled.accesses)]):
+        kinds.add(BoundKind.PORTS)  # of schemes of which the time alone is known
+    bounds = [bound.cycles for bound in modelled.prediction.bounds if bound.kind in kinds]
+    if BoundKind.MEMORY not in modelled.without:
+        throughput = memory_bounds(modelled.accesses, modelled.model.memory, modelled.stores)
+        bounds += [bound.cycles for bound in throughput]
+    return max(bounds, default=0.0)

@@ -19,6 +19,7 @@ LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3
 NEVER = -1
 _FAR = 1 << 60  # later than any cycle
 _CALENDAR_CYCLES = MAX_LATENCY + 1
+INTERVAL_PARTS = 1024  # of a cycle
 _LOAD_HISTORY = 5  # load_age goes up to 4
 _WAITING, _NEXT, _OLDEST, _BUDGET = 0, 1, 2, 3  # places in `_State.counts`
 
@@ -37,10 +38,14 @@ class KernelProgram(NamedTuple):
 
 
 class KernelPolicy(NamedTuple):
-    """`inference.core.simulation.program.SchedulerPolicy` and the core's width, as numbers."""
+    """`inference.core.simulation.program.SchedulerPolicy` and the core's width, as numbers.
+
+    `interval`: of `SimulatedProgram`, in `INTERVAL_PARTS`.
+    """
 
     ports: int
     width: int
+    interval: int
     binding: int
     load_age: int
     load_step: int
@@ -281,6 +286,8 @@ def _dispatch(
         if uop - counts[_OLDEST] >= policy.window:
             return
         position = uop % program.ports.size
+        if position == 0 and cycle * INTERVAL_PARTS < uop // program.ports.size * policy.interval:
+            return
         if program.ports[position]:
             if counts[_WAITING] >= policy.queued:
                 return

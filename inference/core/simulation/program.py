@@ -56,6 +56,9 @@ class SimulatedUop:
 class SimulatedProgram:
     """A loop body on a core with `ports` ports that dispatches `width` slots per cycle.
 
+    `interval`: the fewest cycles from iteration to iteration by what is not simulated, such as fetching: the
+    first µop of iteration k is not dispatched before cycle k × `interval`.
+
     Raises:
         InvalidInputError: For a body without µops, or a µop that cannot be executed.
     """
@@ -63,6 +66,7 @@ class SimulatedProgram:
     uops: tuple[SimulatedUop, ...]
     ports: int
     width: int
+    interval: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.uops:

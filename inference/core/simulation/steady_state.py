@@ -66,7 +66,7 @@ def execute(
         _kernel_program(program.uops),
         _kernel_policy(program, policy),
         iterations,
-        (_MAX_CYCLES_PER_UOP + longest_wait) * n * iterations,
+        (_MAX_CYCLES_PER_UOP + longest_wait + round(program.interval)) * n * iterations,
         seed,
         timeline,
     )
@@ -91,11 +91,12 @@ def _kernel_program(uops: tuple[SimulatedUop, ...]) -> KernelProgram:
 
 
 def _kernel_policy(program: SimulatedProgram, policy: SchedulerPolicy) -> KernelPolicy:
-    from inference.core.simulation.kernel import KernelPolicy  # loads numba
+    from inference.core.simulation.kernel import INTERVAL_PARTS, KernelPolicy  # loads numba
 
     return KernelPolicy(
         program.ports,
         program.width,
+        round(program.interval * INTERVAL_PARTS),
         _BINDINGS.index(policy.binding),
         policy.load_age,
         policy.load_step,

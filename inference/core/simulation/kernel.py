@@ -12,14 +12,13 @@ import numpy as np
 
 from inference.core.compiling import compiled, compiled_in_place, inlined
 from inference.core.kernels.layout import Number
-from inference.core.simulation.program import MAX_LATENCY
+from inference.core.simulation.program import INTERVAL_PARTS, MAX_LATENCY
 from inference.core.tables import Int64s, Integers
 
 LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3
 NEVER = -1
 _FAR = 1 << 60  # later than any cycle
 _CALENDAR_CYCLES = MAX_LATENCY + 1
-INTERVAL_PARTS = 1024  # of a cycle
 _LOAD_HISTORY = 5  # load_age goes up to 4
 _WAITING, _NEXT, _OLDEST, _BUDGET = 0, 1, 2, 3  # places in `_State.counts`
 

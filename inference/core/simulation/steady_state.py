@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inference.core.simulation.program import Binding, SchedulerPolicy, SimulatedProgram, SimulatedUop
+from inference.core.simulation.program import (
+    INTERVAL_PARTS,
+    Binding,
+    SchedulerPolicy,
+    SimulatedProgram,
+    SimulatedUop,
+)
 from inference.core.tables import Int64s
 
 if TYPE_CHECKING:
@@ -91,7 +97,7 @@ def _kernel_program(uops: tuple[SimulatedUop, ...]) -> KernelProgram:
 
 
 def _kernel_policy(program: SimulatedProgram, policy: SchedulerPolicy) -> KernelPolicy:
-    from inference.core.simulation.kernel import INTERVAL_PARTS, KernelPolicy  # loads numba
+    from inference.core.simulation.kernel import KernelPolicy  # loads numba
 
     return KernelPolicy(
         program.ports,

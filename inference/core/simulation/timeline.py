@@ -13,7 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from inference.core.simulation.program import SchedulerPolicy, SimulatedProgram, Wait
+from inference.core.simulation.program import INTERVAL_PARTS, SchedulerPolicy, SimulatedProgram, Wait
 from inference.core.simulation.steady_state import execute, simulate
 from inference.core.tables import Int64s
 from inference.core.tunables import check_integer
@@ -33,6 +33,7 @@ class DispatchStall(IntEnum):
     WINDOW = 1  # too far behind the oldest µop that has not issued
     SCHEDULER = 2  # too many µops wait in all
     QUEUE = 3  # the queue of its port is full
+    FRONT_END = 4  # the iteration was not there yet (`SimulatedProgram.interval`)
 
 
 class PortDelay(IntEnum):
@@ -184,12 +185,16 @@ def _stalls(
     queued_before = np.cumsum([0, *np.tile(has_port, len(issued))])
     issue_cycles = np.sort(issued[:, has_port], axis=None)
     all_issued_by = np.maximum.accumulate(issued.ravel())
+    interval = round(program.interval * INTERVAL_PARTS)
     for uop in _stalled_uops(program, dispatched):
         cycle = int(dispatched.flat[uop]) - 1
+        iteration, place = divmod(uop, len(program.uops))
         first = int(np.searchsorted(all_issued_by, cycle, "right"))
         waiting = queued_before[uop] - np.searchsorted(issue_cycles, cycle, "right")
         if uop - first >= policy.window:
             stall[uop], oldest[uop] = DispatchStall.WINDOW, first
+        elif place == 0 and cycle * INTERVAL_PARTS < iteration * interval:
+            stall[uop] = DispatchStall.FRONT_END
         elif waiting >= policy.queued:
             stall[uop], oldest[uop] = DispatchStall.SCHEDULER, first
         else:

@@ -147,6 +147,14 @@ def test_width_is_no_stall_and_full_queues_are() -> None:
     assert queued.oldest[-1, 0] < 19
 
 
+def test_an_iteration_that_is_not_there_yet_waits_for_the_front_end() -> None:
+    program = SimulatedProgram((SimulatedUop(1, 0),), PORTS, 6, interval=2.5)
+    timeline = timeline_of(program, SchedulerPolicy(), 5)
+    assert timeline.dispatched.ravel().tolist() == [0, 3, 5, 8, 10]
+    assert timeline.stall.ravel().tolist() == [0, *[DispatchStall.FRONT_END] * 4]
+    assert (timeline.cycles, timeline.period) == (2.5, 2)
+
+
 def test_a_port_that_issues_nothing_is_said_to() -> None:
     """A three-cycle and a one-cycle result would return together: the younger loses its slot."""
     slow = SimulatedUop(1, 0, latency=3, waits=(Wait(0, 1, 9),))

@@ -30,6 +30,7 @@ from inference.storage.instruction_sets import code_isa
 register = template.Library()
 
 NAVIGATION = (
+    ("loop", "Explain"),
     ("runs", "Runs"),
     ("mappings", "Port mappings"),
     ("campaigns", "Campaigns"),

@@ -25,8 +25,7 @@ from inference.storage.instruction_sets import core_of
 
 NEWEST = 6  # rows of each list
 COMPARISONS = ("judge", "comparison")
-FIRST_STEP_KINDS = ("ask", *COMPARISONS)
-"""Kinds of runs that are among the first steps."""
+"""Kinds of runs that compare sources."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +157,6 @@ def _first_steps(overview: SiteOverview) -> list[FirstStep]:
     steps = [
         measure,
         know,
-        FirstStep(
-            "Paste a loop",
-            "Assembly or hex: cycles by every predictor and machine, which ports are full, and why.",
-            "Paste a loop",
-            reverse("blocks"),
-            _page("asked-blocks", overview.done.get("ask")),
-        ),
         ports,
         explain,
         FirstStep(
@@ -234,8 +226,8 @@ class SiteOverview:
 
     @cached_property
     def done(self) -> dict[str, int]:
-        """{kind of `FIRST_STEP_KINDS`: id of its newest finished run}."""
-        done = Run.objects.filter(kind__in=FIRST_STEP_KINDS, state=Run.State.DONE).order_by()
+        """{kind of `COMPARISONS`: id of its newest finished run}."""
+        done = Run.objects.filter(kind__in=COMPARISONS, state=Run.State.DONE).order_by()
         return dict(done.values_list("kind").annotate(newest=Max("pk")))
 
     @cached_property

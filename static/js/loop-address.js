@@ -2,7 +2,7 @@
 
 import { packed, unpacked } from "./packing.js";
 
-const LONGEST_CODE = 3000; // characters that go into a query; longer code is packed into the fragment
+export const LONGEST_CODE = 3000; // characters that go into a query; longer code is packed into the fragment
 const PACKED = "#code=";
 
 /** The address at `page` for the fields of a form; empty ones are left out. */

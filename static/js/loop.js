@@ -1,6 +1,6 @@
 // The page "Explain a loop": the answer follows the code and the settings, and the address follows both.
 
-import { codeOfFragment, loopAddress } from "./loop-address.js";
+import { LONGEST_CODE, codeOfFragment, loopAddress } from "./loop-address.js";
 import { CodeEditor } from "./loop-editor.js";
 import { replaceRegion } from "./regions.js";
 
@@ -59,6 +59,7 @@ async function ask() {
     if (!page.getElementById("loop-problem")) throw new Error(`the server answered ${answer.status}`);
     show(page);
     window.history.replaceState(null, "", await addressOf(fields));
+    linkBlocks(fields);
   } catch (failure) {
     const error = /** @type {Error} */ (failure);
     if (error.name === "AbortError") return;
@@ -67,6 +68,13 @@ async function ask() {
   } finally {
     clearTimeout(slow);
   }
+}
+
+/** Let the page of many predictors have the same code. */
+function linkBlocks(fields) {
+  const link = /** @type {HTMLAnchorElement} */ (document.getElementById("loop-blocks"));
+  const code = fields.get("code") ?? "";
+  link.search = code.length <= LONGEST_CODE ? `${new URLSearchParams({ isa: fields.get("isa") ?? "x86-64", code })}` : "";
 }
 
 function askSoon() {
@@ -135,6 +143,7 @@ try {
   const code = await codeOfFragment();
   if (code === null) {
     editor.showProblems(problemsOf(document));
+    linkBlocks(question());
     document.dispatchEvent(new Event("loop-answered"));
   } else {
     editor.text = code;

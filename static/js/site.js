@@ -44,7 +44,7 @@ document.addEventListener("keydown", (event) => {
     }
   }
   const control = event.ctrlKey || event.metaKey;
-  const slash = event.key === "/" && !control && !(/** @type {Element} */ (event.target)).closest("input, textarea, select");
+  const slash = event.key === "/" && !control && !(/** @type {Element} */ (event.target)).closest("input, textarea, select, [data-editor]");
   const site = control && !event.altKey && event.key.toLowerCase() === "k";
   if (slash || site) {
     // The filter of the page goes before the search over the site, which has a key of its own.

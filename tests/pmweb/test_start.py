@@ -30,7 +30,6 @@ def test_a_fresh_site_shows_the_first_steps_and_nothing_else(visitor: Client, db
         "Load the example": False,
         "Upload": False,
         "Infer": False,
-        "Paste a loop": False,
         "Compare tools": False,
     }
     assert "Newest port mappings" not in answer.text
@@ -51,11 +50,10 @@ def test_the_next_step_is_marked_and_taken_ones_are_done(
         "Load the example": True,
         "Upload": False,
         "Infer": False,
-        "Paste a loop": False,
         "Compare tools": False,
     }
     steps = answer.context["checklist"]
-    assert [step.button for step in steps if step.next] == ["Paste a loop"]
+    assert [step.button for step in steps if step.next] == ["Compare tools"]
     (example,) = [step for step in steps if step.done]
     assert example.result == reverse("set", args=[experiment_set.pk])
     assert f'href="{example.result}">Open result' in answer.text
@@ -115,7 +113,7 @@ def test_where_this_computer_cannot_be_measured_words_stand_for_the_button(
     assert words in answer.text
     assert reverse("measure-this-computer") not in answer.text
     (step,) = [step for step in answer.context["checklist"] if step.next]
-    assert step.button == "Paste a loop"
+    assert step.button == "Load the example"
 
 
 def test_a_measurement_under_way_is_watched_and_not_started_again(visitor: Client, here: Machine) -> None:

@@ -252,10 +252,8 @@ def test_what_it_does_not_know_is_taken_from_the_nearest_scheme_on_request(
 
     asked = {"predictors": [row_for(KIND, {"model": "lab"}).pk], "blocks": ["01d8"], "anew": False}
     page = reverse("asked-blocks", args=[lifecycle.submit("ask", asked, "nearest").pk])
-    assert visitor.get(page).context["why"].reason.prediction.unknown == (taken["scheme"],)
-    shown = visitor.get(page, {"unknown": "nearest"})
-    assert [scheme.nearest for scheme in shown.context["why"].reason.prediction.substitutions] == [ADD]
-    assert "Nearest schemes used" in shown.text
+    (instruction,) = visitor.get(page).context["why"].analysis.instructions
+    assert instruction.substitution.nearest == ADD
 
 
 def test_its_file_imports_again_and_predicts_the_same(
@@ -329,25 +327,23 @@ def test_a_part_that_is_deleted_is_lacking(visitor: Client, model: StoredCoreMod
     assert page.context["shown"][0].reason.prediction.lacking == ("no front end",)
 
 
-def test_the_page_of_a_question_asks_with_switches(visitor: Client, model: StoredCoreModel) -> None:
+def test_the_page_of_a_question_has_the_verdict_and_leads_to_the_explanation(
+    visitor: Client, model: StoredCoreModel
+) -> None:
     asked = {"predictors": [row_for(KIND, {"model": "lab"}).pk], "blocks": ["4801d8480fafc3"], "anew": False}
     run = lifecycle.submit("ask", asked, "why")
-    address = reverse("asked-blocks", args=[run.pk])
-    page = visitor.get(address)
+    page = visitor.get(reverse("asked-blocks", args=[run.pk]))
     why = page.context["why"]
-    assert [bool(line.steps) for line in why.listing] == [True, True]
-    assert sum(cycles for line in why.listing for _, cycles, _ in line.steps) == pytest.approx(
-        chain_of(model), abs=0.01
-    )
-    assert [(one.port, one.cycles) for one in why.ports] == [("0", 1.0), ("1", 1.0)]
-    bounds = why.reason.prediction.bounds
-    assert closest_bound(bounds, bounds[0].cycles) == f"dependencies, {bounds[0].cycles:.2f}"
-    assert closest_bound(bounds, 2 * bounds[0].cycles) == f"≈ dependencies, {bounds[0].cycles:.2f}"
+    assert why.verdict in page.text
+    explanation = visitor.get(why.question.address())
+    assert why.verdict in explanation.text
+    assert explanation.context["cpu"].name == "lab"
+    bounds = why.analysis.bounds
+    largest = bounds[0].usual
+    assert largest == pytest.approx(chain_of(model), abs=0.01)
+    assert closest_bound(bounds, largest) == f"dependencies, {largest:.2f}"
+    assert closest_bound(bounds, 2 * largest) == f"≈ dependencies, {largest:.2f}"
     assert closest_bound(bounds, None) == ""
-    without = visitor.get(address, {"off": ["dependencies"], "registers": "apart", "model": model.pk})
-    assert without.context["why"].reason.prediction.bounds[0].kind != "dependencies"
-    assert not without.context["why"].reason.assumed.alike
-    assert visitor.get(address, {"registers": "both"}).status_code == 400
 
 
 def test_a_longer_list_takes_as_many_queries(visitor: Client, model: StoredCoreModel) -> None:

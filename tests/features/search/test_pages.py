@@ -62,11 +62,11 @@ def test_a_search_takes_few_queries(mapping: PortMapping, experiment_set: Experi
 
 
 @pytest.mark.parametrize("text", [LOOP, LOOP.replace("\n", "; "), "4801d8\n480fafca"])
-def test_pasted_code_leads_to_the_page_of_basic_blocks(visitor: Client, isa: ISA, text: str):
+def test_pasted_code_leads_to_its_explanation(visitor: Client, isa: ISA, text: str):
     answer = visitor.get(reverse("search"), {"q": text})
     assert answer.status_code == 302
     target = urlparse(answer["Location"])
-    assert target.path == reverse("blocks")
+    assert target.path == reverse("loop")
     page = visitor.get(answer["Location"])
     assert page.status_code == 200
     assert "imul" in page.text if "add" in parse_qs(target.query)["code"][0] else "add rax, rbx" in page.text
@@ -79,9 +79,9 @@ def test_one_instruction_is_offered_beside_what_has_its_words(visitor: Client, i
 
 
 def test_code_that_cannot_be_decoded_says_where(visitor: Client, isa: ISA):
-    page = visitor.get(reverse("search"), {"q": "add rax, rbx\nfrobnicate rax"})
-    assert page.status_code == 200
-    assert "line 2" in page.text
+    page = visitor.get(reverse("search"), {"q": "add rax, rbx\nfrobnicate rax"}, follow=True)
+    assert page.status_code == 400
+    assert "Line 2" in page.text
 
 
 def test_every_hit_and_every_list_is_a_page(

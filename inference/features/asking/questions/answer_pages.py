@@ -31,7 +31,7 @@ from inference.features.asking.questions.query import (
     question_predictors,
     reports_of,
 )
-from inference.features.asking.questions.why_section import why_view, with_closest_bounds
+from inference.features.asking.questions.why_section import block_explanation, with_closest_bounds
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.quoting import csv_text
 from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_of_fields
@@ -42,6 +42,7 @@ from inference.predictors.answer_arrays import outlying_answers, relative_spread
 from inference.predictors.memory_variants import variants
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
+from inference.storage.result_names import blocks_name, result_name
 from inference.web.contributions import Context, PanelPlace, handle_panel_form, origins_of, rendered_panels
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order
@@ -105,7 +106,7 @@ def question_page(request: HttpRequest, pk: int) -> HttpResponse:
 def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int) -> HttpResponse:
     block = question.blocks[number - 1]
     rows = [row for row in question.predictors.values() if row is not None]
-    name = unused_name(f"Memory dependencies of {'; '.join(intel_or_digits(block.code, block.isa))}"[:190])
+    name = unused_name(result_name(blocks_name([block.code.hex()], block.isa), "memory dependencies"))
     try:
         config = memory_question(rows, block, asked=question.run.pk, block=number)
         submit(KIND, config, name, user=request.user)
@@ -189,7 +190,7 @@ def _detail(
     block = block_of_bytes(name.code, name.isa)
     isa = ISA.objects.filter(name=name.isa).first()
     schemes = {} if isa is None else scheme_rows([block], isa)
-    why = why_view(request, block, mode_of_question(question.run, question.predictors.values()))
+    why = block_explanation(block, mode_of_question(question.run, question.predictors.values()))
     lines = with_closest_bounds(subject.lines, why)
     memory = memory_run(name)
     panels = rendered_panels(request, PanelPlace.BLOCK, subject, invalid)

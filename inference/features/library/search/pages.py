@@ -1,51 +1,67 @@
-"""The page of matches; pasted code redirects to the page of basic blocks."""
+"""The page of matches; pasted code redirects to the page that explains it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.features.library.instruction.query import instruction_named
 from inference.features.library.search.query import MOST_TEXT, PastedCode, find, pasted_code
+from inference.features.library.search.question import SearchAnswer, answers_to, card_answers, question_of
 from inference.isa.targets import DEFAULT
-from inference.web.contributions import Hit, SearchHits
+from inference.web.contributions import Context, Hit, SearchHits
 
 MOST_HITS = 8
 """Matches per group; the list of the group's kind has all."""
+_SUGGESTED_HITS = 3
+"""Matches per group below the field, while one types."""
 
 
 def search(request: HttpRequest) -> HttpResponse:
-    """Groups of matches for `q`; code redirects to its block page, a mnemonic to its card.
+    """Groups of matches for `q`; code redirects to its explanation, a question with one answer to that.
 
-    With `all`, a mnemonic is searched like any other word.
+    With `all`, answers are listed above the matches.
     """
     text = request.GET.get("q", "").strip()
     if len(text) > MOST_TEXT:
         error = f"The text has {len(text):,} characters: enter at most {MOST_TEXT:,}."
         return render(request, "inference/search/page.html", {"error": error, "q": ""}, status=400)
     code = pasted_code(text) if text else None
-    if code is not None and code.certain and code.blocks:
-        return redirect(block_page(code))
-    instruction = None if "all" in request.GET else instruction_named(text)
-    if instruction is not None:
-        return redirect("instruction", isa=instruction[0].name, mnemonic=instruction[1])
-    groups = find(text, MOST_HITS)
-    context: dict[str, Any] = {
+    if code is not None and code.certain:
+        return redirect(explanation_url(code))
+    answers = answers_to(question_of(text))
+    if len(answers) == 1 and "all" not in request.GET and (code is None or not code.blocks):
+        return redirect(answers[0].page)
+    return render(request, "inference/search/page.html", _matches(text, code, answers, MOST_HITS))
+
+
+def suggestions(request: HttpRequest) -> HttpResponse:
+    """The best matches for `q` as links, for a list below a search field."""
+    text = request.GET.get("q", "").strip()[:MOST_TEXT]
+    code = pasted_code(text) if text else None
+    answers = answers_to(question_of(text))
+    return render(
+        request, "inference/search/suggestions.html", _matches(text, code, answers, _SUGGESTED_HITS)
+    )
+
+
+def _matches(text: str, code: PastedCode | None, answers: Sequence[SearchAnswer], most: int) -> Context:
+    has_blocks = code is not None and bool(code.blocks)
+    return {
         "q": text,
-        "groups": [(group, _listing(group, text), _linked(group)) for group in groups],
+        "answers": [*answers, *card_answers(() if code is None else code.blocks)],
+        "groups": [(group, _listing(group, text), _linked(group)) for group in find(text, most)],
         "code": code,
-        "code_page": "" if code is None or not code.blocks else block_page(code),
+        "code_page": explanation_url(code) if code is not None and has_blocks else "",
     }
-    return render(request, "inference/search/page.html", context)
 
 
-def block_page(code: PastedCode) -> str:
-    """The address of the page of basic blocks with this code, decoded."""
-    return f"{reverse('blocks')}?{urlencode({'isa': DEFAULT, 'code': code.code})}#decoded"
+def explanation_url(code: PastedCode) -> str:
+    """The address of the page that explains this code."""
+    return f"{reverse('loop')}?{urlencode({'isa': DEFAULT, 'code': code.code})}"
 
 
 def _linked(group: SearchHits) -> list[tuple[Hit, str]]:
@@ -59,4 +75,7 @@ def _listing(group: SearchHits, text: str) -> str:
     return f"{reverse(group.listing, args=args)}?{urlencode({'q': text})}"
 
 
-urlpatterns = [path("search/", search, name="search")]
+urlpatterns = [
+    path("search/", search, name="search"),
+    path("search/suggestions/", suggestions, name="search-suggestions"),
+]

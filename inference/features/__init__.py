@@ -31,6 +31,7 @@ from inference.features.judging import (
     findings,
 )
 from inference.features.learning import (
+    completing,
     core_model,
     explained,
     front_end,
@@ -76,6 +77,7 @@ FEATURES = {
     findings: "Findings",
     resources: "Resource mappings",
     evaluations: "Evaluations",
+    completing: "",
     latencies: "Latencies",
     front_end: "Front ends",
     know: "",

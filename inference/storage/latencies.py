@@ -47,6 +47,29 @@ def store_latencies(
 
 
 @transaction.atomic
+def store_extension(
+    name: str, base: LatencySet, result: LatencyResult, identity: Json, *, run: Run | None = None
+) -> LatencySet:
+    """Store the latencies of `base` with those of further schemes as a new set. Raises `NameInUseError`.
+
+    Schemes that both have keep those of `base`. Bypasses to and from the further schemes are unknown.
+    """
+    row = store_latencies(name, base.machine, result, identity, run=run)
+    earlier = list(base.schemes.order_by("pk"))
+    row.schemes.filter(scheme__in=[latencies.scheme_id for latencies in earlier]).delete()
+    for latencies in earlier:
+        latencies.pk, latencies.latency_set = None, row
+    SchemeLatencies.objects.bulk_create(earlier, batch_size=200)
+    row.memory = base.memory
+    row.connectors = {**row.connectors, **base.connectors}
+    if base.readings is not None:
+        row.readings = _packed_readings({**recorded_readings(row), **recorded_readings(base)})
+    row.note = f"{base.name} with further schemes."
+    row.save(update_fields=["memory", "connectors", "readings", "note"])
+    return row
+
+
+@transaction.atomic
 def store_parsed_latencies(
     parsed: Parsed, isa: ISA, name: str, *, source: str, note: str = "", run: Run | None = None
 ) -> LatencySet:
@@ -104,10 +127,16 @@ def recorded_readings(row: LatencySet) -> RecordedReadings:
 
 
 def _packed(readings: Sequence[ChainReading]) -> bytes:
-    listed = [
-        (reading.chain.code.hex(), reading.chain.loop, reading.cycles, reading.spread, reading.note)
-        for reading in readings
-    ]
+    return _packed_readings(
+        {
+            (reading.chain.code, reading.chain.loop): (reading.cycles, reading.spread, reading.note)
+            for reading in readings
+        }
+    )
+
+
+def _packed_readings(readings: RecordedReadings) -> bytes:
+    listed = [(code.hex(), loop, *reading) for (code, loop), reading in readings.items()]
     return zlib.compress(json.dumps(listed, separators=(",", ":")).encode())
 
 

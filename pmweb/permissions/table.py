@@ -126,8 +126,9 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (page(), "accuracy-checks accuracy-check comparisons comparison block-sets block-set"),
     (page(), "campaigns campaign campaign-compare campaign-round family matrices matrix matrix-cell"),
     (page(), "discovery discovery-schemes discovery-reproduce"),
-    (page(), "loop"),
-    (form(AccessLevel.READER), "loop-answer"),  # POST for long code: it changes nothing
+    (page(), "loop loop-evidence"),
+    (page(), "loop-measured loop-missing"),
+    (form(AccessLevel.READER), "loop-answer loop-timeline"),  # POST for long code: it changes nothing
     (PAGE_WITH_BUTTONS, "blocks asked-blocks mapping-llvm"),
     # what readers take away
     (export(), "sets-compare-csv latencies-compare-csv publish-zip"),
@@ -151,7 +152,7 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (button(), "upload-discard upload-import-all upload-read measure-this-computer find-ports"),
     (button(), "mapping-classes-measure mapping-doubts-measure mapping-evaluate scheme-again"),
     (button(), "latency-set-again front-end-measure resource-mapping-evaluate"),
-    (button(), "run-action run-without front-pick"),
+    (button(), "run-action run-without front-pick loop-measure loop-complete"),
     (button(), "block-set-paste block-set-compare block-set-cover block-set-explain"),
     (button(), "campaign-overlap campaign-coverage campaign-families family-measure discovery-again"),
     (form(), "upload upload-preview upload-run upload-core-model anica-import anica-loops block-set-upload"),

@@ -22,6 +22,12 @@ def _job() -> Job:
     return BlockJob()
 
 
+def _quick_job() -> Job:
+    from inference.features.asking.blocks.job import QuickBlockJob  # noqa: PLC0415  runs load it
+
+    return QuickBlockJob()
+
+
 def _presentation() -> KindPresentation:
     from inference.features.asking.blocks.job import archived  # noqa: PLC0415  pages load it
     from inference.features.asking.blocks.query import block_words, measured_blocks  # noqa: PLC0415  pages load it
@@ -38,9 +44,17 @@ KINDS = (
         example={"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
         lane=Lane.MEASURING,
     ),
+    RunKind(
+        "quick-block",
+        label="Block measurement",
+        job=_quick_job,
+        summary="A basic block on a machine, between the batches of longer runs",
+        example={"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "loop"}},
+        lane=Lane.INTERACTIVE,
+    ),
 )
 
-PRESENTATIONS = {"block": _presentation}
+PRESENTATIONS = {"block": _presentation, "quick-block": _presentation}
 
 
 def _results() -> RecordPart:

@@ -156,6 +156,23 @@ def _with_repetitions(
     starts: Sequence[BlockStart], blocks: Sequence[Block], results: Mapping[int, Json]
 ) -> list[Json]:
     """A result per block, with its repetitions with other start values under `repeated`."""
+MOST_QUICK = 8
+"""Blocks that are measured between the batches of longer runs: a second or two."""
+
+
+class QuickBlockJob(BlockJob):
+    """Runs of kind `quick-block`: few blocks, for which a user waits."""
+
+    def check(self, config: Json) -> Json:
+        checked = read_config(config)
+        if len(checked.blocks) > MOST_QUICK or checked.repeat_values:
+            raise ConfigError(
+                f"blocks: a quick measurement has at most {MOST_QUICK} blocks, without repeated values: "
+                "start a run of kind block"
+            )
+        return checked.as_json()
+
+
     complete = [with_values(results[place], blocks[entry.index], entry) for place, entry in enumerate(starts)]
     ordered = [
         result | {**block.name.as_json(), "repeated": []}

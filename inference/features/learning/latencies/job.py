@@ -86,16 +86,13 @@ class LatenciesJob(Job):
         config = LatenciesConfig.from_stored(task.run.config)
         machine, recorded = _source(config)
         self._enter(task, 1)
-        problem = _problem(task, machine.isa.name, _selected_texts(machine.isa, config.schemes))
+        problem = latency_problem(task, machine.isa.name, _selected_texts(machine.isa, config.schemes))
         self._enter(task, 2)
         report = _Progress(task)
         if recorded is not None:
             result = infer_latencies(problem, RecordedChains(recorded_readings(recorded)), report)
             return partial(_store, task.run, machine, result, recorded.identity)
-        if machine.is_simulated:
-            result = infer_latencies(problem, _simulated(machine), report)
-            return partial(_store, task.run, machine, result, {"simulated": machine.name})
-        with _open_chain_measurer(task, machine) as (identity, measurer):
+        with open_chain_measurer(task, machine) as (identity, measurer):
             result = infer_latencies(problem, measurer, report)
         return partial(_store, task.run, machine, result, identity)
 
@@ -112,8 +109,11 @@ def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
 
 
 @contextmanager
-def _open_chain_measurer(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
-    """(identity, measurer) of chains on a machine."""
+def open_chain_measurer(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
+    """(identity, measurer) of chains on a machine, which may be simulated."""
+    if machine.is_simulated:
+        yield {"simulated": machine.name}, _simulated(machine)
+        return
     frame = chain_maker(machine.isa.name).frame()
     if frame is None:
         with open_block_measurer(task, machine, BlockOptions()) as (identity, measure):
@@ -158,7 +158,12 @@ class _Progress:
         )
 
 
-def _problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
+def latency_problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
+    """The chains of all pairs of operands of these schemes.
+
+    Raises:
+        JobError: No pair can form a chain, or the assembler does not work.
+    """
     idioms: list[IdiomChains] = []
     links: list[ChainLink] = []
     maker = chain_maker(isa)

@@ -1,0 +1,88 @@
+"""Buttons that measure a loop, or what its core model lacks, and the fragments that follow them."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.views.decorators.http import require_GET, require_POST
+
+from inference.features.asking.loop import measured
+from inference.features.asking.loop.measured import MeasuredQuestion, context_of
+from inference.features.asking.loop.missing import progress_context
+from inference.features.asking.loop.request import LoopQuestion
+from inference.features.learning.completing import request as completing
+from inference.isa.blocks import block_of_hex
+from inference.isa.code.block import BlockError
+from inference.measuring.blocks import BlockOptions
+from inference.models import Machine, Run, StoredCoreModel
+from inference.web.request_fields import ID_DIGITS, start_run
+from inference.web.validation import RequestError, read, row_parameter
+
+
+@require_GET
+def measured_fragment(request: HttpRequest) -> HttpResponse:
+    """The measurement alone, for a page that waits for it."""
+    question, machine = _asked(request)
+    return render(request, "inference/loop/measured.html", context_of(question, machine))
+
+
+@require_POST
+def measure_loop(request: HttpRequest) -> HttpResponse:
+    """Start a measurement; the fragment for a script, else the page."""
+    question, machine = _asked(request)
+    config = {
+        "machine": machine.pk,
+        "isa": question.isa,
+        "blocks": [question.code],
+        "options": BlockOptions(mode=question.mode).as_json(),
+    }
+    run = start_run(request, measured.KIND, config, f"{machine.name}: measured loop")
+    if run is not None and request.POST.get("fragment"):
+        return render(request, "inference/loop/measured.html", context_of(question, machine))
+    return redirect(LoopQuestion(**question.model_dump(exclude={"predicted"})).address())
+
+
+def _asked(request: HttpRequest) -> tuple[MeasuredQuestion, Machine]:
+    """The question and the machine. Raises `RequestError` (400)."""
+    question = read(MeasuredQuestion, (request.POST if request.method == "POST" else request.GET).dict())
+    row = StoredCoreModel.objects.select_related("machine__isa").filter(name=question.cpu).first()
+    if row is None or row.machine is None:
+        raise RequestError("cpu", f"there is no core model {question.cpu!r} of a machine")
+    try:
+        code = block_of_hex(question.code, question.isa).hex
+    except BlockError as error:
+        raise RequestError("code", str(error), "machine code in hexadecimal digits") from error
+    return question.model_copy(update={"code": code}), row.machine
+
+
+@require_GET
+def missing_fragment(request: HttpRequest) -> HttpResponse:
+    """The progress of a completion; when it has ended, the page asks for the whole answer."""
+    run = row_parameter(request, "run", Run.objects.filter(kind=completing.KIND))
+    if run is None:
+        raise RequestError("run", "there is no such completion of a core model")
+    return render(request, "inference/loop/missing_run.html", progress_context(run))
+
+
+@require_POST
+def complete(request: HttpRequest) -> HttpResponse:
+    """Start a completion; the fragment for a script, else the page."""
+    row = get_object_or_404(StoredCoreModel, name=request.POST.get("cpu", ""))
+    texts = request.POST.getlist("scheme")
+    ids = [int(text) for text in texts if text.isdecimal() and len(text) <= ID_DIGITS]
+    run = start_run(
+        request, completing.KIND, {"core_model": row.pk, "schemes": ids}, f"{row.name}: missing instructions"
+    )
+    if run is not None and request.POST.get("fragment"):
+        return render(request, "inference/loop/missing_run.html", progress_context(run))
+    question = read(LoopQuestion, {"cpu": row.name, "code": request.POST.get("code", "")})
+    return redirect(question.address())
+
+
+urlpatterns = [
+    path("loop/measured/", measured_fragment, name="loop-measured"),
+    path("loop/measure/", measure_loop, name="loop-measure"),
+    path("loop/missing/", missing_fragment, name="loop-missing"),
+    path("loop/complete/", complete, name="loop-complete"),
+]

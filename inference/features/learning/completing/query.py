@@ -1,0 +1,63 @@
+"""What can be completed in a core model, how long that takes, and what earlier completions said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from inference.features.learning.completing.request import KIND, obstacle_to_completing
+from inference.isa.microarchitecture import flags_of
+from inference.isa.targets import code_target
+from inference.models import Machine, Run, StoredCoreModel
+from inference.runs.machines.facts import estimated_seconds, obstacle_to_measuring, seconds_per_unit
+
+_MOST_RUNS = 50
+_CHAINS_PER_SCHEME, _FLOODS_PER_SCHEME, _FLOODS = 12, 40, 250
+"""Estimates for machines without a history: those of 20 completions on a Zen 4."""
+
+
+def completing_runs(row: StoredCoreModel) -> list[Run]:
+    """The last completions of a core model, newest first."""
+    return list(Run.objects.filter(kind=KIND, config__core_model=row.pk).order_by("-pk")[:_MOST_RUNS])
+
+
+def unmeasured(runs: Iterable[Run]) -> dict[str, dict[str, str]]:
+    """{scheme: {"latency" or "ports": why the newest completion could not measure that}}."""
+    reasons: dict[str, dict[str, str]] = {}
+    for run in runs:
+        result = run.result or {}
+        for scheme, by_part in result.get("unmeasured", {}).items():
+            reasons.setdefault(scheme, by_part)
+    return reasons
+
+
+def obstacle(row: StoredCoreModel) -> str:
+    """Why nothing can be measured for a core model now, "" where it can."""
+    if reason := obstacle_to_completing(row):
+        return reason
+    machine = row.machine
+    assert machine is not None, "there is one where nothing prevents completions"
+    if reason := obstacle_to_measuring(machine):
+        return reason
+    is_here = machine.kind == Machine.Kind.SIMULATED or machine.is_online()
+    return "" if is_here else f"{machine.name} is offline: start its agent"
+
+
+def missing_features(machine: Machine, schemes: Iterable[str]) -> Mapping[str, str]:
+    """{scheme: the feature that the machine's CPU lacks for it}; the others are left out."""
+    flags = flags_of(machine.facts)
+    catalogue = code_target(machine.isa.name).schemes
+    if flags is None:
+        return {}
+    known = {text: catalogue.scheme_of(text) for text in schemes}
+    reasons = {
+        text: catalogue.missing_feature(scheme, flags) for text, scheme in known.items() if scheme is not None
+    }
+    return {text: reason for text, reason in reasons.items() if reason}
+
+
+def expected_seconds(machine: Machine, schemes: int) -> float:
+    """Seconds of a completion, by the last ones on the machine, else by its pace."""
+    rate = seconds_per_unit(machine, KIND, "schemes")
+    if rate is not None:
+        return rate * schemes
+    return estimated_seconds((_CHAINS_PER_SCHEME + _FLOODS_PER_SCHEME) * schemes + _FLOODS, machine)

@@ -33,9 +33,9 @@ def usual_places(analysis: LoopAnalysis) -> tuple[int, ...]:
     if len(every) < FOLDED_FROM:
         return tuple(every)
     chain = {place for edge in analysis.dependences if edge.is_critical for place in _ends(edge)}
-    shown = chain | {place for edge in analysis.dependences if edge.iterations for place in _ends(edge)}
-    shown |= {edge.producer for edge in analysis.dependences if edge.consumer in chain}
-    return tuple(sorted(shown)) or tuple(every)
+    chosen = chain | {place for edge in analysis.dependences if edge.iterations for place in _ends(edge)}
+    chosen |= {edge.producer for edge in analysis.dependences if edge.consumer in chain}
+    return tuple(sorted(chosen)) or tuple(every)
 
 
 def _ends(edge: Dependence) -> tuple[int, int]:
@@ -108,7 +108,7 @@ def dependency_drawing(
 
 def edge_text(edge: Dependence) -> str:
     """The location and the cycles of an edge: `rax 4`, `rax ?`, `memory 5 ↻2` two iterations later."""
-    cycles = "?" if edge.cycles is None else f"{edge.cycles:.3g}"
+    cycles = "?" if edge.cycles is None else _rounded(edge.cycles)
     later = f" ↻{edge.iterations}" if edge.iterations > 1 else ""
     return f"{edge.location} {cycles}{later}"
 
@@ -189,7 +189,7 @@ def _node(
 ) -> str:
     middle = (row.top + row.bottom) / 2 + 4
     critical = " critical" if is_critical else ""
-    adds = f"{instruction.on_chain:.3g}" if instruction.on_chain is not None else "chain"
+    adds = _rounded(instruction.on_chain) if instruction.on_chain is not None else "chain"
     mark = (
         f'<text class="strong" x="{x + width - 8:g}" y="{middle:g}" text-anchor="end">● {adds}</text>'
         if is_critical
@@ -241,7 +241,7 @@ def _linked(
 ) -> str:
     """An edge's shapes as a link, or as a group; its title says what it is in words."""
     when = {0: "", 1: " of the next iteration"}.get(edge.iterations, f" {edge.iterations} iterations later")
-    cycles = "unknown latency" if edge.cycles is None else f"{edge.cycles:.3g} cycles"
+    cycles = "unknown latency" if edge.cycles is None else f"{_rounded(edge.cycles)} cycles"
     basis = f", {edge.basis}" if edge.basis else ""
     title = (
         f"{edge.location} from instruction {edge.producer + 1} to {edge.consumer + 1}{when}: {cycles}{basis}"
@@ -266,6 +266,11 @@ def _fold(hidden: int, x: float, y: float) -> str:
 
 def _count(instructions: int) -> str:
     return f"{instructions} instruction{'' if instructions == 1 else 's'}"
+
+
+def _rounded(cycles: float) -> str:
+    """Measured latencies are close to whole numbers: `1` for 0.998."""
+    return f"{cycles:.1f}".removesuffix(".0")
 
 
 def _chip_width(edge: Dependence) -> float:

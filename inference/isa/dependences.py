@@ -109,6 +109,11 @@ class InstructionAccesses(NamedTuple):
         return any(access.memory is not None for access in (*self.reads, *self.writes))
 
     @property
+    def only_compares(self) -> bool:
+        """Whether it writes nothing but flags, as a comparison before a jump does."""
+        return bool(self.writes) and all(access.location.startswith(_FLAG) for access in self.writes)
+
+    @property
     def loads(self) -> bool:
         return any(access.memory is not None for access in self.reads)
 

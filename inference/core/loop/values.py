@@ -25,6 +25,17 @@ class CycleRange:
     def is_exact(self) -> bool:
         return self.high == self.low
 
+    @property
+    def text(self) -> str:
+        """`2.00`, `2.00 – 4.00`, `≥ 2.00`; `?` where nothing is known.
+
+        >>> CycleRange(2.0, None).text
+        '≥ 2.00'
+        """
+        if self.high is None:
+            return f"≥ {self.low:.2f}" if self.low else "?"
+        return f"{self.low:.2f}" if self.is_exact else f"{self.low:.2f} – {self.high:.2f}"
+
 
 class UnknownPart(StrEnum):
     """A property of an instruction that the core model does not have."""

@@ -45,6 +45,10 @@ class LoopQuestion(BaseModel):
     )
     without: str = Field("", max_length=4000, description="Keys of removed dependencies, comma-separated.")
     loads: Literal["", "hit"] = Field("", description="hit: latencies given for loads are ignored.")
+    before: str = Field("", max_length=TEXT_LIMIT, description="Code of another version to compare with.")
+    other: str = Field("", max_length=200, description="Name of another core model to compare with.")
+    unroll: int = Field(1, ge=1, le=8, description="Copies of the loop's body to compare with.")
+    graph: Literal["", "all"] = Field("", description="all: long blocks are drawn with all instructions.")
 
     @property
     def assumed(self) -> Assumptions:

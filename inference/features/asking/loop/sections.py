@@ -9,6 +9,11 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 
 from inference.features.asking.loop.answer import LoopAnswer
+from inference.features.asking.loop.comparison import comparison_context
+from inference.features.asking.loop.dependency_graph import graph_context
+from inference.features.asking.loop.instruction_table import bounds_context, instructions_context
+from inference.features.asking.loop.measured import measured_context
+from inference.features.asking.loop.missing import missing_context
 from inference.web.contributions import Context
 
 
@@ -26,8 +31,16 @@ class LoopSection:
         return render_to_string(self.template, {"answer": answer, **context}, request=request)
 
 
-HEAD_SECTIONS: tuple[LoopSection, ...] = ()
+HEAD_SECTIONS: tuple[LoopSection, ...] = (
+    LoopSection("inference/loop/measured.html", measured_context),
+)
 """Beside the verdict."""
 
-SECTIONS: tuple[LoopSection, ...] = ()
+SECTIONS: tuple[LoopSection, ...] = (
+    LoopSection("inference/loop/missing.html", missing_context),
+    LoopSection("inference/loop/bounds.html", bounds_context),
+    LoopSection("inference/loop/instructions.html", instructions_context),
+    LoopSection("inference/loop/graph.html", graph_context),
+    LoopSection("inference/loop/comparison.html", comparison_context),
+)
 """Below it."""

@@ -33,7 +33,7 @@ from inference.models import (
 from inference.storage.evaluations import SchemeResidual, residuals_of
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import MappingGrounds, grounds_by_mapping
-from inference.storage.mappings import load_parts
+from inference.storage.mappings import load_part, load_parts
 from inference.web.api.shapes import uops_json
 from inference.web.validation import RequestError
 
@@ -80,11 +80,12 @@ class InstructionCard:
     """A card. `cpus` are listed, `further` can be added. `silent`: forms without facts on the listed CPUs.
 
     `relatives`: the mnemonic with or without its leading `v`. `elsewhere`: other instruction sets that have
-    it.
+    it. `forms_left_out`: number of forms without the requested operands.
     """
 
     isa: ISA
     mnemonic: str
+    forms_left_out: int
     cpus: tuple[Cpu, ...]
     further: tuple[Cpu, ...]
     forms: tuple[InstructionForm, ...]
@@ -110,6 +111,7 @@ def card_of(request: InstructionRequest) -> InstructionCard:
         raise RequestError("isa", f"there is no instruction set {request.isa!r}", f"one of {right}")
     schemes = _forms(isa, request.mnemonic)
     mnemonic = schemes[0].mnemonic
+    all_forms, schemes = len(schemes), [form for form in schemes if _has_operands(form, request.operands)]
     evidence = evidence_about(schemes)
     values = dict(_values(isa, schemes, {mapping for mapping, _ in evidence.verdicts}))
     cpus = _cpus(isa, values, evidence)
@@ -131,12 +133,22 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     return InstructionCard(
         isa=isa,
         mnemonic=mnemonic,
+        forms_left_out=all_forms - len(schemes),
         cpus=chosen,
         further=tuple(cpu for cpu in cpus if cpu not in chosen),
         forms=tuple(forms),
         silent=tuple(silent),
         relatives=tuple(relatives.values_list("mnemonic", flat=True).distinct()),
         elsewhere=tuple(ISA.objects.exclude(pk=isa.pk).filter(schemes__mnemonic=mnemonic).distinct()),
+    )
+
+
+def _has_operands(form: InstructionScheme, words: Sequence[str]) -> bool:
+    """Whether a form has all operands that the words abbreviate or begin."""
+    meanings = [target_of(form.isa.name).names.meaning_of(word).operands or {word} for word in words]
+    return all(
+        any(f" {beginning.lower()}" in form.text.lower() for beginning in beginnings)
+        for beginnings in meanings
     )
 
 
@@ -290,6 +302,17 @@ class _CardFacts:
             other_uops = self.values[row].usage.get(text)
             if other_uops is not None and differ(other_uops, uops):
                 yield OtherUsage(row, other_uops)
+
+
+def facts_about(scheme: InstructionScheme, machine: Machine | None, mapping: PortMapping | None) -> FormOnCpu:
+    """The facts about a form on a machine, with its µops by this mapping; None where there is none."""
+    values = {} if mapping is None else {mapping: load_part(mapping, {scheme.pk: scheme.text})}
+    mappings, texts = list(values), [scheme.text]
+    residuals = residuals_of([row.pk for row in mappings], texts)
+    grounds = grounds_by_mapping(mappings, texts)
+    core = None if machine is None else core_of(machine)
+    cpu = Cpu("", "", "" if core is None else core.name, machine, mapping, 1)
+    return _CardFacts(values, evidence_about([scheme]), residuals, grounds).cell(scheme, cpu)
 
 
 def card_as_json(card: InstructionCard) -> Json:

@@ -12,6 +12,7 @@ from html import escape
 import numpy as np
 
 from inference.core.loop.timeline import LoopTimeline
+from inference.core.simulation.program import Binding
 from inference.core.simulation.timeline import NONE
 from inference.core.tables import Int64s
 from inference.figures.colours import LIGHT
@@ -33,6 +34,8 @@ def timeline_json(loop: LoopTimeline) -> Json:
         "iterations": timeline.iterations,
         "instructions": loop.instructions,
         "ports": loop.ports,
+        "labels": loop.labels,
+        "is_bound_early": timeline.policy.binding is not Binding.AT_ISSUE,
         "uops": [[uop.instruction, uop.latency if uop.ports else 0, uop.ports] for uop in uops],
         "waits": [
             [
@@ -69,7 +72,8 @@ _NARROWEST_NUMBER = 7.0
 
 
 _RULES = (
-    ".number{font-size:10px}.rule{stroke:#dde1e6}.mark{fill:#58616e}.wait{stroke:#58616e;stroke-width:1.5}"
+    ".number-1{font-size:10px}.number-2{font-size:9.5px}.number-3{font-size:7px}"
+    ".rule{stroke:#dde1e6}.mark{fill:#58616e}.wait{stroke:#58616e;stroke-width:1.5}"
     ".port-wait{stroke:#8a5300;stroke-width:4;stroke-dasharray:2 2}"
     ".retire-wait{stroke:#8b94a1;stroke-width:1.5;stroke-dasharray:1 3}"
     ".retired{stroke:#171b21;stroke-width:2}"
@@ -148,14 +152,17 @@ def _uop(loop: LoopTimeline, iteration: int, place: int, left: float, y: float, 
         yield f'<rect class="port-can port-{hue}" x="{x(issued)}" width="{(done - issued) * cell:g}" {box}/>'
         yield f'<rect class="port-fill port-{hue}" x="{x(issued)}" width="{cell:g}" {box}/>'
         if cell >= _NARROWEST_NUMBER:
-            at = left + (issued + 0.5) * cell
-            yield (
-                f'<text class="on-port on-port-{hue} number" x="{at:g}" y="{y + 12:g}" '
-                f'text-anchor="middle">{port}</text>'
-            )
+            yield _label(loop, port, left + (issued + 0.5) * cell, y + 12)
     if retired > done:
         yield f'<path class="retire-wait" d="M{x(done)} {middle}H{x(retired)}"/>'
     yield f'<path class="retired" d="M{left + (retired + 0.3) * cell:g} {y + 3:g}v{_ROW - 6}"/>'
+
+
+def _label(loop: LoopTimeline, port: int, x: float, y: float) -> str:
+    """The label of a port in a cell around x, on the port's colour."""
+    label = loop.labels[port]
+    classes = f"on-port on-port-{port % len(LIGHT)} number-{len(label)}"
+    return f'<text class="{classes}" x="{x:g}" y="{y:g}" text-anchor="middle">{escape(label)}</text>'
 
 
 def _legend(loop: LoopTimeline, y: float) -> tuple[str, float]:
@@ -178,8 +185,8 @@ def _legend(loop: LoopTimeline, y: float) -> tuple[str, float]:
         text = f"executes on port {loop.ports[port]}"
         parts.append(
             f'<rect class="port-fill port-{hue}" x="{x:g}" y="{y + 12:g}" width="14" height="14"/>'
-            f'<text class="on-port on-port-{hue} number" x="{x + 7:g}" y="{y + 23:g}" '
-            f'text-anchor="middle">{port}</text><text x="{x + 20:g}" y="{y + 23:g}">{escape(text)}</text>'
+            f"{_label(loop, port, x + 7, y + 23)}"
+            f'<text x="{x + 20:g}" y="{y + 23:g}">{escape(text)}</text>'
         )
         x += 40 + 6.5 * len(text)
     return "".join(parts), max(widest, x)

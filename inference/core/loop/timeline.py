@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 from inference.core.simulation.timeline import NONE, Timeline
 
+_MOST_IN_CELL = 3
+"""Characters in a cell of a cycle."""
+_LONGEST_PERIOD = 8
+"""Iterations of a period that is worth telling."""
+
 
 @dataclass(frozen=True)
 class LoopTimeline:
@@ -39,9 +44,8 @@ class LoopTimeline:
         """`4.00 cycles per iteration from iteration 3 on, repeating every 2 iterations`."""
         timeline = self.timeline
         pace = f"{timeline.cycles:.2f} cycles per iteration from iteration {timeline.steady_from} on"
-        if timeline.period is None:
-            return f"{pace}, on average"
-        return f"{pace}, repeating every {timeline.period} iterations" if timeline.period > 1 else pace
+        is_pattern = timeline.period is not None and 1 < timeline.period <= _LONGEST_PERIOD
+        return f"{pace}, repeating every {timeline.period} iterations" if is_pattern else pace
 
     @property
     def assumption(self) -> str:
@@ -49,6 +53,12 @@ class LoopTimeline:
             "Assumed: instructions retire in order, in the cycle after their result at the earliest, "
             f"and at most {self.timeline.program.width} per cycle."
         )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What is printed in a cell for each port: its name, or its number where names are long."""
+        is_short = max(map(len, self.ports)) <= _MOST_IN_CELL
+        return self.ports if is_short else tuple(map(str, range(len(self.ports))))
 
     def text_of(self, place: int) -> str:
         """The text of a µop's instruction."""

@@ -54,6 +54,7 @@ class Timeline:
 
     Args:
         program: The loop body.
+        policy: Its scheduler.
         cycles: Per iteration in the steady state, as `simulate` computes it.
         steady_from: The first iteration of the steady state.
         period: Iterations after which the issue cycles repeat; None where ties between ports keep them from
@@ -74,6 +75,7 @@ class Timeline:
     """
 
     program: SimulatedProgram
+    policy: SchedulerPolicy
     cycles: float
     steady_from: int
     period: int | None
@@ -146,6 +148,7 @@ def timeline_of(
     steady_from, period = _steady_state(simulation.issued, in_flight, simulation.cycles)
     return Timeline(
         program=program,
+        policy=policy,
         cycles=simulation.cycles,
         steady_from=steady_from,
         period=period,

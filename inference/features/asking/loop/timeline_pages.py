@@ -1,0 +1,57 @@
+"""The timeline of a loop: its section of the answer, its data and its files."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import path
+from pydantic import Field
+
+from inference.core.loop.simulated import CannotSimulateError
+from inference.core.simulation.timeline import DEFAULT_ITERATIONS, MAX_ITERATIONS
+from inference.features.asking.loop.answer import LoopAnswer, answer_of
+from inference.features.asking.loop.cpus import cpus
+from inference.features.asking.loop.request import LoopQuestion
+from inference.features.asking.loop.timeline import FORMATS, timeline_for
+from inference.isa.code.block import BlockError
+from inference.web.contributions import Context
+from inference.web.file_answers import file_answer
+from inference.web.validation import RequestError, read
+
+
+class TimelineQuestion(LoopQuestion):
+    """A loop whose first iterations are asked for."""
+
+    iterations: int = Field(DEFAULT_ITERATIONS, ge=1, le=MAX_ITERATIONS, description="Simulated iterations.")
+
+
+def timeline_context(_: HttpRequest, answer: LoopAnswer) -> Context:
+    """The context of `inference/loop/timeline.html`."""
+    question = {**answer.question.model_dump(exclude_defaults=True), "code": answer.question.code}
+    return {
+        "fields": {**question, "cpu": answer.cpu.name, "piece": answer.number},
+        "formats": {key: row.name for key, row in FORMATS.items() if key != "json"},
+        "iterations": DEFAULT_ITERATIONS,
+        "most": MAX_ITERATIONS,
+    }
+
+
+def loop_timeline(request: HttpRequest, extension: str) -> HttpResponse:
+    """The timeline in a format; where there is none, `problem` says why."""
+    if extension not in FORMATS:
+        raise Http404(f"a timeline has no format {extension}: choose {', '.join(FORMATS)}")
+    fields = (request.POST if request.method == "POST" else request.GET).dict()
+    fields.pop("csrfmiddlewaretoken", None)
+    fields["code"] = fields.get("code", "").replace("\r\n", "\n")  # forms send these
+    try:
+        question = read(TimelineQuestion, fields)
+        loop = timeline_for(answer_of(question, cpus(question.isa)), question.iterations)
+    except (RequestError, BlockError, CannotSimulateError) as error:
+        problem = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return JsonResponse({"problem": f"No timeline: {problem}"}, status=400)
+    chosen = FORMATS[extension]
+    if extension == "json":
+        return HttpResponse(chosen.write(loop), content_type=chosen.content_type)
+    return file_answer(chosen.write(loop), chosen.content_type, f"timeline {loop.title}", extension)
+
+
+urlpatterns = [path("loop/timeline.<str:extension>", loop_timeline, name="loop-timeline")]

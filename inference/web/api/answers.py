@@ -101,3 +101,25 @@ class Code(Input):
         "code with jumps is cut into loops and straight pieces, paragraphs are blocks of their own.",
         examples=["add rax, rbx\nimul rax, rbx"],
     )
+
+
+class ChainStepOut(Schema):
+    """A step of the critical chain; instructions count from 1."""
+
+    instruction: int = Field(examples=[2])
+    through: str = Field(description="The register, flag or memory that it waits for.", examples=["rax"])
+    source: str = Field(examples=["1"])
+    destination: str = Field(examples=["1"])
+    cycles: float = Field(examples=[3.0])
+    basis: str = Field(description="The basis of the cycles.", examples=["measured"])
+
+
+class SubstitutionOut(Schema):
+    """A scheme that the model does not describe, its substitute, and how they differ."""
+
+    scheme: str = Field(examples=["add GPR[16]:RW, GPR[16]:R"])
+    nearest: str = Field(examples=["add GPR[32]:RW, GPR[32]:R"])
+    differs: str = Field(examples=["other width"])
+    parts: list[str] = Field(
+        description="The substituted parts: ports, latencies, idioms.", examples=[["ports", "latencies"]]
+    )

@@ -11,9 +11,11 @@ from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu
 from inference.features.asking.loop.query import analysis_of
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.verdict import verdict_of
-from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces, read
+from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces
 from inference.isa.code.block import Block
 from inference.isa.code.pasted_blocks import refuse_dropped
+from inference.isa.targets import DEFAULT
+from inference.web.code_reading import read
 from inference.web.validation import RequestError
 
 MOST_PIECES = 1000
@@ -57,9 +59,11 @@ def answer_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopAnswer:
 
     Raises:
         BlockError: The text, or a line of the chosen block, cannot be read.
-        RequestError: There is no such CPU.
+        RequestError: There is no such CPU, or none of the instruction set.
     """
     cpu = chosen_cpu(choices, question.cpu)
+    if not choices:
+        raise RequestError("isa", f"no core model of {question.isa} blocks is known", DEFAULT)
     if cpu is None:
         names = ", ".join(choice.name for choice in choices[:_NAMED_CPUS])
         raise RequestError("cpu", f"there is no core model {question.cpu!r}", names and f"one of {names}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 
 from inference.core.core_model import Assumptions, CoreModel, NearestSchemes
@@ -56,7 +56,14 @@ def modelled_block(
     cached = _cached(row)
     with cached.lock:
         nearest = cached.nearest if assumptions.nearest else None
-        return modelled(block, cached.model, nearest, assumptions, changes or Changes())
+        return modelled(
+            block, cached.model, nearest, assumptions, changes or Changes(), port_names=row.port_names
+        )
+
+
+def sources_of(row: StoredCoreModel) -> Mapping[str, str]:
+    """{part of the core model: its source}."""
+    return _cached(row).model.sources
 
 
 def _cached(row: StoredCoreModel) -> _CachedModel:

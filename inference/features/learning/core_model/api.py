@@ -28,7 +28,7 @@ from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCo
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.web.api import access
 from inference.web.api.access import AuditAction, read_access
-from inference.web.api.answers import MAX_BLOCKS, Code
+from inference.web.api.answers import MAX_BLOCKS, ChainStepOut, Code, SubstitutionOut
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.shapes import Input, Name, Note, Ref, fields_of
@@ -91,28 +91,6 @@ class CodeToExplain(Code):
     alike: bool = True
     nearest: bool = False
     mode: Literal["unrolled", "loop"] = "unrolled"
-
-
-class ChainStepOut(Schema):
-    """A step of the critical chain; instructions count from 1."""
-
-    instruction: int = Field(examples=[2])
-    through: str = Field(description="The register, flag or memory that it waits for.", examples=["rax"])
-    source: str = Field(examples=["1"])
-    destination: str = Field(examples=["1"])
-    cycles: float = Field(examples=[3.0])
-    basis: str = Field(description="The basis of the cycles.", examples=["measured"])
-
-
-class SubstitutionOut(Schema):
-    """A scheme that the model does not describe, its substitute, and how they differ."""
-
-    scheme: str = Field(examples=["add GPR[16]:RW, GPR[16]:R"])
-    nearest: str = Field(examples=["add GPR[32]:RW, GPR[32]:R"])
-    differs: str = Field(examples=["other width"])
-    parts: list[str] = Field(
-        description="The substituted parts: ports, latencies, idioms.", examples=[["ports", "latencies"]]
-    )
 
 
 class BlockReasonOut(Schema):

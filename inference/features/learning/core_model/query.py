@@ -14,6 +14,7 @@ from django.urls import reverse
 from inference.core.core_model import Assumptions, CoreBound, CoreModel, CoreOverview, CorePrediction
 from inference.core.core_model.dependences import ChainStep
 from inference.core.core_model.nearest import CoreModelBlocks
+from inference.core.core_model.prediction import SchemeSubstitution
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import name_of_location
@@ -154,31 +155,35 @@ class BlockReason:
             "bounds": {str(bound.kind): round(bound.cycles, 4) for bound in bounds},
             "why": {str(bound.kind): bound.why for bound in bounds},
             "chain": [place + 1 for place in sorted(self.chain)],
-            "steps": [
-                {
-                    "instruction": step.instruction + 1,
-                    "through": name_of_location(step.location),
-                    "source": step.source,
-                    "destination": step.destination,
-                    "cycles": round(step.cycles, 4),
-                    "basis": step.basis or "measured",
-                }
-                for step in prediction.chain
-            ],
+            "steps": [step_json(step) for step in prediction.chain],
             "text": self.sentence,
             "unknown": list(prediction.unknown),
-            "taken": [
-                {
-                    "scheme": substitution.scheme,
-                    "nearest": substitution.nearest,
-                    "differs": substitution.differs,
-                    "parts": list(substitution.parts),
-                }
-                for substitution in prediction.substitutions
-            ],
+            "taken": [substitution_json(substitution) for substitution in prediction.substitutions],
             "lacking": list(prediction.lacking),
             "sources": dict(self.sources),
         }
+
+
+def step_json(step: ChainStep) -> Json:
+    """A step in the shape of `ChainStepOut`."""
+    return {
+        "instruction": step.instruction + 1,
+        "through": name_of_location(step.location),
+        "source": step.source,
+        "destination": step.destination,
+        "cycles": round(step.cycles, 4),
+        "basis": step.basis or "measured",
+    }
+
+
+def substitution_json(substitution: SchemeSubstitution) -> Json:
+    """A substitution in the shape of `SubstitutionOut`."""
+    return {
+        "scheme": substitution.scheme,
+        "nearest": substitution.nearest,
+        "differs": substitution.differs,
+        "parts": list(substitution.parts),
+    }
 
 
 def reasons_of(

@@ -1,0 +1,187 @@
+"""API of explanations: everything that a core model says about one loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+from pydantic import Field
+
+from inference.features.asking.loop.answer import answer_of
+from inference.features.asking.loop.cpus import cpus
+from inference.features.asking.loop.document import document_of
+from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
+from inference.web.api.access import read_access
+from inference.web.api.answers import ChainStepOut, NamedBlock, SubstitutionOut
+from inference.web.api.errors import ProblemError
+from inference.web.api.shapes import Input, Uop
+from inference.web.validation import RequestError
+
+router = Router()
+_CODE = ".L2:\nxor eax, ecx\nimul eax, eax, 16777619\ndec esi\njne .L2"
+
+
+class LoopToExplain(LoopQuestion, Input):
+    """A loop, the CPU that executes it, and what is assumed and changed. Latencies are comments in the code,
+    as in `mov rax, [rdi] # LATENCY 40`.
+    """
+
+    code: str = Field(
+        min_length=1,
+        max_length=TEXT_LIMIT,
+        description="Assembly in Intel or AT&T syntax, a listing, or machine code in hexadecimal digits.",
+        examples=[_CODE],
+    )
+
+
+class CycleRangeOut(Schema):
+    """Cycles from `low` to `high`: equal where everything is measured; `high` is null without a limit."""
+
+    low: float = Field(examples=[4.0])
+    high: float | None = Field(examples=[4.0])
+
+
+class PortLoadOut(Schema):
+    """Cycles per iteration for which a port is busy."""
+
+    name: str = Field(description="The vendor's name where it is known.", examples=["ALU1"])
+    cycles: float = Field(examples=[1.0])
+
+
+class ExplainedInstructionOut(Schema):
+    """An instruction of the loop; numbers per iteration. The jump that closes the loop is the last."""
+
+    number: int = Field(description="From 1.", examples=[2])
+    text: str = Field(examples=["imul eax, 0x1000193"])
+    scheme: str = Field(
+        description="Empty where it has none.", examples=["imul GPR[32]:W, GPR[32]:R, IMM[32]"]
+    )
+    bytes: int = Field(examples=[6])
+    uops: list[Uop] | None = Field(description="Null where they are unknown; empty where it needs no port.")
+    pressure: list[float] | None = Field(
+        description="Cycles on each port, in the order of `ports`; the sums are their cycles.",
+        examples=[[0.0, 1.0, 0.0]],
+    )
+    slots: float | None = Field(description="Issue slots.", examples=[1.0])
+    latency: float | None = Field(description="The largest between its operands.", examples=[3.0])
+    on_chain: float | None = Field(
+        description="Cycles that it adds to the critical chain; null where it is not on it.", examples=[3.0]
+    )
+    unknown: list[str] = Field(
+        description="What was not measured and nothing stands for: ports, slots, latency.", examples=[[]]
+    )
+    nearest: SubstitutionOut | None = Field(description="The nearest scheme that stands for it.")
+    note: str = Field(description="How the core treats it: fused with the next, eliminated …", examples=[""])
+    line: int | None = Field(description="Its line in the code, from 1.", examples=[3])
+    source: str | None = Field(
+        description="Its source line, where the listing has it.", examples=["fnv.c:4: hash *= 16777619u;"]
+    )
+    samples: float | None = Field(
+        description="A profiler's number, where the listing has it.", examples=[41.2]
+    )
+
+
+class DependencyOut(Schema):
+    """A value that one instruction hands to another; `key` names it in `without`."""
+
+    key: str = Field(examples=["1-0-rax"])
+    producer: int = Field(examples=[2])
+    consumer: int = Field(examples=[1])
+    through: str = Field(description="The register, flag or memory.", examples=["rax"])
+    iterations: int = Field(description="Iterations later: 0 within one.", examples=[1])
+    cycles: float | None = Field(description="Null where the latency is unknown.", examples=[3.0])
+    basis: str = Field(description="The basis of the cycles.", examples=["measured"])
+    critical: bool = Field(description="Whether it is on the critical chain.", examples=[True])
+
+
+class RemedyOut(Schema):
+    """A change that would make the loop faster, and the cycles that would remain."""
+
+    kind: str = Field(
+        description="dependence, loads, ports, front end or scheduler.", examples=["dependence"]
+    )
+    text: str = Field(examples=["without this chain 1.2 cycles: use two accumulators"])
+    cycles: float = Field(examples=[1.25])
+    dependency: str = Field(description="Key of the dependency, empty for none.", examples=["1-0-rax"])
+
+
+class LoopChangesOut(Schema):
+    """The hypothetical changes that the explanation assumes."""
+
+    without: list[str] = Field(description="Keys of removed dependencies.", examples=[[]])
+    loads_hit: bool = Field(description="Whether latencies given for loads are ignored.", examples=[False])
+    latencies: dict[str, float] = Field(
+        description="{number of an instruction: cycles} given in the code.", examples=[{}]
+    )
+
+
+class LoopExplanationOut(NamedBlock):
+    """All that a core model says about a loop, in cycles per iteration."""
+
+    name: str = Field(description="Its label, or a number.", examples=[".L2"])
+    kind: str = Field(description="straight or loop", examples=["loop"])
+    notes: list[str] = Field(description="Assumptions, and code that was left out.", examples=[[]])
+    pieces: list[str] = Field(description="All loops and other blocks of the code.", examples=[[".L2"]])
+    model: str = Field(description="The core model.", examples=["My CPU"])
+    cpu: str = Field(examples=["Zen 4, this computer"])
+    recorded: bool = Field(description="Whether the core model is the one that comes with pmweb.")
+    mode: str = Field(
+        description="How a block without a jump is executed: loop or unrolled.", examples=["loop"]
+    )
+    text: str = Field(
+        description="The verdict in a sentence.", examples=["4.0 cycles: xor → imul wait for each other."]
+    )
+    cycles: float | None = Field(
+        description="The prediction: the largest bound; null if an instruction is not described.",
+        examples=[4.0],
+    )
+    range: CycleRangeOut = Field(description="What the prediction can be by what is unknown.")
+    bound: str | None = Field(description="The name of the largest bound.", examples=["dependencies"])
+    bounds: dict[str, float] = Field(
+        description="The largest first, with the best guess for what is unknown.",
+        examples=[{"dependencies": 4.0, "ports": 1.25, "front end": 1.03}],
+    )
+    ranges: dict[str, CycleRangeOut] = Field(
+        description="Of each bound.", examples=[{"dependencies": {"low": 4.0, "high": 4.0}}]
+    )
+    why: dict[str, str] = Field(
+        description="A short reason per bound.", examples=[{"dependencies": "a chain of 2 steps"}]
+    )
+    chain: list[int] = Field(
+        description="Instructions of the critical chain, from 1, if it is the largest bound.",
+        examples=[[1, 2]],
+    )
+    steps: list[ChainStepOut]
+    simulated: float | None = Field(
+        description="Cycles by the simulated scheduler; null where the model does not allow a simulation.",
+        examples=[4.0],
+    )
+    simulation_note: str = Field(
+        description="Why `simulated` and `cycles` differ by more than 3 %; empty where they do not.",
+        examples=[""],
+    )
+    ports: list[PortLoadOut]
+    instructions: list[ExplainedInstructionOut]
+    dependencies: list[DependencyOut]
+    remedies: list[RemedyOut] = Field(description="The most effective first.")
+    changes: LoopChangesOut
+    unknown: list[str] = Field(description="Schemes that the port mapping does not describe.", examples=[[]])
+    taken: list[SubstitutionOut] = Field(description="Schemes that were replaced by the nearest ones.")
+    lacking: list[str] = Field(description="Missing parts of the model.", examples=[[]])
+    sources: dict[str, str] = Field(
+        description="The source of each part of the model.",
+        examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
+    )
+
+
+@router.post("/block-explanations", response=LoopExplanationOut, auth=read_access)
+def explain_loop(request: HttpRequest, data: LoopToExplain) -> Any:
+    """Explain a loop, or another block, on a CPU: the whole answer of the page *Explain a loop*.
+
+    Without `cpu`, the CPU of the site's computer explains it, and where none was profiled, a recorded one.
+    """
+    try:
+        return document_of(answer_of(data, cpus(data.isa)))
+    except RequestError as error:
+        raise ProblemError(422, error.what, where=f"body {error.field}", right=error.right) from error

@@ -1,0 +1,132 @@
+"""The answer about a loop as one document, for API and shell. Instructions count from 1."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from inference.core.loop.values import CycleRange, InstructionAnalysis, LoopAnalysis, UnknownPart
+from inference.core.protocols import Json
+from inference.features.asking.loop.answer import LoopAnswer
+from inference.features.asking.loop.query import sources_of
+from inference.features.learning.core_model.query import step_json, substitution_json
+from inference.isa.code.annotations import InstructionLine
+from inference.web.api.shapes import uops_json
+
+MEASURED_BASIS = "measured"
+_DIGITS = 4
+
+
+def document_of(answer: LoopAnswer) -> Json:
+    """The document of an answer, without timeline and measurement: `BlockExplanationOut` describes it."""
+    analysis, block = answer.analysis, answer.block
+    largest = analysis.bounds[0] if analysis.bounds else None
+    undescribed = _undescribed(analysis)
+    return {
+        **block.name.as_json(),
+        "name": answer.piece.name,
+        "kind": block.kind,
+        "notes": list(answer.piece.notes),
+        "pieces": [piece.name for piece in answer.reading.pieces],
+        "model": answer.cpu.name,
+        "cpu": answer.cpu.label,
+        "recorded": answer.cpu.is_recorded,
+        "mode": answer.question.mode,
+        "text": answer.verdict,
+        "cycles": None if undescribed else _rounded(analysis.usual),
+        "range": _range_json(analysis.cycles),
+        "bound": None if largest is None else str(largest.kind),
+        "bounds": {str(bound.kind): _rounded(bound.usual) for bound in analysis.bounds},
+        "ranges": {str(bound.kind): _range_json(bound.cycles) for bound in analysis.bounds},
+        "why": {str(bound.kind): bound.why for bound in analysis.bounds},
+        "chain": sorted({step.instruction + 1 for step in largest.chain}) if largest is not None else [],
+        "steps": [step_json(step) for step in largest.chain] if largest is not None else [],
+        "simulated": None if analysis.simulated is None else _rounded(analysis.simulated),
+        "simulation_note": analysis.simulation_note,
+        "ports": [
+            {"name": name, "cycles": _rounded(load)}
+            for name, load in zip(analysis.ports, analysis.port_loads, strict=False)
+        ],
+        "instructions": [
+            _instruction_json(number, instruction, line or InstructionLine(0), analysis.ports)
+            for number, (instruction, line) in enumerate(
+                zip_longest(analysis.instructions, answer.piece.lines), start=1
+            )
+        ],
+        "dependencies": [
+            {
+                "key": edge.key,
+                "producer": edge.producer + 1,
+                "consumer": edge.consumer + 1,
+                "through": edge.location,
+                "iterations": edge.iterations,
+                "cycles": None if edge.cycles is None else _rounded(edge.cycles),
+                "basis": edge.basis or MEASURED_BASIS,
+                "critical": edge.is_critical,
+            }
+            for edge in analysis.dependences
+        ],
+        "remedies": [
+            {
+                "kind": str(remedy.kind),
+                "text": remedy.text,
+                "cycles": _rounded(remedy.cycles),
+                "dependency": remedy.dependence,
+            }
+            for remedy in analysis.remedies
+        ],
+        "changes": {
+            "without": sorted(answer.changes.without_dependences),
+            "loads_hit": answer.changes.loads_hit,
+            "latencies": {str(place + 1): cycles for place, cycles in answer.changes.latencies.items()},
+        },
+        "unknown": undescribed,
+        "taken": [
+            substitution_json(substitution)
+            for substitution in dict.fromkeys(
+                instruction.substitution for instruction in analysis.instructions if instruction.substitution
+            )
+        ],
+        "lacking": list(analysis.lacking),
+        "sources": dict(sources_of(answer.cpu.row)),
+    }
+
+
+def _undescribed(analysis: LoopAnalysis) -> list[str]:
+    """Schemes without ports, sorted; the text of an instruction without a scheme."""
+    return sorted(
+        {
+            instruction.scheme or instruction.text
+            for instruction in analysis.instructions
+            if UnknownPart.PORTS in instruction.unknown
+        }
+    )
+
+
+def _range_json(cycles: CycleRange) -> Json:
+    return {"low": _rounded(cycles.low), "high": None if cycles.high is None else _rounded(cycles.high)}
+
+
+def _instruction_json(
+    number: int, instruction: InstructionAnalysis, line: InstructionLine, ports: tuple[str, ...]
+) -> Json:
+    return {
+        "number": number,
+        "text": instruction.text,
+        "scheme": instruction.scheme,
+        "bytes": instruction.size,
+        "uops": None if instruction.uops is None else uops_json(instruction.uops, ports),
+        "pressure": None if instruction.pressure is None else [*map(_rounded, instruction.pressure)],
+        "slots": instruction.slots,
+        "latency": instruction.latency,
+        "on_chain": instruction.on_chain,
+        "unknown": [*map(str, instruction.unknown)],
+        "nearest": None if instruction.substitution is None else substitution_json(instruction.substitution),
+        "note": instruction.note,
+        "line": line.line or None,
+        "source": None if line.source is None else str(line.source),
+        "samples": line.samples,
+    }
+
+
+def _rounded(cycles: float) -> float:
+    return round(cycles, _DIGITS)

@@ -20,7 +20,7 @@ from inference.isa.chains import (
 )
 from inference.isa.code.block import Block, BlockInstruction, Iteration
 from inference.isa.code.pieces import CodeReader
-from inference.isa.dependences import InstructionAccesses
+from inference.isa.dependences import InstructionAccesses, Reduction
 from inference.isa.front_end import FetchedInstruction, FrontEndCode
 from inference.isa.machine_bodies import (
     BodyAccesses,
@@ -38,10 +38,14 @@ from inference.isa.start_values import BlockReads
 
 @dataclass(frozen=True, slots=True)
 class SearchMeaning:
-    """All schemes of some mnemonics, and the texts of particular schemes; false without either."""
+    """All schemes of some mnemonics, and the texts of particular schemes; false without either.
+
+    `operands`: beginnings of operands in scheme texts, where the word abbreviates an operand (`r64`).
+    """
 
     mnemonics: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    operands: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.mnemonics or self.texts)
@@ -317,6 +321,12 @@ class AccessReader(Protocol):
 
     def moves_of(self, block: Block) -> tuple[str, ...]:
         """Register moves that a core may fuse with the operation on the copy."""
+
+    def fused_places(self, block: Block, fused: Collection[str]) -> frozenset[int]:
+        """The places of instructions that share the slot of the one behind them."""
+
+    def reduction_of(self, instruction: BlockInstruction) -> Reduction | None:
+        """How an instruction accumulates a value."""
 
     def stores_of(self, instruction: BlockInstruction) -> int:
         """The number of stores of an instruction."""

@@ -21,7 +21,8 @@ includes them.
 
 A word may be another name of an instruction, and then finds that as well: of assemblers (`cmovnz`,
 `vcmpltps`, AT&T's `addq`), of uops.info (`ADD_R64_R64`, `ADD (R64, R64)`) or LLVM's opcode (`VADDPDYrr`); see
-`inference.isa.x86.naming`. So may the value of `mnemonic:`.
+`inference.isa.x86.naming`. So may the value of `mnemonic:`. A word may abbreviate an operand, with a comma
+behind it: `imul r64, m64`, `vpaddd xmm, xmm/m128`, `shl r32, imm8`.
 
 Search is case-insensitive.
 """
@@ -58,8 +59,8 @@ _TERM = re.compile(
         (?: (?P<key>[A-Za-z]+) : (?: "(?P<quoted_value>[^"]*)" | (?P<value>[^\s"]*) )
           | "(?P<phrase>[^"]*)"
           | (?P<listed>[A-Za-z]\w*[ ]?\([\w, ]*\))
-          | (?P<word>[^\s"]+) )
-        (?=\s|$)""",
+          | (?P<word>[^\s"]+?) )
+        (?=,?(?:\s|$)),?""",
     re.VERBOSE,
 )
 

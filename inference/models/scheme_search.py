@@ -61,8 +61,14 @@ def name_condition(value: str) -> Q:
     return Q(mnemonic__in=sorted(mnemonics)) | Q(text__in=sorted(texts))
 
 
+def _operand_condition(value: str) -> Q:
+    """Schemes with an operand that the word abbreviates."""
+    beginnings = sorted({name for target in targets() for name in target.names.meaning_of(value).operands})
+    return reduce(or_, (Q(text__contains=f" {beginning}") for beginning in beginnings), Q(pk__in=()))
+
+
 _BY_KEY: dict[str, Callable[[str], Q]] = {
-    "text": lambda value: Q(text__icontains=value) | name_condition(value),
+    "text": lambda value: Q(text__icontains=value) | name_condition(value) | _operand_condition(value),
     "mnemonic": lambda value: Q(mnemonic__iexact=value) | name_condition(value),
     # A scheme may need several CPU features, joined by plus signs.
     "ext": lambda value: (

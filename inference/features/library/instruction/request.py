@@ -24,6 +24,19 @@ class InstructionRequest(BaseModel):
         examples=[""],
     )
 
+    forms: str = Field(
+        "",
+        max_length=100,
+        description="Only forms with these operands, as a search abbreviates them, such as r64 or xmm, m128; "
+        "empty: all.",
+        examples=["r64"],
+    )
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The operands of the forms, one word each."""
+        return tuple(self.forms.replace(",", " ").split())
+
     @property
     def chosen(self) -> tuple[str, ...]:
         """The distinct keys in order."""

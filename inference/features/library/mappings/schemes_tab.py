@@ -25,7 +25,7 @@ from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
 from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, Page, page_in_memory
-from inference.web.validation import number_parameter
+from inference.web.validation import choice_parameter, number_parameter
 
 ALONE_TOLERANCE = 0.10
 """Share of the measured time of one instance above which a prediction is contradicted."""
@@ -123,24 +123,35 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
     """Context with the table, searched in the syntax of the instruction set's page."""
     q = request.GET.get("q", "").strip()
     set_id = number_parameter(request, "set")
+    port = choice_parameter(request, "port", tuple(row.ports), "")
     usual = FIT if q else "text"
     order = Order.read(request.GET.get("sort", ""), {key: key for key in (*COLUMNS, FIT)}, usual)
     context: dict[str, Any] = {
         "q": q,
         "sort": "" if order.column == FIT else str(order),
         "measured_in": set_id,
+        "port": port,
+        "port_choices": [(name, f"port {name}") for name in row.ports],
         "sets": sets_with_singletons(row.isa),
         "page": Page((), 0),
         "measured_slots": (measured_slots := measured_slots_of(row)),
         "checks": (checks := Checks(row)),
     }
     try:
-        rows = [_with_check(line, checks) for line in _rows(row, value, q, set_id, measured_slots)]
+        rows = [
+            _with_check(line, checks)
+            for line in _rows(row, value, q, set_id, measured_slots)
+            if not port or _runs_on(line.uops, row.ports.index(port))
+        ]
     except SearchError as error:
         return {**context, "error": str(error)}
     if order.column in COLUMNS:
         rows.sort(key=COLUMNS[order.column], reverse=order.descending)
     return {**context, "page": page_in_memory(rows, number_parameter(request, "page", 0) or 0)}
+
+
+def _runs_on(uops: Uops, port: int) -> bool:
+    return any(mask >> port & 1 for mask, _ in uops)
 
 
 def _rows(

@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.features.library.search.query import MOST_TEXT, find, pasted_code
+from inference.features.library.search.question import answers_to, question_of
 from inference.isa.targets import DEFAULT
 from inference.web.contributions import SearchHits
 from inference.web.validation import Id
@@ -39,9 +40,18 @@ class GroupOut(Schema):
     hits: list[HitOut]
 
 
+class SearchAnswerOut(Schema):
+    """A page that answers the text as a question, such as "zen 4 imul r64" or "what runs on port 5"."""
+
+    text: str = Field(examples=["imul r64"])
+    detail: str = Field(examples=["ports, cycles and latency on Zen 4"])
+    page: str = Field(examples=["/i/x86-64/imul/?forms=r64"])
+
+
 class SearchOut(Schema):
     """The matches. `blocks`: the text as basic blocks in hexadecimal digits, if it is assembly."""
 
+    answers: list[SearchAnswerOut] = Field(examples=[[]])
     groups: list[GroupOut]
     isa: str = Field(description="Instruction set of the blocks.", examples=[DEFAULT])
     blocks: list[str] = Field(examples=[[]])
@@ -61,7 +71,9 @@ class SearchParameters(Schema):
 def search(request: HttpRequest, sought: Query[SearchParameters]) -> Any:
     """Search schemes, mappings, runs, sets, machines and campaigns, as the search box does."""
     code = pasted_code(sought.q)
+    answers = answers_to(question_of(sought.q))
     return {
+        "answers": [{"text": row.text, "detail": row.detail, "page": row.page} for row in answers],
         "groups": [_group(group) for group in find(sought.q, sought.limit)],
         "isa": DEFAULT,
         "blocks": [] if code is None else [block.hex for block in code.blocks],

@@ -11,6 +11,7 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86.assembly.mnemonics import MnemonicReading, att_readings, known_mnemonics, readings
 from inference.isa.x86.forms import has_forms
 from inference.isa.x86.naming import llvm, uops_info
+from inference.isa.x86.naming.operand_words import operands_named
 from inference.isa.x86.scheme_set import scheme_and_form, schemes_of
 
 _LONGEST = 80
@@ -27,6 +28,8 @@ def meaning_of(word: str) -> SearchMeaning:
     name = word.strip().lower()
     if not name or len(name) > _LONGEST:
         return NO_MEANING
+    if operands := operands_named(name):
+        return SearchMeaning(operands=operands)
     if name in _scheme_mnemonics() and name not in _RENAMED:
         return SearchMeaning(frozenset({name}))
     if not _MNEMONIC.fullmatch(name):

@@ -1,0 +1,214 @@
+"""A search text as a question: an instruction with operands, a port, and the CPUs that it names.
+
+"zen 5 imul r64 latency" asks for the card of `imul` on the machines with a Zen 5, "what runs on port 5" for
+the schemes of a port. Words that only ask ("what", "latency") have no effect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from inference.features.library.instruction.query import Cpu, card_of, instruction_named
+from inference.features.library.instruction.request import InstructionRequest
+from inference.isa.code.block import Block
+from inference.isa.microarchitecture import TOOL_NAMES
+from inference.isa.targets import targets
+from inference.models import ISA, Machine, PortMapping, StoredCoreModel
+from inference.storage.instruction_sets import core_of
+
+_ASKING = re.compile(
+    r"an?|are|by|can|cycles|does|do|for|how|i|instructions?|is|it|latenc(?:y|ies)|long|many|much|of|on|ports?"
+    r"|runs?|takes?|the|throughput|[uµ]ops?|use[ds]?|what|when|which|with",
+    re.IGNORECASE,
+)
+"""Words that only ask. `and`, `in` and `or` are instructions."""
+_OPERAND = re.compile(r"[A-Z]+\[\w+\]", re.IGNORECASE)
+_PORT = re.compile(r"\bports?\s+([a-z]*\d{1,2}[a-z]?)\b", re.IGNORECASE)
+_MAX_NAME_WORDS = 4
+_MAX_CPUS = 8
+_MAX_PORT_ANSWERS = 5
+_DIVIDERS = re.compile(r"[\s,?]+")
+
+
+@dataclass(frozen=True)
+class SearchAnswer:
+    """A page that answers the question."""
+
+    text: str
+    detail: str
+    page: str
+
+
+@dataclass(frozen=True)
+class SearchQuestion:
+    """The parts of a search text.
+
+    Args:
+        instruction: An instruction set and a mnemonic of it.
+        operands: The words that abbreviate operands, in order.
+        names: Cores and machines that are named, in lower case without blanks.
+        port: The name of a port; "" without.
+        is_complete: Whether every word of the text has a meaning here.
+    """
+
+    instruction: tuple[ISA, str] | None
+    operands: tuple[str, ...]
+    names: frozenset[str]
+    port: str
+    is_complete: bool
+
+
+def question_of(text: str) -> SearchQuestion:
+    """The question in a search text; one without parts for other texts."""
+    port = _PORT.search(text)
+    words = [word for word in _DIVIDERS.split(text if port is None else _PORT.sub(" ", text)) if word]
+    names, words = _split_names(words)
+    words = [word for word in words if not _ASKING.fullmatch(word)]
+    operands = tuple(word for word in words if _is_operand(word))
+    others = [word for word in words if not _is_operand(word)]
+    instruction = _instruction(others[0]) if len(others) == 1 else None
+    return SearchQuestion(
+        instruction,
+        operands,
+        frozenset(names),
+        "" if port is None else port[1],
+        not others or instruction is not None,
+    )
+
+
+def answers_to(question: SearchQuestion) -> list[SearchAnswer]:
+    """The pages that answer a question, the best first; none for a question without parts."""
+    if not question.is_complete:
+        return []
+    if question.instruction is not None:
+        return [_card_answer(*question.instruction, question)]
+    if question.operands:
+        return []
+    if question.port:
+        return list(_port_answers(question))[:_MAX_PORT_ANSWERS]
+    return list(_core_answers(question.names))
+
+
+def card_answers(blocks: Sequence[Block]) -> list[SearchAnswer]:
+    """The card of the instruction, where code is a single one."""
+    if len(blocks) != 1 or len(blocks[0].instructions) != 1:
+        return []
+    scheme = blocks[0].instructions[0].scheme
+    instruction = None if scheme is None else instruction_named(scheme.partition(" ")[0])
+    question = SearchQuestion(instruction, (), frozenset(), "", is_complete=True)
+    return [] if instruction is None else [_card_answer(*instruction, question)]
+
+
+def _card_answer(isa: ISA, mnemonic: str, question: SearchQuestion) -> SearchAnswer:
+    forms = " ".join(question.operands)
+    query = {"forms": forms} if forms else {}
+    detail = "ports, cycles and latency"
+    if question.names:
+        card = card_of(InstructionRequest(mnemonic=mnemonic, isa=isa.name))
+        cpus = [cpu for cpu in (*card.cpus, *card.further) if _names_of(cpu) & question.names][:_MAX_CPUS]
+        if cpus:
+            query["cpus"] = ",".join(cpu.key for cpu in cpus)
+            detail += f" on {', '.join(cpu.core or cpu.name for cpu in cpus)}"
+        else:
+            detail += "; nothing is known of it on the CPU that you named"
+    page = reverse("instruction", args=[isa.name, mnemonic])
+    return SearchAnswer(
+        " ".join([mnemonic, *question.operands]), detail, f"{page}?{urlencode(query)}" if query else page
+    )
+
+
+def _port_answers(question: SearchQuestion) -> Iterator[SearchAnswer]:
+    """The schemes on a port, by the mappings of core models; of all cores where none is named."""
+    for row in _core_models(question.names):
+        mapping = row.mapping
+        if mapping is None:
+            continue
+        vendor_names = {name.lower(): port for port, name in row.port_names.items()}
+        port = vendor_names.get(question.port.lower(), question.port)
+        if port in mapping.ports:
+            query = urlencode({"tab": "schemes", "port": port})
+            yield SearchAnswer(
+                f"Schemes on port {question.port} of {_core_name(row)}",
+                mapping.name,
+                f"{reverse('mapping', args=[mapping.pk])}?{query}",
+            )
+
+
+def _core_answers(names: frozenset[str]) -> Iterator[SearchAnswer]:
+    for row in _core_models(names) if names else ():
+        yield SearchAnswer(_core_name(row), f"core model {row.name}", reverse("core-model", args=[row.pk]))
+
+
+def _core_models(names: frozenset[str]) -> list[StoredCoreModel]:
+    """The newest core model of each machine that is named, or of all machines."""
+    rows = StoredCoreModel.objects.select_related("machine__isa", "mapping").defer("document")
+    newest: dict[int | str, StoredCoreModel] = {}
+    for row in rows.order_by("-pk"):
+        if not names or names & {_joined(row.name), _joined(_core_name(row)), *_machine_names(row.machine)}:
+            newest.setdefault(row.machine_id or row.name, row)
+    return list(newest.values())
+
+
+def _core_name(row: StoredCoreModel) -> str:
+    core = None if row.machine is None else core_of(row.machine)
+    return row.name if core is None else core.name
+
+
+def _names_of(cpu: Cpu) -> set[str]:
+    return {_joined(cpu.name), _joined(cpu.core), *_machine_names(cpu.machine)}
+
+
+def _machine_names(machine: Machine | None) -> set[str]:
+    if machine is None:
+        return set()
+    core = core_of(machine)
+    return {_joined(machine.name)} | (set() if core is None else {_joined(core.name)})
+
+
+def _split_names(words: Sequence[str]) -> tuple[set[str], list[str]]:
+    """The named cores, machines and imported mappings, and the remaining words; longest names first."""
+    known = {_joined(name) for name in TOOL_NAMES}
+    for machine in Machine.objects.only("name"):
+        known.add(_joined(machine.name))
+    imported = PortMapping.objects.filter(origin=PortMapping.Origin.IMPORT)
+    known.update(_joined(name) for name in imported.values_list("name", flat=True))
+    names: set[str] = set()
+    remaining: list[str] = []
+    place = 0
+    while place < len(words):
+        for count in range(min(_MAX_NAME_WORDS, len(words) - place), 0, -1):
+            name = _joined("".join(words[place : place + count]))
+            if name in known:
+                names.add(name)
+                place += count
+                break
+        else:
+            remaining.append(words[place])
+            place += 1
+    return names, remaining
+
+
+def _joined(name: str) -> str:
+    """A name in lower case without blanks and signs: `zen4` for "Zen 4"."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _instruction(word: str) -> tuple[ISA, str] | None:
+    """The instruction of a mnemonic in any tool's spelling, or of a scheme's name in another tool."""
+    instruction = instruction_named(word)
+    if instruction is None:
+        mnemonics = (name for target in targets() for name in sorted(target.names.mnemonics_named(word)))
+        instruction = next(filter(None, map(instruction_named, mnemonics)), None)
+    return instruction
+
+
+def _is_operand(word: str) -> bool:
+    """Whether a word abbreviates an operand, or is one of a scheme, such as `GPR[64]`."""
+    return _OPERAND.fullmatch(word) is not None or any(
+        target.names.meaning_of(word).operands for target in targets()
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from inference.core.core_model import Assumptions, CoreModel, NearestSchemes
@@ -56,9 +56,7 @@ def modelled_block(
     cached = _cached(row)
     with cached.lock:
         nearest = cached.nearest if assumptions.nearest else None
-        return modelled(
-            block, cached.model, nearest, assumptions, changes or Changes(), port_names=row.port_names
-        )
+        return modelled(block, cached.model, nearest, assumptions, changes or Changes())
 
 
 def sources_of(row: StoredCoreModel) -> Mapping[str, str]:

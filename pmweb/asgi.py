@@ -19,6 +19,7 @@ django.setup(set_prefix=False)  # modules that use models must be imported after
 from inference.runs.data_directory import set_private_umask  # noqa: E402
 from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat  # noqa: E402
 from inference.sockets import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
+from inference.web import code_reading  # noqa: E402
 from pmweb.environment import WEB_PROCESS  # noqa: E402
 from pmweb.handler import Pages  # noqa: E402
 from pmweb.logs import AccessLog  # noqa: E402
@@ -42,6 +43,7 @@ application = AccessLog(
 
 if WEB_PROCESS in os.environ:
     reverse("start")  # loads every page
+    code_reading.start()
     LoopingCall(Heartbeat().beat).start(HEARTBEAT_INTERVAL)
     # All modules are loaded and stay: exclude their objects from garbage collection, and collect less often
     # than the default, which suits programs of few objects. This saves a sixth of the time of a page.

@@ -1,7 +1,8 @@
 """Reads files of users in processes of their own, with limits of time and memory.
 
 An endless pattern or a parser that takes all memory ends that process, not the web process. A fork server
-(`manage.py reading-server`) is started at the first use; it forks a process per file.
+(`manage.py reading-server`) is started at the first use; it forks a process per file, and those that stay to
+read pasted text (`inference.web.code_reading`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def serve(requests: socket.socket) -> None:
             gc.freeze()  # a collection in a child would copy the memory of every object
             if os.fork() == 0:
                 requests.close()
-                _read(request, connection)
+                (_stay if "stays" in request else _read)(request, connection)
 
 
 def _read(request: dict[str, Any], connection: socket.socket) -> NoReturn:
@@ -77,6 +78,17 @@ def _read(request: dict[str, Any], connection: socket.socket) -> NoReturn:
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _stay(request: dict[str, Any], connection: socket.socket) -> NoReturn:
+    """Answer requests in the forked process until the owner closes the connection."""
+    try:
+        limit_memory(_data_bytes() + request["memory"])
+        import_string(request["function"])(connection, **request["options"])
+    except:  # noqa: E722  as above
+        traceback.print_exc()
+    finally:
+        os._exit(0)
 
 
 def _answer(request: dict[str, Any], connection: socket.socket) -> tuple[bytes, bytes]:
@@ -105,10 +117,13 @@ MEMORY_BYTES = 1 << 30
 MAX_CONCURRENT = 2
 """Files read at a time per web process; others wait. Each may take `MEMORY_BYTES`, and the limits are
 wall-clock seconds."""
-_START_SECONDS = 30.0
+START_SECONDS = 30.0
+"""Limit for the start of the fork server."""
 
 Reader = Callable[Concatenate[bytes, ...], bytes]
 """A module's function from a file's content and JSON options to bytes; it may raise `ExchangeError`."""
+Worker = Callable[Concatenate[socket.socket, ...], None]
+"""A module's function that answers requests from a connection until that ends."""
 
 
 class SlowFileError(ExchangeError):
@@ -138,13 +153,13 @@ def read_isolated(
     }
     own_end, server_end = socket.socketpair()
     with _slots, own_end:
-        own_end.settimeout(seconds + _START_SECONDS)
+        own_end.settimeout(seconds + START_SECONDS)
         with server_end:
             _server.send(json.dumps(request).encode(), server_end)
         started = time.monotonic()
         answer = _exchange(own_end, content)
     if not answer:
-        _charge(time.monotonic() - started)
+        charge(time.monotonic() - started)
     if not answer and time.monotonic() - started >= seconds:
         raise SlowFileError(
             f"reading it took longer than {seconds:g} s and was given up: no known format takes so long; "
@@ -153,13 +168,33 @@ def read_isolated(
     if not answer:
         raise RuntimeError(f"the process that reads files ended without an answer: {request['function']}")
     status, cpu_seconds = ANSWER_HEAD.unpack_from(answer)
-    _charge(cpu_seconds)
+    charge(cpu_seconds)
     if status != DONE:
         raise ExchangeError(answer[ANSWER_HEAD.size :].decode())
     return answer[ANSWER_HEAD.size :]
 
 
-def _charge(cpu_seconds: float) -> None:
+def open_worker(worker: Worker, memory: int, **options: Any) -> socket.socket:
+    """Start a process that stays; the connection to it is its life.
+
+    Args:
+        worker: A function of a module, called with the process's end of the connection.
+        memory: Bytes that it may take in addition to those of the fork server.
+        options: Keyword arguments of the worker, as JSON.
+    """
+    request = {
+        "function": f"{worker.__module__}.{worker.__qualname__}",
+        "options": options,
+        "memory": memory,
+        "stays": True,
+    }
+    own_end, server_end = socket.socketpair()
+    with server_end:
+        _server.send(json.dumps(request).encode(), server_end)
+    return own_end
+
+
+def charge(cpu_seconds: float) -> None:
     """Charge the request's visitor for the processor time."""
     if (meter := METER.get()) is not None:
         meter.seconds += cpu_seconds
@@ -202,7 +237,7 @@ class _Server:
         if self._process is not None and self._owner == os.getpid():
             self._process.kill()  # where it hangs
         own_end, peer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        own_end.settimeout(_START_SECONDS)
+        own_end.settimeout(START_SECONDS)
         self._owner = os.getpid()
         with peer:
             self._process = subprocess.Popen(  # noqa: S603  there is no shell

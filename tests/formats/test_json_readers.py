@@ -64,6 +64,7 @@ OWN = {
         (
             "inference/features/asking/block_files/query.py",
             "inference/features/library/uploads/recognition.py",
+            "inference/web/code_reading.py",
             "inference/web/reading_process.py",
         ),
         "between the web process and the processes that read files for it",

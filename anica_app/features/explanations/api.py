@@ -16,9 +16,9 @@ from anica_app.models import Campaign
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import submit_run
-from inference.isa.blocks import read_blocks
 from inference.web.api.answers import MAX_CODE_LENGTH, Code
 from inference.web.api.shapes import Ref, ref
+from inference.web.code_reading import read_blocks
 
 router = Router()
 _CODE = "add qword ptr [rcx+16], rbx\nadd qword ptr [rcx+128], rbx"

@@ -13,7 +13,6 @@ from pydantic import Field
 from inference.features.asking.blocks.port_load import BlockLoad, InstructionLoad, load_of
 from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
 from inference.formats.sample_document import decoded_json
-from inference.isa.blocks import read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.code.block import Block, DroppedLine
 from inference.isa.code.pieces import Piece
@@ -24,6 +23,7 @@ from inference.web.api.access import read_access
 from inference.web.api.answers import MAX_BLOCKS, Code, NamedBlock
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Cycles, Ref, Uop, fields_of, ref, uops_json
+from inference.web.code_reading import read, read_blocks
 from inference.web.validation import Id
 
 router = Router()

@@ -17,7 +17,6 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
 from inference.features.library.experiments.picture import picture
-from inference.isa.blocks import read
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.code.block import Block, BlockError
 from inference.isa.code.pieces import Piece, piece_of
@@ -29,6 +28,7 @@ from inference.storage.instruction_sets import code_isa
 from inference.storage.judging import grounds_of
 from inference.storage.mappings import load_part
 from inference.storage.rows import ids_of_schemes
+from inference.web.code_reading import read
 
 MOST_CHOICES = 50
 

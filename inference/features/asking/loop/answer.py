@@ -11,10 +11,11 @@ from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu
 from inference.features.asking.loop.query import analysis_of
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.verdict import verdict_of
-from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces, read
+from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces
 from inference.isa.code.block import Block
 from inference.isa.code.pasted_blocks import refuse_dropped
 from inference.isa.targets import DEFAULT
+from inference.web.code_reading import read
 from inference.web.validation import RequestError
 
 MOST_PIECES = 1000

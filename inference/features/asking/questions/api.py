@@ -19,7 +19,7 @@ from inference.features.asking.predictors.query import MOST_PREDICTORS, availabl
 from inference.features.asking.questions.query import KIND, memory_question, question_predictors, reports_of
 from inference.features.asking.questions.request import MOST_BLOCKS
 from inference.features.running.runs.runs_of_kind import NameOfRun, submit_run
-from inference.isa.blocks import block_of_hex, isa_of_fields, read_blocks
+from inference.isa.blocks import block_of_hex, isa_of_fields
 from inference.isa.code.block import Block
 from inference.models import Predictor, Run
 from inference.predictors.kinds import loop_wording
@@ -27,6 +27,7 @@ from inference.predictors.protocol import Answer
 from inference.web.api.answers import MAX_CODE_LENGTH, AnswerOut, Code, NamedBlock, assembly
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Name, Ref, ref
+from inference.web.code_reading import read_blocks
 from inference.web.validation import Id
 
 router = Router()

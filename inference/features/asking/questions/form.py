@@ -13,7 +13,7 @@ from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offer, Offers, offers
 from inference.features.asking.predictors.query import available_on, predictor_row, processor_field
 from inference.features.asking.questions.request import AskConfig
-from inference.isa.blocks import isa_of_fields, read
+from inference.isa.blocks import isa_of_fields
 from inference.isa.code.block import Block, BlockError
 from inference.isa.code.pasted_blocks import BlocksOfText
 from inference.isa.start_values import START
@@ -23,6 +23,7 @@ from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
 from inference.runs.request import RunRequest
+from inference.web.code_reading import read
 from inference.web.request_fields import RequestField, RequestForm, RunForm, describe_fields
 
 _OFFER_LIMIT = 300

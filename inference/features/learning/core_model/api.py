@@ -22,7 +22,6 @@ from inference.features.learning.core_model.query import (
 from inference.features.learning.core_model.storing import name_ports, store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNames
 from inference.formats.problems import ExchangeError
-from inference.isa.blocks import read_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.exporting import CORE_MODEL_EXPORTS
@@ -32,6 +31,7 @@ from inference.web.api.answers import MAX_BLOCKS, ChainStepOut, Code, Substituti
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.shapes import Input, Name, Note, Ref, fields_of
+from inference.web.code_reading import read_blocks
 from inference.web.validation import Id
 
 router = Router()

@@ -13,7 +13,6 @@ from typing import Any
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 
-from inference.isa.blocks import read_blocks
 from inference.isa.code.block import Block, BlockError
 from inference.isa.search import SearchError
 from inference.isa.targets.aarch64_recognition import looks_like_aarch64
@@ -28,6 +27,7 @@ from inference.models import (
     Run,
 )
 from inference.models.scheme_search import FIT, annotate_fit, searched_schemes
+from inference.web.code_reading import read_blocks
 from inference.web.contributions import FINDERS, Finder, Hit, SearchHits
 from inference.web.paging import having_words
 

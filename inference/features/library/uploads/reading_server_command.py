@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from inference.web.code_reading import load_reader
 from inference.web.reading_process import serve
 
 
@@ -21,4 +22,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with socket.socket(fileno=options["requests"]) as requests:
+            load_reader()  # each process that is forked begins with its tables
             serve(requests)

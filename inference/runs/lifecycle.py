@@ -22,7 +22,7 @@ from inference.models import Run
 from inference.runs import wakeups, webhooks
 from inference.runs.errors import ConfigError, DuplicateRunNameError, LimitError, RunStateError
 from inference.runs.journal import lock_run, write
-from inference.runs.kinds import job, partial_result
+from inference.runs.kinds import job, label_of, partial_result
 from inference.runs.leases import abandoned
 from inference.storage.names import NAME_LIMIT, free_name, lock_names
 
@@ -33,7 +33,7 @@ transition_requested = Signal()
 def submit(
     kind: str,
     config: Json,
-    name: str,
+    name: str = "",
     user: Any = None,
     forked_from: Run | None = None,
     *,
@@ -46,7 +46,7 @@ def submit(
     Args:
         kind: A key of `RUN_KINDS`.
         config: Description of the run, completed with defaults by its kind's job.
-        name: Unique name.
+        name: Unique name; "" for the kind's default name, made unique by a number.
         user: Owner; None for runs from the shell, which have no limit.
         forked_from: The run of which this is a changed copy.
         note: Remark for the run's page.
@@ -59,19 +59,22 @@ def submit(
         DuplicateRunNameError: Another run has the name.
     """
     name = name.strip()
-    if not 1 <= len(name) <= NAME_LIMIT:
-        raise ConfigError(f"a run needs a name of 1 to {NAME_LIMIT} characters, not {len(name)}")
-    try:
-        check_line(name)
-    except ValueError as error:
-        raise ConfigError(f"the name of a run: {error}") from None
+    if len(name) > NAME_LIMIT:
+        raise ConfigError(f"a run's name has at most {NAME_LIMIT} characters, not {len(name):,}")
+    if name:
+        try:
+            check_line(name)
+        except ValueError as error:
+            raise ConfigError(f"the name of a run: {error}") from None
     kind_of_run = job(kind)
     complete = kind_of_run.check(config)
     with transaction.atomic():
         lock_names(Run)
         if part_of is None:
             _check_run_limit(user)
-        if Run.objects.filter(name=name).exists():
+        if not name:
+            name = free_name(Run, kind_of_run.default_name(complete) or label_of(kind))
+        elif Run.objects.filter(name=name).exists():
             raise DuplicateRunNameError(name, free_name(Run, name))
         run = Run.objects.create(
             kind=kind,

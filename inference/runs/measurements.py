@@ -13,6 +13,7 @@ from inference.models import ISA, ExperimentSet, Machine
 from inference.runs.errors import JobError, LeaseLostError
 from inference.runs.journal import Lease, fenced_rows
 from inference.storage.names import free_name
+from inference.storage.result_names import result_name
 from inference.storage.rows import load_measurements, store_experiments, store_measurements
 
 
@@ -94,9 +95,9 @@ class RunMeasurements:
         if existing is not None:
             return existing
         run = fenced_rows(self.lease).get()
-        suffix = "" if self.named_after_run else f" {self.purpose}"
+        name = run.name if self.named_after_run else result_name(run.name, self.purpose)
         return ExperimentSet.objects.create(
-            name=free_name(ExperimentSet, run.name + suffix),
+            name=free_name(ExperimentSet, name),
             isa=self.isa,
             machine=self.machine,
             run=run,

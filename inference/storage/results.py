@@ -20,6 +20,7 @@ from inference.core.mapping import PortMapping
 from inference.models import ISA, Machine, SchemeConflict
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.result_names import result_name
 from inference.storage.rows import BATCH, ids_of_schemes
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def _stored_pick(
         return point.picked, False
     owner = point.mapping
     row = store_result(
-        name or free_name(PortMappingRow, f"{owner.name[:180]}, {point.kinds} kinds"),
+        name or free_name(PortMappingRow, result_name(owner.name, f"{point.kinds} kinds of µops")),
         owner.isa,
         mapping_from(point.content),
         compared,

@@ -218,7 +218,7 @@ def start_run(
     request: HttpRequest,
     kind: str,
     config: Json,
-    default_name: str,
+    default_name: str = "",
     *,
     form: forms.Form | None = None,
     forked_from: Run | None = None,
@@ -230,13 +230,13 @@ def start_run(
         request: The request; its user becomes the owner.
         kind: Kind of the run.
         config: Description of the run.
-        default_name: Name if the form has none; a number is appended to make it unique.
+        default_name: Name if the form has none, made unique by a number; "" for the kind's default name.
         form: The form that the description comes from; a `RunForm` has name and note.
         forked_from: The run of which this is a changed copy.
         lead: Beginning of the message without a form.
     """
     data = form.cleaned_data if isinstance(form, RunForm) else {"name": "", "note": ""}
-    name = data["name"] or unused_name(default_name)
+    name = data["name"] or (default_name and unused_name(default_name))
     try:
         return submit(kind, config, name, user=request.user, forked_from=forked_from, note=data["note"])
     except (ConfigError, DuplicateRunNameError) as error:

@@ -45,11 +45,16 @@ def test_a_run_needs_a_name_of_its_own_and_a_known_kind():
     submit("taken")
     with pytest.raises(DuplicateRunNameError, match=r"'taken \(2\)'"):
         submit("taken")
-    with pytest.raises(ConfigError, match="1 to 200 characters"):
-        submit("   ")
+    with pytest.raises(ConfigError, match="at most 200 characters"):
+        submit("n" * 201)
     with pytest.raises(ConfigError, match=r"there are accuracy, .*measure"):
         lifecycle.submit("dance", {}, "no such kind")
     assert Run.objects.count() == 1
+
+
+def test_a_run_without_a_name_is_named_by_its_kind():
+    assert submit("  ").name == "count"
+    assert submit("").name == "count (2)"
 
 
 def test_an_unused_name_counts_on():

@@ -195,7 +195,7 @@ def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
     """
     with transaction.atomic():  # no predictor is stored for a description that is refused
         config = read_config(_described(data)).as_json()
-        run = submit_run(request, KIND, config, "Campaign through the API", data.name, note=data.note)
+        run = submit_run(request, KIND, config, data.name, note=data.note)
     return Status(201, {"run": run_json(run), "campaign": ref(Campaign.objects.get(run=run))})
 
 

@@ -139,11 +139,9 @@ class Command(RunCommand):
             "settings": dict(named_values(options["overrides"])),
             "mode": options["mode"],
         }
-        title = " and ".join(row.name for row in rows)
         if options["block"]:
             config["block"] = options["block"]
-            name = options["name"] or f"{options['block'][:40]} on {title}"
-            return lifecycle.submit("generalise", config, lifecycle.unused_name(name[:180]))
+            return lifecycle.submit("generalise", config, options["name"])
         config |= {
             "preset": options["preset"],
             "end": {name: options[name] for name in ("minutes", "discoveries", "blocks", "barren")},
@@ -156,7 +154,7 @@ class Command(RunCommand):
             config["scheme_filter"] = options["schemes"]
         if options["uops"]:
             config["uops"] = by_name(PortMapping, options["uops"]).pk
-        return lifecycle.submit("campaign", config, lifecycle.unused_name((options["name"] or title)[:180]))
+        return lifecycle.submit("campaign", config, options["name"])
 
     def _print_result(self, result: Json) -> None:
         self.stdout.write(

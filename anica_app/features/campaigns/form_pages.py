@@ -39,8 +39,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     form = CampaignForm(usable, request.POST)
     plan = _plan(form, row_id_or_none(request.POST.get("from", "")))
     if press == "start" and plan is not None:
-        title = " and ".join(row.name for row in form.rows)
-        run = start_run(request, "campaign", plan.config, title[:180], form=form)
+        run = start_run(request, "campaign", plan.config, form=form)
         if run is not None:
             campaign = Campaign.objects.filter(run=run).first()
             return redirect("run", run.pk) if campaign is None else redirect("campaign", campaign.pk)

@@ -30,13 +30,14 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.opening import open_panel
 from inference.features.asking.predictors.query import common_isa
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import enumerated, row_names
 
 LABELS = ("Find schemes supported by every predictor", "Search", "Compute coverage", "Group into families")
 STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES = "search", "judge", "families"
@@ -45,11 +46,14 @@ _SEARCHED = "searched"
 _KEEP_EVERY = 5.0  # seconds
 
 
-class CampaignJob:
+class CampaignJob(Job):
     """Runs of kind `campaign`; `CampaignConfig` is their description."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        return enumerated(row_names(Predictor, config["predictors"]))
 
     def submitted(self, run: Run) -> None:
         """Create the campaign's row, so that discoveries are visible while it runs."""

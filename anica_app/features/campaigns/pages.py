@@ -268,12 +268,12 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
     if over != OWN:
         chosen = get_object_or_404(BasicBlockSet, pk=row_id_or_none(over))
     config = coverage_config(row, chosen)
-    return start_coverage(request, config, row.name, f"{reverse('campaign', args=[pk])}?tab=selection")
+    return start_coverage(request, config, f"{reverse('campaign', args=[pk])}?tab=selection")
 
 
-def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
+def start_coverage(request: HttpRequest, config: Json, back: str) -> HttpResponse:
     """Submit the run and redirect to the page of its result."""
-    start_run(request, KIND, config, f"Coverage of {name}"[:180])
+    start_run(request, KIND, config)
     return redirect(back)
 
 
@@ -327,8 +327,7 @@ def campaign_overlap(request: HttpRequest) -> HttpResponse:
     """Start to compute which discoveries of some campaigns cover each other."""
     ids = _ids(request.POST.getlist("c"))
     back = f"{reverse('campaign-compare')}?{urlencode([('c', pk) for pk in ids])}"
-    names = Campaign.objects.filter(pk__in=ids).values_list("name", flat=True)
-    return start_coverage(request, {"campaigns": ids}, " and ".join(names), back)
+    return start_coverage(request, {"campaigns": ids}, back)
 
 
 urlpatterns = [

@@ -187,7 +187,7 @@ def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewC
     """
     row = get_object_or_404(Campaign, pk=campaign_id)
     over = None if data.block_set is None else get_object_or_404(BasicBlockSet, pk=data.block_set)
-    return start_response(request, KIND, coverage_config(row, over), f"Coverage of {row.name}"[:180])
+    return start_response(request, KIND, coverage_config(row, over))
 
 
 @router.get("/campaigns/{campaign_id}/batches", response=PageOf[BatchOut])

@@ -61,7 +61,7 @@ class CoverageOut(Schema):
 def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
     """Start to compute how many interesting blocks the discoveries of campaigns cover."""
     config = data.model_dump(exclude={"name"})
-    return start_response(request, KIND, config, "Coverage through the API", data.name)
+    return start_response(request, KIND, config, data.name)
 
 
 @router.get("/coverages", response=PageOf[RunOut])

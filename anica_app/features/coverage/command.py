@@ -82,4 +82,4 @@ def _submit(options: dict[str, Any]) -> Run:
         "interest": {"metric": options["metric"], "threshold": options["threshold"]},
         "blocks": options["blocks"],
     }
-    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Coverage of {campaigns[0].name}"[:180]))
+    return lifecycle.submit(KIND, config)

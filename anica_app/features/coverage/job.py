@@ -34,6 +34,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_rows
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import enumerated, result_name, row_names
 
 MOST_BLOCKS = 1000
 LARGEST_SELECTION = 20
@@ -95,6 +96,10 @@ class CoverageJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        blocks = row_names(BasicBlockSet, [config["block_set"]])
+        return result_name(enumerated(row_names(Campaign, config["campaigns"])), "coverage", *blocks)
 
     def work(self, task: Task) -> Store:
         """Check each discovery against each block."""

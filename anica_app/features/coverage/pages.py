@@ -23,7 +23,7 @@ from inference.features.asking.predictors.kinds import kinds
 from inference.formats.quoting import csv_text
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
+from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
@@ -136,8 +136,7 @@ def block_set_cover(request: HttpRequest, pk: int) -> HttpResponse:
     form = CoverageForm(columns_of(block_set), request.POST)
     if form.is_valid():
         try:
-            name = unused_name(f"Coverage of {block_set.name}"[:180])
-            submit(KIND, form.config(block_set), name, user=request.user)
+            submit(KIND, form.config(block_set), user=request.user)
             return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage")
         except ConfigError as error:
             form.add_error(None, str(error))
@@ -160,7 +159,7 @@ def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) ->
         "block": bytes(block.code).hex(),
         "interest": description["interest"],
     }
-    run_ = start_run(request, GENERALISE, config, f"{block_set.name}, block {position}"[:180])
+    run_ = start_run(request, GENERALISE, config)
     if run_ is None:
         return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage&run={run}")
     return redirect("campaign", run_.campaign.pk)

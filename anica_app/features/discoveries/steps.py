@@ -37,6 +37,7 @@ from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import result_name
 from inference.web.contributions import RunOrigin, number_about
 from inference.web.file_answers import attachment
 from inference.web.paging import Page
@@ -208,7 +209,7 @@ def question_about_step(
 
 def name_of_question(discovery: Discovery, number: int) -> str:
     """The name of that run."""
-    return f"{discovery.campaign.name[:100]}, {discovery}, step {number}, predicted again"
+    return result_name(discovery.campaign.name, str(discovery), f"step {number}")
 
 
 def questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:

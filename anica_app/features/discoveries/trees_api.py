@@ -220,7 +220,8 @@ def ask_about_step(
             )
         anew = data.anew or not data.predictors
         config = question_about_step(tree.generalisation, node.number, rows, anew=anew)
-        return start_response(request, KIND, config, name_of_question(parts.discovery, node.number))
+        name = name_of_question(parts.discovery, node.number)
+        return start_response(request, KIND, config, default_name=name)
 
 
 def _tree(discovery_id: int, generalisation: int | None) -> tuple[DiscoveryParts, Tree]:

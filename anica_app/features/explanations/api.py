@@ -60,7 +60,7 @@ def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
             "tolerance": data.tolerance,
             "mode": data.mode,
         }
-        run = submit_run(request, "generalise", config, "Explanation through the API")
+        run = submit_run(request, "generalise", config)
     campaign = Campaign.objects.get(run=run)
     return Status(
         201, {"run": ref(run), "campaign": ref(campaign), "page": reverse("campaign", args=[campaign.pk])}

@@ -27,13 +27,14 @@ from inference.features.asking.predictors.opening import open_panel
 from inference.isa.blocks import block_of_hex
 from inference.isa.code.block import BlockError
 from inference.isa.targets import DEFAULT
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import DEFAULT_SEED, Seed
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import blocks_name, enumerated, result_name, row_names
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"
@@ -72,11 +73,15 @@ def read_config(description: Json) -> GeneraliseConfig:
     return config.model_copy(update=completed)
 
 
-class GeneraliseJob:
+class GeneraliseJob(Job):
     """Runs of kind `generalise`. They take about a minute; a resumed run starts over with cached answers."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        tools = enumerated(row_names(Predictor, config["predictors"]))
+        return result_name(blocks_name([config["block"]], config["isa"]), tools)
 
     def submitted(self, run: Run) -> None:
         """Create the campaign's row, which gets the block's discoveries."""

@@ -19,7 +19,7 @@ from inference.features.asking.questions.query import PredictorAnswer, QuestionB
 from inference.isa.blocks import block_of_bytes, body_of
 from inference.isa.code.block import BlockName
 from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
+from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import of_isa
 from inference.web.contributions import Context
 from inference.web.request_fields import RequestField, RequestForm, describe_fields
@@ -39,7 +39,7 @@ def press(request: HttpRequest, subject: QuestionBlock) -> HttpResponse | Contex
     form = ExplainForm(subject.lines, subject.name, request.POST)
     if form.is_valid():
         try:
-            run = submit(KIND, form.config(), unused_name(form.title()[:190]), user=request.user)
+            run = submit(KIND, form.config(), user=request.user)
             return redirect("campaign", Campaign.objects.get(run=run).pk)
         except ConfigError as error:
             form.add_error(None, str(error))
@@ -151,10 +151,3 @@ class ExplainForm(RequestForm):
             "settings": self.stated(InterestSettings) | self.stated(SearchSettings),
             **self.stated(),
         }
-
-    def title(self) -> str:
-        """The name of the run."""
-        data = self.cleaned_data
-        first = self._lines[data["first"]].name
-        second = self._lines[data["second"]].name if data["second"] else ""
-        return f"Why {first} differs from {second}" if second else f"What {first} rests on"

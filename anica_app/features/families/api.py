@@ -12,7 +12,7 @@ from pydantic import Field
 from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.families.query import KIND, FamilyParts, answer_of, families_in_order
-from anica_app.features.families.request import NewGrouping, name_of_grouping
+from anica_app.features.families.request import NewGrouping
 from anica_app.models import Campaign, Family
 from anica_app.storage.findings import condition_of_family
 from anica_app.web.judgement import Judgement
@@ -201,7 +201,7 @@ def _against(comparison: Json | None, isa: str) -> Json | None:
 def group_families(request: HttpRequest, campaign_id: Id, data: NewGrouping) -> Any:
     """Group the discoveries of a finished or imported campaign; marks of families are kept."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    return start_response(request, KIND, data.config_for(row), name_of_grouping(row))
+    return start_response(request, KIND, data.config_for(row))
 
 
 @router.get("/families/{family_id}", response=FamilyInFull)

@@ -89,4 +89,4 @@ def _submit(options: dict[str, Any]) -> Run:
         "against": by_name(Campaign, options["against"]).pk if options["against"] else None,
         "judge": judge,
     }
-    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Families of {campaign.name}"[:180]))
+    return lifecycle.submit(KIND, config)

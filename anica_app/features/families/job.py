@@ -41,6 +41,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import needed_row, read_row
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import result_name, row_names
 
 LEAST_QUESTIONS = 400
 """Questions about causes for campaigns whose number of judged blocks is unknown."""
@@ -67,6 +68,9 @@ class FamiliesJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        return result_name(*row_names(Campaign, [config["campaign"]]), "families")
 
     def work(self, task: Task) -> Store:
         """Group by the tools' answers, or by stored ones."""

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.wording import wording_of
 from anica_app.features.families.query import KIND, FamilyParts
-from anica_app.features.families.request import NewGrouping, name_of_grouping
+from anica_app.features.families.request import NewGrouping
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.web.judgement import store_judgement
 from inference.features.asking.predictors.modes import common_mode
@@ -23,6 +23,7 @@ from inference.isa.blocks import intel_or_digits
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import result_name
 from inference.web.file_answers import file_answer
 from inference.web.request_fields import start_run
 
@@ -107,7 +108,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
         "about": _about(row),
         "mode": common_mode(row.campaign.tools) or LOOP,
     }
-    start_run(request, QUESTION, config, f"{row.name[:120]}, measured")
+    start_run(request, QUESTION, config, result_name(row.name, "measured"))
     return redirect("family", pk=pk)
 
 
@@ -115,7 +116,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_families(request: HttpRequest, pk: int) -> HttpResponse:
     """Start to group a campaign's discoveries, again if they are grouped."""
     row = get_object_or_404(Campaign, pk=pk)
-    start_run(request, KIND, NewGrouping().config_for(row), name_of_grouping(row))
+    start_run(request, KIND, NewGrouping().config_for(row))
     return redirect("campaign", pk=pk)
 
 

@@ -38,8 +38,3 @@ class FamiliesConfig(NewGrouping):
     """Fresh blocks need tools that can run here; the judge predicts in the mode of the campaign's tools."""
 
     campaign: Annotated[int, Field(examples=[4])]
-
-
-def name_of_grouping(campaign: Campaign) -> str:
-    """The name of the run."""
-    return f"Families of {campaign.name}"[:180]

@@ -62,7 +62,7 @@ def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
             **data.model_dump(exclude={"name"}),
             "predictors": [row.pk for row in predictors_named(data.predictors)],
         }
-        return start_response(request, KIND, config, "Matrix through the API", data.name)
+        return start_response(request, KIND, config, data.name)
 
 
 @router.get("/matrices", response=PageOf[RunOut])

@@ -80,5 +80,4 @@ def _submit(options: dict[str, Any]) -> Run:
         "mode": options["mode"],
         "interest": {"metric": options["metric"], "threshold": options["threshold"]},
     }
-    blocks = row.name if row is not None else f"{options['blocks']:,} random blocks"
-    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Tools on {blocks}"[:180]))
+    return lifecycle.submit(KIND, config)

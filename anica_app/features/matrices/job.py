@@ -31,6 +31,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, read_rows
 from inference.storage.block_sets import BlockToStore
 from inference.storage.instruction_sets import code_isa_row
+from inference.storage.result_names import enumerated, result_name, row_names
 
 KIND = "matrix"
 MOST_TOOLS = 20
@@ -101,6 +102,12 @@ class MatrixJob(JudgeJob):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        sets = row_names(BasicBlockSet, [config["block_set"]])
+        columns = row_names(BlockColumn, config["columns"])
+        tools = enumerated([*columns, *row_names(Predictor, config["predictors"])])
+        return result_name(*(sets or [f"{config['blocks']:,} random blocks"]), tools)
 
     def work(self, task: Task) -> Store:
         """Run the predictors that have no column yet, and count differences."""

@@ -72,8 +72,7 @@ def random_blocks(request: HttpRequest) -> HttpResponse:
     """Show the form, or start the run and redirect to its comparison."""
     form = RandomBlocksForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        config = form.config()
-        run = start_run(request, KIND, config, f"Tools on {config['blocks']:,} random blocks", form=form)
+        run = start_run(request, KIND, form.config(), form=form)
         if run is not None:
             return redirect("comparison", run.pk)
     return render(request, "anica/matrices/new.html", {"form": form}, status=400 if form.is_bound else 200)

@@ -87,7 +87,7 @@ class WordOut(Schema):
         description="Whether held-out experiments and all other results of the machine bear it out.",
         examples=[False],
     )
-    reasons: list[str] = Field(examples=[["contradicted by lab: ports and slots"]])
+    reasons: list[str] = Field(examples=[["contradicted by Zen 4 · starter set · PMEvo"]])
 
 
 class Scores(Schema):
@@ -126,7 +126,7 @@ class FileProblemOut(Schema):
 
 class RunOut(Schema):
     id: Id
-    name: Name = Field(examples=["PMEvo on pairs, seed 1"])
+    name: Name = Field(examples=["Zen 4 · starter set · PMEvo"])
     note: Note
     kind: str = Field(examples=["infer"])
     state: str = Field(
@@ -150,7 +150,7 @@ class RunOut(Schema):
             }
         ]
     )
-    result: dict[str, Any] = Field(examples=[{"mapping": 7, "name": "PMEvo on pairs, seed 1"}])
+    result: dict[str, Any] = Field(examples=[{"mapping": 7, "name": "Zen 4 · starter set · PMEvo"}])
     error: str = Field(examples=[""])
 
 

@@ -58,7 +58,7 @@ def test_a_point_is_picked_by_its_kinds_and_named():
     assert PortMapping.objects.filter(name="small one").exists()
     assert "already stored as the port mapping 'small one'" in said("small one", "--pick", "7")
     told = json.loads(said("found", "--pick", "8", "--json"))
-    assert (told["mapping"], told["made"], told["kinds"]) == ("found, 8 kinds", True, 8)
+    assert (told["mapping"], told["made"], told["kinds"]) == ("found · 8 kinds of µops", True, 8)
 
 
 @pytest.mark.parametrize(

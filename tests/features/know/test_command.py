@@ -49,8 +49,8 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(machine):
     answer = known(machine)
     keys = {"core_model", "mapping", "latencies", "front_end", "seconds", "stages", "selection"}
     assert set(answer) == keys
-    assert LatencySet.objects.get().name == answer["latencies"] == "core: latencies"
-    assert MeasuredFrontEnd.objects.get().name == answer["front_end"] == "core: front end"
+    assert LatencySet.objects.get().name == answer["latencies"] == "core · latencies"
+    assert MeasuredFrontEnd.objects.get().name == answer["front_end"] == "core · front end"
     assert PortMapping.objects.filter(name=answer["mapping"]).exists()
     assert [stage["stage"] for stage in answer["stages"]] == [stage.name for stage in STAGES]
     assert STAGES[-1].name == "scheduler"
@@ -69,7 +69,7 @@ def test_a_part_that_fails_does_not_keep_the_others_from_being_done(site):
     assert "none of these schemes has a pair of operands" in by_name["latencies"]["error"]
     assert answer["latencies"] is None
     assert by_name["front_end"]["state"] == "done"
-    assert answer["front_end"] == "core: front end"
+    assert answer["front_end"] == "core · front end"
 
 
 def worked(whole: Run, requests: type[StopRequests] = StopRequests) -> list[dict]:

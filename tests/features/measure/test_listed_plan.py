@@ -130,7 +130,7 @@ def test_the_shell_measures_what_it_is_given(site):
     out, err = measure("--experiment", FLOOD, "--experiment", TESTED, "--repeats", "2", "--json")
     assert json.loads(out.splitlines()[-1])["experiments"] == 4
     assert "about 4 experiments" in err
-    assert Run.objects.get().name == "listed on sim"
+    assert Run.objects.get().name == "sim · 2 experiments"
 
 
 @pytest.mark.parametrize(

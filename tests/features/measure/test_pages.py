@@ -92,7 +92,7 @@ def test_one_button_measures_this_computer(visitor: Client, machine: Machine):
     answer = visitor.post(address)
     run = Run.objects.get()
     assert answer.headers["Location"] == reverse("run", args=[run.pk])
-    assert (run.name, run.kind) == ("This computer: starter set", "infer")
+    assert (run.name, run.kind) == ("Zen 3 · starter set · PMEvo", "infer")
     assert run.config["source"] == {"machine": machine.pk}
     assert (run.config["schemes"], run.config["bottleneck"]) == ("starter", True)
     assert run.config["ports"] is None

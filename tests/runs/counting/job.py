@@ -15,7 +15,7 @@ from inference.core.errors import InsufficientDataError
 from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Checkpoint
 from inference.models import ISA
-from inference.runs.kinds import RunKind
+from inference.runs.kinds import Job, RunKind
 
 DEFAULTS = {
     "steps": 5,
@@ -36,7 +36,7 @@ class Step(Event):
     number: int
 
 
-class CountJob:
+class CountJob(Job):
     def check(self, config):
         return {**DEFAULTS, **config}
 

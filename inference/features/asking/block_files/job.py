@@ -26,6 +26,7 @@ from inference.models import Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import needed_row
+from inference.storage.result_names import file_name, result_name
 
 IMPORT = "import-anica"
 """The kind of import runs, kept from the time when only campaigns were imported."""
@@ -47,6 +48,9 @@ class LoopsJob(Job):
         free_upload(complete["upload"])
         return complete
 
+    def default_name(self, config: Json) -> str:
+        return result_name(file_name(config["upload"]), "loops")
+
     def work(self, task: Task) -> Store:
         """Search the loops. Raises `ExchangeError` or `JobError` for a file that cannot be read."""
         config = task.run.config
@@ -63,6 +67,9 @@ class BlockImportJob(LoopsJob):
     """Runs of kind `import-anica`; see `BlockImportConfig`."""
 
     request = BlockImportConfig
+
+    def default_name(self, config: Json) -> str:
+        return result_name(file_name(config["upload"]), "import")
 
     def submitted(self, run: Run) -> None:
         """Claim the upload for the run. Raises `ConfigError` if another run imports it."""

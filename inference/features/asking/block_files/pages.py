@@ -36,7 +36,7 @@ from inference.isa.code.binaries.headers import BinaryFileError, file_kind
 from inference.models import BasicBlockSet, Run, Upload
 from inference.models.named import Named
 from inference.runs.errors import LimitError, RunsError
-from inference.runs.lifecycle import submit, unused_name
+from inference.runs.lifecycle import submit
 from inference.storage.names import free_name
 from inference.web.request_fields import form_page, start_run
 from inference.web.validation import number_parameter
@@ -86,8 +86,7 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
             if request.POST.get("press") == "look":
                 start_reading(upload, request.user, options=answers)
                 return redirect("upload-preview", pk)
-            name = unused_name(f"Import {upload.file_name}")
-            return redirect("run", submit(IMPORT, {"upload": pk, **answers}, name, user=request.user).pk)
+            return redirect("run", submit(IMPORT, {"upload": pk, **answers}, user=request.user).pk)
         except (ExchangeError, RunsError) as error:
             form.add_error(None, str(error))
     sets = reading["sort"] == BlockFileSort.BLOCKS
@@ -148,12 +147,12 @@ def _program(request: HttpRequest, upload: Any) -> HttpResponse:
         keys, request.POST if press == "import" else None, initial={"name": _unused_name(upload)}
     )
     if press == "look" and search.is_valid():
-        name = f"Loops of {upload.file_name}"[:180]
-        if started := start_run(request, SEARCH, search.config(upload), name, form=search):
+        started = start_run(request, SEARCH, search.config(upload), form=search)
+        if started is not None:
             return redirect(f"{reverse('anica-loops', args=[upload.pk])}?run={started.pk}")
     if press == "import" and done and run is not None and choose.is_valid():
-        name = f"Import {upload.file_name}"[:180]
-        if started := start_run(request, IMPORT, choose.config(run.config), name, form=choose):
+        started = start_run(request, IMPORT, choose.config(run.config), form=choose)
+        if started is not None:
             return redirect("run", started.pk)
     context |= {
         "search": search,
@@ -187,9 +186,8 @@ def _listing(request: HttpRequest, upload: Upload) -> HttpResponse:
         request.POST if request.method == "POST" else None, initial={"name": _unused_name(upload)}
     )
     if form.is_bound and form.is_valid():
-        name = f"Import {upload.file_name}"[:180]
         config = {"upload": upload.pk, **form.cleaned_data}
-        if started := start_run(request, IMPORT, config, name, form=form):
+        if started := start_run(request, IMPORT, config, form=form):
             return redirect("run", started.pk)
     about = {"upload": upload, "programs": waiting_programs()}
     return form_page(request, "inference/block_files/loops/listing.html", form, **about)

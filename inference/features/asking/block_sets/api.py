@@ -158,11 +158,10 @@ def export_block_set(request: HttpRequest, block_set_id: Id) -> StreamingHttpRes
 def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) -> Any:
     """Start a run that asks predictors for all blocks of a set and adds a column for each."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
-    usual = f"{', '.join(data.predictors)} on {row.name}"[:180]
     with transaction.atomic():  # no predictor is stored for columns that are refused
         ids = [predictor.pk for predictor in predictors_named(data.predictors)]
         config = {"block_set": row.pk, "predictors": ids, "mode": data.mode}
-        return start_response(request, NEW_COLUMNS, config, usual, data.name)
+        return start_response(request, NEW_COLUMNS, config, data.name)
 
 
 @router.delete("/block-sets/{block_set_id}/columns/{column_id}", response={204: None})

@@ -25,6 +25,7 @@ from inference.runs.request import RunRequest, needed_row, read_row, read_rows
 from inference.storage.block_sets import BATCH_ROWS, insert_answers
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT
+from inference.storage.result_names import enumerated, result_name, row_names
 
 
 def read_set(value: object) -> BasicBlockSet:
@@ -151,6 +152,10 @@ class ColumnsJob(Job):
         if there is not None:
             raise ConfigError(f"predictors: {there.predictor} has a column in {row.name!r} already")
         return request.as_json() | {"predictors": [predictor.pk for predictor in predictors]}
+
+    def default_name(self, config: Json) -> str:
+        (blocks,) = row_names(BasicBlockSet, [config["block_set"]])
+        return result_name(blocks, enumerated(row_names(Predictor, config["predictors"])))
 
     def work(self, task: Task) -> Store:
         config = task.run.config

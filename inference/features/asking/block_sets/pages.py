@@ -167,13 +167,12 @@ def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
     usual = mode_of_measurements(column.predictor for column in columns_of(block_set_row))
     form = ColumnsForm(request.POST if request.method == "POST" else None, initial={"mode": usual or LOOP})
     if form.is_bound and form.is_valid():
-        names = ", ".join(row.name for row in form.rows)
         config = {
             "block_set": pk,
             "predictors": [row.pk for row in form.rows],
             "mode": form.cleaned_data["mode"],
         }
-        if start_run(request, KIND, config, f"{names} on {block_set_row.name}"[:180], form=form) is not None:
+        if start_run(request, KIND, config, form=form) is not None:
             return redirect(f"{reverse('block-set', args=[pk])}?tab=columns")
     ticked = form.selected_texts() if form.is_bound else set()
     offers = form.offers

@@ -26,6 +26,7 @@ from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row, settings_of
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import blocks_name, processor_name, result_name
 
 _PATTERNS = ("vector", "memory")
 _MASKS = "masks"
@@ -131,6 +132,9 @@ class BlockJob(Job):
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
+    def default_name(self, config: Json) -> str:
+        return result_name(processor_name(config["machine"]), blocks_name(config["blocks"], config["isa"]))
+
     def work(self, task: Task) -> Store:
         config = BlockConfig.from_stored(task.run.config)
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
@@ -152,10 +156,6 @@ class BlockJob(Job):
         return partial(_store, task.run, _with_repetitions(starts, blocks, results), identity)
 
 
-def _with_repetitions(
-    starts: Sequence[BlockStart], blocks: Sequence[Block], results: Mapping[int, Json]
-) -> list[Json]:
-    """A result per block, with its repetitions with other start values under `repeated`."""
 MOST_QUICK = 8
 """Blocks that are measured between the batches of longer runs: a second or two."""
 
@@ -173,6 +173,10 @@ class QuickBlockJob(BlockJob):
         return checked.as_json()
 
 
+def _with_repetitions(
+    starts: Sequence[BlockStart], blocks: Sequence[Block], results: Mapping[int, Json]
+) -> list[Json]:
+    """A result per block, with its repetitions with other start values under `repeated`."""
     complete = [with_values(results[place], blocks[entry.index], entry) for place, entry in enumerate(starts)]
     ordered = [
         result | {**block.name.as_json(), "repeated": []}

@@ -104,8 +104,7 @@ class Command(RunCommand):
             "values": options["values"],
             "repeat_values": options["repeat_values"],
         }
-        name = options["name"] or lifecycle.unused_name(f"basic blocks on {machine.name}"[:180])
-        return lifecycle.submit("block", config, name)
+        return lifecycle.submit("block", config, options["name"])
 
 
 def _values(text: str) -> dict[str, int]:

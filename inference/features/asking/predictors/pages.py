@@ -22,6 +22,7 @@ from inference.predictors.permission import are_commands_allowed
 from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import NOTE_LIMIT
+from inference.storage.result_names import result_name
 from inference.web.api import access
 from inference.web.api.access import AuditAction
 from inference.web.contributions import PanelPlace, rendered_panels
@@ -194,7 +195,7 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
             messages.success(request, f"{row.name} was added.")
             return redirect("predictors")
         config = {"predictors": [row.pk], "blocks": [_PROBE_BLOCK]}
-        run = submit(QUESTION, config, unused_name(f"{row.name} tried"[:190]), user=request.user)
+        run = submit(QUESTION, config, unused_name(result_name(row.name, "first block")), user=request.user)
         messages.success(request, f"{row.name} was added. Here is its answer for a first block.")
         return redirect("asked-blocks", run.pk)
     missing = ""

@@ -151,7 +151,7 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
             ids = [row.pk for row in rows]
             subject = {"predictors": ids, "isa": data.isa, "blocks": [block.hex for block in blocks]}
             config = {**subject, "anew": data.anew, "mode": data.mode}
-        run = submit_run(request, KIND, config, "Question through the API", data.name)
+        run = submit_run(request, KIND, config, data.name)
     return Status(201, _question_json(run))
 
 

@@ -26,6 +26,7 @@ from inference.predictors.protocol import Predictor as Tool
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import read_rows
+from inference.storage.result_names import blocks_name
 
 MOST_THREADS = 6
 """Predictors that work at a time, machines not counted: their threads only wait for measurements."""
@@ -111,6 +112,9 @@ class AskJob(Job):
         rows = rows_in_mode(read_rows(Predictor, "predictors", request.predictors), request.mode)
         predictors = [row.pk for row in rows]
         return request.as_json() | {"predictors": predictors, "blocks": _blocks(request.blocks, request.isa)}
+
+    def default_name(self, config: Json) -> str:
+        return blocks_name(config["blocks"], config["isa"])
 
     def work(self, task: Task) -> Store:
         config = task.run.config

@@ -20,7 +20,6 @@ from inference.features.asking.questions.form import HARNESS_FIELDS, BlockForm
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import block_of_hex, isa_of_fields
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.code.block import Block
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
@@ -34,7 +33,6 @@ MOST_DECODED = 20
 _ADDRESS_LIMIT = 3000
 """Characters of code that fit into an address; longer code is decoded without a redirect."""
 
-_NAME_LIMIT = 90
 _PIECE_BUTTON = re.compile(r"piece-(\d{1,6})")
 """The value of the button beside a piece of the text."""
 
@@ -127,7 +125,7 @@ def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
         "anew": form.cleaned_data["anew"],
         "mode": form.cleaned_data["mode"],
     }
-    run = start_run(request, KIND, config, run_name(form.blocks), form=form)
+    run = start_run(request, KIND, config, form=form)
     if run is not None and form.left_out:
         messages.warning(request, f"Left out: {'; '.join(form.left_out)}.")
     return _page(request, form, status=400) if run is None else redirect("asked-blocks", pk=run.pk)
@@ -145,15 +143,8 @@ def _measure(request: HttpRequest, form: BlockForm) -> HttpResponse:
         "blocks": [block.hex for block in form.blocks],
         "options": form.block_options().as_json(),
     }
-    run = start_run(request, "block", config, f"{row.name}: {run_name(form.blocks)}"[:190], form=form)
+    run = start_run(request, "block", config, form=form)
     return _page(request, form, status=400) if run is None else redirect("run", pk=run.pk)
-
-
-def run_name(blocks: list[Block]) -> str:
-    """The default name of a run about these blocks."""
-    text = "; ".join(instruction.text for instruction in blocks[0].instructions)
-    text = text if len(text) <= _NAME_LIMIT else f"{text[:_NAME_LIMIT]} …"
-    return text if len(blocks) == 1 else f"{len(blocks):,} blocks from {text}"
 
 
 def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpResponse:

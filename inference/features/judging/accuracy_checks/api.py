@@ -124,7 +124,7 @@ def start_accuracy_check(request: HttpRequest, data: NewAccuracyCheck) -> Any:
     with transaction.atomic():  # no predictor is stored for a check that is refused
         named = [row.pk for row in predictors_named(data.predictors)] if data.predictors else []
         config = {**data.model_dump(exclude={"name"}), "predictors": named}
-        return start_response(request, KIND, config, "Accuracy check through the API", data.name)
+        return start_response(request, KIND, config, data.name)
 
 
 @router.get("/accuracy-checks", response=PageOf[RunOut])

@@ -80,4 +80,4 @@ def _submitted(options: dict[str, Any]) -> Run:
         "predictors": predictors,
         **{name: options[name] for name in ("blocks", "seed", "mode", "rounds")},
     }
-    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Accuracy on {machine.name}"[:180]))
+    return lifecycle.submit(KIND, config)

@@ -25,6 +25,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import processor_name, result_name, row_names
 
 
 class AccuracyCheckJob(JudgeJob):
@@ -32,6 +33,10 @@ class AccuracyCheckJob(JudgeJob):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        (blocks,) = row_names(BasicBlockSet, [config["block_set"]])
+        return result_name(processor_name(config["machine"]), "accuracy", blocks)
 
     def work(self, task: Task) -> Store:
         config = AccuracyCheckConfig.from_stored(task.run.config)

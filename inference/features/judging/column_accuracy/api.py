@@ -83,7 +83,7 @@ def find_accuracy(request: HttpRequest, block_set_id: Id, data: Reference) -> An
     """Start the run that compares the columns of a large set with one."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     config = {"block_set": row.pk, "reference": column_named(row, data.reference).pk}
-    return start_response(request, KIND, config, f"Columns of {row.name} compared"[:180])
+    return start_response(request, KIND, config)
 
 
 def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Json, BlockColumn]:

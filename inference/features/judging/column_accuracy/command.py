@@ -159,4 +159,4 @@ def _check_gate_options(options: dict[str, Any]) -> None:
 def _submit_columns(row: BasicBlockSet, names: list[str], mode: str) -> Run:
     rows = [predictor_row(name, may_choose=True) for name in names]
     config: Json = {"block_set": row.pk, "predictors": [predictor.pk for predictor in rows], "mode": mode}
-    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"{', '.join(names)} on {row.name}"[:180]))
+    return lifecycle.submit(KIND, config)

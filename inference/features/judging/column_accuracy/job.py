@@ -11,10 +11,11 @@ from inference.features.judging.column_accuracy.accuracy import accuracy_of_shee
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import ComparisonColumn, SourceKind
-from inference.models import BlockColumn
+from inference.models import BasicBlockSet, BlockColumn
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
+from inference.storage.result_names import result_name, row_names
 
 
 class AccuracyConfig(RunRequest):
@@ -35,6 +36,11 @@ class AccuracyJob(JudgeJob):
             known = ", ".join(f"{column.pk} ({column.name})" for column in row.columns.order_by("position"))
             raise ConfigError(f"reference must be a column of the set: {known or 'it has none'}")
         return request.as_json()
+
+    def default_name(self, config: Json) -> str:
+        (blocks,) = row_names(BasicBlockSet, [config["block_set"]])
+        (reference,) = row_names(BlockColumn, [config["reference"]])
+        return result_name(blocks, f"columns against {reference}")
 
     def work(self, task: Task) -> Store:
         config = AccuracyConfig.from_stored(task.run.config)

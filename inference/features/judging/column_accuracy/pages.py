@@ -69,10 +69,10 @@ def column_in_address(request: HttpRequest, columns: Sequence[BlockColumn]) -> B
 @require_POST
 def block_set_compare(request: HttpRequest, pk: int) -> HttpResponse:
     """Start the run that compares all columns with the posted one."""
-    row = get_object_or_404(BasicBlockSet, pk=pk)
+    get_object_or_404(BasicBlockSet.objects.only("pk"), pk=pk)
     reference = row_id_or_none(request.POST.get("reference", "")) or 0
     config = {"block_set": pk, "reference": reference}
-    start_run(request, KIND, config, f"Columns of {row.name} compared"[:180])
+    start_run(request, KIND, config)
     return redirect(f"{reverse('block-set', args=[pk])}?tab=accuracy&reference={reference}")
 
 

@@ -123,8 +123,7 @@ def sets_compare_start(request: HttpRequest) -> HttpResponse:
     config = {name: parse_int(request.POST.get(name, ""), name) for name in ("first", "second")}
     first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in config.values())
     if comparing_run(first, second) is None:
-        title = f"Compare {first.name} and {second.name}"[:180]
-        start_run(request, COMPARE_SETS, config, title, lead=NOTHING_STARTED)
+        start_run(request, COMPARE_SETS, config, lead=NOTHING_STARTED)
     return redirect(f"{reverse('sets-compare')}?{urlencode(config)}")
 
 

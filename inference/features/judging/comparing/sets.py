@@ -49,6 +49,7 @@ from inference.formats.problems import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, needed_row, read_row
+from inference.storage.result_names import row_names
 from inference.storage.rows import rows_of
 from inference.storage.streaming import set_chunks
 
@@ -204,6 +205,9 @@ class CompareSetsJob(JudgeJob):
         pair = SetPair.read(config)
         require_comparable(*(read_row(SET_ROWS, name, pk) for name, pk in pair.as_json().items()))
         return pair.as_json()
+
+    def default_name(self, config: Json) -> str:
+        return " and ".join(row_names(ExperimentSet, (config["first"], config["second"])))
 
     def work(self, task: Task) -> Store:
         """Compare the sets. Raises `JobError` if one has been deleted."""

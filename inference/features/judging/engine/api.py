@@ -128,7 +128,7 @@ def start_judging(request: HttpRequest, data: NewJudgement) -> Any:
     …"""
     with transaction.atomic():  # no predictor is stored for a comparison that is refused
         config = data.model_dump(exclude={"name"})
-        return start_response(request, KIND, config, "Comparison through the API", data.name)
+        return start_response(request, KIND, config, data.name)
 
 
 @router.get("/comparisons/{comparison_id}", response=ViewOut)
@@ -250,7 +250,7 @@ def start_comparison(request: HttpRequest, data: NewComparison) -> Any:
             **data.model_dump(exclude={"name"}),
             "predictors": [row.pk for row in predictors_named(data.predictors)],
         }
-        return start_response(request, BY_KIND_OF_COLUMN, config, "Comparison through the API", data.name)
+        return start_response(request, BY_KIND_OF_COLUMN, config, data.name)
 
 
 @router.get("/predictor-comparisons", response=PageOf[RunOut])

@@ -153,7 +153,7 @@ class Command(GatedCommand):
             return stored
         config = _config(options)
         _check_view(config, options)
-        name = unused_name(options["name"] or f"Comparison on {options['items']}"[:180])
+        name = options["name"] and unused_name(options["name"])
         return comparison_rows().get(run=self.do_run(lambda: submit(KIND, config, name)))
 
     def _show(self, row: Comparison, options: dict[str, Any]) -> None:
@@ -285,8 +285,7 @@ class ComparePredictorsCommand(Command):
         ]
         items = f"set:{by_name(ExperimentSet, options['set']).pk}"
         preset = Command().create_parser("manage.py", "judge").parse_args([items, *sources])
-        name = options["name"] or f"Predictors on {options['set']}"
-        super().handle(**{**vars(preset), **options, "name": name[:180]})
+        super().handle(**{**vars(preset), **options})
 
     def csv_text(self, view: ComparisonView, question: ViewQuestion) -> str:
         return score_table(question.columns, question.part)

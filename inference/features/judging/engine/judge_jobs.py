@@ -26,6 +26,7 @@ from inference.features.judging.engine.request import (
     JudgeConfig,
     read_config,
     read_lists,
+    subject_of,
 )
 from inference.features.judging.engine.sources import (
     AnswerSource,
@@ -51,6 +52,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.storage.answer_sheets import answers_field, column_heat_maps, column_summary, sheet_fields
+from inference.storage.result_names import enumerated, result_name
 
 STAGES = ("read", "ask", "sum up")
 
@@ -64,6 +66,13 @@ class JudgeJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        judged = JudgeConfig.from_stored(config)
+        subject = subject_of(judged)
+        return result_name(
+            subject.name, enumerated([source_named(text, subject).name for text in judged.sources])
+        )
 
     def work(self, task: Task) -> Store:
         """Compare the sources; one that cannot be used here gets an error, and the others go on."""
@@ -119,6 +128,9 @@ class ComparisonJob(JudgeJob):
 
     def check(self, config: Json) -> Json:
         return read_lists(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        return super().default_name(ComparisonConfig.from_stored(config).as_judge.as_json())
 
     def work(self, task: Task) -> Store:
         return self.compare(task, ComparisonConfig.from_stored(task.run.config).as_judge)

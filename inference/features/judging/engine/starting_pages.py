@@ -181,7 +181,7 @@ def comparison_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         form = JudgeForm(subject, request.POST)
         if form.is_valid():
-            run = start_run(request, KIND, form.config(), f"Predictors on {subject.name}"[:180], form=form)
+            run = start_run(request, KIND, form.config(), form=form)
             if run is not None:
                 return redirect("comparison", run.pk)
     else:

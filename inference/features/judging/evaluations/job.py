@@ -24,6 +24,7 @@ from inference.storage.evaluations import (
     store_evaluation,
     summary_of,
 )
+from inference.storage.result_names import result_name, row_names
 from inference.storage.streaming import set_chunks
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
@@ -57,6 +58,11 @@ class EvaluateJob(Job):
                 f"{predictor.name!r} and {experiment_set.name!r} are for different instruction sets"
             )
         return {field: predictor.pk, "experiment_set": experiment_set.pk, "unit": request.unit}
+
+    def default_name(self, config: Json) -> str:
+        (experiments,) = row_names(ExperimentSet, [config["experiment_set"]])
+        field = _field(config)
+        return result_name(*row_names(_PREDICTORS[field], [config[field]]), f"accuracy on {experiments}")
 
     def work(self, task: Task) -> Store:
         """Predict all measurements. Raises `JobError` if the mapping or the set has been deleted."""

@@ -95,7 +95,7 @@ def start_evaluation(
     chosen = get_object_or_404(ExperimentSet, pk=row_id_or_none(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
     config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
-    if start_run(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
+    if start_run(request, "evaluate", config) is None:
         return redirect(f"{page}?tab=accuracy")
     return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
 

@@ -33,6 +33,7 @@ from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
 from inference.storage.mappings import load_mapping
 from inference.storage.recorded import settled_medians
+from inference.storage.result_names import processor_name, result_name
 
 MOST_EXPERIMENTS = 20
 """Experiments that are repeated for one doubt."""
@@ -199,4 +200,5 @@ class Remeasurement:
         """Start the run and answer with it. Raises `ProblemError` (422) for a machine that cannot measure."""
         machine = machine_of(self.row, machine_id)
         config = listed_config(machine.pk, self.experiments, self.repeats)
-        return start_response(request, "measure", config, f"{self.purpose} on {machine.name}"[:180])
+        name = result_name(processor_name(machine), self.purpose)
+        return start_response(request, "measure", config, default_name=name)

@@ -30,6 +30,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, read_row
 from inference.storage.export_values import exported_mapping
+from inference.storage.result_names import result_name, row_names
 
 _MOST_UNKNOWN = 40
 """Schemes without an answer that the report lists; it counts the others."""
@@ -237,6 +238,10 @@ class LlvmDifferenceJob(Job):
         except PredictorError as error:
             raise ConfigError(str(error)) from error
         return request.as_json() | {"release": model.release.number}
+
+    def default_name(self, config: Json) -> str:
+        (mapping,) = row_names(PortMapping, [config["mapping"]])
+        return result_name(mapping, f"llvm-mca {config['release']}, {config['cpu']}")
 
     def work(self, task: Task) -> Store:
         """Compare every scheme; the result is the report. Raises `JobError`."""

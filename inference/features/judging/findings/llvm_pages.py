@@ -74,8 +74,7 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_bound and form.is_valid():
         chosen = form.cleaned_data
         config = {"mapping": row.pk, "release": chosen["release"], **form.stated()}
-        name = f"{row.name[:120]} beside llvm-mca {chosen['release']}, {config['cpu']}"
-        if run := start_run(request, KIND, config, name, form=form):
+        if run := start_run(request, KIND, config, form=form):
             return redirect("run", run.pk)
     newest = next(reversed(list_releases()), None)
     context = {

@@ -47,6 +47,7 @@ from inference.runs.machines.measurer import open_measurer
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
 from inference.storage.mappings import load_mapping
+from inference.storage.result_names import processor_name, result_name, selection_name
 
 _PURPOSE = "measurements"
 _ELIGIBLE = "eligible"
@@ -63,6 +64,10 @@ class CheckModelJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        schemes = selection_name(config["schemes"], config["scheme_filter"])
+        return result_name(processor_name(config["machine"]), "model check", schemes)
 
     def work(self, task: Task) -> Store:
         config = CheckConfig(**task.run.config)

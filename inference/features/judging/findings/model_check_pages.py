@@ -280,7 +280,6 @@ def check_model(request: HttpRequest) -> HttpResponse:
         _TEMPLATE,
         CheckForm,
         _plan,
-        lambda machine, form: f"{machine.name}: check of the model",
         {"machine": machine.pk, "reference": documented and documented.pk},
     )
 

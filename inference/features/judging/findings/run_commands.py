@@ -102,8 +102,7 @@ class CheckModelCommand(RunCommand):
             **{key: options[key] for key in ("mixes", "sequences", "permutations", "seed")},
             **chosen_schemes(machine.isa, options["schemes"]),
         }
-        name = options["name"] or lifecycle.unused_name(f"{machine.name}: check of the model"[:180])
-        run = lifecycle.submit("check-model", config, name)
+        run = lifecycle.submit("check-model", config, options["name"])
         complete = CheckConfig(**run.config)
         chosen = complete.schemes
         if isinstance(chosen, str):

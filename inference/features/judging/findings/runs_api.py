@@ -198,9 +198,8 @@ def list_llvm_differences(
 @router.post("/llvm-differences", response={201: RunOut})
 def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
     """Start a comparison of a mapping of x86-64 with a scheduling model of LLVM."""
-    row = get_object_or_404(PortMapping.objects.defer("report"), pk=data.mapping)
-    usual = f"{row.name[:120]} compared with llvm-mca, {data.cpu}"
-    return start_response(request, KIND, data.model_dump(exclude={"name"}), usual, data.name)
+    get_object_or_404(PortMapping.objects.only("pk"), pk=data.mapping)
+    return start_response(request, KIND, data.model_dump(exclude={"name"}), data.name)
 
 
 @router.get("/llvm-differences/{difference_id}", response=LlvmDifferenceOut)

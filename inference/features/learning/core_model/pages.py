@@ -39,6 +39,7 @@ from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCo
 from inference.storage.core_models import unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
+from inference.storage.result_names import processor_name, result_name
 from inference.web.file_answers import attachment
 from inference.web.naming import naming_paths
 from inference.web.paging import list_page
@@ -175,7 +176,13 @@ class CoreModelForm(StrictForm):
             choice.queryset = queryset.order_by("-pk")
             choice.empty_label = "none"
             self.initial.setdefault(field, queryset.order_by("-pk").values_list("pk", flat=True).first())
-        self.initial.setdefault("name", free_name(StoredCoreModel, "core model"))
+        self.initial.setdefault("name", free_name(StoredCoreModel, self._default_name()))
+
+    def _default_name(self) -> str:
+        """Named by the machine of the preselected mapping, if there is one."""
+        newest = PortMapping.objects.filter(pk=self.initial["mapping"], machine__isnull=False).first()
+        machine = None if newest is None else newest.machine_id
+        return "core model" if machine is None else result_name(processor_name(machine), "core model")
 
 
 def core_model_new(request: HttpRequest) -> HttpResponse:

@@ -16,6 +16,7 @@ from inference.features.machines.measure.request import listed_config
 from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
+from inference.storage.result_names import processor_name, result_name
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import (
     Conflicts,
@@ -187,7 +188,8 @@ def measure_witnesses(request: HttpRequest, mapping_id: Id, scheme_id: Id, data:
             422, "The scheme has no such witness", where="body witness", right="a witness of its verdict"
         )
     config = listed_config(machine.pk, selection.experiments, selection.repeats)
-    return start_response(request, "measure", config, f"{selection.what} on {machine.name}"[:180])
+    name = result_name(processor_name(machine), selection.what)
+    return start_response(request, "measure", config, default_name=name)
 
 
 def _proof_or_404(mapping_id: int, scheme_id: int) -> tuple[PortMapping, Proof]:

@@ -18,6 +18,7 @@ from inference.features.machines.measure.request import listed_config
 from inference.models import ISA, ExperimentSet, Machine, Measurement, PortMapping, Run
 from inference.models import Experiment as ExperimentRow
 from inference.runs.machines.facts import obstacle_to_measuring
+from inference.storage.result_names import processor_name, result_name
 from inference.storage.rows import BATCH, experiment_key, ids_of_schemes
 from inference.web.api.errors import ProblemError
 from inference.web.request_fields import start_run
@@ -57,7 +58,7 @@ def measure_listed(
 ) -> Run | None:
     """Starts a run that measures each experiment `repeats` times; None after an error message."""
     config = listed_config(machine.pk, experiments, repeats)
-    return start_run(request, "measure", config, f"{what} on {machine.name}"[:180])
+    return start_run(request, "measure", config, result_name(processor_name(machine), what))
 
 
 def posted_number(request: HttpRequest, name: str) -> int:

@@ -31,8 +31,8 @@ class Command(RunCommand):
             self._print(row, {}, as_json=options["json"])
             return
         machine = by_name(Machine, options["machine"])
-        name = options["name"] or lifecycle.unused_name(f"Front end of {machine.name}"[:190])
-        run = self.do_run(lambda: lifecycle.submit("front-end", {"machine": machine.pk}, name))
+        config = {"machine": machine.pk}
+        run = self.do_run(lambda: lifecycle.submit("front-end", config, options["name"]))
         row = MeasuredFrontEnd.objects.get(pk=run.result["front_end"])
         summary = {key: run.result[key] for key in ("url", "codes", "settled")}
         self._print(row, summary | {"seconds": round(run.busy_seconds, 3)}, as_json=options["json"])

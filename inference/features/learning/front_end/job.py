@@ -19,6 +19,7 @@ from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row
 from inference.storage.core_models import store_front_end
 from inference.storage.names import free_name
+from inference.storage.result_names import processor_name, result_name
 
 _STAGE = "Time code"
 Readings = Sequence[tuple[FrontEndCode, CodeReading]]
@@ -44,6 +45,9 @@ class FrontEndJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        return result_name(processor_name(config["machine"]), "front end")
 
     def work(self, task: Task) -> Store:
         config = FrontEndConfig.from_stored(task.run.config)

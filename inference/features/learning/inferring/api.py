@@ -80,8 +80,7 @@ def infer_on_machine(request: HttpRequest, machine_id: Id, data: NewInference) -
     if run is not None:
         return Status(200, run_json(run))
     config = search_for_ports(machine) if ports else starter_inference(machine)
-    default_name = f"{'Ports' if ports else 'Starter set'} of {machine.name}"[:190]
-    return start_response(request, "infer", config, default_name)
+    return start_response(request, "infer", config)
 
 
 class DroppableOut(Schema):
@@ -127,9 +126,8 @@ def go_on_without(request: HttpRequest, inference_id: Id, data: Without) -> Any:
             422, "The scheme does not clash", where="body scheme", right="a scheme of GET /clash"
         )
     config = config_without(run, search, data.what, data.scheme)
-    return start_response(
-        request, "infer", config, name_without(run, data.what, data.scheme), forked_from=run
-    )
+    name = name_without(run, data.what, data.scheme)
+    return start_response(request, "infer", config, default_name=name, forked_from=run)
 
 
 def _row(inference_id: int) -> Run:

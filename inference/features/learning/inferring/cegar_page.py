@@ -38,6 +38,7 @@ from inference.runs.events import RecordPart
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.mappings import load_mapping
+from inference.storage.result_names import result_name
 from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import number_parameter
 
@@ -310,7 +311,7 @@ def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Js
 
 def name_without(run: Run, what: str, scheme: str) -> str:
     """The default name of the new run."""
-    return run.name if what == ALWAYS else f"{run.name} without {mnemonic(scheme)}"[:190]
+    return run.name if what == ALWAYS else result_name(run.name, f"without {mnemonic(scheme)}")
 
 
 def run_without(request: HttpRequest, pk: int) -> HttpResponse:

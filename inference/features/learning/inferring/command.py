@@ -109,7 +109,7 @@ class Command(RunCommand):
         self._conclude(self.do_run(lambda: self._submit(options)), as_json=options["json"])
 
     def _submit(self, options: dict[str, Any]) -> Run:
-        source, isa, learns_from = self._source(options)
+        source, isa = self._source(options)
         noise, settings = _split_settings(options["overrides"])
         if noise and "simulate" not in source:
             raise CommandError(f"--set {next(iter(noise))} needs --simulate")
@@ -127,24 +127,22 @@ class Command(RunCommand):
         config |= {name: options[name] for name in numbers if options[name] is not None}
         if options["evaluate"]:
             config["evaluate"] = by_name(ExperimentSet, options["evaluate"]).pk
-        title = ALGORITHMS[options["algorithm"]].title
-        name = options["name"] or lifecycle.unused_name(f"{title} on {learns_from}"[:180])
-        return lifecycle.submit("infer", config, name)
+        return lifecycle.submit("infer", config, options["name"])
 
-    def _source(self, options: dict[str, Any]) -> tuple[Json, ISA, str]:
-        """(source of the configuration, instruction set, name for the run)."""
+    def _source(self, options: dict[str, Any]) -> tuple[Json, ISA]:
+        """(source of the configuration, instruction set)."""
         if options["machine"] is not None:
             machine = by_name(Machine, options["machine"])
-            return {"machine": machine.pk}, machine.isa, machine.name
+            return {"machine": machine.pk}, machine.isa
         if options["dataset"] is not None:
             sets = [by_name(ExperimentSet, name) for name in options["dataset"]]
-            return {"datasets": [row.pk for row in sets]}, sets[0].isa, sets[0].name
+            return {"datasets": [row.pk for row in sets]}, sets[0].isa
         simulated = options["simulate"]
         if not PortMapping.objects.filter(name=simulated).exists() and Path(simulated).is_file():
             mapping = self._import(Path(simulated))
         else:
             mapping = by_name(PortMapping, simulated)
-        return {"simulate": mapping.pk}, mapping.isa, f"simulated {mapping.name}"
+        return {"simulate": mapping.pk}, mapping.isa
 
     def _import(self, path: Path) -> PortMapping:
         """Imports the mapping of a file, so that results can be compared with it."""

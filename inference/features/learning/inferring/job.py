@@ -28,7 +28,13 @@ from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm import AlgorithmSettings, Inference, InferenceTask
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.core_facts import core_facts
-from inference.features.learning.inferring.request import InferConfig, RecordedSource, read_config
+from inference.features.learning.inferring.request import (
+    InferConfig,
+    MachineSource,
+    RecordedSource,
+    SimulatedSource,
+    read_config,
+)
 from inference.features.learning.inferring.subject import (
     JUDGING_MIXES,
     Subject,
@@ -44,6 +50,7 @@ from inference.runs.events import HeatMapEvent
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.facts import documented_width
 from inference.runs.machines.measurer import options_for
+from inference.runs.request import DEFAULT_SEED
 from inference.runs.stages import Stages
 from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
@@ -61,6 +68,7 @@ from inference.storage.judging import KEY as JUDGING
 from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
 from inference.storage.names import free_name
+from inference.storage.result_names import enumerated, processor_name, result_name, row_names, selection_name
 from inference.storage.results import ComparedResult, JudgedPoint, compared_results, store_front, store_result
 from inference.storage.rows import load_measurements
 from inference.storage.streaming import Chunk
@@ -88,6 +96,20 @@ def load_loops() -> None:
 class InferJob(Job):
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        request = InferConfig.from_stored(config)
+        match request.source:
+            case MachineSource(machine=machine):
+                source = processor_name(machine)
+            case RecordedSource(datasets=sets):
+                source = enumerated(row_names(ExperimentSet, sets))
+            case SimulatedSource(simulate=mapping):
+                source = result_name(*row_names(PortMapping, [mapping]), "simulated")
+        is_whole = request.schemes == "all" and request.sample is None
+        schemes = "" if is_whole else selection_name(request.schemes, request.scheme_filter, request.sample)
+        seed = "" if request.seed == DEFAULT_SEED else f"seed {request.seed}"
+        return result_name(source, schemes, ALGORITHMS[request.algorithm].title, seed)
 
     def work(self, task: Task) -> Store:
         """Infers a mapping, with a live heat map of the best one so far."""

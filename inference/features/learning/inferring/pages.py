@@ -37,8 +37,6 @@ from inference.storage.instruction_sets import code_isa_row
 from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_parameter
 
-RUN_NAME = "This computer: starter set"
-
 
 def infer(request: HttpRequest) -> HttpResponse:
     """Shows the form, applies a preset, estimates, or starts the run."""
@@ -51,8 +49,7 @@ def infer(request: HttpRequest) -> HttpResponse:
     form = InferForm(request.POST)
     estimate = _plan(form, forked)
     if press == "start" and estimate is not None:
-        default_name = _default_name(form.cleaned_data)
-        run = start_run(request, "infer", estimate.config, default_name, form=form, forked_from=forked)
+        run = start_run(request, "infer", estimate.config, form=form, forked_from=forked)
         if run is not None:
             return redirect("run", pk=run.pk)
     status = 400 if press == "start" else 200
@@ -76,15 +73,6 @@ def _plan(form: InferForm, forked: Run | None) -> InferencePlan | None:
         form.add_error("selection", "The source has none of these schemes. Choose others, or another source.")
         return None
     return valid_plan
-
-
-def _default_name(data: dict[str, Any]) -> str:
-    if data["source"] == "datasets":
-        sets = [row.name for row in data["datasets"]]
-        source = sets[0] if len(sets) == 1 else f"{sets[0]} and {len(sets) - 1} more"
-    else:
-        source = str(data["mapping"] or data["machine"])
-    return f"{ALGORITHMS[data['algorithm']].title} on {source}, seed {data['seed']}"
 
 
 def _forked(query: QueryDict) -> Run | None:
@@ -225,7 +213,7 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     run = unfinished_inference_on(machine, "pmevo")
     if run is None:
         config = starter_inference(machine)
-        run = start_run(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
+        run = start_run(request, "infer", config, lead=NOTHING_STARTED)
     return redirect("start") if run is None else redirect("run", pk=run.pk)
 
 
@@ -234,8 +222,7 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     machine = get_object_or_404(machines(), pk=pk)
     run = unfinished_inference_on(machine, "cegar")
     if run is None:
-        config, name = search_for_ports(machine), f"Ports of {machine.name}"[:190]
-        run = start_run(request, "infer", config, name, lead=NOTHING_STARTED)
+        run = start_run(request, "infer", search_for_ports(machine), lead=NOTHING_STARTED)
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
@@ -243,8 +230,7 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts PMEvo on the set with default settings."""
     experiment_set = get_object_or_404(ExperimentSet, pk=pk)
     config: Json = {"algorithm": "pmevo", "source": {"datasets": [experiment_set.pk]}}
-    name = f"{ALGORITHMS['pmevo'].title} on {experiment_set.name}"[:180]
-    run = start_run(request, "infer", config, name, lead=NOTHING_STARTED)
+    run = start_run(request, "infer", config, lead=NOTHING_STARTED)
     return redirect("set", pk=experiment_set.pk) if run is None else redirect("run", pk=run.pk)
 
 

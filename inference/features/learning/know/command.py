@@ -76,7 +76,7 @@ class Command(RunCommand):
         machine = by_name(Machine, options["machine"])
         chosen = self._select_schemes(machine, options["schemes"], options["blocks"])
         config = {"machine": machine.pk, "minutes": options["minutes"], **chosen}
-        return lifecycle.submit("know", config, options["name"] or lifecycle.unused_name(machine.name[:180]))
+        return lifecycle.submit("know", config, options["name"])
 
     def _select_schemes(self, machine: Machine, selection: str, blocks: str) -> dict[str, Any]:
         """The schemes of a selection, and the measurable schemes of a set of blocks."""

@@ -25,7 +25,10 @@ from inference.runs.kinds import Job, Store, Task
 from inference.runs.parts import Parts
 from inference.runs.request import needed_row
 from inference.storage.core_models import store_run_core_model
-from inference.storage.names import NAME_LIMIT
+from inference.storage.result_names import processor_name, result_name
+
+CORE_MODEL = "core model"
+"""Method of a profile's default name, which its core model gets too."""
 
 ModelRow = TypeVar("ModelRow", bound=Model)
 
@@ -35,6 +38,9 @@ class KnowJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        return result_name(processor_name(config["machine"]), CORE_MODEL)
 
     def work(self, task: Task) -> Store:
         """Executes all parts; a failed part does not prevent the others."""
@@ -97,8 +103,8 @@ def _run_part(
 
 
 def _submit(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage) -> Run:
-    label = f": {stage.label.lower()}"
-    name = lifecycle.unused_name(run.name[: NAME_LIMIT - len(label)] + label)
+    has_default_name = run.name.startswith(result_name(processor_name(machine), CORE_MODEL))
+    name = "" if has_default_name else lifecycle.unused_name(result_name(run.name, stage.label.lower()))
     config_of_part = stage.config_of(machine, config)
     if stage.completes:
         model = StoredCoreModel.objects.filter(run=run).first()

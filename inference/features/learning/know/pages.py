@@ -58,17 +58,13 @@ class KnowForm(MeasuringForm):
 
 def know(request: HttpRequest, pk: int) -> HttpResponse:
     """The form that starts a profile."""
-    return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan, _default_name)
+    return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan)
 
 
 def parts(_request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
     """Additional context of the run's page."""
     model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
     return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL, "core_model": model}
-
-
-def _default_name(machine: Machine, _form: KnowForm) -> str:
-    return machine.name
 
 
 def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:

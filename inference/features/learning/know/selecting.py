@@ -25,6 +25,7 @@ from inference.storage.evaluations import compare, evaluate
 from inference.storage.judging import KEY
 from inference.storage.mappings import load_mapping
 from inference.storage.names import free_name
+from inference.storage.result_names import result_name
 from inference.storage.results import ComparedResult, compared_results, store_result
 from inference.storage.rows import measurements_of
 
@@ -133,7 +134,7 @@ class CoreParts:
 
     def _store(self, value: MappingValue, base: str, results: Sequence[ComparedResult]) -> PortMapping:
         row = store_result(
-            free_name(PortMapping, self.run.name),
+            free_name(PortMapping, result_name(self.run.name, "joined mapping")),
             self.machine.isa,
             value,
             results,

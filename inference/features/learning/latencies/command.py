@@ -102,8 +102,7 @@ class Command(RunCommand):
             config = {"machine": machine.pk}
         if options["schemes"] or not options["dataset"]:
             config |= chosen_schemes(machine.isa, options["schemes"] or "starter", latency_schemes)
-        name = options["name"] or lifecycle.unused_name(f"Latencies of {machine.name}"[:180])
-        return lifecycle.submit("latencies", config, name)
+        return lifecycle.submit("latencies", config, options["name"])
 
     def _machine(self, options: dict[str, Any]) -> Machine:
         """The machine that measures, or a simulated one of a mapping."""

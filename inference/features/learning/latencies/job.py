@@ -36,6 +36,7 @@ from inference.runs.machines.measurer import agent_board, chosen_schemes
 from inference.runs.request import RunRequest, Schemes, needed_row, read_row
 from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
+from inference.storage.result_names import processor_name, result_name, row_names, selection_name
 
 _CHUNK = 200
 """Number of links whose chains are assembled at once."""
@@ -80,6 +81,14 @@ class LatenciesJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        request = LatenciesConfig.from_stored(config)
+        if request.recorded is not None:
+            return result_name(*row_names(LatencySet, [request.recorded]), "evaluated again")
+        assert request.machine is not None, "`read_config` requires one of both"
+        schemes = selection_name(request.schemes, request.scheme_filter)
+        return result_name(processor_name(request.machine), "latencies", schemes)
 
     def work(self, task: Task) -> Store:
         """Generates the chains of all pairs of operands, measures them, and infers latencies."""

@@ -130,11 +130,7 @@ def _with_text(chain: Json) -> Json:
 
 def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
     template = "inference/latencies/measure.html"
-    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _default_name)
-
-
-def _default_name(machine: Machine, _form: MeasuringForm) -> str:
-    return f"Latencies of {machine.name}"
+    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan)
 
 
 def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
@@ -153,7 +149,7 @@ def latency_set_reread(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a run that evaluates the recorded chains of a set again, into a new set."""
     row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
     config: Json = {"recorded": pk, "schemes": scheme_ids_of(row)}
-    run = start_run(request, KIND, config, row.name, lead=NOTHING_STARTED)
+    run = start_run(request, KIND, config, lead=NOTHING_STARTED)
     return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 

@@ -48,4 +48,4 @@ class Command(RunCommand):
             config["machine"] = by_name(Machine, options["machine"]).pk
         else:
             config["experiment_set"] = by_name(ExperimentSet, options["set"]).pk
-        return lifecycle.submit("scheduler", config, lifecycle.unused_name(f"Scheduler of {row.name}"[:190]))
+        return lifecycle.submit("scheduler", config)

@@ -47,6 +47,7 @@ from inference.runs.measurements import RunMeasurements
 from inference.runs.request import DEFAULT_SEED, RunRequest, Seed, needed_row, read_row
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.core_models import core_model_of
+from inference.storage.result_names import result_name, row_names
 from inference.storage.rows import ids_of_schemes, load_measurements
 
 SECONDS, LEAST_SECONDS, MOST_SECONDS = 60, 5, 3600
@@ -96,6 +97,9 @@ class SchedulerJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        return result_name(*row_names(StoredCoreModel, [config["core_model"]]), "scheduler")
 
     def work(self, task: Task) -> Store:
         config = SchedulerConfig.from_stored(task.run.config)

@@ -22,9 +22,10 @@ from inference.features.library.sets.merging import (
 from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import AllowedTexts, RunRequest, is_id
 from inference.storage.names import check_name_free, free_name
+from inference.storage.result_names import enumerated, row_names
 
 
 class MergedSets(RunRequest):
@@ -43,7 +44,7 @@ class MergedSets(RunRequest):
     tolerance: Annotated[float, Field(ge=0, le=1000)] = TOLERANCE
 
 
-class MergeSetsJob:
+class MergeSetsJob(Job):
     def check(self, config: Json) -> Json:
         """The completed configuration. Raises `ConfigError` and `ExchangeError`."""
         request = MergedSets.read(config)
@@ -51,6 +52,9 @@ class MergeSetsJob:
         if request.name:
             check_name_free(ExperimentSet, request.name)
         return request.as_json()
+
+    def default_name(self, config: Json) -> str:
+        return config["name"] or enumerated(row_names(ExperimentSet, config["sets"]))
 
     def submitted(self, run: Run) -> None:
         """Does nothing: no row refers to the run before it is done."""

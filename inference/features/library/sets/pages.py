@@ -24,7 +24,7 @@ from inference.formats.problems import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
 from inference.runs.errors import RunsError
-from inference.runs.lifecycle import submit, unused_name
+from inference.runs.lifecycle import submit
 from inference.storage.evaluations import evaluations_on
 from inference.storage.exporting import SET_EXPORTS
 from inference.storage.rows import StoredMeasurement, measurements_of
@@ -217,9 +217,8 @@ def sets_merge(request: HttpRequest) -> HttpResponse:
     }
     form = MergeForm(sets, request.POST if request.method == "POST" else None, initial)
     if form.is_bound and form.is_valid():
-        name = unused_name(f"Merge into {form.cleaned_data['name']}"[:180])
         try:
-            run = submit("merge-sets", form.cleaned_data, name, user=request.user)
+            run = submit("merge-sets", form.cleaned_data, user=request.user)
         except (ExchangeError, RunsError) as error:
             form.add_error(None, str(error))
         else:

@@ -32,11 +32,12 @@ from inference.formats.problems import ExchangeError
 from inference.formats.run_archive_reading import RunArchive, read_archive
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import AllowedTexts, RunRequest
 from inference.storage.importing import Preview, commit, preview_of
 from inference.storage.mappings import load_model
 from inference.storage.names import NAME_LIMIT, by_name
+from inference.storage.result_names import file_name, result_name
 from inference.storage.rows import store_ahead
 
 STOP, LEAVE_OUT = "stop", "leave out"
@@ -101,7 +102,7 @@ class ReadConfig(FileChoices):
     options: dict[str, JsonValue] = {}
 
 
-class ReadJob:
+class ReadJob(Job):
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` or `UnknownNameError`."""
         request = ReadConfig.read(config)
@@ -110,6 +111,9 @@ class ReadJob:
         if request.ports:
             by_name(PortMapping, request.ports)
         return request.as_json()
+
+    def default_name(self, config: Json) -> str:
+        return result_name(file_name(config["upload"]), "preview")
 
     def submitted(self, run: Run) -> None:
         """Makes this the file's current preview; deletes finished earlier ones."""
@@ -273,7 +277,7 @@ class ImportConfig(FileChoices):
     others: list[str] | None = None
 
 
-class ImportJob:
+class ImportJob(Job):
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` or `UnknownNameError`."""
         request = ImportConfig.read(config)
@@ -286,6 +290,9 @@ class ImportJob:
         for name in request.evidence or ():
             by_name(ExperimentSet, name)
         return request.model_dump(exclude_none=True)
+
+    def default_name(self, config: Json) -> str:
+        return result_name(file_name(config["upload"]), "import")
 
     def submitted(self, run: Run) -> None:
         """Reserves the upload for this run. Raises `ConfigError` if another run imports it."""

@@ -26,7 +26,7 @@ from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, LimitError, RunsError
-from inference.runs.lifecycle import submit, unused_name
+from inference.runs.lifecycle import submit
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.naming import validated_name
 from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
@@ -230,8 +230,7 @@ def _start(request: HttpRequest, upload_row: Upload, content: Json, answers: dic
         config["others"] = answers["others"]
     if answers.get("evidence"):
         config["evidence"] = [row.name for row in answers["evidence"]]
-    name = free_name(Run, f"Import {upload_row.file_name}")
-    return lifecycle.submit("import", config, name, user=request.user)
+    return lifecycle.submit("import", config, user=request.user)
 
 
 def _redirect_to_run(request: HttpRequest, run: Run) -> HttpResponse:
@@ -292,8 +291,7 @@ def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
     error = ""
     if request.method == "POST":
         try:
-            name = unused_name(f"Import {row.file_name}"[:190])
-            return redirect("run", submit("import", {"upload": row.pk}, name, user=request.user).pk)
+            return redirect("run", submit("import", {"upload": row.pk}, user=request.user).pk)
         except ConfigError as problem:
             error = str(problem)
     context = {"upload": row, "archive": row.preview["seen"], "error": error}

@@ -27,11 +27,10 @@ from inference.formats.parsing import NEAREST, Parsed
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run, Upload
 from inference.models.run import UNDECIDED
 from inference.runs.errors import ConfigError, JobError, LimitError
-from inference.runs.lifecycle import submit, unused_name
+from inference.runs.lifecycle import submit
 from inference.runs.request import read_row
 from inference.storage.importing import ImportedRow, Preview
 from inference.storage.instruction_sets import vocabulary
-from inference.storage.names import NAME_LIMIT
 
 
 def free_upload(pk: object) -> Upload:
@@ -157,8 +156,7 @@ def receive(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:
 
 def start_reading(upload: Upload, user: Any, **choices: Any) -> Run:
     """Queues a preview of a file. Raises `RunsError`, and `UnknownNameError` for unknown rows."""
-    name = unused_name(f"Read {upload.file_name}"[: NAME_LIMIT - 10])
-    return submit("read", {"upload": upload.pk, **choices}, name, user=user)
+    return submit("read", {"upload": upload.pk, **choices}, user=user)
 
 
 SAMPLE = 12

@@ -88,8 +88,7 @@ class Command(RunCommand):
         }
         bodies = {key: options[key] for key in ("unroll", "breaking", "values")}
         config = {"machine": machine.pk, **bodies, **experiments}
-        name = options["name"] or lifecycle.unused_name(f"{config['plan']} on {machine.name}"[:180])
-        run = lifecycle.submit("measure", config, name)
+        run = lifecycle.submit("measure", config, options["name"])
         complete = MeasureConfig(**run.config)
         chosen = complete.schemes
         if isinstance(chosen, str):

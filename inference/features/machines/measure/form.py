@@ -179,7 +179,6 @@ def measuring_page(
     template: str,
     form_class: type[FormT],
     plan: Callable[[Machine, FormT], MeasuringPlan | None],
-    usual_name: Callable[[Machine, FormT], str],
     initial: Json | None = None,
 ) -> HttpResponse:
     """The page with the form of a run that measures on one machine; a POST estimates or starts the run.
@@ -190,7 +189,6 @@ def measuring_page(
         template: Template of the page.
         form_class: Form of the run.
         plan: Computes the plan of a form; None if a field has an error.
-        usual_name: Computes the default name of the run.
         initial: Initial values of the form beside the defaults of its fields.
     """
     machine = get_object_or_404(machines(), pk=pk)
@@ -201,7 +199,7 @@ def measuring_page(
     estimate = plan(machine, form)
     is_start = request.POST.get("press") == "start"
     if is_start and estimate is not None:
-        run = start_run(request, kind, estimate.config, usual_name(machine, form), form=form)
+        run = start_run(request, kind, estimate.config, form=form)
         if run is not None:
             return redirect("run", pk=run.pk)
     context = {

@@ -45,6 +45,7 @@ from inference.runs.request import (
     needed_row,
 )
 from inference.runs.stages import ProgressMeasurer
+from inference.storage.result_names import processor_name, result_name, selection_name
 from inference.storage.rows import load_measurements
 
 PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
@@ -119,6 +120,21 @@ class MeasureJob(Job):
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
+
+    def default_name(self, config: Json) -> str:
+        request = MeasureConfig.from_stored(config)
+        processor = processor_name(request.machine)
+        if request.plan == LISTED:
+            count = len(request.experiments)
+            what = request.experiments[0] if count == 1 else f"{count:,} experiments"
+            return result_name(processor, what)
+        plan_name = {
+            "singletons": "each alone",
+            "pairs": "alone and in pairs",
+            "mixes": f"{request.mixes:,} mixes of {request.length}",
+            "slots": "issue slots",
+        }[request.plan]
+        return result_name(processor, selection_name(request.schemes, request.scheme_filter), plan_name)
 
     def work(self, task: Task) -> Store:
         config = MeasureConfig.from_stored(task.run.config)

@@ -74,13 +74,7 @@ class MeasureForm(MeasuringForm):
 
 
 def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    return measuring_page(
-        request, pk, "measure", "inference/measure/page.html", MeasureForm, _plan, _usual_name
-    )
-
-
-def _usual_name(machine: Machine, form: MeasureForm) -> str:
-    return f"{machine.name}: {PLANS[form.cleaned_data['plan']]}"
+    return measuring_page(request, pk, "measure", "inference/measure/page.html", MeasureForm, _plan)
 
 
 def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:

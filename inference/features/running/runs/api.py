@@ -152,7 +152,7 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
     run = lifecycle.submit(
         data.kind,
         data.config,
-        data.name.strip() or lifecycle.unused_name(f"{data.kind.capitalize()} through the API"),
+        data.name,
         user=access.account_of(request),
         forked_from=forked_from,
         note=data.note.strip(),

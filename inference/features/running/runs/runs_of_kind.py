@@ -22,7 +22,11 @@ from inference.web.api.paging import Paging, list_answer
 from inference.web.api.shapes import run_json
 
 NameOfRun = Annotated[
-    str, Field(max_length=NAME_LIMIT, description="Of the run; if empty, one is generated.")
+    str,
+    Field(
+        max_length=NAME_LIMIT,
+        description='Name of the run. If empty, it is named by what it is of, such as "Zen 4 · latencies".',
+    ),
 ]
 
 
@@ -30,31 +34,41 @@ def submit_run(
     request: HttpRequest,
     kind: str,
     config: Json,
-    usual_name: str,
     name: str = "",
     *,
+    default_name: str = "",
     note: str = "",
     forked_from: Run | None = None,
 ) -> Run:
-    """Starts a run of the requesting account; without a name, one is generated from `usual_name`. Raises as
-    `submit`.
+    """Start a run of the requesting account.
+
+    Args:
+        kind: A key of `RUN_KINDS`.
+        config: Description of the run.
+        name: Unique name from the request; "" for the default.
+        default_name: Default where it says more than the kind's; made unique by a number.
+
+    Raises:
+        ConfigError: The description or the name is wrong.
+        LimitError: The account has too many unfinished runs.
+        DuplicateRunNameError: Another run has the name.
     """
-    unused = name.strip() or unused_name(usual_name)
+    chosen = name.strip() or (default_name and unused_name(default_name))
     user = access.account_of(request)
-    return submit(kind, config, unused, user=user, forked_from=forked_from, note=note.strip())
+    return submit(kind, config, chosen, user=user, forked_from=forked_from, note=note.strip())
 
 
 def start_response(
     request: HttpRequest,
     kind: str,
     config: Json,
-    usual_name: str,
     name: str = "",
     *,
+    default_name: str = "",
     forked_from: Run | None = None,
 ) -> Status[dict[str, Any]]:
-    """Starts a run; returns the answer 201 with a `RunOut`."""
-    run = submit_run(request, kind, config, usual_name, name, forked_from=forked_from)
+    """Start a run as `submit_run` does; the answer 201 has a `RunOut`."""
+    run = submit_run(request, kind, config, name, default_name=default_name, forked_from=forked_from)
     return Status(201, run_json(run))
 
 

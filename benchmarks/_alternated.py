@@ -17,7 +17,7 @@ from inference.core.tables import ExperimentTable, Population
 
 Integers = npt.NDArray[Any]
 
-_MOST_KINDS = 1024
+_MAX_KINDS = 1024
 
 
 @compiled
@@ -32,8 +32,8 @@ def enumerate_ports(
     cycles: npt.NDArray[np.float64],
 ) -> None:
     """Inverse throughputs, float64[n], of experiments under one mapping, both as compressed rows."""
-    kinds = np.empty(_MOST_KINDS, dtype=np.int64)
-    mass = np.empty(_MOST_KINDS, dtype=np.int64)
+    kinds = np.empty(_MAX_KINDS, dtype=np.int64)
+    mass = np.empty(_MAX_KINDS, dtype=np.int64)
     size = np.zeros(1 << n_ports, dtype=np.int64)
     for ports in range(1, 1 << n_ports):
         size[ports] = size[ports >> 1] + (ports & 1)

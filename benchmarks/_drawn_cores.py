@@ -23,7 +23,7 @@ from inference.isa.x86.starter_set import STARTER_SET
 from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 
 NOISE = 0.01
-_FEWEST_PORTS, _MOST_PORTS = 6, 16
+_MIN_PORTS, _MAX_PORTS = 6, 16
 
 _TABLE = table_of_module(__file__)
 _UNITS, _LATENCY = _TABLE["units"], _TABLE["latencies"]
@@ -76,7 +76,7 @@ def drawn_core(seed: int) -> DrawnCore:
     dice = random.Random(seed)
     while True:
         units, ports = _drawn_units(dice)
-        if _FEWEST_PORTS <= ports <= _MOST_PORTS:
+        if _MIN_PORTS <= ports <= _MAX_PORTS:
             break
     width = dice.randint(max(2, units["alu"].bit_count() - 1), 8)
     stored = dice.choice((1, 1, 2))
@@ -91,7 +91,7 @@ def drawn_core(seed: int) -> DrawnCore:
 
 def _drawn_units(dice: random.Random) -> tuple[dict[str, int], int]:
     """{unit: ports}, and how many ports there are."""
-    ports = iter(range(2 * _MOST_PORTS))
+    ports = iter(range(2 * _MAX_PORTS))
 
     def fresh(fewest: int, most: int) -> list[int]:
         return [next(ports) for _ in range(dice.randint(fewest, most))]
@@ -158,7 +158,7 @@ def mask_of(ports: Sequence[int]) -> int:
 
 
 WIDTH = 8
-_MOST_UOPS = 8
+_MAX_UOPS = 8
 """Of an instruction: what is slower, such as divisions, occupies its unit for as long."""
 
 _ZEN5_UNITS = {unit: mask_of(ports) for unit, ports in _TABLE["zen5"].items()}
@@ -241,4 +241,4 @@ def _computing(mnemonic: str, operands: str, rates: Mapping[str, float]) -> tupl
         unit = next(matches, "alu")
     ports = _ZEN5_UNITS[unit]
     count = math.floor(rate * ports.bit_count() + 0.25)
-    return ports, min(max(1, count), _MOST_UOPS)
+    return ports, min(max(1, count), _MAX_UOPS)

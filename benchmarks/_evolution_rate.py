@@ -36,7 +36,7 @@ REPRESENTATIVES = 100
 NOISE = 0.01
 SEED = 7
 POPULATIONS = (1_000, 20_000)
-MOST_GENERATIONS = 1_000  # many more than it takes
+MAX_GENERATIONS = 1_000  # many more than it takes
 _CASE = "simulations-per-second"
 BAR = 30_000_000.0  # simulations per second and core
 REFERENCE_EVERY = 10  # generations
@@ -61,7 +61,7 @@ def cases(quick: bool) -> Iterator[Result]:
 
 def _whole_run(population: int) -> Result:
     experiments, measured = _problem(REPRESENTATIVES)
-    judge = _judge(experiments, measured, REPRESENTATIVES, population, MOST_GENERATIONS, threads=1)
+    judge = _judge(experiments, measured, REPRESENTATIVES, population, MAX_GENERATIONS, threads=1)
     few = Population.from_rows([((1, 1),)] * REPRESENTATIVES * 2, 2, PORTS)
     judge.errors(few)  # loads what is compiled
     plain = _Enumeration(judge.table)

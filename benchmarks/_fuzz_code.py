@@ -59,7 +59,7 @@ HASTY = Settings(
     min_passes=2, max_passes=2, repetitions=3, sample_us=20.0, patience=0.0, timeout=0.5, tolerance=0.05
 )
 """Quick, and content with a disturbed computer: what the code does matters here, not its time."""
-_LONGEST = 120.0  # seconds for a batch; none needs a tenth of it
+_MAX_SECONDS = 120.0  # seconds for a batch; none needs a tenth of it
 
 
 async def fuzz_code(harness: LocalHarness, frame: Frame, n: int, seed: int) -> Survey:
@@ -69,7 +69,7 @@ async def fuzz_code(harness: LocalHarness, frame: Frame, n: int, seed: int) -> S
         survey.sent[f"code: {kind}"] += 1
         batch = Batch(frame, HASTY, (BatchItem(kind, code, 1, len(code), 1, 1), KNOWN), seed=number)
         try:
-            results = await asyncio.wait_for(harness.measure(batch, lambda _done, _all: None), _LONGEST)
+            results = await asyncio.wait_for(harness.measure(batch, lambda _done, _all: None), _MAX_SECONDS)
         except (TimeoutError, UnfitError) as error:
             survey.expect(False, f"{code.hex()}: {error or 'no end'}")
             continue

@@ -27,7 +27,7 @@ from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack
 
 TOOLS = ("generated tool 1", "generated tool 2")
-LONGEST = 5
+MAX_LENGTH = 5
 SAMPLES = 100
 """Of a decision, and of a round."""
 _BLOCKS, _ROUNDS = 1000, 20
@@ -43,7 +43,7 @@ def generated_campaign(discoveries: int, decisions: int = 60, name: str = "gener
     Its discoveries are families by their length.
     """
     campaign = store_campaign(_Making(discoveries, decisions).content(), name)
-    for number, length in enumerate(range(1, LONGEST + 1)):
+    for number, length in enumerate(range(1, MAX_LENGTH + 1)):
         rows = list(campaign.discoveries.filter(length=length).only("code"))
         if rows:
             about = {"bound": "ports", "kind": "difference", "slower": 1, "code": rows[0].code}
@@ -68,7 +68,7 @@ class _Making:
         self._discoveries, self._decisions = discoveries, decisions
         self._random = random.Random(1)
         self._domain = BlockDomain.of()
-        free = [self._domain.unconstrained(length) for length in range(1, LONGEST + 1)]
+        free = [self._domain.unconstrained(length) for length in range(1, MAX_LENGTH + 1)]
         blocks = (self._domain.sample(self._random.choice(free), self._random) for _ in range(_BLOCKS))
         self._blocks = [block for block in blocks if block is not None]
         self._batches = {differ: [self._batch(differ) for _ in range(_BATCHES)] for differ in (False, True)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from benchmarks._reader_worker import LONGEST, MOST
+from benchmarks._reader_worker import MAX_PIECES, MAX_SECONDS
 from benchmarks._survey import Survey
 from benchmarks._text_mutations import PUMPED_WORDS
 
@@ -21,7 +21,7 @@ def pumped_texts() -> list[str]:
 
 def pumped(seed: int, many: int) -> Survey:
     """Recognise, parse and read so many of them in this process, evenly chosen."""
-    survey = Survey("pumped", seed, LONGEST)
+    survey = Survey("pumped", seed, MAX_SECONDS)
     texts = pumped_texts()
     for text in texts[:: max(1, len(texts) // many)]:
         for reader in (_recognised, _parsed, _read):
@@ -45,6 +45,6 @@ def _read(text: str) -> str:
     from inference.isa.blocks import BlockError, read
 
     try:
-        return f"{bool(read(text, MOST).pieces)} read"
+        return f"{bool(read(text, MAX_PIECES).pieces)} read"
     except BlockError:
         return "refused"

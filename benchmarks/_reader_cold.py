@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-MOST = 1000
+MAX_PIECES = 1000
 
 
 def milliseconds(text: Path, processes: int) -> list[float]:
@@ -27,7 +27,7 @@ def main() -> None:
 
     text = Path(sys.argv[1]).read_text()
     began = time.process_time()
-    read(text, MOST)
+    read(text, MAX_PIECES)
     print(json.dumps(round((time.process_time() - began) * 1000, 2)))
 
 

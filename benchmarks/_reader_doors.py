@@ -15,11 +15,11 @@ from django.urls import reverse
 
 from benchmarks._input_site import furnished
 from benchmarks._reader_texts import text_of
-from benchmarks._reader_worker import LONGEST, SECRET, traced
+from benchmarks._reader_worker import MAX_SECONDS, SECRET, traced
 from benchmarks._survey import FAILED, Survey
 
 STARTS = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.spawn")
-_LONGEST_ADDRESS = 3000
+_MAX_ADDRESS_LENGTH = 3000
 _RARE = 40
 """One text in so many is uploaded as a file, which takes far longer than a page."""
 
@@ -30,7 +30,7 @@ def knocked(seed: int, many: int, file: str) -> Survey:
     """Send so many texts, each to a door of a site in this process, in turn."""
     for logger in ("django.request", "django.security"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
-    survey = Survey("pages", seed, LONGEST)
+    survey = Survey("pages", seed, MAX_SECONDS)
     opened = doors()
     names = list(opened)
     for door in opened.values():
@@ -63,7 +63,7 @@ def doors() -> Mapping[str, Door]:
     program = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})
 
     def page(path: str, name: str, more: str = "") -> Door:
-        return lambda text: browser.get(f"{path}?{more}{name}={_quoted(text[:_LONGEST_ADDRESS])}")
+        return lambda text: browser.get(f"{path}?{more}{name}={_quoted(text[:_MAX_ADDRESS_LENGTH])}")
 
     def form(press: str) -> Door:
         kind = "application/x-www-form-urlencoded"
@@ -84,7 +84,7 @@ def doors() -> Mapping[str, Door]:
         "API loads": operation(f"/mappings/{mapping.pk}/block-loads"),
         "API questions": operation("/questions", predictors=["mapping:mapping=two ports"]),
         "API explanations": operation("/explanations", predictors=["mapping:mapping=two ports"] * 2),
-        "API search": lambda text: program.get(f"/api/v1/search?q={_quoted(text[:_LONGEST_ADDRESS])}"),
+        "API search": lambda text: program.get(f"/api/v1/search?q={_quoted(text[:_MAX_ADDRESS_LENGTH])}"),
         "paste": lambda text: browser.post(reverse("block-set-paste"), {"text": _whole(text)}),
         "API preview": lambda text: _previewed(program, text),
         "upload": lambda text: _uploaded(browser, text),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _PIECES = json.loads((Path(__file__).parent / "_corpus" / "assembly_texts.json").read_text())
-LONGEST = 60_000
+MAX_LENGTH = 60_000
 _BEFORE = ("comments", "labels", "prefixes")
 _STATEMENTS = (*("directives",) * 3, *("instructions",) * 2, "regions")
 _WITHIN = ("comments", "characters", "separators")
@@ -34,7 +34,7 @@ def text_of(seed: int, number: int, file: str) -> str:
         times = drawn.choice((50, 500, 5000, 20_000))
         piece = begin + "".join(piece.replace("№", str(k)) for k in range(times)) + end
         at = drawn.randrange(len(text) + 1)
-        text = (text[:at] + piece + text[at:])[:LONGEST]
+        text = (text[:at] + piece + text[at:])[:MAX_LENGTH]
     return text
 
 

@@ -49,11 +49,11 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
         _current.append(f"{event} {arguments!r:.200}")
 
 
-LONGEST = 1.0
+MAX_SECONDS = 1.0
 """Seconds of computing for one text."""
 SECRET = bytes.fromhex("4d0faffe") * 8
 """What the file has that the texts name: instructions (imul r15, r14) that none of them writes."""
-MOST = 1000
+MAX_PIECES = 1000
 BEGIN, END = "/the-reading-begins", "/the-reading-ends"
 _GROWTH = 512  # MiB
 _WARM = 300
@@ -62,7 +62,7 @@ _WARM = 300
 def fuzzed(seed: int, many: int, file: str) -> Survey:
     """Read so many texts in this process, traced after a warm-up."""
     _warm_up(seed, file)
-    survey = Survey("in-process", seed, LONGEST)
+    survey = Survey("in-process", seed, MAX_SECONDS)
     before = peak_mebibytes()
     with traced() as events:
         for number in range(many):
@@ -78,20 +78,20 @@ def fuzzed(seed: int, many: int, file: str) -> Survey:
 
 def _warm_up(seed: int, file: str) -> None:
     for number in range(_WARM):
-        Survey(longest=LONGEST).attempt(lambda number=number: _outcome(text_of(seed + 1, number, file)))  # type: ignore[misc]
+        Survey(longest=MAX_SECONDS).attempt(lambda number=number: _outcome(text_of(seed + 1, number, file)))  # type: ignore[misc]
 
 
 def _outcome(text: str) -> str:
     from inference.isa.blocks import BlockError, read
 
     try:
-        reading = read(text, MOST)
+        reading = read(text, MAX_PIECES)
     except BlockError:
         return "refused"
     for piece in reading.pieces:
         if SECRET[:8] in piece.block.code:
             return f"{FAILED}the file's content is in a block"
-        again = [other.block.code for other in read(piece.block.text, MOST).pieces]
+        again = [other.block.code for other in read(piece.block.text, MAX_PIECES).pieces]
         if again != [piece.block.code]:
             return f"{FAILED}what is printed of it is read as other code"
     return "read"
@@ -104,7 +104,7 @@ def main() -> None:
     """
     seed, many, file = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     _warm_up(seed, file)
-    survey = Survey(longest=LONGEST)
+    survey = Survey(longest=MAX_SECONDS)
     os.access(BEGIN, os.R_OK)
     for number in range(many):
         survey.attempt(lambda number=number: _outcome(text_of(seed, number, file)))  # type: ignore[misc]

@@ -42,7 +42,7 @@ SECONDS = 120.0
 """What an algorithm may take on a core."""
 RIGHT, RIGHT_WITH_WASTE = 0.9, 0.8
 """The shares of right schemes that are asked for, on cores that waste nothing and on those that do."""
-_EXPERIMENTS, _MOST_COPIES = 60, 6
+_EXPERIMENTS, _MAX_COPIES = 60, 6
 _CLOSE = 0.02
 _KEPT = Path(__file__).parent / "out" / "any-core.jsonl"
 
@@ -164,7 +164,7 @@ def _right(found: PortMapping, truth: PortMapping, seed: int) -> frozenset[str]:
 
 def _drawn_experiment(dice: random.Random, schemes: Sequence[str]) -> Experiment:
     chosen = dice.sample(schemes, min(dice.randint(1, 3), len(schemes)))
-    return Experiment.of({scheme: dice.randint(1, _MOST_COPIES) for scheme in chosen})
+    return Experiment.of({scheme: dice.randint(1, _MAX_COPIES) for scheme in chosen})
 
 
 def _by_pmevo(core: DrawnCore) -> Answer:

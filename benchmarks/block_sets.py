@@ -21,7 +21,7 @@ from benchmarks._sites import administrators_client, temporary_database
 from inference.models import BasicBlockSet, Upload
 
 BLOCKS = 100_000
-_POOL, _LONGEST = 3000, 6
+_POOL, _MAX_LENGTH = 3000, 6
 _REQUESTS = 11
 
 
@@ -42,7 +42,7 @@ def generated_csv(rows: int) -> bytes:
     """A file with blocks of one to twelve instructions and three columns that scatter around each other."""
     dice = random.Random(1)
     domain = BlockDomain.of()
-    free = [domain.unconstrained(length) for length in range(1, _LONGEST + 1)]
+    free = [domain.unconstrained(length) for length in range(1, _MAX_LENGTH + 1)]
     drawn = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
     pool = [block.code.hex() for block in drawn if block is not None]
     out = io.StringIO()

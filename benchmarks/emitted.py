@@ -23,7 +23,7 @@ from inference.isa.x86.starter_set import STARTER_SET
 
 _PLACES = ("/usr/bin/*", "/usr/lib/x86_64-linux-gnu/*.so*")
 _FILES, _QUICK_FILES = 750, 10
-_MOST_BYTES = 200_000
+_MAX_BYTES = 200_000
 """Of the code of a file, so that no large program decides alone."""
 _LARGEST_FILE = 40 << 20
 _ELSEWHERE = ("changes the control flow", "moves the stack pointer")
@@ -69,7 +69,7 @@ def _schemes(content: bytes) -> Iterator[str]:
         return
     for region in program.regions:
         if region.name == ".text":
-            code = content[region.offset : region.offset + min(region.size, _MOST_BYTES)]
+            code = content[region.offset : region.offset + min(region.size, _MAX_BYTES)]
             yield from (scheme for one in Decoder(64, code) if (scheme := scheme_of(one)) is not None)
 
 

@@ -32,7 +32,7 @@ from tests.launched import wait_until
 
 _WAIT_SECONDS = 300.0
 _PORT_BOUNDS = (BoundKind.PORTS, BoundKind.SCHEDULER)
-_LEAST_SHARE = 0.5
+_MIN_SHARE = 0.5
 """Of the fullest port's load, that the expected instructions make."""
 
 
@@ -50,7 +50,7 @@ class ExpectedReason:
         if largest.chain:
             return self.instructions <= {step.instruction for step in largest.chain}
         if largest.kind in _PORT_BOUNDS:
-            return _share_of_fullest_port(analysis, self.instructions) >= _LEAST_SHARE
+            return _share_of_fullest_port(analysis, self.instructions) >= _MIN_SHARE
         return True
 
 

@@ -38,9 +38,9 @@ INSTRUCTIONS = 100_000
 """Of each listing; `PMWEB_READER_INSTRUCTIONS` is another number."""
 QUICK = 50
 """Times fewer of each, to see whether it works."""
-LEAST_SHARE = 99.9
+MIN_SHARE = 99.9
 DIFFERENT, COLD_MS, PROCESSES = 1000, 100.0, 9
-MOST_PIECES = 100_000
+MAX_PIECES = 100_000
 OUT = Path(__file__).parent / "out"
 _PARAGRAPH = 100
 _SHOWN = 10
@@ -101,7 +101,7 @@ def _share(case: str, found: Comparison, about: Mapping[str, Any]) -> Result:
         "listed_in": _listed(case, found.rest),
     }
     share = 100 * (found.same + found.jumps) / max(1, found.total)
-    return Result(case, round(share, 4), "%", LEAST_SHARE, more)
+    return Result(case, round(share, 4), "%", MIN_SHARE, more)
 
 
 def _listed(case: str, rest: Mapping[str, Counter[str]]) -> str:
@@ -153,7 +153,7 @@ def _read_again(text: str, code: bytes) -> tuple[str, str]:
     from inference.isa.blocks import BlockError, block_of_bytes, read
 
     try:
-        pieces = read(text, MOST_PIECES).pieces
+        pieces = read(text, MAX_PIECES).pieces
     except BlockError as error:
         return "refused", str(error)[:300]
     got = b"".join(piece.block.code for piece in pieces)
@@ -182,7 +182,7 @@ def _compilers(quick: bool) -> Iterator[Result]:
         for one in compiled(paths, list(LEVELS), Path(work)):
             texts += 1
             try:
-                reading = read(one.text, MOST_PIECES)
+                reading = read(one.text, MAX_PIECES)
                 counted, differs = differing(one, read_program(one.text).instructions)
             except BlockError as error:
                 refused[f"{one.name}: {error}"] += 1

@@ -23,7 +23,7 @@ from anica_app.core.domain.abstract import (
     subsumes,
 )
 from anica_app.core.domain.features import FeatureTable, full_vocabulary
-from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings, SpaceSettings
+from anica_app.core.domain.settings import FEATURES, MAX_EDITS, MAX_LOG, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SampledBlock, SchemeSpace, block_of_code, obstacle, operands_of
 from anica_app.core.errors import AnicaError
 from anica_app.core.sampling import BlockSampler
@@ -257,8 +257,8 @@ def full_domain() -> BlockDomain:
     """
     settings = DomainSettings(
         features=" ".join(name for name in FEATURES if name != _UOPS),
-        edit_distance=MOST_EDITS,
-        log_bound=MOST_LOG,
+        edit_distance=MAX_EDITS,
+        log_bound=MAX_LOG,
     )
     return BlockDomain.of(settings, SpaceSettings(groups=" ".join(target_of(DEFAULT).sampling_groups)))
 

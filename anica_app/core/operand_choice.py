@@ -38,7 +38,7 @@ USUAL_LINES = 6
 """Addresses per block, as in the published sampler; a block that needs more gets more."""
 LINE = 64
 """Bytes of a cache line, or of half of one."""
-MOST_LINES = 4096 // 2 // LINE - 1
+MAX_LINES = 4096 // 2 // LINE - 1
 """As many as lie within half a page, without the first."""
 
 
@@ -309,7 +309,7 @@ class _Addresses:
         """One that is not among the forbidden ones. Raises `ChoiceError`."""
         used_lines = {address.displacement // LINE for address in forbidden if isinstance(address, Address)}
         free = [line for line in range(1, USUAL_LINES + 1) if line not in used_lines]
-        free = free or [line for line in range(USUAL_LINES + 1, MOST_LINES + 1) if line not in used_lines][:1]
+        free = free or [line for line in range(USUAL_LINES + 1, MAX_LINES + 1) if line not in used_lines][:1]
         if not free:
             raise ChoiceError
         line = free[int(self._random.random() * len(free))]

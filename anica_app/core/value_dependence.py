@@ -19,7 +19,7 @@ from inference.predictors.protocol import Answer
 
 CLOSE = 0.05
 """Relative difference in cycles up to which two measurements count as equal."""
-MOST_INPUTS = 8
+MAX_INPUTS = 8
 """Inputs of a block that are changed one at a time; further ones are not."""
 
 MeasureFrom = Callable[[Sequence[tuple[bytes, StartValues]]], Sequence[Answer]]
@@ -134,7 +134,7 @@ class _RepeatedFinding:
                 for value, other in {block_input.value(start): start for start in failing}.items()
                 if value != block_input.value(usual)
             ]
-            for block_input in inputs[:MOST_INPUTS]
+            for block_input in inputs[:MAX_INPUTS]
         ]
         if sum(map(bool, changes)) > questions:
             return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LEAST_PLACES, MOST_BARS = 40, 120
+MIN_PLACES, MAX_BARS = 40, 120
 WIDTH, HEIGHT = 120.0, 30.0
 
 
@@ -45,16 +45,16 @@ class RoundsChart:
 def rounds_chart(rounds: Sequence[tuple[int, int, int]]) -> RoundsChart | None:
     """The bars of rounds, given as (number, sampled, interesting) in order; None without blocks.
 
-    More than `MOST_BARS` rounds share bars.
+    More than `MAX_BARS` rounds share bars.
     """
     sampled = sum(n for _, n, _ in rounds)
     if not sampled:
         return None
-    step = -(-len(rounds) // MOST_BARS)
+    step = -(-len(rounds) // MAX_BARS)
     groups = [rounds[at : at + step] for at in range(0, len(rounds), step)]
     counted = [(g[0][0], g[-1][0], sum(n for _, n, _ in g), sum(i for _, _, i in g)) for g in groups]
     top = _round_up(max(i / n for _, _, n, i in counted if n))
-    width = WIDTH / max(LEAST_PLACES, len(counted))
+    width = WIDTH / max(MIN_PLACES, len(counted))
     bars = []
     for at, (first, last, n, interesting) in enumerate(counted):
         height = HEIGHT * (interesting / n if n else 0.0) / top

@@ -28,7 +28,7 @@ _OPERANDS = "opschemes"
 _SCHEME = "$InsnScheme:"
 _PLACE = re.compile(r"(reg|mem)([0-9]{1,2})")
 _KINDS = {"reg": "register", "mem": "memory"}
-_MOST_BOUND = 10
+_MAX_BOUND = 10
 
 
 class NotTranslatable(Exception):  # noqa: N818 it is no error of anybody
@@ -135,7 +135,7 @@ def _mnemonic(value: Any) -> Any:
     match value:
         case "$SV:TOP" | {"top": True}:
             return None
-        case {"base": str(base), "curr_dist": int(edits), "max_dist": int(most)} if 0 <= most <= _MOST_BOUND:
+        case {"base": str(base), "curr_dist": int(edits), "max_dist": int(most)} if 0 <= most <= _MAX_BOUND:
             return {"base": base, "edits": edits} if edits <= most else None
     raise NotTranslatable(f"mnemonic {value!r}")
 
@@ -149,7 +149,7 @@ def _uops(value: Any) -> Any:
     match value:
         case {"val": "$SV:TOP"} | "$SV:TOP":
             return None
-        case {"val": int(bound)} if 0 <= bound <= _MOST_BOUND:
+        case {"val": int(bound)} if 0 <= bound <= _MAX_BOUND:
             return {"fewer_than": 2**bound}
     raise NotTranslatable(f"number of µops {value!r}")
 

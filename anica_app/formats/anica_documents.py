@@ -40,7 +40,7 @@ SINGLE_LABEL = "generalization"
 """Label of the discovery in a generalisation's directory, which has one."""
 LABEL_LENGTH = 100
 REASON_LENGTH = 200
-LONGEST = 1e9
+MAX_SECONDS = 1e9
 """Seconds above which a duration is treated as invalid."""
 
 _DOC = ".doc"
@@ -84,7 +84,7 @@ def _check_mean(mean: Any) -> Any:
 
 def duration(value: Any) -> float:
     """A duration in seconds, 0 for an invalid value."""
-    fits = isinstance(value, (int, float)) and 0 <= value < LONGEST
+    fits = isinstance(value, (int, float)) and 0 <= value < MAX_SECONDS
     return float(value) if fits else 0.0
 
 

@@ -26,7 +26,7 @@ from inference.predictors.samples import MAX_CODE_BYTES, Sample
 MAGIC = b"SQLite format 3\0"
 DATABASE_LIMIT = 2 << 30  # bytes
 VALUE_LIMIT = 1 << 20  # bytes of one value
-MOST_VALUES = 10_000  # of a remark
+MAX_VALUES = 10_000  # of a remark
 TIME_LIMIT = 1200.0  # seconds for going through all of it
 DETAIL_LENGTH = 8000  # characters of a complaint that are kept
 
@@ -215,7 +215,7 @@ def _remark(remark: Any, where: str) -> Mapping[str, Any]:
     if remark is None or remark == "":
         return {}
     try:
-        fields = load(_typed(remark, str, f"{where}, remark"), "remark", MOST_VALUES)
+        fields = load(_typed(remark, str, f"{where}, remark"), "remark", MAX_VALUES)
     except StrictJsonError:
         return {"error": remark}
     return fields if isinstance(fields, dict) else {"error": remark}

@@ -61,7 +61,7 @@ _EXPECTED = (
     f"{DISCOVERY} and {WITNESS} of a generalisation are expected, in it or in directories of it"
 )
 _NAMES_LISTED = 3
-MOST_PARTS = 200
+MAX_PARTS = 200
 """Campaigns and generalisations that an archive may have."""
 
 
@@ -272,9 +272,9 @@ def read_all(tree: FileTree, on_progress: OnProgress | None = None) -> list[Spoo
     parts = parts_of(tree)
     if not parts:
         raise ExchangeError(f"{tree.name} has {_describe_files(tree.names())}; {_EXPECTED}")
-    if len(parts) > MOST_PARTS:
+    if len(parts) > MAX_PARTS:
         raise ExchangeError(
-            f"{tree.name} has {len(parts)} campaigns and generalisations, of {MOST_PARTS} at most"
+            f"{tree.name} has {len(parts)} campaigns and generalisations, of {MAX_PARTS} at most"
         )
     rows, problems = [], []
     for part in parts:

@@ -14,7 +14,7 @@ from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.formats import anica_campaigns
 from anica_app.models import Campaign, Discovery, Family, SampleBatch
 from inference.core.errors import InvalidInputError
-from inference.isa.blocks import MOST_BYTES
+from inference.isa.blocks import MAX_BYTES
 from inference.predictors.samples import Sample, unpack
 
 _ROUNDS_PER_CHUNK = 8
@@ -82,7 +82,7 @@ class RepeatedFinding(_Part):
 
     machine: _Text = Field(examples=["machine lab · unrolled"])
     is_example: bool = Field(False, description="Another block than the discovery's witness.")
-    block: str = Field(max_length=2 * MOST_BYTES, pattern=r"^([0-9a-f]{2})+$", examples=["48d3e0"])
+    block: str = Field(max_length=2 * MAX_BYTES, pattern=r"^([0-9a-f]{2})+$", examples=["48d3e0"])
     condition: _Text = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
     readings: list[RepeatedReading] = Field(min_length=1, max_length=20)
 

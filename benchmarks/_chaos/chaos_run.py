@@ -21,7 +21,7 @@ from benchmarks._chaos.sampling import Sampling
 from benchmarks._chaos.world import World, steady
 from inference.models import Run
 
-MOST_CLAIMS = 3
+MAX_CLAIMS = 3
 """A run that is claimed oftener without getting on is left alone: the fifth time it would be given up."""
 
 _LOOK_EVERY = 0.1
@@ -124,7 +124,7 @@ class ChaosRun:
             steady(self._refill)
             steady(self._examine_one)
         self._strikes.running = running
-        if any(run.attempts > MOST_CLAIMS for run in running):
+        if any(run.attempts > MAX_CLAIMS for run in running):
             self._strike_children(running, now)
             return
         if self.site_faults and now >= self._next_on_site:
@@ -134,7 +134,7 @@ class ChaosRun:
 
     def _strike_children(self, running: list[Run], now: float) -> None:
         """While a run must not be hit any more, only single ones are."""
-        self._strike_due([run for run in running if run.attempts <= MOST_CLAIMS], now, {"child": 1})
+        self._strike_due([run for run in running if run.attempts <= MAX_CLAIMS], now, {"child": 1})
 
     def _strike_due(self, running: list[Run], now: float, choices: dict[str, int]) -> None:
         for run in running:

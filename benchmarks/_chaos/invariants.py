@@ -14,7 +14,7 @@ from inference.core.protocols import Json
 from inference.formats import journal_events
 from inference.models import Measurement, PortMapping, Run, RunEvent, SchemeConflict
 from inference.storage.mappings import load_mapping
-from inference.storage.results import MOST_COMPARED_RESULTS
+from inference.storage.results import MAX_COMPARED_RESULTS
 
 LOST, DOUBLED, DIFFERENT, HELD_TWICE, GAP = "lost", "doubled", "different", "held twice", "gap"
 
@@ -85,7 +85,7 @@ def check_conflicts(run: Run) -> list[Broken]:
 def _conflicts(row: PortMapping) -> Iterator[str]:
     results = list(PortMapping.objects.filter(machine=row.machine, origin=row.origin).order_by("pk"))
     place = results.index(row)
-    neighbours = results[max(0, place - MOST_COMPARED_RESULTS) : place + MOST_COMPARED_RESULTS + 1]
+    neighbours = results[max(0, place - MAX_COMPARED_RESULTS) : place + MAX_COMPARED_RESULTS + 1]
     for other in neighbours:
         stored = SchemeConflict.objects.filter(mapping=row, other=other)
         conflicts, _ = uops_conflicts(load_mapping(row), load_mapping(other))

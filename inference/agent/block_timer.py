@@ -18,13 +18,13 @@ from inference.agent.code_pages import Function
 from inference.agent.counters import ProcessorCounters
 from inference.agent.frame import FrameError
 from inference.agent.harness import DisturbedError, HarnessError, Timer, Timing
-from inference.agent.paging import CODE_BYTES, MOST_PAGES, BlockMemory, TouchError
+from inference.agent.paging import CODE_BYTES, MAX_PAGES, BlockMemory, TouchError
 from inference.agent.protocol import BatchItem, Frame, Settings
 
 Body = tuple[Function, int]
 """A function and the number of copies in it."""
 
-LONGEST = 24 * 1024
+MAX_COPIES_BYTES = 24 * 1024
 """Largest size in bytes of all copies of a block."""
 
 
@@ -40,8 +40,8 @@ class BlockTimer(Timer):
         super().__init__(frame.plain(), settings, counters)
         if not self._target.TIMES_BLOCKS:
             raise FrameError(f"basic blocks of {frame.isa} are not timed yet, only loop bodies")
-        if not 0 < frame.pages <= MOST_PAGES:
-            raise FrameError(f"a block touches 1 to {MOST_PAGES} pages, not {frame.pages}")
+        if not 0 < frame.pages <= MAX_PAGES:
+            raise FrameError(f"a block touches 1 to {MAX_PAGES} pages, not {frame.pages}")
         if frame.counter_register not in ("", *block_frame.COUNTERS):
             raise FrameError(f"no iterations can be counted in {frame.counter_register!r}")
         self._block_frame = frame
@@ -49,8 +49,10 @@ class BlockTimer(Timer):
 
     def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
         """One pass; see `Timer.time`. Raises `HarnessError` also where a block touches forbidden memory."""
-        if len(item.code) > LONGEST:
-            raise HarnessError(f"the copies of a block have at most {LONGEST} bytes, not {len(item.code)}")
+        if len(item.code) > MAX_COPIES_BYTES:
+            raise HarnessError(
+                f"the copies of a block have at most {MAX_COPIES_BYTES} bytes, not {len(item.code)}"
+            )
         if self._block_frame.unrolled and item.half_copies == item.copies:
             raise HarnessError("an unrolled block is timed in two lengths")
         try:

@@ -36,7 +36,7 @@ def item(name: str, instructions: Sequence[bytes]) -> BatchItem:
 
 
 _HISTORY_LENGTH = 40
-_LEAST_ANSWERS = 5
+_MIN_ANSWERS = 5
 
 
 @dataclass
@@ -91,7 +91,7 @@ class CheckAnswers:
         for check in checks:
             answers = self._answers.get(check.name, ())
             least = self.documented.get(check.name, min(check.plausible))
-            if len(answers) >= _LEAST_ANSWERS and (typical := statistics.median(answers)) < least * (
+            if len(answers) >= _MIN_ANSWERS and (typical := statistics.median(answers)) < least * (
                 1 - 2 * TOLERANCE
             ):
                 return (
@@ -105,7 +105,7 @@ class CheckAnswers:
         if check.name in self.documented:
             return self.documented[check.name]
         return min(
-            (value for value in check.plausible if self._near_counts[check.name, value] >= _LEAST_ANSWERS),
+            (value for value in check.plausible if self._near_counts[check.name, value] >= _MIN_ANSWERS),
             default=None,
         )
 

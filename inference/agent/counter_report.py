@@ -14,10 +14,10 @@ from typing import Any
 from inference.agent.protocol import MAX_COUNTERS
 from inference.agent.reading import Json
 
-MOST_CYCLES = 1e9
+MAX_CYCLES = 1e9
 """Of one copy of an experiment: a large part of a second."""
 
-_LONGEST_WORD = 500
+_MAX_WORD_LENGTH = 500
 
 
 class CounterReportError(ValueError):
@@ -53,7 +53,7 @@ class CounterReport:
 def _is_outcome(message: Json) -> bool:
     """Whether a message is a valid timing, disturbed timing, or error."""
     if "error" in message:
-        return isinstance(message["error"], str) and 0 < len(message["error"]) <= _LONGEST_WORD
+        return isinstance(message["error"], str) and 0 < len(message["error"]) <= _MAX_WORD_LENGTH
     if "disturbed" in message:
         return _is_duration(message["disturbed"])
     counters = message.get("counters")
@@ -63,14 +63,14 @@ def _is_outcome(message: Json) -> bool:
         and _is_number(message.get("sentinel"))
         and isinstance(counters, dict)
         and len(counters) <= MAX_COUNTERS
-        and all(len(name) <= _LONGEST_WORD for name in counters)
+        and all(len(name) <= _MAX_WORD_LENGTH for name in counters)
         and all(map(_is_number, counters.values()))
     )
 
 
 def _is_duration(value: Any) -> bool:
-    return _is_number(value) and 0 < value <= MOST_CYCLES
+    return _is_number(value) and 0 < value <= MAX_CYCLES
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in {int, float} and abs(value) <= MOST_CYCLES  # which "not a number" is not
+    return type(value) in {int, float} and abs(value) <= MAX_CYCLES  # which "not a number" is not

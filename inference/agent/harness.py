@@ -34,7 +34,7 @@ from inference.agent.protocol import BatchItem, Frame, Settings
 from inference.agent.targets import CHAIN_LENGTH, target_for
 
 _SENTINEL_SHARE = 1 / 2  # of the length of samples: it need not be as exact
-_LONGEST_WAIT_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
+_MAX_WAIT_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
 _WAITING_SHARE = 1 / 8  # of the time after which an item is taken to hang: so long a comparison waits in all
 _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
@@ -42,13 +42,13 @@ _CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
 _ATTEMPTS_PER_CLOCK = 8  # the clock may have changed since the chain was timed
 _CODE_BYTES = 64 * 1024
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
-_LONGEST_BODY = 16 * 1024
+_MAX_BODY_BYTES = 16 * 1024
 _CALIBRATION_NS = 5_000
 _CALIBRATION_RUNS = (
     8  # of which the fastest counts: a disturbed one would make for samples that are too short
 )
 _CALLS = 20  # before each experiment, to see what a call takes
-_MOST_ITERATIONS = 1 << 20
+_MAX_ITERATIONS = 1 << 20
 
 
 class HarnessError(ValueError):
@@ -110,8 +110,8 @@ class Timer:
         Raises `HarnessError` for code that is too long, `DisturbedError` where there were too few such
         repetitions, and `AlteredError`.
         """
-        if len(item.code) > _LONGEST_BODY:
-            raise HarnessError(f"a loop body has at most {_LONGEST_BODY} bytes, not {len(item.code)}")
+        if len(item.code) > _MAX_BODY_BYTES:
+            raise HarnessError(f"a loop body has at most {_MAX_BODY_BYTES} bytes, not {len(item.code)}")
         del self._written[self._lasting :]
         full, after = self._place(self._next, item.code)
         half, _ = self._place(after, item.code[: item.half_bytes])
@@ -141,7 +141,7 @@ class Timer:
         """Iterations that take `sample_us` on an undisturbed core."""
         n, elapsed = 1, 0
         function(1, self._middle)
-        while elapsed < _CALIBRATION_NS and n < _MOST_ITERATIONS:
+        while elapsed < _CALIBRATION_NS and n < _MAX_ITERATIONS:
             n *= 4
             elapsed = min(self.elapsed(function, n) for _ in range(_CALIBRATION_RUNS))
         return max(1, round(n * self._settings.sample_us * 1000 / max(elapsed, 1)))
@@ -210,7 +210,7 @@ class _Watch:
 
     Neighbours come and go within fractions of a millisecond, so every execution has its own sentinels.
     `sentinels`: their cycles per addition. `waits`: nanoseconds that it waits in total, since an item that
-    waits `_LONGEST_WAIT_NS` for each of a hundred executions would be taken to hang.
+    waits `_MAX_WAIT_NS` for each of a hundred executions would be taken to hang.
     """
 
     def __init__(self, timer: Timer, quiet: float | None, waits: int) -> None:
@@ -224,7 +224,7 @@ class _Watch:
     def undisturbed(self, function: Function, n: int) -> int | None:
         """Nanoseconds of n undisturbed iterations; None where the core is shared for too long."""
         began = time.perf_counter_ns()
-        until = began + min(_LONGEST_WAIT_NS, self._waits)
+        until = began + min(_MAX_WAIT_NS, self._waits)
         attempts = 0
         while attempts == 0 or time.perf_counter_ns() < until:
             if not self._is_off(self._before):

@@ -24,7 +24,7 @@ from inference.agent.code_pages import CodePagesError, Function, GuardedPages, f
 from inference.agent.protocol import Frame
 
 CODE_BYTES = 64 * 1024
-MOST_PAGES = 16384
+MAX_PAGES = 16384
 """Each is a mapping of its own, of which a process may have 65,530."""
 
 _FIRST_PLACE = 0x20_0000_0000

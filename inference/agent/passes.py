@@ -31,7 +31,7 @@ _CHECK_INTERVAL = 2.0  # seconds between timings of all reference blocks
 _CONTENDED_AFTER = 1.0  # seconds without an undisturbed pass, after which the computer counts as contended
 _PAUSE = 0.1
 _ALWAYS_DISTURBED = "something else runs on the same core all the time"
-_LEAST_RATED = 4  # results from which a batch has a rate: of few, most of the time is overhead
+_MIN_RATED = 4  # results from which a batch has a rate: of few, most of the time is overhead
 _LOSSES = 3  # of processes in a row that were not an item's fault
 
 Progress = Callable[[int, int], None]
@@ -124,7 +124,7 @@ class LocalHarness:
         results = [candidate.result(batch.settings, trouble) for candidate in candidates]
         settled = sum(result.state == "settled" for result in results)
         rate = None
-        if len(results) >= _LEAST_RATED:
+        if len(results) >= _MIN_RATED:
             rate = settled / max(time.monotonic() - began, 1e-9)
         self._set_state("contended" if trouble else "idle", note=trouble, rate=rate)
         return results

@@ -28,11 +28,11 @@ from inference.agent.reading import Json, ProtocolError
 log = logging.getLogger("pmweb-agent")
 
 _FIRST_PAUSE = 0.2
-_LONGEST_PAUSE = 10.0
+_MAX_PAUSE = 10.0
 _BEAT_SECONDS = 2.0
-_SHORTEST_BEAT, _LONGEST_BEAT = 0.01, 60.0
+_MIN_BEAT, _MAX_BEAT = 0.01, 60.0
 _HELLO_SECONDS = 15.0
-_LONGEST_WORD = 500
+_MAX_WORD_LENGTH = 500
 
 
 class AgentRefusedError(Exception):
@@ -92,7 +92,7 @@ class Agent:
                         log.warning("%s; trying again", error)
                         last_warning = str(error)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  spreads many agents
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
         finally:
             await self._drop()
             await self._harness.close()
@@ -250,12 +250,12 @@ class Agent:
 def _beat_seconds(seconds: Any) -> float:
     if type(seconds) not in {int, float} or not abs(seconds) <= sys.float_info.max:
         raise ProtocolError(f"beat_seconds must be a number, not {seconds!r:.40}")
-    return float(min(max(seconds, _SHORTEST_BEAT), _LONGEST_BEAT))
+    return float(min(max(seconds, _MIN_BEAT), _MAX_BEAT))
 
 
 def _plain(text: object) -> str:
     """A server's text, safe for a terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in str(text)[:_LONGEST_WORD])
+    return "".join(sign if sign.isprintable() else " " for sign in str(text)[:_MAX_WORD_LENGTH])
 
 
 def _refusal(message: Json) -> AgentRefusedError | ConnectionLostError:

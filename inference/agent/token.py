@@ -24,7 +24,7 @@ HELP = (
     f"file with the token that the site showed when the machine was added; {STANDARD_INPUT}: standard input"
 )
 
-_LONGEST = 4096
+_MAX_LENGTH = 4096
 
 log = logging.getLogger("pmweb-agent")
 
@@ -55,8 +55,8 @@ def restart_without_token(token: str) -> None:
     """
     if not sys.executable:
         raise TokenError(f"this Python does not know its own path: use {FILE_OPTION}")
-    if len(token) > _LONGEST:
-        raise TokenError(f"a token has at most {_LONGEST} characters")
+    if len(token) > _MAX_LENGTH:
+        raise TokenError(f"a token has at most {_MAX_LENGTH} characters")
     reading, writing = os.pipe()
     os.write(writing, token.encode() + b"\n")
     os.dup2(reading, 0)
@@ -91,7 +91,7 @@ def read(path: str) -> str:
         with Path(path).open("rb") as file:
             if os.fstat(file.fileno()).st_mode & (stat.S_IRGRP | stat.S_IROTH):
                 log.warning("%s can be read by others: chmod 600 %s", path, path)
-            return _token(file.readline(_LONGEST + 2), path)
+            return _token(file.readline(_MAX_LENGTH + 2), path)
     except OSError as error:
         raise TokenError(f"{path} with the token cannot be read: {error.strerror}") from error
 
@@ -101,7 +101,7 @@ def _from_standard_input() -> bytes:
         if sys.stdin is not None and sys.stdin.isatty():
             return getpass.getpass("Token: ").encode()
         line = b""
-        while len(line) <= _LONGEST and not line.endswith(b"\n") and (sign := os.read(0, 1)):
+        while len(line) <= _MAX_LENGTH and not line.endswith(b"\n") and (sign := os.read(0, 1)):
             line += sign  # no further: what comes behind it is not this program's
     except (OSError, EOFError) as error:
         raise TokenError(f"no token comes from the standard input: {error}") from error
@@ -110,6 +110,6 @@ def _from_standard_input() -> bytes:
 
 def _token(line: bytes, where: str) -> str:
     words = line.decode("ascii", "replace").split()
-    if len(words) != 1 or len(words[0]) > _LONGEST or not words[0].isprintable() or "\ufffd" in words[0]:
+    if len(words) != 1 or len(words[0]) > _MAX_LENGTH or not words[0].isprintable() or "\ufffd" in words[0]:
         raise TokenError(f"{where} has no token in its first line: it is one word such as pmweb_…")
     return words[0]

@@ -17,7 +17,7 @@ from inference.figures.plotly_json import Json, figure_json
 SCALE = ((0.0, "#e4e8ee"), (0.5, "#5aa0c8"), (1.0, "#08306b"))
 """Colours for light pages; dark pages have their own."""
 
-MOST = 64
+MAX_SCHEMES = 64
 """Rows at most: squares of a larger matrix would be too small to see."""
 
 LEVELS = 4
@@ -74,11 +74,11 @@ class GrowingMatrix:
 
 
 def growing_matrix(conflicts: PairConflicts) -> GrowingMatrix | None:
-    """The matrix of up to `MOST` schemes in pairs, the quickest first; None before any measurement."""
+    """The matrix of up to `MAX_SCHEMES` schemes in pairs, the quickest first; None before any measurement."""
     if not len(conflicts.schemes):
         return None
     paired = conflicts.paired() if len(conflicts.pairs) else np.arange(len(conflicts.schemes))
-    order = paired[np.lexsort((paired, conflicts.alone[paired].round(2)))][:MOST].tolist()
+    order = paired[np.lexsort((paired, conflicts.alone[paired].round(2)))][:MAX_SCHEMES].tolist()
     row_of = {scheme: row for row, scheme in enumerate(order)}
     squares = []
     for (first, second), share in zip(conflicts.pairs.tolist(), conflicts.shares.tolist(), strict=True):

@@ -15,9 +15,9 @@ _LETTER = 6.3
 """Width of a letter of the usual text, rounded up."""
 
 _MARGIN, _GAP, _HEAD, _LINE = 10, 10, 26, 17
-_MOST_ACROSS = 10
+_MAX_COLUMNS = 10
 _WIDE, _WIDEST_BOX, _NARROW_BOX = 1240, 190, 162
-_LEAST = 354
+_MIN_WIDTH = 354
 """Least width of a drawing, with room for the sentences about the front end."""
 
 
@@ -30,7 +30,7 @@ class _Shape:
 
     @property
     def width(self) -> float:
-        return max(2 * _MARGIN + self.across * self.box + (self.across - 1) * _GAP, _LEAST)
+        return max(2 * _MARGIN + self.across * self.box + (self.across - 1) * _GAP, _MIN_WIDTH)
 
 
 def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool = False) -> SvgDrawing:
@@ -56,7 +56,7 @@ def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool =
 
 
 def _wide(ports: int) -> _Shape:
-    rows = max(-(-ports // _MOST_ACROSS), 1)
+    rows = max(-(-ports // _MAX_COLUMNS), 1)
     across = max(-(-ports // rows), 1)
     box = min((_WIDE - 2 * _MARGIN - (across - 1) * _GAP) / across, _WIDEST_BOX)
     return _Shape(across, round(box))

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inference.core.pmevo.events import MOST_IN_CLOUD
+from inference.core.pmevo.events import MAX_CLOUD_POINTS
 from inference.figures.colours import LIGHT
 from inference.figures.plotly_json import Json, figure_json, integer_ticks
 
 _BEST, _MEAN = LIGHT[0], LIGHT[1]
 
-LEAST_ERROR = 1e-3
+MIN_ERROR = 1e-3
 """Per cent: smaller errors are shown as this, as a logarithmic axis has no zero."""
 
 _SMALLEST, _LARGEST = 9, 24  # diameters of a front's points in pixels
@@ -144,13 +144,13 @@ def cloud_figure(frames: Sequence[Json], minimised: str = "error") -> Json:
 
 def cloud_points(frame: Json) -> Json:
     """{"x", "y"}: volumes and errors in per cent of a population, for the traces of `cloud_figure`."""
-    limit = slice(0, MOST_IN_CLOUD)
+    limit = slice(0, MAX_CLOUD_POINTS)
     return {"x": frame["volumes"][limit], "y": [error_percent(error) for error in frame["errors"][limit]]}
 
 
 def error_percent(error: float) -> float:
-    """A fraction in per cent, at least `LEAST_ERROR`, for a logarithmic axis."""
-    return max(LEAST_ERROR, round(100 * error, 4))
+    """A fraction in per cent, at least `MIN_ERROR`, for a logarithmic axis."""
+    return max(MIN_ERROR, round(100 * error, 4))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _LETTER, _SMALL_LETTER = 7.3, 6.7
 _LINE, _ROW, _GAP = 20, 26, 8
 _CHIP, _LANE, _ARROW, _MARGIN = 16, 11, 10, 6
 _NUMBER = 34
-_MOST_TEXT = 44
+_MAX_TEXT = 44
 
 
 def usual_places(analysis: LoopAnalysis) -> tuple[int, ...]:
@@ -278,4 +278,4 @@ def _chip_width(edge: Dependence) -> float:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"

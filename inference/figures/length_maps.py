@@ -19,8 +19,8 @@ from inference.figures.heatmap import BINS, BinCounts, HeatMap, Reach
 from inference.figures.plotly_json import Json, figure_json, integer_ticks
 
 PER_ROW = 3
-MOST_PANELS = 18
-_FEWEST_BINS, _MOST_BINS = 15, 70
+MAX_PANELS = 18
+_MIN_BINS, _MAX_BINS = 15, 70
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LengthMap:
 
 
 def length_maps(lengths: Int64s, measured: Floats, predicted: Floats) -> list[LengthMap]:
-    """A panel per length, the shortest first; of more than `MOST_PANELS` lengths, those with most
+    """A panel per length, the shortest first; of more than `MAX_PANELS` lengths, those with most
     experiments.
 
     Args:
@@ -50,7 +50,7 @@ def length_maps(lengths: Int64s, measured: Floats, predicted: Floats) -> list[Le
         predicted: Finite and ≥ 0, in the unit of `measured`, float64[n].
     """
     known, counts = np.unique(lengths, return_counts=True)
-    chosen = np.sort(known[np.argsort(-counts, kind="stable")[:MOST_PANELS]]).tolist()
+    chosen = np.sort(known[np.argsort(-counts, kind="stable")[:MAX_PANELS]]).tolist()
     where = {length: np.flatnonzero(lengths == length) for length in chosen}
     rows = [chosen[start : start + PER_ROW] for start in range(0, len(chosen), PER_ROW)]
     limits = [_limit([(measured[where[length]], predicted[where[length]]) for length in row]) for row in rows]
@@ -78,8 +78,8 @@ def _bin_width(limits: Sequence[float]) -> float:
     """One width for all rows: 35 bins in the widest, more where the narrowest would have too few."""
     if not limits:
         return 1.0
-    width = min(max(limits) / BINS, min(limits) / _FEWEST_BINS)
-    return max(width, max(limits) / _MOST_BINS)
+    width = min(max(limits) / BINS, min(limits) / _MIN_BINS)
+    return max(width, max(limits) / _MAX_BINS)
 
 
 def length_figure(errors: Sequence[LengthError]) -> Json:

@@ -14,14 +14,14 @@ from itertools import pairwise
 from inference.figures.colours import LIGHT
 from inference.figures.plotly_json import Json, figure_json
 
-MOST_POINTS = 400
+MAX_POINTS = 400
 """Points of a figure at most; more readings are merged to the medians of their numbers."""
 
 SHADED = {"contended": "disturbed", "unfit": "cannot measure", "measuring": "measuring"}
 """{state: label} of states with a shade, the worst first."""
 
 _SILENT_STEPS = 5  # usual steps without a reading that count as a gap: the agent was not connected
-_LEAST_GAP = timedelta(seconds=60)
+_MIN_GAP = timedelta(seconds=60)
 _NOISE, _CLOCK = LIGHT[0], LIGHT[1]
 
 _DOT = 5
@@ -53,7 +53,7 @@ def noise_over_time(readings: Sequence[NoiseReading]) -> Json:
 
     A shade is a shape whose `name` is the state; the page sets its colour.
     """
-    points = downsample(readings, MOST_POINTS)
+    points = downsample(readings, MAX_POINTS)
     times, noises, clocks, words = _columns(points)
     traces = [
         _line(times, [None if value is None else 100 * value for value in noises], words, "y"),
@@ -126,7 +126,7 @@ def longest_step(readings: Sequence[NoiseReading]) -> timedelta:
     """The longest time between two readings that is not a gap."""
     steps = [(later.at - earlier.at).total_seconds() for earlier, later in pairwise(readings)]
     usual = timedelta(seconds=statistics.median(steps)) if steps else timedelta()
-    return max(_LEAST_GAP, _SILENT_STEPS * usual)
+    return max(_MIN_GAP, _SILENT_STEPS * usual)
 
 
 Column = list[float | None]

@@ -137,15 +137,15 @@ def port_usage_drawing(mapping: PortMapping) -> SvgDrawing:
 
 _LINE, _GAP = 18, 14
 _AT_UOP, _AT_PORT = 540, 760
-_MOST_TEXT = 52
-_MOST_GROUPS = 300
+_MAX_TEXT = 52
+_MAX_GROUPS = 300
 """Groups in the drawing at most."""
 
 
 def graph_drawing(mapping: PortMapping) -> SvgDrawing:
     """Groups of schemes with equal µops, their µops and the ports of these, with lines between them."""
     model = tripartite(mapping)
-    groups = model["groups"][:_MOST_GROUPS]
+    groups = model["groups"][:_MAX_GROUPS]
     uop_places = sorted({used["uop"] for group in groups for used in group["uops"]})
     uops = [model["uops"][place] for place in uop_places]
     height = max(len(groups) * _LINE, len(uops) * 24, len(model["ports"]) * 30) + 2 * _GAP
@@ -189,7 +189,7 @@ def _port_lines(uops: Sequence[Json], places: Sequence[int], ports: Sequence[int
 
 def _group_text(group: Json, y: float) -> str:
     first, more = group["schemes"][0], len(group["schemes"]) - 1
-    text = first if len(first) <= _MOST_TEXT else first[: _MOST_TEXT - 1] + "…"
+    text = first if len(first) <= _MAX_TEXT else first[: _MAX_TEXT - 1] + "…"
     label = f"{text} + {more:,}" if more else text
     return f'<text class="code" x="8" y="{y + 4:g}">{escape(label)}</text>'
 

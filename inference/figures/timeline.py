@@ -64,7 +64,7 @@ def _sparse(kind: Int64s, cause: Int64s) -> list[tuple[int, int, int]]:
 _CELL, _ROW, _GAP, _HEAD, _LEGEND = 13.0, 16, 6, 46, 44
 _LETTER = 7.3
 """Width of a letter of code, rounded up."""
-_LONGEST_TEXT = 48
+_MAX_TEXT_LENGTH = 48
 _WIDEST = 6000
 """Largest width of the cycles; of more cycles, each is narrower."""
 _NARROWEST_NUMBER = 7.0
@@ -118,7 +118,7 @@ def timeline_drawing(loop: LoopTimeline) -> SvgDrawing:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
 
 
 def _axis(span: int, left: float, cell: float) -> Iterator[str]:

@@ -18,7 +18,7 @@ from inference.isa.targets import DEFAULT
 
 FORMAT: Final = "pmweb-accuracy-baseline"
 LIMIT_BYTES = 1 << 20
-MOST_VALUES = 20_000
+MAX_VALUES = 20_000
 """JSON values in a file. A hundred columns take some 20 KB, far below both limits."""
 
 _Text = Annotated[str, Field(min_length=1, max_length=200)]
@@ -85,7 +85,7 @@ def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
     if len(content) > LIMIT_BYTES:
         raise ExchangeError(f"{name} has more than {LIMIT_BYTES:,} bytes: a baseline is much smaller")
     try:
-        return read_document(AccuracyBaseline, content, name, MOST_VALUES, _is_any_key)
+        return read_document(AccuracyBaseline, content, name, MAX_VALUES, _is_any_key)
     except ExchangeError as error:
         raise ExchangeError(f"no accuracy baseline: {error}; see docs/formats.md") from error
 

@@ -33,7 +33,7 @@ from inference.formats.scheduler_json import SchedulerPart, scheduler_json
 
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
-MOST_VALUES = 2_000_000
+MAX_VALUES = 2_000_000
 """Values and keys that a document may have."""
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -160,7 +160,7 @@ def read_core_model(content: bytes | str) -> CoreModelDocument:
     """Read a core model. Raises `ExchangeError` with the path of the first error."""
     try:
         document = read_document(
-            CoreModelDocument, content, "document", MOST_VALUES, lambda key: key != "note"
+            CoreModelDocument, content, "document", MAX_VALUES, lambda key: key != "note"
         )
         document.model()
     except CoreError as error:

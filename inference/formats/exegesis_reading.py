@@ -46,7 +46,7 @@ _KEY = re.compile(r"^key:\s*$", re.MULTILINE)
 SIGNATURE = Signature(patterns=(_BEGINNING, _KEY), within=1 << 16)
 _COUNTER = "NumMicroOps"
 _UOPS_ALONE = "µops per instruction are no experiment, which has cycles, and no port mapping, which has ports"
-MOST_INSTRUCTIONS = 1000
+MAX_INSTRUCTIONS = 1000
 """Instructions that one snippet may have."""
 
 
@@ -220,8 +220,8 @@ def _instructions(lines: object) -> tuple[str, ...]:
     if not isinstance(lines, list) or not all(isinstance(line, str) and line.strip() for line in lines):
         right = "e.g. ['ADD64rr RAX RAX RBX'] is expected"
         raise FaultyFieldError("the instructions are not listed", right, field)
-    if not 1 <= len(lines) <= MOST_INSTRUCTIONS:
-        right = f"1 to {MOST_INSTRUCTIONS} are expected"
+    if not 1 <= len(lines) <= MAX_INSTRUCTIONS:
+        right = f"1 to {MAX_INSTRUCTIONS} are expected"
         raise FaultyFieldError(f"{len(lines)} instructions", right, field)
     return tuple(lines)
 

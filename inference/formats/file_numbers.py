@@ -27,7 +27,7 @@ from inference.formats.document import FileExperiments
 
 SAMPLE_ROWS = 5000
 """Rows at the beginning of a file from which the unit of its numbers is concluded."""
-FEWEST = 8
+MIN_ROWS = 8
 """Rows below which no unit is concluded."""
 SLOWEST_OF_FAST = 6.0
 """Cycles per instruction that at least one in ten experiments stays below, unless all numbers are ×100."""
@@ -95,7 +95,7 @@ def likely_unit(values: npt.ArrayLike, lengths: npt.ArrayLike) -> Guess | None:
     """
     numbers = np.asarray(values, dtype=np.float64)
     sizes = np.asarray(lengths, dtype=np.float64)
-    if len(numbers) < FEWEST:
+    if len(numbers) < MIN_ROWS:
         return None
     fast = float(np.quantile(numbers / sizes, _FAST_SHARE))
     if fast > SLOWEST_OF_FAST:

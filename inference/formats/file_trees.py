@@ -21,8 +21,8 @@ from typing import IO, BinaryIO, Protocol, cast
 
 from inference.formats.problems import ExchangeError
 
-MOST_FILES = 50_000
-MOST_BYTES = 2 << 30
+MAX_FILES = 50_000
+MAX_BYTES = 2 << 30
 """Bytes of all files together, unpacked."""
 FILE_LIMIT = 64 << 20
 """Bytes of one file that is read into memory."""
@@ -81,8 +81,8 @@ class Directory:
             for file_path in (Path(directory) / name for name in names):
                 if stat.S_ISREG(file_path.lstat().st_mode):
                     self._files[_checked(file_path.relative_to(self._path).as_posix(), self.name)] = file_path
-            if len(self._files) > MOST_FILES:
-                raise ExchangeError(f"{self.name} has more than {MOST_FILES:,} files")
+            if len(self._files) > MAX_FILES:
+                raise ExchangeError(f"{self.name} has more than {MAX_FILES:,} files")
 
     @property
     def name(self) -> str:
@@ -134,7 +134,7 @@ class ZipTree:
     Args:
         file: The archive.
         name: Its file name, for messages.
-        most_bytes: Bytes of all files together, unpacked; 0: `MOST_BYTES`.
+        most_bytes: Bytes of all files together, unpacked; 0: `MAX_BYTES`.
 
     Raises:
         ExchangeError: No zip archive, names that lead out of it, repeated names, links, or encrypted files.
@@ -142,9 +142,9 @@ class ZipTree:
 
     def __init__(self, file: BinaryIO, name: str, most_bytes: int = 0) -> None:
         self._name = PurePosixPath(name).name.removesuffix(".zip")
-        self._max_bytes = self._bytes_left = most_bytes or MOST_BYTES
-        if (count := entry_count(file)) > MOST_FILES:
-            raise ExchangeError(f"{name} has {count:,} files, of {MOST_FILES:,} at most")
+        self._max_bytes = self._bytes_left = most_bytes or MAX_BYTES
+        if (count := entry_count(file)) > MAX_FILES:
+            raise ExchangeError(f"{name} has {count:,} files, of {MAX_FILES:,} at most")
         try:
             self._zip = zipfile.ZipFile(file)
         except _DAMAGED as error:

@@ -24,7 +24,7 @@ from inference.core.explain import (
 )
 from inference.core.explain.events import class_json, funnel_of
 from inference.core.explain.settings import COUNTER, CYCLES
-from inference.core.explain.surplus import LEAST_COPIES, flood_of, split_surplus, surplus_by_time
+from inference.core.explain.surplus import MIN_COPIES, flood_of, split_surplus, surplus_by_time
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 from inference.formats.document import VerdictEntry
@@ -160,7 +160,7 @@ def _floods(experiment: Experiment, classes: Mapping[str, BlockingClass]) -> Ite
     match experiment.terms:
         case [first, second]:
             for (blocker, copies), (scheme, count) in ((first, second), (second, first)):
-                if blocker in classes and copies >= LEAST_COPIES and count == 1:
+                if blocker in classes and copies >= MIN_COPIES and count == 1:
                     yield scheme, Flood(blocker, copies, 0.0)
 
 

@@ -178,7 +178,7 @@ ALONE = "Alone"
 """Prefix of the pseudo-ports of instructions with unknown ports."""
 STORE = "mov MEM[64]:W, GPR[64]:R", "str GPR[64]:R, MEM[64]:W"
 """Plain stores, whose port pressure OSACA adds to instructions with no form for memory; cf. `PLAIN_LOADS`."""
-LEAST_THROUGHPUT = 0.0001
+MIN_THROUGHPUT = 0.0001
 """Cycles. OSACA leaves instructions of throughput 0 out of all sums, those of pseudo-ports included."""
 
 
@@ -290,7 +290,7 @@ class _Model:
         yield f"- name: {json_text(name)}\n  operands:{'' if operands else ' []'}\n"
         yield from (f"  - {{{operand.removeprefix('fixed ')}}}\n" for operand in operands)
         cycles = chosen.scheme.predicted if measured is None else measured
-        yield f"  latency: {_cycles(chosen.latency)}\n  throughput: {max(cycles, LEAST_THROUGHPUT):.4f}\n"
+        yield f"  latency: {_cycles(chosen.latency)}\n  throughput: {max(cycles, MIN_THROUGHPUT):.4f}\n"
         yield f"  uops: {chosen.scheme.count if chosen.alone is None else '~'}\n"
         pressure = self._pressure(chosen.scheme.uops, slots=chosen.scheme.slots)
         if chosen.alone is not None:

@@ -21,7 +21,7 @@ from inference.isa.code.binaries.program import CompiledProgram
 _KNOWN_SHARE = 0.5
 """Share of a sampled file's symbols that the program must have for the file to count as the program."""
 _FILES_LISTED = 5
-_LONGEST_NAME = 255
+_MAX_NAME_LENGTH = 255
 
 
 @dataclass
@@ -97,7 +97,7 @@ def _name(file: str) -> str:
 
 def _printable(text: str) -> str:
     """The text cut to a file name's length, for messages, with ? for unprintable characters."""
-    return "".join(char if char.isprintable() else "?" for char in text[:_LONGEST_NAME])
+    return "".join(char if char.isprintable() else "?" for char in text[:_MAX_NAME_LENGTH])
 
 
 def _file_label(file: str) -> str:

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 
 from inference.formats.problems import ExchangeError
 
-MOST_POINTS = 1_000_000
-MOST_REGIONS = 100_000
+MAX_POINTS = 1_000_000
+MAX_REGIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class PerfSamples:
     first_unread: tuple[int, str] | None = None
 
     def count(self, event: str, point: SampledPoint, number: float = 1) -> None:
-        """Add samples. Raises `ExchangeError` beyond `MOST_POINTS` places."""
+        """Add samples. Raises `ExchangeError` beyond `MAX_POINTS` places."""
         counter = self.counts.setdefault(event, Counter())
         counter[point] += number  # type: ignore[assignment]  # shares of samples, of annotations
         _check(len(counter))
 
     def count_jump(self, event: str, begin: SampledPoint, end: SampledPoint) -> None:
-        """Add a taken jump. Raises `ExchangeError` beyond `MOST_POINTS` jumps."""
+        """Add a taken jump. Raises `ExchangeError` beyond `MAX_POINTS` jumps."""
         counter = self.branches.setdefault(event, Counter())
         counter[begin, end] += 1
         _check(len(counter))
@@ -100,8 +100,8 @@ class PerfSamples:
 
 
 def _check(points: int) -> None:
-    if points > MOST_POINTS:
-        raise ExchangeError(f"the samples are at more than {MOST_POINTS:,} places: give a part of them")
+    if points > MAX_POINTS:
+        raise ExchangeError(f"the samples are at more than {MAX_POINTS:,} places: give a part of them")
 
 
 _RECORD = "PERF_RECORD_"
@@ -127,7 +127,7 @@ _SAMPLE = re.compile(
     re.DOTALL,
 )
 _UNKNOWN = "[unknown]"
-_LONGEST = 50_000
+_MAX_LENGTH = 50_000
 _INSPECTED = 40, 400  # lines, and characters of each
 
 
@@ -137,7 +137,7 @@ def is_script(beginning: str) -> bool:
     lines = [line for line in beginning.splitlines() if line.strip() and line[0] != "#"][:count]
     fitting = 0
     for line in lines:
-        text, branches = _without_branches(line[:_LONGEST])
+        text, branches = _without_branches(line[:_MAX_LENGTH])
         text = text[:width]
         fitting += bool(branches or _SAMPLE.fullmatch(text) or _ALIGNED.fullmatch(text) or _MMAP.search(text))
     return bool(lines) and 2 * fitting >= len(lines)
@@ -163,7 +163,7 @@ def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
         elif (head := _head(line)) is not None:
             event, process = head
             in_chain, is_counted = True, False
-        elif len(line) <= _LONGEST and _read_sample(samples, line, event if in_chain else "", process):
+        elif len(line) <= _MAX_LENGTH and _read_sample(samples, line, event if in_chain else "", process):
             is_counted = True
         else:
             samples.count_unread(number, line)
@@ -193,7 +193,7 @@ def _process(text: str) -> int | None:
 
 def _read_region(samples: PerfSamples, line: str) -> None:
     match = _MMAP.search(line[: 2 * 4096])
-    if match is None or "x" not in match[5] or len(samples.regions) >= MOST_REGIONS:
+    if match is None or "x" not in match[5] or len(samples.regions) >= MAX_REGIONS:
         return
     begin = int(match[2], 16)
     end = begin + int(match[3], 16)
@@ -320,7 +320,7 @@ _SAMPLES = re.compile(r"([\d,]{1,20}) samples(?:, percent: ([a-z -]+))?")
 _NAME = re.compile(r"\s*:\s*(?:\d+\s+)?(?:0x)?[0-9a-f]{1,16} <(.+)>:\s*")
 _ROW = re.compile(r"\s*([\d.]+)(?:\s+[\d.]+)*\s*:\s*([0-9a-f]{1,16}):\s*\S.*")
 _BESIDE = re.compile(r"\s*+(?::.*|-*\s*)")
-_LONGEST_LINE = 2000
+_MAX_LINE_LENGTH = 2000
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ class _Head:
 
 def is_annotate(beginning: str) -> bool:
     """Whether a text that begins with `beginning` is of `perf annotate --stdio`."""
-    return any(_title(line[:_LONGEST_LINE]) for line in beginning.splitlines()[:200])
+    return any(_title(line[:_MAX_LINE_LENGTH]) for line in beginning.splitlines()[:200])
 
 
 def read_annotate(lines: Iterable[str]) -> Iterator[PerfSamples]:
@@ -349,7 +349,7 @@ def read_annotate(lines: Iterable[str]) -> Iterator[PerfSamples]:
         samples.lines = number
         if number % 5000 == 0:
             yield samples
-        line = raw_line.rstrip()[:_LONGEST_LINE]
+        line = raw_line.rstrip()[:_MAX_LINE_LENGTH]
         if title := _title(line):
             head, symbol = title, ""
             samples.percent = samples.percent or title.percent

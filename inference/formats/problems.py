@@ -9,7 +9,7 @@ class ExchangeError(Exception):
     """Base of all errors of importing and exporting; `inference.storage.errors` has the tree."""
 
 
-MOST_LISTED = 200  # a file with more problems is the wrong file; further ones are only counted
+MAX_LISTED = 200  # a file with more problems is the wrong file; further ones are only counted
 EXCERPT = 60  # characters of a bad value that a message repeats
 
 
@@ -42,7 +42,7 @@ class FileProblem:
 
 @dataclass
 class Problems:
-    """Collects problems: lists the first `MOST_LISTED`, counts all."""
+    """Collects problems: lists the first `MAX_LISTED`, counts all."""
 
     listed: list[FileProblem] = field(default_factory=list)
     count: int = 0
@@ -53,7 +53,7 @@ class Problems:
     @property
     def full(self) -> bool:
         """Whether further problems are only counted."""
-        return len(self.listed) >= MOST_LISTED
+        return len(self.listed) >= MAX_LISTED
 
     def add(self, message: str, right: str, *, row: int | None = None, column: str = "") -> None:
         """Note a problem: what is wrong, and what is expected."""

@@ -138,7 +138,7 @@ def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
     }
 
 
-MOST_ALTERNATIVES = 12
+MAX_ALTERNATIVES = 12
 """Equally good policies that are stored, the best first."""
 
 
@@ -155,7 +155,7 @@ def scheduler_record(
         "error_without": _rounded(finding.error_without),
         "alternatives": [
             {"scheduler": scheduler_json(other, ports), "error": _rounded(error)}
-            for other, error in finding.alternatives[:MOST_ALTERNATIVES]
+            for other, error in finding.alternatives[:MAX_ALTERNATIVES]
         ],
         "experiments": [
             {"experiment": str(explained.experiment), **_times_json(explained)}

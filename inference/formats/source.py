@@ -24,7 +24,7 @@ CONTAINER_LIMIT = 3_000_000
 """Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short."""
 
 _ZIP = b"PK\x03\x04"
-_MOST_ENTRIES = 50_000
+_MAX_ENTRIES = 50_000
 _NAMES_LISTED = 3
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -128,8 +128,8 @@ def read_source(content: bytes, file_name: str, problems: Problems) -> Source | 
 def _describe_archive(content: bytes) -> str:
     """The files in an archive, for a message."""
     archive = io.BytesIO(content)
-    if entry_count(archive) > _MOST_ENTRIES:
-        return f"more than {_MOST_ENTRIES:,} files"
+    if entry_count(archive) > _MAX_ENTRIES:
+        return f"more than {_MAX_ENTRIES:,} files"
     try:
         names = zipfile.ZipFile(archive).namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):

@@ -34,7 +34,7 @@ XML_LIMIT = 4 << 30
 """Bytes of XML, whether they come compressed or not: several times what uops.info has."""
 
 _CHUNK = 1 << 16
-_LONGEST = 1 << 20  # bytes without the end of any element
+_MAX_LENGTH = 1 << 20  # bytes without the end of any element
 _UNSUSPICIOUS = 2 << 20  # bytes of XML that may come from anything
 _DENSEST = 200
 """Largest compression ratio that is accepted. Deflate reaches a thousand for repetitions."""
@@ -42,14 +42,14 @@ _GZIP = b"\x1f\x8b"
 BEGINNING = re.compile(rb"\x1f\x8b|[\xef\xbb\xbf \t\r\n]*<")
 """First bytes of XML and of gzip."""
 _RATES = ("TP_loop", "TP_unrolled", "TP")
-_MOST_OF = {"operand": 64, "architecture": 100, "measurement": 1000, "IACA": 1000}
+_MAX_CHILDREN = {"operand": 64, "architecture": 100, "measurement": 1000, "IACA": 1000}
 """Elements that an instruction may have, since it is in memory until it ends. uops.info has a dozen operands
 and two dozen architectures, each with a measurement and a handful of IACA's answers.
 """
-_MOST_TEXT = 1 << 18
+_MAX_TEXT = 1 << 18
 """Characters of an instruction's elements together; uops.info's have some thousands."""
 _DEEPEST = 32  # elements in each other; uops.info has six
-_MOST_NAMES = 2000  # of elements and attributes, which the parser keeps; uops.info has some dozens
+_MAX_NAMES = 2000  # of elements and attributes, which the parser keeps; uops.info has some dozens
 
 
 class _Attributes(Protocol):
@@ -75,8 +75,8 @@ def condense(file: BinaryIO, file_name: str) -> bytes:
             before = digest.ended
             parser.feed(chunk)
             digest.silent = 0 if digest.ended > before else digest.silent + len(chunk)
-            if digest.silent > _LONGEST:
-                raise ExchangeError(f"{file_name}: an element has more than {_LONGEST >> 20} MiB")
+            if digest.silent > _MAX_LENGTH:
+                raise ExchangeError(f"{file_name}: an element has more than {_MAX_LENGTH >> 20} MiB")
         parser.close()
     except DefusedXmlException as error:
         raise ExchangeError(f"{file_name} has a DTD or entities, which no table of uops.info has") from error
@@ -212,9 +212,9 @@ class _Digest(ContentHandler):
             )
         self._names.add(name)
         self._names.update(attrs.keys())
-        if len(self._names) > _MOST_NAMES:
+        if len(self._names) > _MAX_NAMES:
             raise ExchangeError(
-                f"{self._file_name}: elements and attributes have more than {_MOST_NAMES:,} different names; "
+                f"{self._file_name}: elements and attributes have more than {_MAX_NAMES:,} different names; "
                 "uops.info has some dozens"
             )
 
@@ -222,9 +222,9 @@ class _Digest(ContentHandler):
         """The attributes of an element that is kept until its instruction ends; refuses too many elements."""
         attributes = dict(attrs.items())
         self._element_counts[name] += 1
-        if self._element_counts[name] > _MOST_OF.get(name, 1):
+        if self._element_counts[name] > _MAX_CHILDREN.get(name, 1):
             raise ExchangeError(
-                f"{self._where()} has more than {_MOST_OF.get(name, 1):,} elements <{name}>; "
+                f"{self._where()} has more than {_MAX_CHILDREN.get(name, 1):,} elements <{name}>; "
                 "uops.info's have some dozens at most"
             )
         self._note_text(sum(len(key) + len(value) for key, value in attributes.items()))
@@ -232,9 +232,9 @@ class _Digest(ContentHandler):
 
     def _note_text(self, length: int) -> None:
         self._text += length
-        if self._text > _MOST_TEXT:
+        if self._text > _MAX_TEXT:
             raise ExchangeError(
-                f"{self._where()} has more than {_MOST_TEXT >> 10} KiB of operands and measurements; "
+                f"{self._where()} has more than {_MAX_TEXT >> 10} KiB of operands and measurements; "
                 "uops.info's have some KiB"
             )
 

@@ -25,7 +25,7 @@ from inference.isa.llvm_schemes import LlvmSchemes, llvm_schemes
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.targets import targets
 
-MOST_VALUES = 3_000_000
+MAX_VALUES = 3_000_000
 """Texts, numbers, lists and objects that a file may have."""
 DEEPEST = 30
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -137,8 +137,8 @@ class _Reader:
             raise _NotReadableError("a reference (& or *)", "write each value where it belongs", line)
         if depth > DEEPEST:
             raise _NotReadableError("the YAML is nested too deeply", f"{DEEPEST} levels at most", line)
-        if self._values > MOST_VALUES:
-            raise _NotReadableError(f"the YAML has more than {MOST_VALUES:,} values", "split the file", line)
+        if self._values > MAX_VALUES:
+            raise _NotReadableError(f"the YAML has more than {MAX_VALUES:,} values", "split the file", line)
 
 
 def _scalar(event: Any) -> Any:

@@ -11,8 +11,8 @@ from functools import cache
 
 from inference.isa.block_changes import ChangedBlock
 from inference.isa.code.block import (
-    MOST_BYTES,
-    MOST_INSTRUCTIONS,
+    MAX_BYTES,
+    MAX_INSTRUCTIONS,
     Block,
     BlockError,
     BlockInstruction,
@@ -38,8 +38,8 @@ from inference.isa.targets.aarch64_recognition import NOT_SUPPORTED, is_foreign_
 
 __all__ = [
     "LOOP",
-    "MOST_BYTES",
-    "MOST_INSTRUCTIONS",
+    "MAX_BYTES",
+    "MAX_INSTRUCTIONS",
     "NOT_SUPPORTED",
     "STRAIGHT",
     "TITLES",
@@ -70,7 +70,7 @@ def isa_of_fields(fields: Mapping[str, object]) -> str:
 
 
 def block_of_bytes(code: bytes, isa: str = DEFAULT) -> Block:
-    """Decode machine code, at most `MOST_BYTES` bytes and `MOST_INSTRUCTIONS` instructions.
+    """Decode machine code, at most `MAX_BYTES` bytes and `MAX_INSTRUCTIONS` instructions.
 
     >>> [instruction.text for instruction in block_of_bytes(bytes.fromhex("4801d8")).instructions]
     ['add rax, rbx']

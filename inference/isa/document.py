@@ -22,7 +22,7 @@ FORMAT = "pmweb-instruction-set"
 VERSION = 1
 MAX_SCHEMES = 50_000
 MAX_BYTES = 64 * 2**20
-MOST_VALUES = 3_000_000
+MAX_VALUES = 3_000_000
 """Values and keys: fields of `MAX_SCHEMES` schemes."""
 MAX_TEXT = 200
 MAX_WIDTH = 32_767
@@ -81,7 +81,7 @@ def read_instruction_set(content: bytes) -> InstructionSet:
     if len(content) > MAX_BYTES:
         raise InstructionSetError(f"an instruction set has at most {MAX_BYTES >> 20} MiB")
     try:
-        parsed = read_json(content.decode("utf-8-sig"), MOST_VALUES)
+        parsed = read_json(content.decode("utf-8-sig"), MAX_VALUES)
     except (ValueError, RecursionError) as error:
         raise InstructionSetError(f"not JSON: {error}") from None
     document = _Fields("the document", parsed)

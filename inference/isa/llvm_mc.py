@@ -28,7 +28,7 @@ LIMITS = Limits(seconds=10.0, memory=1024, output=64, processes=1, open_files=32
 """Limits of one call; a hundred thousand instructions take less than a second."""
 LINES_PER_SECOND = 2000
 """Calls with more lines get more time."""
-MOST_TEXT = 32 << 20
+MAX_TEXT = 32 << 20
 """Bytes per call."""
 
 _NEWEST = 30
@@ -139,9 +139,9 @@ def _run_llvm_mc(
     path: str, arguments: Sequence[str], lines: Sequence[str], triple: str, cpu: str, features: str = ""
 ) -> CallOutcome:
     text = ("\n".join(lines) + "\n").encode()
-    if len(text) > MOST_TEXT:
+    if len(text) > MAX_TEXT:
         raise AssemblerError(
-            f"{len(text):,} bytes are too many for one call of {PROGRAM}: {MOST_TEXT:,} at most"
+            f"{len(text):,} bytes are too many for one call of {PROGRAM}: {MAX_TEXT:,} at most"
         )
     command = [path, f"-triple={triple}", f"-mcpu={cpu}", *arguments]
     if features:

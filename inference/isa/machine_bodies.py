@@ -23,12 +23,12 @@ COSTS: dict[Kind, str] = {
 """The cost of each kind, for readers of a measurement that contains it."""
 
 INSTRUCTIONS = 100
-FEWEST, MOST = 20, 400
+MIN_BODY_LENGTH, MAX_BODY_LENGTH = 20, 400
 
 WRITTEN_LINES = 20
 """Cache lines that mere writes take turns in: far more than are written within five cycles. The number suits
 bodies of 100 instructions, in which the turns begin again with every iteration."""
-FEWEST_WRITTEN_LINES = 8
+MIN_WRITTEN_LINES = 8
 """The choice for cores that are slower with more lines (Zen 5: twice as slow over 13 as over 12)."""
 
 USUAL = "usual"
@@ -145,7 +145,7 @@ class MachineBodies(BodyContext, Protocol):
         """A body whose copies contain the schemes in this order."""
 
 
-MOST_UNUSED_REGISTERS = 2
+MAX_UNUSED_REGISTERS = 2
 """Registers that may stay unused for evenly mixed chains."""
 
 
@@ -202,5 +202,5 @@ def evenly_mixed(fewest: int, most: int, operands: int) -> int:
     >>> evenly_mixed(2, 8, 2)
     7
     """
-    sizes = range(most, max(fewest, most - MOST_UNUSED_REGISTERS) - 1, -1)
+    sizes = range(most, max(fewest, most - MAX_UNUSED_REGISTERS) - 1, -1)
     return min(sizes, key=lambda size: gcd(size, operands))

@@ -17,7 +17,7 @@ process uses."""
 
 _BITS = 64
 _ALL_BITS = 2**_BITS - 1
-_MOST_DECIMAL = 256
+_MAX_DECIMAL = 256
 _WORD = 8  # bytes, so that what was aligned still is
 _USUAL_FLOATS = 0x3F8CCCCD3F8CCCCD  # 1.1 as a float, near 0.01 as a double: neither a special value
 _UNIT_FLOATS = 0x3F8000013F800001
@@ -86,7 +86,7 @@ class BlockInput:
     def value_text(self, start: StartValues) -> str:
         """The value: numbers below 256 in decimal, others in hexadecimal digits."""
         value = self.value(start)
-        return str(value) if value < _MOST_DECIMAL else f"{value:#x}"
+        return str(value) if value < _MAX_DECIMAL else f"{value:#x}"
 
     def replaced(self, start: StartValues, source: StartValues) -> StartValues:
         """`start`, with the value of this input in `source`."""

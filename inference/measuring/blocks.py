@@ -26,7 +26,7 @@ from inference.isa.blocks import (
     needs_avx,
     stores_of,
 )
-from inference.isa.code.block import MOST_COPIES_BYTES, default_copies
+from inference.isa.code.block import MAX_COPIES_BYTES, default_copies
 from inference.isa.front_end import CodeReading, TimedCode
 from inference.isa.start_values import START, StartValues
 from inference.isa.targets import target_of
@@ -108,9 +108,9 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
         if flags is not None and scheme is not None and (reason := catalogue.missing_feature(scheme, flags)):
             return f"{instruction.text}: {reason}"
     length = len(iteration_of(block).code) * max(options.copies, 2)
-    if length > MOST_COPIES_BYTES:
+    if length > MAX_COPIES_BYTES:
         return (
-            f"{max(options.copies, 2)} copies of it have {length:,} bytes; {MOST_COPIES_BYTES:,} is the limit"
+            f"{max(options.copies, 2)} copies of it have {length:,} bytes; {MAX_COPIES_BYTES:,} is the limit"
         )
     return ""
 

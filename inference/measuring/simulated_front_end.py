@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from inference.isa.blocks import MOST_INSTRUCTIONS, accesses_of, block_of_bytes
+from inference.isa.blocks import MAX_INSTRUCTIONS, accesses_of, block_of_bytes
 from inference.isa.bodies import front_end_maker
 from inference.isa.dependences import reads_of_preserved_flags
 from inference.isa.front_end import CodeReading, FetchedInstruction, TimedCode
@@ -123,7 +123,7 @@ class SimulatedFrontEnd:
 
 
 def _stalls(code: TimedCode) -> int:
-    if code.instructions > MOST_INSTRUCTIONS:  # of what needs no port
+    if code.instructions > MAX_INSTRUCTIONS:  # of what needs no port
         return 0
     return reads_of_preserved_flags(accesses_of(block_of_bytes(code.code), equal_start=True))
 

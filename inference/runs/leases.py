@@ -32,7 +32,7 @@ MAX_ATTEMPTS = 5
 
 _CANDIDATES = 20
 
-_LONGEST_LEASE = 3 * LEASE_TIME
+_MAX_LEASE = 3 * LEASE_TIME
 """A lease that ends later than this was written before the clock was set back."""
 
 
@@ -219,7 +219,7 @@ def _claimable(now: datetime) -> QuerySet[Run]:
 
 
 def _before_the_clock_was_set_back(now: datetime) -> Q:
-    return Q(lease_until__gt=now + _LONGEST_LEASE)
+    return Q(lease_until__gt=now + _MAX_LEASE)
 
 
 def _claim_row(run: Run, worker: str) -> Lease | None:

@@ -31,7 +31,7 @@ from inference.storage.mappings import SOURCE_LENGTH, store_mapping, store_resou
 from inference.storage.names import NAME_LIMIT, check_name_free, free_name
 from inference.storage.rows import load_measurements, store_measurements, store_summary
 
-MOST_LISTED = 50
+MAX_LISTED = 50
 """Problems of left-out rows that are kept with the set as text."""
 MEASURED_IN = "measured_in"
 """Key of a mapping's report: ids of the experiment sets that were named as its evidence."""
@@ -85,7 +85,7 @@ class Preview:
         making: Json = {}
         if self.leave_out and self.parsed.broken:
             making["rows_left_out"] = self.parsed.broken
-            making["why"] = self.parsed.lines()[:MOST_LISTED]
+            making["why"] = self.parsed.lines()[:MAX_LISTED]
         if self.substitutes:
             making["names_taken"] = dict(self.substitutes)
         return making

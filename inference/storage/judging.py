@@ -25,7 +25,7 @@ from inference.models import Run, SchemeConflict
 from inference.storage.evaluations import Predictions
 from inference.storage.evidence import KEY as CEGAR
 from inference.storage.evidence import Evidence, verdict_in_words
-from inference.storage.results import MOST_COMPARED_RESULTS
+from inference.storage.results import MAX_COMPARED_RESULTS
 
 KEY = "judging"
 """Key of a mapping's report: its held-out experiments."""
@@ -156,7 +156,7 @@ def grounds_by_mapping(
         pk: MappingGrounds(
             HeldOutChecks.from_json(entry) if entry else None,
             conflicts[pk],
-            min(results or 1, MOST_COMPARED_RESULTS + 1),
+            min(results or 1, MAX_COMPARED_RESULTS + 1),
             (*objections.get(pk, ()), *(entry or {}).get(ELSEWHERE, {}).get("objections", ())),
         )
         for pk, entry, results in annotated.values_list("pk", f"report__{KEY}", "results")

@@ -16,7 +16,7 @@ SEPARATOR = " · "
 _LIMIT = NAME_LIMIT - 20
 """Characters of a composed name; the rest is for a number that makes it unique."""
 
-_SHORTEST_PART = 20  # characters
+_MIN_PART_LENGTH = 20  # characters
 
 _BRAND_NOISE = re.compile(r"\((?:R|TM|C)\)|\s+(?:\d+-Core )?Processor\b|\s+CPU\b|\s*@.*$", re.IGNORECASE)
 """What brand strings have beside the product's name: "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz"."""
@@ -45,7 +45,7 @@ def result_name(*parts: str) -> str:
     named = [part for part in parts if part]
     while (excess := len(SEPARATOR.join(named)) - _LIMIT) > 0:
         longest = max(range(len(named)), key=lambda place: len(named[place]))
-        kept = max(_SHORTEST_PART, len(named[longest]) - excess - 1)
+        kept = max(_MIN_PART_LENGTH, len(named[longest]) - excess - 1)
         if kept >= len(named[longest]) - 1:
             return SEPARATOR.join(named)[:_LIMIT]
         named[longest] = f"{named[longest][:kept].rstrip()}…"

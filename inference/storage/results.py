@@ -39,7 +39,7 @@ from inference.storage.evaluations import Predictions
 from inference.storage.names import free_name
 from inference.storage.rows import scheme_ids, texts_of
 
-MOST_COMPARED_RESULTS = 20
+MAX_COMPARED_RESULTS = 20
 """Newest results of a machine that a new one is compared with. With thousands of schemes, a comparison takes
 up to a second and stores a row for each scheme on which the two differ.
 """
@@ -72,7 +72,7 @@ def compared_results(
     comparisons = {result.other: result for result in known}
     return [
         comparisons.get(row.pk) or _compared(row, value)
-        for row in rows.defer("report").order_by("-pk")[:MOST_COMPARED_RESULTS]
+        for row in rows.defer("report").order_by("-pk")[:MAX_COMPARED_RESULTS]
     ]
 
 

@@ -37,7 +37,7 @@ from pmweb import __version__
 SUFFIX = ".pmweb-backup"
 _MANIFEST, _DUMP, _SECRET = "manifest.json", "database", "secret-key"
 _FORMAT = 1
-_MANIFEST_LIMIT, _MOST_VALUES = 4 * 2**20, 200_000
+_MANIFEST_LIMIT, _MAX_VALUES = 4 * 2**20, 200_000
 _SECRET_LIMIT = 4096
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, KeyError, ValueError),
@@ -92,7 +92,7 @@ def read_manifest(path: Path) -> BackupManifest:
         with zipfile.ZipFile(path) as packed:
             if packed.getinfo(_MANIFEST).file_size > _MANIFEST_LIMIT:
                 raise BackupError(f"{path} is no back-up of pmweb: its manifest is too large")
-            facts = archived_parts.load(packed.read(_MANIFEST), _MANIFEST, _MOST_VALUES)
+            facts = archived_parts.load(packed.read(_MANIFEST), _MANIFEST, _MAX_VALUES)
     except FileNotFoundError:
         raise BackupError(f"there is no file {path}") from None
     except (OSError, *_DAMAGED) as error:

@@ -2,14 +2,14 @@
 
 import { Figure } from "./figures.js";
 
-const MOST_FRAMES = 48;
-const LEAST_ERROR = 1e-3; // per cent: a logarithmic axis has no zero; see inference/figures/curves.py
+const MAX_FRAMES = 48;
+const MIN_ERROR = 1e-3; // per cent: a logarithmic axis has no zero; see inference/figures/curves.py
 const STEP = 220; // ms per population while it plays
 const whole = new Intl.NumberFormat("en");
 
 /** A `cloud` event as the figure has it: volumes and errors in per cent, the fittest first. */
 function frameOf({ generation, errors, volumes }) {
-  return { generation, x: volumes, y: errors.map((error) => Math.max(LEAST_ERROR, 100 * error)) };
+  return { generation, x: volumes, y: errors.map((error) => Math.max(MIN_ERROR, 100 * error)) };
 }
 
 /**
@@ -54,7 +54,7 @@ export class Cloud extends Figure {
     const follows = this.follows;
     while (this.frames.length && this.frames.at(-1).generation >= payload.generation) this.frames.pop();
     this.frames.push(frameOf(payload));
-    if (this.frames.length > MOST_FRAMES) {
+    if (this.frames.length > MAX_FRAMES) {
       const shown = this.frames[this.at]?.generation;
       this.frames = this.frames.filter((_, index) => index % 2 === 0 || index === this.frames.length - 1);
       this.at = Math.max(0, this.frames.findLastIndex((frame) => frame.generation <= shown));
@@ -126,7 +126,7 @@ export class Cloud extends Figure {
         if (value > high) high = value;
       }
     }
-    const [from, to] = [Math.log10(Math.max(low, LEAST_ERROR)), Math.log10(Math.max(high, LEAST_ERROR))];
+    const [from, to] = [Math.log10(Math.max(low, MIN_ERROR)), Math.log10(Math.max(high, MIN_ERROR))];
     const margin = Math.max(0.05, 0.06 * (to - from));
     return [from - margin, to + margin];
   }

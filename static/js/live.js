@@ -2,12 +2,12 @@
 // event seen, so that nothing is lost and nothing comes twice, and tries again by itself for ever.
 
 const FIRST_WAIT = 500;
-const LONGEST_WAIT = 15000;
+const MAX_WAIT_LENGTH = 15000;
 const REFUSED = { 4401: "refused", 4404: "gone" }; // not logged in; no such run (any more): see consumers.py
 
 /** Milliseconds before attempt number `attempt` (from 0): doubling, capped, with jitter so that tabs spread out. */
 export function backOff(attempt, random = Math.random) {
-  const ceiling = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** attempt);
+  const ceiling = Math.min(MAX_WAIT_LENGTH, FIRST_WAIT * 2 ** attempt);
   return ceiling / 2 + (random() * ceiling) / 2;
 }
 

@@ -2,7 +2,7 @@
 
 import { packed, unpacked } from "./packing.js";
 
-export const LONGEST_CODE = 3000; // characters that go into a query; longer code is packed into the fragment
+export const MAX_CODE_LENGTH = 3000; // characters that go into a query; longer code is packed into the fragment
 const PACKED = "#code=";
 
 /** The address at `page` for the fields of a form; empty ones are left out. */
@@ -11,7 +11,7 @@ export async function loopAddress(page, fields) {
   query.delete("csrfmiddlewaretoken");
   for (const [name, value] of [...query]) if (value === "") query.delete(name);
   const code = query.get("code") ?? "";
-  if (code.length <= LONGEST_CODE) return `${page}?${query}`;
+  if (code.length <= MAX_CODE_LENGTH) return `${page}?${query}`;
   query.delete("code");
   return `${page}?${query}${PACKED}${await packed(code)}`;
 }

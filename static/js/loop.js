@@ -1,6 +1,6 @@
 // The page "Explain a loop": the answer follows the code and the settings, and the address follows both.
 
-import { LONGEST_CODE, codeOfFragment, loopAddress } from "./loop-address.js";
+import { MAX_CODE_LENGTH, codeOfFragment, loopAddress } from "./loop-address.js";
 import { CodeEditor } from "./loop-editor.js";
 import { replaceRegion } from "./regions.js";
 
@@ -74,7 +74,7 @@ async function ask() {
 function linkBlocks(fields) {
   const link = /** @type {HTMLAnchorElement} */ (document.getElementById("loop-blocks"));
   const code = fields.get("code") ?? "";
-  link.search = code.length <= LONGEST_CODE ? `${new URLSearchParams({ isa: fields.get("isa") ?? "x86-64", code })}` : "";
+  link.search = code.length <= MAX_CODE_LENGTH ? `${new URLSearchParams({ isa: fields.get("isa") ?? "x86-64", code })}` : "";
 }
 
 function askSoon() {

@@ -1,7 +1,7 @@
 // "Notify me when it ends": asked for per run, remembered by this browser, told by whichever page of the run is open.
 
 const KEY = "notify-runs";
-const MOST = 200; // runs remembered; older ones are forgotten
+const MAX_RUNS = 200; // runs remembered; older ones are forgotten
 
 function remembered() {
   try {
@@ -14,7 +14,7 @@ function remembered() {
 
 function remember(runs) {
   try {
-    localStorage.setItem(KEY, JSON.stringify(runs.slice(-MOST)));
+    localStorage.setItem(KEY, JSON.stringify(runs.slice(-MAX_RUNS)));
   } catch {
     // for as long as the page is open, then
   }

@@ -1,7 +1,7 @@
 // Suggestions below a search field while one types, as links that the arrow keys reach.
 
 const PAUSE = 60; // milliseconds without a key before a request
-const SHORTEST = 2; // characters
+const MIN_LENGTH = 2; // characters
 
 /** @param {HTMLTextAreaElement} field */
 function suggest(field) {
@@ -43,7 +43,7 @@ function suggest(field) {
 
   field.addEventListener("input", () => {
     window.clearTimeout(timer);
-    if (field.value.trim().length < SHORTEST) return close();
+    if (field.value.trim().length < MIN_LENGTH) return close();
     timer = window.setTimeout(show, PAUSE);
   });
   field.parentElement.addEventListener("keydown", (event) => {

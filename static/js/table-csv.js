@@ -4,7 +4,7 @@
 import { download } from "./saving.js";
 import { cell } from "./texts.js";
 
-const MOST_PAGES = 200;
+const MAX_PAGES = 200;
 const product = document.querySelector("[data-citation]");
 
 /** What a cell shows, its parts parted. */
@@ -37,7 +37,7 @@ const rowsOf = (table) => [...table.tBodies].flatMap((body) => [...body.rows]);
 async function furtherRows(table, place, tell) {
   const found = [];
   let next = table.closest("section, #results, main").querySelector("nav.pager a[rel=next]")?.href;
-  for (let page = 2; next && page <= MOST_PAGES; page += 1) {
+  for (let page = 2; next && page <= MAX_PAGES; page += 1) {
     tell(`page ${page} …`);
     const answer = await fetch(next, { headers: { Accept: "text/html" } });
     if (!answer.ok) throw new Error(`page ${page} could not be read (${answer.status})`);

@@ -5,9 +5,9 @@ import { colour, onThemeChange } from "./colours.js";
 
 export const COLOURS = 12; // of ports; more ports share them
 export const HEAD = 24; // height of the axis
-const LEAST_TEXT = 10; // height of a row from which on it has room for text
-const LEAST_NUMBER = 8; // width of a cell from which on it has room for the number of a port
-const LEAST_LABEL = 5; // px
+const MIN_TEXT = 10; // height of a row from which on it has room for text
+const MIN_NUMBER = 8; // width of a cell from which on it has room for the number of a port
+const MIN_LABEL = 5; // px
 const FONT = "12px ui-monospace, Menlo, Consolas, monospace";
 
 /** Black or white, whichever is easier to read on a colour. */
@@ -145,7 +145,7 @@ export class TimelineDrawing {
       const isSteady = iteration === body.steady_from;
       this.context.fillStyle = isSteady ? palette.accent : palette.rule;
       this.context.fillRect(0, this.y(row) - (isSteady ? 1 : 0), this.view.width, isSteady ? 2 : 1);
-      if (isSteady && this.view.row >= LEAST_TEXT) {
+      if (isSteady && this.view.row >= MIN_TEXT) {
         this.context.font = FONT;
         this.context.textAlign = "right";
         const words = `steady: ${body.cycles.toFixed(2)} cycles per iteration`;
@@ -168,7 +168,7 @@ export class TimelineDrawing {
     const { context, view } = this;
     context.fillStyle = palette.surface;
     context.fillRect(0, HEAD, view.left, view.height);
-    if (view.row < LEAST_TEXT) return;
+    if (view.row < MIN_TEXT) return;
     context.font = FONT;
     context.textAlign = "left";
     const markedRow = marked === null ? null : this.rows.of(marked);
@@ -257,10 +257,10 @@ export class TimelineDrawing {
     context.fillRect(x, top, (data.done(number) - issued) * view.cell, height);
     context.globalAlpha = 1;
     context.fillRect(x, top, Math.max(1, view.cell), height);
-    if (view.cell < LEAST_NUMBER || view.row < LEAST_TEXT) return;
+    if (view.cell < MIN_NUMBER || view.row < MIN_TEXT) return;
     const label = data.body.labels[data.body.port[number]];
     const size = Math.min(12, view.row - 4, (view.cell - 1) / (0.62 * label.length)); // a letter is 0.6 em wide
-    if (size < LEAST_LABEL) return;
+    if (size < MIN_LABEL) return;
     context.font = `600 ${size}px ui-monospace, Menlo, Consolas, monospace`;
     context.textAlign = "center";
     context.fillStyle = palette.onPorts[hue];

@@ -6,9 +6,9 @@ import { Rows, TimelineData, sentenceAt } from "./timeline-data.js";
 import { COLOURS, HEAD, TimelineDrawing } from "./timeline-drawing.js";
 
 const ZOOM = 1.3; // of a step
-const [LEAST_CELL, MOST_CELL] = [1, 32];
+const [MIN_CELL, MAX_CELL] = [1, 32];
 const USUAL_CELL = 14;
-const [LEAST_ROW, MOST_ROW] = [4, 20];
+const [MIN_ROW, MAX_ROW] = [4, 20];
 
 /** What stays from one answer to the next. */
 const settings = { cell: USUAL_CELL, isFolded: false };
@@ -108,7 +108,7 @@ class TimelineView {
   // ---- the window
 
   get row() {
-    return Math.round(Math.max(LEAST_ROW, Math.min(MOST_ROW, settings.cell * 1.4)));
+    return Math.round(Math.max(MIN_ROW, Math.min(MAX_ROW, settings.cell * 1.4)));
   }
 
   /** @returns {import("./timeline-drawing.js").Window} */
@@ -144,7 +144,7 @@ class TimelineView {
 
   /** Zoom in or out; the cycle and the row at a point of the frame stay there. */
   zoom(factor, at = { x: this.left, y: HEAD }) {
-    const cell = Math.max(LEAST_CELL, Math.min(MOST_CELL, settings.cell * factor));
+    const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, settings.cell * factor));
     const cycle = (this.frame.scrollLeft + at.x - this.left) / settings.cell;
     const row = (this.frame.scrollTop + at.y - HEAD) / this.row;
     settings.cell = cell;

@@ -133,7 +133,7 @@ def test_what_waits_for_itself_is_timed_beside_others():
 
 @pytest.mark.parametrize("pattern", [(0.4,), (0.25, 0.4)], ids=["always off", "off after each sample"])
 def test_a_core_that_is_never_quiet_long_enough_ends_the_pass(pattern, monkeypatch):
-    monkeypatch.setattr(harness, "_LONGEST_WAIT_NS", 2_000_000)
+    monkeypatch.setattr(harness, "_MAX_WAIT_NS", 2_000_000)
     with pytest.raises(DisturbedError):
         Scripted(sentinels=pattern * 1_000_000).cycles()
 

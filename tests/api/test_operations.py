@@ -33,7 +33,7 @@ WHOLE = {"get_archive", "export_campaign"}
 """Archives of everything: each kind of row in them is a query."""
 
 READING = [name for name, (method, _, _) in OPERATIONS.items() if method == "GET" and name not in WHOLE]
-MOST_QUERIES = 18
+MAX_QUERIES = 18
 QUERY = {
     "predict_experiment": f"?experiment=2*{ADD}",
     "get_snippet": f"?experiment={ADD}",
@@ -90,7 +90,7 @@ def test_every_get_answers_with_a_bounded_number_of_queries(program: Program, wo
         with CaptureQueriesContext(connection) as queries:
             response = program.raw("GET", path)
         assert response.status_code == 200, (name, response.content)
-        assert len(queries) <= MOST_QUERIES, (name, len(queries), [query["sql"][:90] for query in queries])
+        assert len(queries) <= MAX_QUERIES, (name, len(queries), [query["sql"][:90] for query in queries])
 
 
 @pytest.mark.parametrize("path", ["/sets", "/mappings", "/runs", "/machines", "/isas/{isa_id}/schemes"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-MOST_COPIES = 3
+MAX_COPIES = 3
 """Of one value, in one dictionary; more are `fields_of`, or the value itself."""
 NOT_YET = ("judging/", "coverage/", "matrices/")
 
@@ -27,7 +27,7 @@ def test_no_answer_copies_attributes_that_its_shape_reads() -> None:
         for file in read
         if not any(room in str(file) for room in NOT_YET)
         for line, count in _copies(ast.parse(file.read_text()))
-        if count > MOST_COPIES
+        if count > MAX_COPIES
     }
     assert copies == set()
 

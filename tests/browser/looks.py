@@ -13,7 +13,7 @@ from tests.browser.visiting import overflow
 SCREEN = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
-MOST_SHIFT = 0.1
+MAX_SHIFT = 0.1
 """What people hardly notice, by the usual measure: share of the screen that moves, times how far."""
 
 _SHIFT = """() => new Promise((done) => {
@@ -25,7 +25,7 @@ _SHIFT = """() => new Promise((done) => {
 })"""
 
 
-MOST_BEFORE = 256 * 1024
+MAX_BYTES_BEFORE_PAINT = 256 * 1024
 """Bytes that have to be there before a browser shows anything: half a second at 4 Mbit/s."""
 
 _BEFORE = """() => {

@@ -12,13 +12,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import RUN_MILLISECONDS
 
-MOST_STOPS = 250
+MAX_STOPS = 250
 
 
 def reach(page: Page, wanted: Locator) -> None:
     """Press Tab until something has the focus."""
     expect(wanted).to_be_attached()
-    for _ in range(MOST_STOPS):
+    for _ in range(MAX_STOPS):
         if wanted.evaluate("element => element === document.activeElement"):
             return
         page.keyboard.press("Tab")

@@ -6,7 +6,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pair_conflicts import PairConflicts, pair_conflicts
-from inference.figures.conflicts import LEVELS, MOST, growing_matrix
+from inference.figures.conflicts import LEVELS, MAX_SCHEMES, growing_matrix
 
 
 def measured(cycles: float, **counts: int) -> Measured:
@@ -50,4 +50,4 @@ def test_the_matrix_grows_with_what_is_measured() -> None:
     assert {square.level for square in later.squares} == {0, LEVELS}
     many = growing_matrix(pair_conflicts(measured(1.0, **{f"s{number}": 1}) for number in range(100)))
     assert many is not None
-    assert (many.schemes, many.n_rows) == (100, MOST)
+    assert (many.schemes, many.n_rows) == (100, MAX_SCHEMES)

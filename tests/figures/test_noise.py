@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from inference.figures.noise import MOST_POINTS, NoiseReading, downsample, noise_over_time, spans
+from inference.figures.noise import MAX_POINTS, NoiseReading, downsample, noise_over_time, spans
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -56,9 +56,9 @@ def test_a_shade_says_its_state_and_leaves_the_colour_to_the_page():
 
 
 def test_many_readings_become_medians_in_the_worst_of_their_states():
-    many = [reading(k, "contended" if k == 5 else "idle", noise=k / 1000) for k in range(4 * MOST_POINTS)]
-    few = downsample(many, MOST_POINTS)
-    assert len(few) == MOST_POINTS
+    many = [reading(k, "contended" if k == 5 else "idle", noise=k / 1000) for k in range(4 * MAX_POINTS)]
+    few = downsample(many, MAX_POINTS)
+    assert len(few) == MAX_POINTS
     assert few[1].state == "contended"
     assert few[1].noise == 0.0055
     assert [each.state for each in few].count("contended") == 1

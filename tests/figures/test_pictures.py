@@ -17,7 +17,7 @@ from inference.core.metrics import LengthError
 from inference.core.schedule import schedule
 from inference.figures.colours import DARK, LIGHT
 from inference.figures.curves import (
-    LEAST_ERROR,
+    MIN_ERROR,
     FrontPlotPoint,
     cloud_figure,
     fitness_curve,
@@ -159,9 +159,9 @@ FRAMES = [
 def test_a_cloud_shows_the_newest_population_and_the_way_of_the_fittest() -> None:
     way, population, fittest = cloud_figure(FRAMES)["data"]
     assert population["x"] == [10, 12, 9]
-    assert population["y"] == pytest.approx([LEAST_ERROR, 10.0, 30.0]), "a logarithmic axis has no zero"
-    assert (fittest["x"], fittest["y"]) == ([10], [LEAST_ERROR])
-    assert (way["x"], way["y"]) == ([40, 10], [50.0, LEAST_ERROR])
+    assert population["y"] == pytest.approx([MIN_ERROR, 10.0, 30.0]), "a logarithmic axis has no zero"
+    assert (fittest["x"], fittest["y"]) == ([10], [MIN_ERROR])
+    assert (way["x"], way["y"]) == ([40, 10], [50.0, MIN_ERROR])
     assert cloud_figure([])["data"][1]["x"] == []
 
 

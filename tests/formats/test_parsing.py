@@ -13,7 +13,7 @@ from inference.formats import experiment_csv, import_formats
 from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import FORMATS, FileContent, Format, bytes_to_store, pack, read, unpack
 from inference.formats.parsing import AnyNames, Parsed, parse, resolve
-from inference.formats.problems import MOST_LISTED
+from inference.formats.problems import MAX_LISTED
 from inference.isa import llvm_mc
 from tests.zips import packed
 
@@ -357,8 +357,8 @@ def test_a_unit_cannot_be_chosen_for_a_format_that_has_only_cycles() -> None:
 def test_many_problems_are_counted_but_only_the_first_are_listed() -> None:
     parsed = csv("experiment,cycles\n" + "a,x\n" * 5000)
     assert parsed.problem_count == 5000
-    assert len(parsed.problems) == MOST_LISTED
-    assert parsed.lines()[-1] == f"upload.csv: {5000 - MOST_LISTED} more problems"
+    assert len(parsed.problems) == MAX_LISTED
+    assert parsed.lines()[-1] == f"upload.csv: {5000 - MAX_LISTED} more problems"
 
 
 def test_thousands_of_columns_are_a_problem_like_any_other() -> None:

@@ -18,9 +18,9 @@ from tests.drawn import fewer
 from tests.rows.programs import Program
 
 LARGEST_ANSWER = 100_000
-LONGEST = 5.0
+MAX_SECONDS = 5.0
 """Seconds of computing, whoever else computes here: these bodies took 10 to 20."""
-MOST_MEMORY = 100 << 20
+MAX_MEMORY = 100 << 20
 EACH = 10 // fewer(10)
 """Every operation gets one flood of so many."""
 
@@ -53,7 +53,7 @@ def test_every_operation_refuses_a_flood_quickly_and_in_few_words(
         began = time.process_time()
         response = session.raw(method, filled(path, world), body)
         answer = is_problem(response)
-        assert time.process_time() - began < LONGEST, path
+        assert time.process_time() - began < MAX_SECONDS, path
         assert len(response.content) <= LARGEST_ANSWER, path
         assert len(answer["problems"]) <= MAX_FLAWS, path
         texts = [answer["detail"], *(text for problem in answer["problems"] for text in problem.values())]
@@ -71,7 +71,7 @@ def test_a_flood_takes_little_memory(flood: str, path: str, session: Program) ->
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < MOST_MEMORY, f"{peak >> 20} MiB"
+    assert peak < MAX_MEMORY, f"{peak >> 20} MiB"
 
 
 def test_the_first_faults_of_many_are_told(session: Program) -> None:

@@ -17,7 +17,7 @@ from inference.formats.import_formats import name_list_of
 from inference.formats.mapping_json import write_mapping_json, write_resource_json
 from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.pmevo_json import write_mapping3
-from inference.formats.problems import MOST_LISTED, ExchangeError
+from inference.formats.problems import MAX_LISTED, ExchangeError
 from inference.formats.quoting import csv_text
 from inference.formats.rejects_json import rejection_of
 from inference.isa.names import SchemeNames
@@ -67,7 +67,7 @@ schemes = st.one_of(names, st.builds("{} {}, {}".format, names, names, names))
 
 
 def is_one_or_the_other(parsed: Parsed) -> None:
-    assert len(parsed.problems) == min(parsed.problem_count, MOST_LISTED)
+    assert len(parsed.problems) == min(parsed.problem_count, MAX_LISTED)
     assert all(line.startswith("upload") for line in parsed.lines())
     if parsed.problem_count:
         assert parsed.measured == ()

@@ -9,11 +9,11 @@ import pytest
 from inference.isa.blocks import BlockError, Piece, ranked_pieces, read
 
 LISTINGS = Path(__file__).parent / "golden_listings"
-MOST = 1000
+MAX_PIECES = 1000
 
 
 def only_piece(text: str) -> Piece:
-    (piece,) = read(text, MOST).pieces
+    (piece,) = read(text, MAX_PIECES).pieces
     return piece
 
 
@@ -148,7 +148,7 @@ def test_source_lines_of_compilers() -> None:
     ],
 )
 def test_source_lines_of_listings(name: str, place: str) -> None:
-    pieces = read((LISTINGS / name).read_text(), MOST).pieces
+    pieces = read((LISTINGS / name).read_text(), MAX_PIECES).pieces
     loop = next(piece for piece in pieces if piece.block.kind == "loop")
     assert sources(loop)[0] == place
 
@@ -173,10 +173,12 @@ def test_source_lines_with_places_and_of_perf() -> None:
 
 
 def test_the_hottest_pieces_come_first_and_without_samples_the_loops() -> None:
-    perf = read((LISTINGS / "perf-att.txt").read_text(), MOST)
+    perf = read((LISTINGS / "perf-att.txt").read_text(), MAX_PIECES)
     counts = [piece.count or 0.0 for piece in ranked_pieces(perf)]
     assert counts == sorted(counts, reverse=True)
     assert sorted(ranked_pieces(perf), key=id) == sorted(perf.pieces, key=id)
-    kinds = [piece.block.kind for piece in ranked_pieces(read((LISTINGS / "gcc-att.txt").read_text(), MOST))]
+    kinds = [
+        piece.block.kind for piece in ranked_pieces(read((LISTINGS / "gcc-att.txt").read_text(), MAX_PIECES))
+    ]
     assert kinds == sorted(kinds)
     assert "loop" in kinds

@@ -52,7 +52,7 @@ def test_text_that_grows_without_end_is_ended(monkeypatch, bomb):
 
 
 def test_more_text_than_one_call_takes_is_refused_before_it(monkeypatch):
-    monkeypatch.setattr(llvm_mc, "MOST_TEXT", 100)
+    monkeypatch.setattr(llvm_mc, "MAX_TEXT", 100)
     assert assemble(["nop"] * 20, "x86_64", "").code
     with pytest.raises(AssemblerError, match=r"101 bytes are too many for one call of llvm-mc: 100 at most"):
         assemble(["nop" + " " * 97], "x86_64", "")

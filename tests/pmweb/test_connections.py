@@ -27,16 +27,16 @@ from tests.runs.machines.fixtures import Web
 
 __all__ = ["migrated"]
 
-MOST, HEAD_SECONDS = 20, 4
+MAX_CONNECTIONS, HEAD_SECONDS = 20, 4
 ASK = b"GET /health/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
 def web(migrated: Path, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Web]:
-    """A web process at which one address holds at most `MOST` connections; few files are allowed at first."""
+    """A web process at which one address holds at most `MAX_CONNECTIONS` connections; few files are allowed at first."""
     with opened(migrated, tmp_path_factory.mktemp("site"), django_db_blocker) as site:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PMWEB_CONNECTIONS_PER_ADDRESS", str(MOST))
+            patch.setenv("PMWEB_CONNECTIONS_PER_ADDRESS", str(MAX_CONNECTIONS))
             patch.setenv("PMWEB_HEAD_SECONDS", str(HEAD_SECONDS))
             patch.setenv("PMWEB_SECRET_KEY", settings.SECRET_KEY)
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -90,7 +90,7 @@ def test_whoever_says_nothing_is_let_go_and_kept_connections_are_not(web: Web):
 def test_of_one_address_are_few_and_one_ends_for_one_more(web: Web):
     with ExitStack() as stack:
         elsewhere = stack.enter_context(connect(web, "127.0.0.5"))
-        first, *others = [stack.enter_context(connect(web, "127.0.0.4")) for _ in range(MOST)]
+        first, *others = [stack.enter_context(connect(web, "127.0.0.4")) for _ in range(MAX_CONNECTIONS)]
         assert b"200 OK" in ask(others[-1])
         assert b"200 OK" in ask(stack.enter_context(connect(web, "127.0.0.4")))
         with pytest.raises(ConnectionResetError):
@@ -103,7 +103,7 @@ def test_eleven_hundred_that_are_half_open_leave_room_for_others(web: Web):
     """More than a process may open files by default."""
     with ExitStack() as stack:
         for number in range(1100):
-            half = stack.enter_context(connect(web, f"127.0.1.{1 + number // (MOST - 1)}"))
+            half = stack.enter_context(connect(web, f"127.0.1.{1 + number // (MAX_CONNECTIONS - 1)}"))
             half.sendall(b"GET / HTTP/1.1\r\nHost")
         assert b"200 OK" in ask(stack.enter_context(connect(web, "127.0.0.6")))
 

@@ -25,14 +25,14 @@ from tests.runs.machines.fixtures import Web
 __all__ = ["migrated"]
 
 MIB = 1 << 20
-MOST = 110 * MIB
+MAX_MEMORY = 110 * MIB
 LONG_DOCUMENT = 9 * MIB
 BOUND = "a-line-between"
 
 
 @pytest.fixture(scope="module")
 def web(migrated: Path, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Web]:
-    """A web process whose requests have at most `MOST` bytes."""
+    """A web process whose requests have at most `MAX_MEMORY` bytes."""
     with opened(migrated, tmp_path_factory.mktemp("site"), django_db_blocker) as site:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PMWEB_UPLOAD_MB", "11")
@@ -147,7 +147,7 @@ def test_who_only_looks_sends_little(web: Web):
 
 def test_an_operator_s_request_has_an_end_too(web: Web):
     shown = token(somebody())
-    assert "at most 12 MiB here (PMWEB_REQUEST_MB)" in refused_at_once(web, MOST + 1, shown)
+    assert "at most 12 MiB here (PMWEB_REQUEST_MB)" in refused_at_once(web, MAX_MEMORY + 1, shown)
     assert "at most 12 MiB" in refused_in_chunks(web, 16 * MIB, shown)
 
 

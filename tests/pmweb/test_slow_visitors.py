@@ -27,7 +27,7 @@ from tests.runs.machines.fixtures import Web
 __all__ = ["migrated"]
 
 MIB = 1 << 20
-MOST, STALL_SECONDS = 20, 3
+MAX_CONNECTIONS, STALL_SECONDS = 20, 3
 SOON = 60.0
 """Seconds within which a busy computer does what takes `STALL_SECONDS`."""
 
@@ -42,7 +42,7 @@ def web(migrated: Path, tmp_path_factory: pytest.TempPathFactory, django_db_bloc
         (site.home / "static").mkdir()
         (site.home / "static" / "long.bin").write_bytes(LONG)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PMWEB_CONNECTIONS_PER_ADDRESS", str(MOST))
+            patch.setenv("PMWEB_CONNECTIONS_PER_ADDRESS", str(MAX_CONNECTIONS))
             patch.setenv("PMWEB_STALL_SECONDS", str(STALL_SECONDS))
             patch.setenv("PMWEB_HEAD_SECONDS", str(STALL_SECONDS))
             patch.setenv("PMWEB_SECRET_KEY", settings.SECRET_KEY)
@@ -158,7 +158,7 @@ UNREAD = b"GET /static/long.bin HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def test_slow_ones_do_not_lock_their_address_out(web: Web, first: bytes):
     """Through `ssh -L` everybody comes from one."""
     with ExitStack() as stack:
-        for _ in range(3 * MOST):
+        for _ in range(3 * MAX_CONNECTIONS):
             stack.enter_context(connect(web, "127.0.1.4")).sendall(first)
         assert b"200 OK" in ask(stack.enter_context(connect(web, "127.0.1.4")))
 
@@ -169,7 +169,7 @@ def test_who_is_known_keeps_their_connections_whoever_crowds_in(web: Web):
     with ExitStack() as stack:
         known = stack.enter_context(connect(web, "127.0.1.5"))
         assert b"200 OK" in ask(known, about_me)
-        for _ in range(3 * MOST):
+        for _ in range(3 * MAX_CONNECTIONS):
             stack.enter_context(connect(web, "127.0.1.5")).sendall(b"GET")
         assert b"200 OK" in ask(known, about_me)
 
@@ -186,13 +186,13 @@ def test_a_download_that_nobody_reads_takes_little_memory_and_ends(web: Web):
         heard(once)
     before = memory(web)
     with ExitStack() as stack:
-        unread = [stack.enter_context(connect(web, "127.0.1.6", buffer=4096)) for _ in range(MOST)]
+        unread = [stack.enter_context(connect(web, "127.0.1.6", buffer=4096)) for _ in range(MAX_CONNECTIONS)]
         for connection in unread:
             connection.sendall(UNREAD)
         for connection in unread:
             assert connection.recv(1, socket.MSG_PEEK) == b"H"
         assert b"200 OK" in ask(stack.enter_context(connect(web, "127.0.1.7")))
-        assert memory(web) - before < MOST * MIB
+        assert memory(web) - before < MAX_CONNECTIONS * MIB
         wait_until(lambda: all(map(has_ended, unread)), SOON, "the end of those who do not read")
 
 
@@ -254,13 +254,15 @@ def test_a_socket_that_nobody_reads_takes_little_memory_and_ends(web: Web, long_
         assert b"101 Switching" in ask(once, handshake(web, path, viewer))
     before = memory(web)
     with ExitStack() as stack:
-        unread = [stack.enter_context(connect(web, "127.0.1.10", buffer=4096)) for _ in range(MOST)]
+        unread = [
+            stack.enter_context(connect(web, "127.0.1.10", buffer=4096)) for _ in range(MAX_CONNECTIONS)
+        ]
         for connection in unread:
             connection.sendall(handshake(web, path, viewer))
         for connection in unread:
             assert connection.recv(1, socket.MSG_PEEK) == b"H"
         wait_until(lambda: all(map(has_ended, unread)), SOON, "the end of those who do not read")
-    assert memory(web) - before < 2 * MOST * MIB
+    assert memory(web) - before < 2 * MAX_CONNECTIONS * MIB
 
 
 def test_a_socket_that_is_read_slowly_gets_the_whole_journal(web: Web, long_run: Run):

@@ -73,7 +73,7 @@ PORTS = {
 MISJUDGED = {"bsf GPR[64]:RW, GPR[64]:R": (0b0010, 0b0010, 0b0010)}
 """What the second of two predictors believes."""
 BLOCKS = ("4801d8", "480fafc3", "4801d8480fafc3", "488b07", "480fbcc3", "f3480fb8c3")
-MOST_ANSWERS = 50
+MAX_ANSWERS = 50
 HASTY = {"batch": 15, "samples": 15, "first_look": 10, "confirming": 15, "orders": 1, "longest": 3}
 
 
@@ -195,7 +195,7 @@ def fill_blocks(
     done("comparison", compared, "a comparison")
     fill_campaigns(predictors, block_set)
     for predictor in predictors:  # a campaign leaves thousands of answers
-        first = AnswerCache.objects.filter(predictor=predictor).order_by("pk")[:MOST_ANSWERS]
+        first = AnswerCache.objects.filter(predictor=predictor).order_by("pk")[:MAX_ANSWERS]
         AnswerCache.objects.filter(predictor=predictor).exclude(pk__in=[row.pk for row in first]).delete()
 
 

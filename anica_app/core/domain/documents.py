@@ -37,8 +37,8 @@ from anica_app.core.errors import AnicaError
 from inference.core.protocols import Json
 from inference.isa.operand_slots import Kind, OperandPlace
 
-MOST_INSTRUCTIONS = 100
-MOST_PAIRS = 20_000
+MAX_INSTRUCTIONS = 100
+MAX_PAIRS = 20_000
 
 _PLACE = re.compile(r"([1-9]\d{0,3})\.(register|memory)\.([1-9]\d{0,2})")
 _SAME, _DIFFERENT = "same", "different"
@@ -65,9 +65,9 @@ def parse_block(document: Json, vocabulary: Vocabulary) -> AbstractBlock:
         AnicaError: The document is invalid; the message names the instruction and the feature.
     """
     instructions = document.get("instructions") if isinstance(document, dict) else None
-    if not isinstance(instructions, list) or not 1 <= len(instructions) <= MOST_INSTRUCTIONS:
+    if not isinstance(instructions, list) or not 1 <= len(instructions) <= MAX_INSTRUCTIONS:
         raise AnicaError(
-            f'an abstract block is an object with "instructions", a list of 1 to {MOST_INSTRUCTIONS}'
+            f'an abstract block is an object with "instructions", a list of 1 to {MAX_INSTRUCTIONS}'
         )
     parsed = tuple(
         _read_instruction(entry, number, vocabulary) for number, entry in enumerate(instructions, 1)
@@ -101,8 +101,8 @@ def parse_expansion(document: Json, vocabulary: Vocabulary) -> Expansion:
         case {"aliasing": [str(first), str(second)]}:
             return AliasExpansion(_pair(first, second))
         case {"dependency": dependency}:
-            return DependencyExpansion(_read_dependency(dependency, MOST_INSTRUCTIONS))
-        case {"instruction": int(number), "feature": str(feature)} if 1 <= number <= MOST_INSTRUCTIONS:
+            return DependencyExpansion(_read_dependency(dependency, MAX_INSTRUCTIONS))
+        case {"instruction": int(number), "feature": str(feature)} if 1 <= number <= MAX_INSTRUCTIONS:
             value = _abstraction(feature, vocabulary).read(document["to"]) if "to" in document else None
             return FeatureExpansion(number - 1, feature, _step(document), value)
     raise AnicaError(
@@ -164,8 +164,8 @@ def _read_instruction(document: Any, number: int, vocabulary: Vocabulary) -> Abs
 
 
 def _read_aliasing(document: Any, length: int) -> Aliasing:
-    if not isinstance(document, list) or len(document) > MOST_PAIRS:
-        raise AnicaError(f'"aliasing" is a list of at most {MOST_PAIRS:,} pairs of operands')
+    if not isinstance(document, list) or len(document) > MAX_PAIRS:
+        raise AnicaError(f'"aliasing" is a list of at most {MAX_PAIRS:,} pairs of operands')
     must: set[Pair] = set()
     must_not: set[Pair] = set()
     for constraint in document:
@@ -191,8 +191,8 @@ def _dependency_document(dependency: Dependency) -> list[Any]:
 
 
 def _read_dependencies(document: Any, length: int) -> frozenset[Dependency]:
-    if not isinstance(document, list) or len(document) > MOST_PAIRS:
-        raise AnicaError(f'"dependencies" is a list of at most {MOST_PAIRS:,} dependencies')
+    if not isinstance(document, list) or len(document) > MAX_PAIRS:
+        raise AnicaError(f'"dependencies" is a list of at most {MAX_PAIRS:,} dependencies')
     return frozenset(_read_dependency(dependency, length) for dependency in document)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from anica_app.core.domain.abstract import AbstractInstruction, FeatureExpansion
 from anica_app.core.domain.abstractions import Abstraction, EditDistances, LogSizes, Singletons, Subsets
-from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings
+from anica_app.core.domain.settings import FEATURES, MAX_EDITS, MAX_LOG, DomainSettings
 from anica_app.core.domain.space import Bits, SchemeSpace, operands_of
 from inference.isa.operand_slots import BlockScheme, OperandNames
 from inference.isa.scheme import Operand, Scheme
@@ -31,7 +31,7 @@ ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
 """An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
 MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
 """An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
-_MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
+_MAX_WIDTHS, _MIN_WIDTHS = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
 """Bounds of widths that exclude something: hardly any access has more than 512 bits or fewer than 8."""
 _CACHE_SIZE = 1 << 16
 """Abstract instructions whose schemes are cached; a long search sees many more."""
@@ -80,7 +80,7 @@ def full_vocabulary(isa: str = DEFAULT) -> Vocabulary:
     """All features, with the widest bounds that campaigns allow: it can read the documents of any
     campaign.
     """
-    settings = DomainSettings(edit_distance=MOST_EDITS, log_bound=MOST_LOG)
+    settings = DomainSettings(edit_distance=MAX_EDITS, log_bound=MAX_LOG)
     return Vocabulary(FEATURES, settings, operands_of(isa).names)
 
 
@@ -162,8 +162,8 @@ def weaker_operand(names: OperandNames, element: str) -> frozenset[str]:
 
 def _weaker_width(comparison: str, bits: int) -> list[str]:
     """The next weaker bounds of a width, such as `<=64`."""
-    wider = [width for width in _MOST if width > bits or (width == bits and not comparison)]
-    narrower = [width for width in _LEAST if width < bits or (width == bits and not comparison)]
+    wider = [width for width in _MAX_WIDTHS if width > bits or (width == bits and not comparison)]
+    narrower = [width for width in _MIN_WIDTHS if width < bits or (width == bits and not comparison)]
     most = [f"<={width}" for width in wider[:1] if comparison != ">="]
     return most + [f">={width}" for width in narrower[-1:] if comparison != "<="]
 

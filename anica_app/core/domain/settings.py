@@ -22,9 +22,9 @@ FEATURES = (
 )
 """All features of schemes, in the order in which an abstract instruction lists them."""
 
-MOST_EDITS = 10
-MOST_LOG = 10
-MOST_EXTENSIONS = 400
+MAX_EDITS = 10
+MAX_LOG = 10
+MAX_EXTENSIONS = 400
 """Longest list of CPU features, in characters."""
 
 
@@ -67,8 +67,8 @@ class DomainSettings(AlgorithmSettings):
         _check_words("features", self.features, FEATURES)
         if not self.features.split():
             raise InvalidInputError(f"features must name at least one of {', '.join(FEATURES)}")
-        check_integer("edit_distance", self.edit_distance, 0, MOST_EDITS)
-        check_integer("log_bound", self.log_bound, 0, MOST_LOG)
+        check_integer("edit_distance", self.edit_distance, 0, MAX_EDITS)
+        check_integer("log_bound", self.log_bound, 0, MAX_LOG)
 
     @property
     def says_dependencies(self) -> bool:
@@ -96,8 +96,8 @@ class SpaceSettings(AlgorithmSettings):
 
     def __post_init__(self) -> None:
         _check_words("groups", self.groups, sampling_groups())
-        if len(self.extensions) > MOST_EXTENSIONS:
-            raise InvalidInputError(f"extensions must have {MOST_EXTENSIONS} characters at most")
+        if len(self.extensions) > MAX_EXTENSIONS:
+            raise InvalidInputError(f"extensions must have {MAX_EXTENSIONS} characters at most")
 
     @property
     def group_names(self) -> frozenset[str]:

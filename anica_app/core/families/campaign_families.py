@@ -22,7 +22,7 @@ from anica_app.core.families.causes import (
     causes_of,
 )
 from anica_app.core.families.culprits import culprits_of
-from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, group_members, names_of
+from anica_app.core.families.grouping import MAX_FAMILIES, FamilyMember, MemberGroup, group_members, names_of
 from anica_app.core.search.interestingness import DIFFERENCE
 from inference.predictors.protocol import Answer
 
@@ -89,7 +89,7 @@ def families_of(
     tools: Sequence[str],
     questions: int,
     *,
-    most: int = MOST_FAMILIES,
+    most: int = MAX_FAMILIES,
     pulse: Callable[[], None] = lambda: None,
 ) -> CampaignFamilies:
     """Group discoveries by cause, and compute the share of disagreements that each family explains.

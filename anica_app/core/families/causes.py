@@ -32,7 +32,7 @@ REMAINING = 0.5
 
 _WIDEST = 8  # instructions that any core takes in within a cycle
 _FRONT_END_SHARE = 0.8  # of what they take at least
-_LEAST_LONGER = 0.04  # of a block's time: measurements differ by less from one time to the next
+_MIN_SLOWDOWN = 0.04  # of a block's time: measurements differ by less from one time to the next
 
 
 _TO_EASE = frozenset((ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_SINGLE_EVERYWHERE, ChangeKind.REGISTERS))
@@ -311,4 +311,4 @@ def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:
     copies = tried[0].change.copies
     longer = padded - plain
     least = _FRONT_END_SHARE * NOPS_PER_BLOCK / _WIDEST
-    return longer * copies >= least and longer >= _LEAST_LONGER * plain
+    return longer * copies >= least and longer >= _MIN_SLOWDOWN * plain

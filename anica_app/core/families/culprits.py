@@ -51,7 +51,7 @@ _INTEGER = re.compile(r"v?(p|movdq|movd|movq|lddqu|mpsad)\w*")
 _UNQUALIFIED = ("crypto", "gather", "scatter", "string compare", "state")
 _VECTOR = re.compile(r"[XYZ]?MM(x4)?")
 _CATEGORY_WORDS = {"fused-multiply-add": "FMA", "nop": "no-op", "minimum-maximum": "minimum and maximum"}
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 """For a constrained mnemonic, matches up to this number are all named; beyond it, only that of the
 witness.
 """
@@ -150,7 +150,7 @@ def _count(domain: BlockDomain, abstract: AbstractBlock, place: int) -> int:
 
 
 def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own: str) -> str:
-    """The class that `_MOST` schemes of an abstract instruction have, else that of the witness."""
+    """The class that `_MAJORITY` schemes of an abstract instruction have, else that of the witness."""
     numbers = domain.space.numbers(domain.table.meaning(abstract.instructions[place]))
     counts = Counter(instruction_class(domain.space.schemes[number]) for number in numbers)
     return next((name for name, count in counts.items() if count >= _MAJORITY * len(numbers)), own)
@@ -158,7 +158,7 @@ def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own
 
 def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
     """The mnemonics of a class's schemes that an abstract instruction represents; [] where more than
-    `_MOST_NAMED` match a constrained mnemonic.
+    `_MAX_NAMED` match a constrained mnemonic.
     """
     bits = domain.table.meaning(abstract.instructions[place])
     mnemonics = {
@@ -167,7 +167,7 @@ def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: s
         if bits >> at & 1 and instruction_class(scheme) == name
     }
     is_constrained = _value(domain, abstract, place, "mnemonic") is not None
-    return [] if is_constrained and len(mnemonics) > _MOST_NAMED else sorted(mnemonics)
+    return [] if is_constrained and len(mnemonics) > _MAX_NAMED else sorted(mnemonics)
 
 
 def _value(domain: BlockDomain, abstract: AbstractBlock, place: int, feature: str) -> Any:

@@ -15,7 +15,7 @@ from anica_app.core.families.culprits import BY_COUNT, CulpritInstructions
 from inference.core.protocols import Json
 from inference.isa.block_changes import CarrierKind, CarrierRole
 
-MOST_FAMILIES = 30
+MAX_FAMILIES = 30
 
 MEMORY_CLASS = "through memory"
 LOAD_CLASS = "load in a chain"
@@ -24,7 +24,7 @@ FALSE_DEPENDENCY = "false dependency: "
 on the instructions. The last is a prefix for the class whose result a tool waits for although it is not
 read.
 """
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _BOUND_WORDS = {
     DifferingBound.PORTS: "throughput",
     DifferingBound.SLOTS: "issue slots",
@@ -95,7 +95,7 @@ class MemberGroup:
         return len(self.classes) > 1
 
 
-def group_members(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) -> list[MemberGroup]:
+def group_members(members: Sequence[FamilyMember], most: int = MAX_FAMILIES) -> list[MemberGroup]:
     """At most `most` groups, the largest first; more only where there are more ways of disagreeing.
 
     Each discovery is in one group: that of the class that most discoveries of its way share; ties go by the
@@ -271,7 +271,7 @@ def subject(group: MemberGroup) -> str:
     if name == "FMA":
         return "scalar FMA" if scalar else "FMA"
     plain = f"scalar {name}" if scalar else name
-    few = len(mnemonics) <= _MOST_NAMED and name not in BY_COUNT
+    few = len(mnemonics) <= _MAX_NAMED and name not in BY_COUNT
     named = ", ".join(mnemonics) if few else plain
     return f"{named} with memory operand" if all(member.culprits.memory for member in members) else named
 
@@ -303,7 +303,7 @@ def _is_never_read(member: FamilyMember) -> bool:
 
 def _around_memory(members: Sequence[FamilyMember]) -> str:
     mnemonics = sorted({mnemonic for member in members for _, mnemonic in member.culprits.mnemonics})
-    if len(mnemonics) <= _MOST_NAMED:
+    if len(mnemonics) <= _MAX_NAMED:
         return ", ".join(mnemonics)
     return "read-modify-write" if all(member.length == 1 for member in members) else "stores and loads"
 

@@ -16,7 +16,7 @@ from anica_app.core.domain.space import SampledBlock
 from anica_app.core.search.interestingness import JudgedBlock
 from anica_app.core.search.search_tasks import SearchContext, Task
 
-_LEAST_DECIDED = 0.5
+_MIN_DECIDED_SHARE = 0.5
 """Share of the samples that must have a verdict; with fewer the abstract block does not count as
 interesting.
 """
@@ -161,7 +161,7 @@ class SamplingChecker:
         decided = sum(not judged.verdict.silent for judged in so_far)
         counterexamples = sum(is_counterexample(self._world, judged, self._model) for judged in so_far)
         allowed = self._world.settings.allowed_exceptions(planned)
-        return counterexamples > allowed or decided < _LEAST_DECIDED * len(so_far)
+        return counterexamples > allowed or decided < _MIN_DECIDED_SHARE * len(so_far)
 
     def _draw(
         self, abstract: AbstractBlock, before: AbstractBlock | None, number: int, random: Random

@@ -36,7 +36,7 @@ from inference.predictors.panel import Panel
 
 Clock = Callable[[], float]
 
-_MOST_ROUNDS_WAITING = 10
+_MAX_ROUNDS_WAITING = 10
 """Rounds that a block waits at most for others to be generalised with."""
 
 
@@ -113,7 +113,7 @@ class CampaignSearch:
         if self._is_sampled_out() or len(self._independent(waiting)) >= self._world.settings.side_by_side:
             return False
         batch = self._world.settings.batch
-        return not waiting or self._state.counters.rounds - waiting[0].place // batch < _MOST_ROUNDS_WAITING
+        return not waiting or self._state.counters.rounds - waiting[0].place // batch < _MAX_ROUNDS_WAITING
 
     def _round(self) -> list[RoundCandidate]:
         """Sample a round and return its interesting blocks, minimised, without those that a discovery

@@ -12,7 +12,7 @@ from anica_app.core.search.abstract_check import AbstractCheck, InterestReason, 
 from anica_app.core.search.interestingness import JudgedBlock
 from anica_app.core.search.search_tasks import Driver, SearchContext, Task, TimeIsUp
 
-_MOST_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 """Attempts at a generalisation whose result is not confirmed; each shares the evidence of the earlier
 ones.
 """
@@ -147,9 +147,9 @@ def generalise(
     """Expand in a random order as long as the abstract block stays interesting.
 
     With confirmation, a result that is refuted is generalised again in the same order; the samples that
-    refuted it then reject the wrong expansion. At most `_MOST_ATTEMPTS` times.
+    refuted it then reject the wrong expansion. At most `_MAX_ATTEMPTS` times.
     """
-    for attempt in range(_MOST_ATTEMPTS):
+    for attempt in range(_MAX_ATTEMPTS):
         below = (*path, "order", order, *([attempt] if attempt else []))
         trace = yield from _generalise_once(world, start, start_check, checker, order, below)
         if not start_check.interesting or not world.settings.confirms:

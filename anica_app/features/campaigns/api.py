@@ -20,7 +20,7 @@ from anica_app.features.campaigns.query import (
     failures_in_words,
     plan_of,
 )
-from anica_app.features.campaigns.request import MOST_PREDICTORS, PRESETS, read_config
+from anica_app.features.campaigns.request import MAX_PREDICTORS, PRESETS, read_config
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json
@@ -69,7 +69,7 @@ class CampaignRequest(Input):
     predictors: list[str] | None = Field(
         None,
         min_length=1,
-        max_length=MOST_PREDICTORS,
+        max_length=MAX_PREDICTORS,
         description="Names; with one alone, blocks are searched on which it fails.",
         examples=[["llvm-mca 13 · haswell", "llvm-mca 22 · haswell"]],
     )

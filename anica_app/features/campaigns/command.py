@@ -30,7 +30,7 @@ from inference.storage.names import by_name
 from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand, add_set_option, named_values
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 _REPORT_INTERVAL = 5.0  # seconds of searching
 
 
@@ -168,7 +168,7 @@ class Command(RunCommand):
         for line in family_lines(result):
             self.stdout.write(line)
         rows = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
-        for row in rows.order_by("-interestingness", "number")[:_MOST_LISTED]:
+        for row in rows.order_by("-interestingness", "number")[:_MAX_LISTED]:
             self.stdout.write(f"  {row.number}. {block_wording(row.abstract or {}).line}")
         if explained := result.get("explained"):
             if explained["interesting"]:

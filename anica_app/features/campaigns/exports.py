@@ -24,7 +24,7 @@ from inference.web.paging import Order
 from inference.web.published_page import PublishedFact, PublishedKind, PublishedPage, PublishedTable
 
 _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
-_MOST_DISCOVERIES = 2000
+_MAX_DISCOVERIES = 2000
 
 
 def archive_answer(row: Campaign) -> FileResponse:
@@ -87,7 +87,7 @@ def _tables(
     if answer is not None and families:
         yield _families(families, tools, answer.sentence)
     names = {discovery.number: family.name for family in families for discovery in family.discoveries.all()}
-    page = discoveries(row, Order("interestingness", descending=True), size=_MOST_DISCOVERIES)
+    page = discoveries(row, Order("interestingness", descending=True), size=_MAX_DISCOVERIES)
     yield table_of(
         "discoveries",
         "Discoveries",

@@ -91,7 +91,7 @@ _LABELS = {
     "minimise": "Minimise first",
     "tolerance": "Equal within",
 }
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 class WordsField(forms.MultipleChoiceField):
@@ -349,4 +349,4 @@ def _excluded(ids: list[Any]) -> DescriptionItem:
 
 def _text(value: Any) -> str:
     text = "none" if value is None else value_text(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+    return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]} …"

@@ -32,7 +32,7 @@ from anica_app.features.campaigns.query import (
 )
 from anica_app.features.coverage.query import (
     KIND,
-    MOST_CAMPAIGNS,
+    MAX_CAMPAIGNS,
     coverage_config,
     coverage_runs,
     measure_of,
@@ -291,8 +291,8 @@ def campaign_compare(request: HttpRequest) -> HttpResponse:
 
 def _ids(texts: Sequence[str]) -> list[int]:
     ids = set(row_ids(texts))
-    if len(ids) > MOST_CAMPAIGNS:
-        raise BadRequest(f"at most {MOST_CAMPAIGNS} campaigns can be compared at a time, not {len(ids)}")
+    if len(ids) > MAX_CAMPAIGNS:
+        raise BadRequest(f"at most {MAX_CAMPAIGNS} campaigns can be compared at a time, not {len(ids)}")
     return sorted(ids)
 
 

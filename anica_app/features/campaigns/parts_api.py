@@ -16,7 +16,7 @@ from anica_app.features.campaigns.exports import stored_file_answer
 from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, lacking_of, rounds
 from anica_app.features.coverage.query import (
     KIND,
-    MOST_CAMPAIGNS,
+    MAX_CAMPAIGNS,
     Measure,
     coverage_config,
     coverage_runs,
@@ -267,7 +267,7 @@ class Campaigns(Schema):
 
     campaigns: Annotated[
         list[Id],
-        Field(min_length=2, max_length=MOST_CAMPAIGNS, description="Their numbers.", examples=[[4, 5]]),
+        Field(min_length=2, max_length=MAX_CAMPAIGNS, description="Their numbers.", examples=[[4, 5]]),
     ]
 
 

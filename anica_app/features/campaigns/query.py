@@ -62,8 +62,8 @@ DISCOVERY_ORDERS: Mapping[str, str] = {
 INFINITE = 1e18
 """Replaces an infinite interestingness in sorted queries: a cursor in an address must be a finite number."""
 NEWEST_BLOCKS = 8
-MOST_NEWEST = 5
-_MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
+MAX_NEWEST = 5
+_MAX_BYTES, _MAX_VALUES = 16 << 20, 1_000_000
 """Limits of that file; with ten thousand schemes and the answers of some tools it has about a megabyte."""
 
 
@@ -141,8 +141,8 @@ def newest() -> Newest:
     later = Case(When(run__state__in=going_on, then=Value(0)), default=Value(1))
     unsubsumed = Discovery.listed().filter(subsumed_by=None)
     return Newest(
-        list(campaigns().order_by(later, "-id")[:MOST_NEWEST]),
-        list(unsubsumed.order_by("-created", "-id")[:MOST_NEWEST]),
+        list(campaigns().order_by(later, "-id")[:MAX_NEWEST]),
+        list(unsubsumed.order_by("-created", "-id")[:MAX_NEWEST]),
     )
 
 
@@ -320,7 +320,7 @@ def lacking_of(campaign: Campaign, tools: list[str], limit: int = 200) -> list[L
     """The schemes excluded for lack of support, by tool and reason (one query); [] where that was not
     recorded.
     """
-    file = campaign.files.filter(path=SUPPORT, size__lte=_MOST_BYTES).first()
+    file = campaign.files.filter(path=SUPPORT, size__lte=_MAX_BYTES).first()
     lacking = {} if file is None else _lacking(zlib.decompress(bytes(file.content)))
     if file is None or not lacking:
         return []
@@ -337,7 +337,7 @@ def lacking_of(campaign: Campaign, tools: list[str], limit: int = 200) -> list[L
 def _lacking(content: bytes) -> dict[str, dict[str, str]]:
     """{scheme: {number of the tool: reason}}; {} for an imported file of another form."""
     try:
-        return _Support.model_validate(load(content, SUPPORT, _MOST_VALUES)).lacking
+        return _Support.model_validate(load(content, SUPPORT, _MAX_VALUES)).lacking
     except (StrictJsonError, ValidationError):
         return {}
 

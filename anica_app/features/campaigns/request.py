@@ -36,7 +36,7 @@ from inference.runs.request import (
     read_rows,
 )
 
-MOST_PREDICTORS = 2
+MAX_PREDICTORS = 2
 DEFAULT_MINUTES = 10.0
 
 
@@ -140,7 +140,7 @@ class CampaignConfig(SearchRequest):
     """
 
     noun = "a campaign"
-    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MAX_PREDICTORS)]
     end: Annotated[Termination, BeforeValidator(_read_end)] = Termination(minutes=DEFAULT_MINUTES)
     preset: Annotated[str, AllowedTexts(PRESETS)] = "tools"
     scheme_filter: str | None = None
@@ -190,7 +190,7 @@ def read_predictors(
     ids: list[int], mode: str = AS_NAMED, beside: Sequence[Predictor] = ()
 ) -> list[Predictor]:
     """The rows of one or two predictors in a mode (see `rows_in_question_mode`). Raises `ConfigError`."""
-    named = read_rows(Predictor, "predictors", ids, 1, MOST_PREDICTORS)
+    named = read_rows(Predictor, "predictors", ids, 1, MAX_PREDICTORS)
     rows = rows_in_question_mode(named, mode, beside)
     if len(rows) < len(ids):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
@@ -202,7 +202,7 @@ def _judge(judges: Sequence[Predictor], predictors: Sequence[Predictor]) -> int 
     if not judges:
         return None
     (row,) = judges
-    if len(predictors) < MOST_PREDICTORS:
+    if len(predictors) < MAX_PREDICTORS:
         raise ConfigError("judge: who is right can be told of two predictors alone")
     if row.pk in [predictor.pk for predictor in predictors]:
         raise ConfigError(f"judge: {row.name} is one of the two that are judged; choose a third predictor")

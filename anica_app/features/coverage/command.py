@@ -23,7 +23,7 @@ from inference.storage.names import by_name
 from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 
 class Command(RunCommand):
@@ -60,10 +60,10 @@ class Command(RunCommand):
         self.stdout.write(
             f"{result['covered']:,} of {result['blocks']:,} interesting blocks are included{share}"
         )
-        for code in result["uncovered"][:_MOST_LISTED]:
+        for code in result["uncovered"][:_MAX_LISTED]:
             lines = intel_of_bytes(bytes.fromhex(code), isa_of_fields(result))
             self.stdout.write(f"  not included: {code}  {'; '.join(lines)}")
-        left = len(result["uncovered"]) - _MOST_LISTED
+        left = len(result["uncovered"]) - _MAX_LISTED
         if left > 0:
             self.stdout.write(f"  and {left:,} more; --json lists them")
 

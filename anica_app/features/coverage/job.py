@@ -19,7 +19,7 @@ from anica_app.core.discovery_selection import Covered, best_selection, covered_
 from anica_app.core.domain.space import SampledBlock
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.interestingness import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
+from anica_app.features.coverage.query import KIND, MAX_CAMPAIGNS
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import Interest
 from anica_app.storage.findings import interesting_samples, judge_of
@@ -36,10 +36,10 @@ from inference.runs.request import RunRequest, needed_row, read_rows
 from inference.storage.instruction_sets import code_isa
 from inference.storage.result_names import enumerated, result_name, row_names
 
-MOST_BLOCKS = 1000
+MAX_BLOCKS = 1000
 LARGEST_SELECTION = 20
-MOST_UNCOVERED_CODES = 500
-MOST_UNCOVERED_PLACES = 10_000
+MAX_UNCOVERED_CODES = 500
+MAX_UNCOVERED_PLACES = 10_000
 """Places of uncovered blocks that the result stores."""
 _SOLVER_SECONDS = 5.0
 _CHUNK = 2000
@@ -55,7 +55,7 @@ class CoverageConfig(RunRequest):
     """
 
     noun = "a coverage"
-    campaigns: Annotated[list[int], Field(min_length=1, max_length=MOST_CAMPAIGNS, examples=[[4]])]
+    campaigns: Annotated[list[int], Field(min_length=1, max_length=MAX_CAMPAIGNS, examples=[[4]])]
     block_set: Annotated[int, Field(examples=[2])] | None = None
     columns: Annotated[
         list[str],
@@ -66,7 +66,7 @@ class CoverageConfig(RunRequest):
     ] = []
     interest: Interest = InterestSettings()
     blocks: Annotated[int, Field(ge=1, le=1_000_000, description="Looked at, at most: the first ones.")] = (
-        MOST_BLOCKS
+        MAX_BLOCKS
     )
 
 
@@ -177,7 +177,7 @@ def _result(coverage: Coverage, isa: str) -> Json:
         "unsaid": [row.pk for row in coverage.unsaid],
         "widened": coverage.widened,
         "isa": isa,
-        "uncovered": [block.code.hex() for block in coverage.uncovered[:MOST_UNCOVERED_CODES]],
+        "uncovered": [block.code.hex() for block in coverage.uncovered[:MAX_UNCOVERED_CODES]],
     }
 
 
@@ -192,7 +192,7 @@ def _by_campaign(coverage: Coverage) -> Json:
 def _uncovered_at(coverage: Coverage) -> list[int]:
     """Places in the set of uncovered blocks, the most interesting first."""
     ordered = sorted(coverage.uncovered, key=lambda block: (-block.interest, block.position))
-    return [block.position for block in ordered[:MOST_UNCOVERED_PLACES]]
+    return [block.position for block in ordered[:MAX_UNCOVERED_PLACES]]
 
 
 def _url(config: CoverageConfig, run: int) -> str:

@@ -17,7 +17,7 @@ from inference.web.paging import Order, Page, page_in_memory
 
 KIND = "coverage"
 _LISTED = 20
-MOST_CAMPAIGNS = 8
+MAX_CAMPAIGNS = 8
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from inference.web.validation import Id
 
 router = Router()
 router.add_router("", trees_router)
-MOST_SCHEMES = 50
+MAX_SCHEMES = 50
 Block = parameter(
     "",
     max_length=2000,
@@ -264,7 +264,7 @@ def _in_full(parts: DiscoveryParts) -> dict[str, Any]:
 
 def _represented(row: Discovery) -> Sequence[RepresentedSchemes]:
     try:
-        return represented_schemes(row.abstract, MOST_SCHEMES)
+        return represented_schemes(row.abstract, MAX_SCHEMES)
     except AnicaError:
         return ()
 

@@ -49,7 +49,7 @@ from inference.isa.code.block import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 
-MOST_EXAMPLES = 5
+MAX_EXAMPLES = 5
 ANICA = (
     "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "
     "Analyzers. OOPSLA 2022."
@@ -167,7 +167,7 @@ def report_of(
         code,
         answers,
         (len(examples), sum(judged.interesting is not False for judged in examples)),
-        [(sample.code, sample.answers) for sample in further[:MOST_EXAMPLES]],
+        [(sample.code, sample.answers) for sample in further[:MAX_EXAMPLES]],
         address_of(request, "discovery", parts.discovery.pk),
         digits,
     )

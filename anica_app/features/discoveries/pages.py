@@ -47,7 +47,7 @@ from inference.web.validation import number_parameter
 
 PART = "X-Part"
 """A request with this header gets only the part of the page about a decision, for clicks in the tree."""
-MOST_SCHEMES = 200
+MAX_SCHEMES = 200
 
 
 def tree_or_404(request: HttpRequest, parts: DiscoveryParts) -> Tree | None:
@@ -246,7 +246,7 @@ def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
     """The schemes that each instruction represents, as a page or as part of the discovery's."""
     parts = discovery_or_404(pk)
     try:
-        represented = represented_schemes(parts.discovery.abstract, MOST_SCHEMES)
+        represented = represented_schemes(parts.discovery.abstract, MAX_SCHEMES)
     except AnicaError as error:
         raise Http404(str(error)) from error
     context = {"discovery": parts.discovery, "campaign": parts.campaign, "represented": represented}

@@ -36,8 +36,8 @@ _TRACKERS = {
 }
 _ENCODING = re.compile(r"\{(vex[23]?|evex|load|store|disp\d+)\}")
 """Choices of an instruction's encoding in assembly."""
-_MOST_INSTRUCTIONS = 3
-_MOST_MNEMONICS = 3
+_MAX_INSTRUCTIONS = 3
+_MAX_MNEMONICS = 3
 _KINDS = tuple(
     (letter, re.compile(pattern))
     for letter, pattern in (
@@ -70,8 +70,8 @@ def measures(row: Predictor) -> bool:
 def short_form(code: bytes) -> str:
     """The instructions with operands abbreviated by kind, such as `bsf r, m`."""
     lines = intel_or_digits(code)
-    forms = [_short(line) for line in lines[:_MOST_INSTRUCTIONS]]
-    return "; ".join([*forms, "…"] if len(lines) > _MOST_INSTRUCTIONS else forms)
+    forms = [_short(line) for line in lines[:_MAX_INSTRUCTIONS]]
+    return "; ".join([*forms, "…"] if len(lines) > _MAX_INSTRUCTIONS else forms)
 
 
 def _short(line: str) -> str:
@@ -180,7 +180,7 @@ def issue_searches(code: bytes, predictors: Sequence[Predictor]) -> list[IssueSe
         tool = tool_and_core(row)
         if tool is None or tool[0] not in _TRACKERS or tool[0] in searches:
             continue
-        named_mnemonics = mnemonics(code)[:_MOST_MNEMONICS]
+        named_mnemonics = mnemonics(code)[:_MAX_MNEMONICS]
         words = ["is:issue", *([LLVM_MCA] if tool[0] == LLVM_MCA else []), *named_mnemonics]
         url = f"{_TRACKERS[tool[0]]}?{urlencode({'q': ' '.join(words)})}"
         searches[tool[0]] = IssueSearch(f"{_TITLES[tool[0]]}: {' '.join(named_mnemonics)}", url)

@@ -43,7 +43,7 @@ from inference.web.file_answers import attachment
 from inference.web.paging import Page
 from inference.web.validation import choice_parameter, number_parameter
 
-MOST = 500
+MAX_COUNTER_EXAMPLES = 500
 """Rejected steps of a tree that show a counter-example; further ones do not."""
 NOT_PREDICTED = "not predicted for this block"
 BEFORE, AFTER = ", before", ", after"
@@ -93,7 +93,7 @@ def counter_examples_of(parts: DiscoveryParts, row: Generalisation) -> Mapping[i
     """{number of a rejected step: its counter-example} (one query)."""
     steps = GeneralisationStep.objects.filter(generalisation=row, taken=False, n__gt=0).order_by("number")
     examples = {}
-    for number, packed in steps.values_list("number", "samples")[:MOST]:
+    for number, packed in steps.values_list("number", "samples")[:MAX_COUNTER_EXAMPLES]:
         example = counter_example(parts, unpack(bytes(packed)))
         if example is not None:
             examples[number] = example

@@ -27,7 +27,7 @@ from anica_app.features.discoveries.steps import (
 )
 from anica_app.features.discoveries.wording import decision_text, reason_text, wording_of
 from inference.features.asking.predictors.offers import predictors_named
-from inference.features.asking.predictors.query import MOST_PREDICTORS
+from inference.features.asking.predictors.query import MAX_PREDICTORS
 from inference.features.asking.questions.query import KIND
 from inference.features.running.runs.runs_of_kind import start_response
 from inference.isa.code.block import BlockName
@@ -107,7 +107,7 @@ class StepQuestion(Input):
 
     predictors: list[str] = Field(
         [],
-        max_length=MOST_PREDICTORS,
+        max_length=MAX_PREDICTORS,
         description="Names, as `GET /predictors` has them; without any the campaign's own are asked again.",
         examples=[["llvm-mca 22 · haswell"]],
     )

@@ -28,9 +28,9 @@ UNCHANGED, REMOVED, ADDED = "kept", "gone", "new"
 
 Phrase = tuple[str, str]
 """A constraint, and whether it is unchanged, removed or added."""
-MOST_SEARCHED = 1000
+MAX_SEARCHED = 1000
 """Newest discoveries to search for mentions; those that others cover do not count."""
-MOST_LISTED = 20
+MAX_LISTED = 20
 HEADS = (
     *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
     *("included_by", "mark", "note", "block", "abstract"),
@@ -200,7 +200,7 @@ def reason_text(node: Node) -> str:
 
 @dataclass(frozen=True)
 class Mentions:
-    """Discoveries that mention a scheme. `listed`: at most `MOST_LISTED`, by name first, then newest first.
+    """Discoveries that mention a scheme. `listed`: at most `MAX_LISTED`, by name first, then newest first.
 
     `named`: number that mention it by mnemonic or whose witness has it; `among`: number of others; `looked`:
     number of discoveries searched.
@@ -229,7 +229,7 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     ids: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
     examined = 0
     facts = rows.values_list("pk", "abstract", "code", "campaign__isa__name")
-    for pk, abstract, code, isa in facts[:MOST_SEARCHED]:
+    for pk, abstract, code, isa in facts[:MAX_SEARCHED]:
         examined += 1
         witness = BlockName(code_target(isa or DEFAULT).name, bytes(code))
         mention: Mention | None = Mention.NAMED if scheme.text in _schemes_in(witness) else None
@@ -240,7 +240,7 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
                 continue
         if mention is not None:
             ids[mention].append(pk)
-    listed = [*ids[Mention.NAMED], *ids[Mention.AMONG]][:MOST_LISTED]
+    listed = [*ids[Mention.NAMED], *ids[Mention.AMONG]][:MAX_LISTED]
     named = set(ids[Mention.NAMED])
     by_id = Discovery.listed().in_bulk(listed)
     return Mentions(
@@ -251,7 +251,7 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     )
 
 
-@lru_cache(maxsize=2 * MOST_SEARCHED)
+@lru_cache(maxsize=2 * MAX_SEARCHED)
 def _schemes_in(name: BlockName) -> frozenset[str]:
     """The schemes of a block, cached: every scheme's page searches the same discoveries."""
     try:

@@ -25,7 +25,7 @@ from inference.web.contributions import Context
 from inference.web.request_fields import RequestField, RequestForm, describe_fields
 
 KIND = "generalise"
-MOST_LISTED = 10
+MAX_LISTED = 10
 
 
 def context_of(request: HttpRequest, subject: QuestionBlock) -> Context:
@@ -63,7 +63,7 @@ def explanations_of(name: BlockName) -> list[Campaign]:
         of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
     )
     rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
-    return list(rows.order_by("-pk")[:MOST_LISTED])
+    return list(rows.order_by("-pk")[:MAX_LISTED])
 
 
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:

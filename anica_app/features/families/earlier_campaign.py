@@ -32,8 +32,8 @@ NOT_STORED = Answer(failure=Failure.NO_NUMBER, detail="not kept")
 _MEASURING = (machine.KIND, nanobench.KIND)
 _RELEASE_OPTIONS = ("release", "version", "program")
 """Options that differ between releases of one tool."""
-_MOST_SEARCHED = 50
-_MOST_BLOCKS = 20
+_MAX_SEARCHED = 50
+_MAX_BLOCKS = 20
 """Blocks of a family's share to ask about, where no witness decides whether it was there."""
 
 
@@ -145,7 +145,7 @@ def campaign_before(campaign: Campaign) -> Campaign | None:
     """The newest earlier campaign with families over the same tools, ignoring releases; None without one."""
     rows = Campaign.objects.filter(pk__lt=campaign.pk, families__isnull=False).distinct()
     own = _seats(campaign)
-    for row in rows.order_by("-pk").only("name")[:_MOST_SEARCHED]:
+    for row in rows.order_by("-pk").only("name")[:_MAX_SEARCHED]:
         if _seats(row) == own:
             return row
     return None
@@ -223,7 +223,7 @@ class FamilyComparison:
         return [member.code for member in family.group.members]
 
     def _explained(self, family: DiscoveryFamily) -> list[bytes]:
-        return [self.domain.code(self.explained[at]) for at in family.blocks[:_MOST_BLOCKS]]
+        return [self.domain.code(self.explained[at]) for at in family.blocks[:_MAX_BLOCKS]]
 
     def _disagreed(
         self, family: DiscoveryFamily, codes: Sequence[bytes], answers_by_code: Mapping[bytes, Answers]

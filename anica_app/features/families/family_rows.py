@@ -13,7 +13,7 @@ from anica_app.storage.findings import OPERAND_VALUES, condition_of_family
 from inference.core.protocols import Json
 from inference.storage.instruction_sets import code_isa
 
-MOST_NAME = 300
+MAX_NAME = 300
 
 
 def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
@@ -72,7 +72,7 @@ def _row(campaign: Campaign, place: int, family: DiscoveryFamily, grouped: Group
     return Family(
         campaign=campaign,
         number=place,
-        name=family.name[:MOST_NAME],
+        name=family.name[:MAX_NAME],
         bound=family.bound.value,
         kind=family.group.way.kind,
         slower=family.group.way.slower,

@@ -47,13 +47,13 @@ from inference.storage.instruction_sets import code_isa
 
 SHARE_OF_QUESTIONS = 0.2
 """Questions about causes, as a share of the blocks that the campaign judged."""
-MOST_OWN = 2000
+MAX_OWN_BLOCKS = 2000
 """Disagreements of the campaign's own rounds that weigh families where no fresh block was judged."""
 
 _PIECE = 500
 _ATTEMPTS = 20
 _BOUND = re.compile(r"bound by (ports|slots|dependencies|front end):")
-MOST_PARTIAL = 12
+MAX_PARTIAL = 12
 """Families in an event of a running campaign, the largest ones."""
 
 
@@ -169,7 +169,7 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
 def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
     """Disagreements among the random blocks of the campaign's rounds."""
     known = (domain.block_of_code(sample.code) for sample in interesting_samples(campaign, judge))
-    blocks = islice((block for block in known if block is not None), MOST_OWN)
+    blocks = islice((block for block in known if block is not None), MAX_OWN_BLOCKS)
     return JudgedDisagreements(campaign.sampled, tuple(blocks), fresh=False)
 
 
@@ -312,6 +312,6 @@ class FamilyTracker:
         return FamiliesEvent(
             [
                 PartialFamily(row.name, row.witness.code.hex(), len(row.members), row.predictions, isa=isa)
-                for row in largest[:MOST_PARTIAL]
+                for row in largest[:MAX_PARTIAL]
             ]
         )

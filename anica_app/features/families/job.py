@@ -43,7 +43,7 @@ from inference.runs.request import needed_row, read_row
 from inference.storage.instruction_sets import code_isa
 from inference.storage.result_names import result_name, row_names
 
-LEAST_QUESTIONS = 400
+MIN_QUESTIONS = 400
 """Questions about causes for campaigns whose number of judged blocks is unknown."""
 
 
@@ -126,7 +126,7 @@ def _by_asking(stage: CampaignGrouping, evaluate: int) -> GroupedDiscoveries:
     judged = stage.judged(evaluate, KIND)
     question_count = stage.campaign.facts.get("judged") or 0
     try:
-        return stage.grouped(judged, max(LEAST_QUESTIONS, round(SHARE_OF_QUESTIONS * question_count)))
+        return stage.grouped(judged, max(MIN_QUESTIONS, round(SHARE_OF_QUESTIONS * question_count)))
     except (AnicaError, PredictorError) as error:
         raise JobError(str(error)) from error
 

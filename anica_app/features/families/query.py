@@ -26,8 +26,8 @@ from inference.storage.instruction_sets import code_isa
 
 KIND = "families"
 """The kind of the event with a running campaign's families, and of runs that group discoveries."""
-_LEAST_WIDTH, _LEAST_HEIGHT = 7.0, 11.0
-MOST_EXAMPLES = 10
+_MIN_WIDTH, _MIN_HEIGHT = 7.0, 11.0
+MAX_EXAMPLES = 10
 """Further blocks in a report."""
 _CHANGES = {
     "repeated": "as several copies in a row",
@@ -92,7 +92,7 @@ class FamilyCell:
     @property
     def labelled(self) -> bool:
         """Whether it has room for text."""
-        return self.box.width > _LEAST_WIDTH and self.box.height > _LEAST_HEIGHT
+        return self.box.width > _MIN_WIDTH and self.box.height > _MIN_HEIGHT
 
 
 def treemap_of(answer: FamilyAnswer) -> list[FamilyCell]:
@@ -259,7 +259,7 @@ class FamilyParts:
             self.tools,
             self.code,
             self.answers,
-            more_examples=[(member.code, member.answers) for member in other_members[:MOST_EXAMPLES]],
+            more_examples=[(member.code, member.answers) for member in other_members[:MAX_EXAMPLES]],
             address=address_of(request, "family", self.family.pk),
             family=self.family.name,
             cause=self.causes,

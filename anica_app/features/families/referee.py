@@ -28,12 +28,12 @@ from inference.predictors import machine
 from inference.predictors.protocol import Answer
 from inference.runs.kinds import Task
 
-MOST_DISPUTED = 500
-MOST_UNDISPUTED = 500
+MAX_DISPUTED = 500
+MAX_UNDISPUTED = 500
 """Blocks that the judge measures besides the witnesses: of those on which the tools disagree, and of the
 others.
 """
-MOST_REPEATED = 1500
+MAX_REPEATED = 1500
 """Measurements with other operand values, per machine."""
 EXAMPLES = 2
 """Further blocks of each discovery to repeat, besides its witness."""
@@ -83,8 +83,8 @@ def refereed(
         domain: The domain of the blocks.
         tools: Number of tools.
     """
-    disputed = [block for block in judged if block.verdict.interesting][:MOST_DISPUTED]
-    undisputed = [block for block in judged if not block.verdict.interesting][:MOST_UNDISPUTED]
+    disputed = [block for block in judged if block.verdict.interesting][:MAX_DISPUTED]
+    undisputed = [block for block in judged if not block.verdict.interesting][:MAX_UNDISPUTED]
     members = [member for family in families.families for member in family.group.members]
     codes = [*(block.code for block in members), *(block.code for block in (*disputed, *undisputed))]
     answers = [answer_[0] for answer_ in ask(codes)]
@@ -231,7 +231,7 @@ def _repeat(
     settings = kind_of(row.kind).settings_of(row.options)
     with closing(machine_in_run(settings, task, repeat=1)) as tool:
         measure = _measuring(task, tool)
-        dependences = value_dependences(findings, settings.options.start, measure, MOST_REPEATED)
+        dependences = value_dependences(findings, settings.options.start, measure, MAX_REPEATED)
     for finding, dependence in dependences:
         facts = {"machine": row.name, "block": finding.code.hex(), "is_example": finding.is_example}
         repeated[finding.number].append({**facts, **dependence.as_json()})

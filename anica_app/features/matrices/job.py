@@ -34,8 +34,8 @@ from inference.storage.instruction_sets import code_isa_row
 from inference.storage.result_names import enumerated, result_name, row_names
 
 KIND = "matrix"
-MOST_TOOLS = 20
-MOST_BLOCKS = 100_000
+MAX_TOOLS = 20
+MAX_BLOCKS = 100_000
 ALL_BLOCKS = 10_000_000
 """Larger than any set: all blocks of a set are predicted."""
 DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
@@ -60,7 +60,7 @@ class MatrixConfig(RunRequest):
     predictors: list[int] = []
     block_set: Annotated[int, Field(examples=[2])] | None = None
     columns: Annotated[list[int], Field(description="Of the set.", examples=[[5, 6]])] = []
-    blocks: Annotated[int, Field(ge=10, le=MOST_BLOCKS)] = DEFAULT_BLOCKS
+    blocks: Annotated[int, Field(ge=10, le=MAX_BLOCKS)] = DEFAULT_BLOCKS
     length: Annotated[int, Field(ge=1, le=30, description="Instructions of random blocks.")] = DEFAULT_LENGTH
     space: Space = SpaceSettings()
     interest: Annotated[Interest, AfterValidator(_counts_differences)] = InterestSettings()
@@ -85,8 +85,8 @@ def read_config(description: Json) -> MatrixConfig:
         common_isa(predictors)
     if any(row.block_set_id != config.block_set for row in existing_columns):
         raise ConfigError("columns: they must be of the basic-block set")
-    if not 2 <= len(predictors) + len(columns) <= MOST_TOOLS:
-        raise ConfigError(f"predictors: choose from 2 to {MOST_TOOLS} tools, with the columns of the set")
+    if not 2 <= len(predictors) + len(columns) <= MAX_TOOLS:
+        raise ConfigError(f"predictors: choose from 2 to {MAX_TOOLS} tools, with the columns of the set")
     return config.model_copy(update={"predictors": predictors, "columns": columns})
 
 

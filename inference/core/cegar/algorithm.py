@@ -31,7 +31,7 @@ from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.waste import WasteSource
 
 WASTE_ROUNDS = 3
-MOST_CHECKS = 3
+MAX_CHECKS = 3
 """Searches at most: another one follows each time that fresh mixes contradict the result."""
 
 _WIDER = "mappings to {} ports explain as much: noise, or the rate of the quickest mix, hides the difference"
@@ -164,10 +164,10 @@ class _Algorithm:
             return
 
     def _settle_and_check(self) -> tuple[SettledMapping, MixCheck]:
-        """Search, and check the mapping on fresh mixes; search again, at most `MOST_CHECKS` times, with
+        """Search, and check the mapping on fresh mixes; search again, at most `MAX_CHECKS` times, with
         those."""
         search = self._search
-        for stream in range(1, MOST_CHECKS + 1):
+        for stream in range(1, MAX_CHECKS + 1):
             settled = self._settle_with_waste(self._settle_parts())
             self._previous_mapping = settled.mapping
             if settled.limit:

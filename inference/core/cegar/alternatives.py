@@ -10,7 +10,7 @@ from inference.core.cegar.problem import Alternative
 from inference.core.identity import best_renaming, canonical, same_up_to_renaming
 from inference.core.mapping import PortMapping, Uops
 
-MOST_COPIES = 20
+MAX_COPIES = 20
 """Matrices tried per alternative: in three levels many of them are equal up to a renaming of ports."""
 
 

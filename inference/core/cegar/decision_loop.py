@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, SettledMapping, match_ports
+from inference.core.cegar.alternatives import MAX_COPIES, Alternatives, SettledMapping, match_ports
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Candidates, CandidatesDecided, SearchProgress, Survivor, Undecided
 from inference.core.cegar.problem import Alternative
@@ -157,7 +157,7 @@ class Decider:
             while not (
                 exhausted
                 or alternatives.full
-                or tries > MOST_COPIES * (self._search.settings.alternatives + 1)
+                or tries > MAX_COPIES * (self._search.settings.alternatives + 1)
             ):
                 other = self._find(questions)
                 tries += 1

@@ -15,7 +15,7 @@ from inference.core.identity import Distinction, distinguishing_experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 
-MOST_TRIES = 16  # experiments tried after the smallest was measured without excluding a candidate
+MAX_TRIES = 16  # experiments tried after the smallest was measured without excluding a candidate
 SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the first finds none
 
 
@@ -49,7 +49,7 @@ class ExperimentChooser:
         """
         schemes = first.usage.keys() & second.usage.keys()
         waiting: list[Set[str]] = [schemes]
-        for tried in range(MOST_TRIES):
+        for tried in range(MAX_TRIES):
             if tried == len(waiting):
                 return None
             distinction = self._smallest(first, second, waiting[tried])

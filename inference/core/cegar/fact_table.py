@@ -21,10 +21,10 @@ from inference.core.cegar.formula import Formula, Literal
 from inference.core.cegar.profiles import Fact, implies
 from inference.core.cegar.shape import Candidate, Observation, Shape
 
-MOST_CELLS = 1_100
+MAX_CELLS = 1_100
 """µops times port sets, up to which the table is the quicker way: 17 µops on 6 ports, 8 on 7."""
 
-MOST_FACTS = 50_000
+MAX_FACTS = 50_000
 
 
 class FactTable:
@@ -46,7 +46,7 @@ class FactTable:
     def suits(shape: Shape) -> bool:
         """Whether the table of this shape is small."""
         facts = shape.ports * math.prod(n + 1 for n in shape.counts)
-        return len(shape.owners) << shape.ports <= MOST_CELLS and facts <= MOST_FACTS
+        return len(shape.owners) << shape.ports <= MAX_CELLS and facts <= MAX_FACTS
 
     def add(self, observation: Observation) -> None:
         """Require the matrix to explain this observation."""

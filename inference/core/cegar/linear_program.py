@@ -15,7 +15,7 @@ from inference.core.cegar.formula import Formula
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.experiment import Experiment
 
-LONGEST = 6
+MAX_BOUNDED_LENGTH = 6
 """Instructions in the free experiment before its length is no longer bounded."""
 
 Term = Any
@@ -55,7 +55,7 @@ class LinearQuestions:
 
     def find_second(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
         """See `Questions`; with bounds on the length first, as in §4.3."""
-        for longest in (*range(1, LONGEST + 1), None):
+        for longest in (*range(1, MAX_BOUNDED_LENGTH + 1), None):
             self._solver.z3.push()
             try:
                 counts = self._free_experiment(longest)

@@ -25,7 +25,7 @@ _FEW_PORTS = 6  # up to which all sets are tried for a row
 _WIDEST = 5  # largest port sets tried for a row of unknown width
 _ROWS = 8  # an observation of more rows is skipped: its table has a line for each subset of them
 _ENTRIES = 1 << 20  # of a table's lines times port sets, at once
-_MOST_SETS = 1 << 12  # tried for a row at once: every set of up to 12 ports
+_MAX_SETS = 1 << 12  # tried for a row at once: every set of up to 12 ports
 _FORBIDDEN = 1e6  # cost of ports that the shape rules out: above that of all measurements
 
 
@@ -159,7 +159,7 @@ class _PortSets:
         self._all: Int64s | None = None
         if known is not None:
             self._all = np.array([known], dtype=np.int64)
-        elif sum(math.comb(ports, width) for width in widths) <= _MOST_SETS:
+        elif sum(math.comb(ports, width) for width in widths) <= _MAX_SETS:
             self._all = self._filter_widths(np.arange(1, 1 << ports, dtype=np.int64))
 
     def sample(self, random: np.random.Generator) -> int:

@@ -12,7 +12,7 @@ from inference.core.errors import CoreError, InvalidInputError
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 
-MOST_UOPS = 8  # of one scheme
+MAX_UOPS = 8  # of one scheme
 
 WASTE = Fraction(3, 10)
 """Share of a measured time that a core may lose by its choice of ports; losses of 28 % were measured."""
@@ -63,8 +63,8 @@ class CegarProblem:
             if unknown:
                 raise InvalidInputError(f"{field_name} has {unknown[0]!r}, which is not one of the schemes")
         for scheme, count in self.uops.items():
-            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_UOPS:
-                raise InvalidInputError(f"{scheme!r} must have 1 to {MOST_UOPS} µops, not {count!r}")
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_UOPS:
+                raise InvalidInputError(f"{scheme!r} must have 1 to {MAX_UOPS} µops, not {count!r}")
         for scheme, width in self.widths.items():
             if isinstance(width, bool) or not isinstance(width, int) or width < 1:
                 raise InvalidInputError(f"{scheme!r} must have a whole number of ports ≥ 1, not {width!r}")

@@ -28,10 +28,10 @@ Fact = tuple[int, tuple[int, ...]]
 Integers = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-9  # of the linear programs, in cycles per instruction
-MOST_POINTS = 5_000
-LONGEST_POINT = 12
+MAX_POINTS = 5_000
+MAX_POINT_LENGTH = 12
 BLOCK = 256  # facts evaluated together
-MOST_REPEATS = 240  # instructions at most in an experiment that approximates a linear program's shares
+MAX_REPEATS = 240  # instructions at most in an experiment that approximates a linear program's shares
 
 
 def facts_of(shape: Shape, candidate: Candidate) -> tuple[Fact, ...]:
@@ -63,8 +63,8 @@ def weaker_facts(ports: int, fact: Fact) -> Iterator[Fact]:
 def points(n_schemes: int) -> Floats:
     """Shares of all short experiments, the shortest first: float64[experiments, schemes]."""
     rows: list[Floats] = []
-    for length in range(1, LONGEST_POINT + 1):
-        if sum(map(len, rows)) + comb(n_schemes + length - 1, length) > MOST_POINTS and rows:
+    for length in range(1, MAX_POINT_LENGTH + 1):
+        if sum(map(len, rows)) + comb(n_schemes + length - 1, length) > MAX_POINTS and rows:
             break
         picks = np.array(list(itertools.combinations_with_replacement(range(n_schemes), length)))
         counts = np.zeros((len(picks), n_schemes))
@@ -142,7 +142,7 @@ def cycles(shape: Shape, facts: Iterable[Fact], counts: Sequence[int]) -> Fracti
 
 def experiments_near(shares: Floats) -> Iterator[tuple[int, ...]]:
     """Numbers of instructions in about these shares, short experiments first."""
-    for length in range(1, MOST_REPEATS + 1):
+    for length in range(1, MAX_REPEATS + 1):
         counts = tuple(round(share * length) for share in shares)
         if any(counts):
             yield counts

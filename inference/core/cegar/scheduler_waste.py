@@ -20,7 +20,7 @@ from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
 from inference.core.waste import SchedulerFit, WasteSource, disjoint_units, few_policies, wasteful_times
 
-_MOST_CANDIDATES = 12
+_MAX_CANDIDATES = 12
 """Further mappings for which a scheduler is inferred; each takes about a second."""
 _CLEARLY = 0.1
 """Share by which a mapping must lower the simulation's error to be chosen."""
@@ -80,7 +80,7 @@ class SchedulerWaste:
         tried = {self._compared_uops(best)}
         alternatives = [alternative.mapping for alternative in settled.listed]
         waiting = [*self._preferred, *_nearby(best), *alternatives]
-        while waiting and len(tried) <= _MOST_CANDIDATES and self._has_time():
+        while waiting and len(tried) <= _MAX_CANDIDATES and self._has_time():
             mapping = waiting.pop(0)
             if (uops := self._compared_uops(mapping)) in tried:
                 continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.tunables import AlgorithmSettings, check_choice, check_integer, check_number, setting
 
-MOST_PORTS = 20
+MAX_PORTS = 20
 CLOSED_FORM, LINEAR_PROGRAM = "closed-form", "linear-program"
 ENCODINGS = (CLOSED_FORM, LINEAR_PROGRAM)
 LEAVE_UNEXPLAINED, STOP = "leave-unexplained", "stop"
@@ -25,7 +25,7 @@ class CegarSettings(AlgorithmSettings):
         None, "Number of ports; empty: the smallest number that explains the measurements.", "given"
     )
     most_ports: int = setting(
-        MOST_PORTS, "Where the number of ports is searched for: the largest one to try.", "not searched"
+        MAX_PORTS, "Where the number of ports is searched for: the largest one to try.", "not searched"
     )
     epsilon: float = setting(
         0.02, "Cycles per instruction by which a measurement may be off (the noise bound).", 0.02
@@ -69,8 +69,8 @@ class CegarSettings(AlgorithmSettings):
 
     def __post_init__(self) -> None:
         if self.ports is not None:
-            check_integer("ports", self.ports, 1, MOST_PORTS)
-        check_integer("most_ports", self.most_ports, 1, MOST_PORTS)
+            check_integer("ports", self.ports, 1, MAX_PORTS)
+        check_integer("most_ports", self.most_ports, 1, MAX_PORTS)
         check_number("epsilon", self.epsilon, 1e-6, 0.5)
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)

@@ -25,7 +25,7 @@ from inference.core.mapping import PortMapping, Uops
 from inference.core.tables import Int64s
 from inference.core.throughput import inverse_throughput
 
-MOST_MAPPINGS = 200_000
+MAX_MAPPINGS = 200_000
 """How many mappings are listed, at most; renamed ones count."""
 
 _EXACT = 1e-9  # ε of measurements without error, in cycles per instruction
@@ -72,7 +72,7 @@ def blind_spot(
 
     Raises:
         UnknownSchemeError: An experiment has another scheme.
-        InvalidInputError: There are more than `MOST_MAPPINGS` mappings.
+        InvalidInputError: There are more than `MAX_MAPPINGS` mappings.
 
     Example:
         >>> blind_spot(singletons_and_pairs(["a", "b"]), ports=2, uops={"a": 1, "b": 1}) is None
@@ -97,8 +97,8 @@ class _Search:
         if ports < 1 or any(mask >> ports for row in masks.values() for mask in row) or 0 in counts:
             raise InvalidInputError(f"every scheme needs at least one µop, on ports 0 to {ports - 1}")
         number = math.prod(math.comb((1 << ports) - 2 + n, n) for n in uops.values())
-        if number > MOST_MAPPINGS:
-            raise InvalidInputError(f"{number:,} mappings are too many to list; {MOST_MAPPINGS:,} are not")
+        if number > MAX_MAPPINGS:
+            raise InvalidInputError(f"{number:,} mappings are too many to list; {MAX_MAPPINGS:,} are not")
         self.shape = Shape(tuple(schemes), counts, ports, _EXACT)
         self._choices = [
             list(itertools.combinations_with_replacement(range(1, 1 << ports), uops[s]))

@@ -11,7 +11,7 @@ from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, ZEN_MACRO_OPS
 from inference.core.explain.uop_counts import counted_uops, integer_count, source_of_counts, zen_extra
 
-MOST_WIDTH = 12
+MAX_WIDTH = 12
 """Ports of one µop that times can resolve: 1/12 and 1/13 cycles are nearly the same."""
 
 _NOISE_SAMPLE = 200
@@ -211,7 +211,7 @@ def _refuse_long(context: ExplainContext) -> None:
 
 
 def width_of(cycles: float, epsilon: float, noise: float = 0.0) -> int | None:
-    """The number of ports n of a single µop that takes 1/n cycles; None for no such n up to `MOST_WIDTH`.
+    """The number of ports n of a single µop that takes 1/n cycles; None for no such n up to `MAX_WIDTH`.
 
     A time must be within ε of 1/n, and within half of the gap to 1/(n+1). Ports bound it from below: a time
     more than `noise` cycles below 1/n means more ports, some of which are wasted.
@@ -223,7 +223,7 @@ def width_of(cycles: float, epsilon: float, noise: float = 0.0) -> int | None:
     if cycles <= 0:
         return None
     n = max(1, round(1 / cycles))
-    if n > MOST_WIDTH:
+    if n > MAX_WIDTH:
         return None
     gap = 1 / n - 1 / (n + 1)
     off = min(epsilon, gap / 2)

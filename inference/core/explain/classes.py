@@ -7,7 +7,7 @@ from functools import partial
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext, fact
-from inference.core.explain.flooding import LEAST_DELAY, surpluses
+from inference.core.explain.flooding import MIN_DELAY, surpluses
 from inference.core.explain.problem import BlockingClass, NotCharacterised, VerdictFact
 from inference.core.explain.settings import THROUGHPUT
 from inference.core.explain.uop_counts import PORT
@@ -114,7 +114,7 @@ def _delays_recorded_flood(context: ExplainContext, scheme: str, head: str) -> b
     """
     if not context.sampler.floods(head, scheme):
         return False
-    return surpluses(context, [(scheme, head)]).get((scheme, head), 0.0) >= LEAST_DELAY
+    return surpluses(context, [(scheme, head)]).get((scheme, head), 0.0) >= MIN_DELAY
 
 
 def _contradicts(

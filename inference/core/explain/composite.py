@@ -11,9 +11,9 @@ from collections.abc import Collection, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import LEAST_DELAY, is_quicker, is_wide, surpluses
+from inference.core.explain.flooding import MIN_DELAY, is_quicker, is_wide, surpluses
 
-MOST_TRIED = 12
+MAX_TRIED = 12
 """Members of a class that are tested for the one that is most like a single µop."""
 
 _NEARLY = 0.35
@@ -46,10 +46,10 @@ def single_classes(
 
 
 def _candidate_members(members: Sequence[str]) -> list[str]:
-    """`MOST_TRIED` members: half of them the most preferred, the others spread over the class."""
-    first = list(members[: MOST_TRIED // 2])
+    """`MAX_TRIED` members: half of them the most preferred, the others spread over the class."""
+    first = list(members[: MAX_TRIED // 2])
     candidates = members[len(first) :]
-    left = MOST_TRIED - len(first)
+    left = MAX_TRIED - len(first)
     return first + [candidates[k * len(candidates) // left] for k in range(min(left, len(candidates)))]
 
 
@@ -89,9 +89,7 @@ def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
     if not sampler.has(experiment):
         partners = [other for other in sampler.partners(scheme) if sampler.floods(head, other)]
         delayed = surpluses(context, [(partner, head) for partner in partners])
-        tests = {
-            Experiment.of([scheme, partner]): 1 for (partner, _), n in delayed.items() if n >= LEAST_DELAY
-        }
+        tests = {Experiment.of([scheme, partner]): 1 for (partner, _), n in delayed.items() if n >= MIN_DELAY}
     context.measure(
         {e: sampler.n_samples(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
     )

@@ -18,7 +18,7 @@ from inference.core.explain.reporting import ExplainReporter
 from inference.core.explain.run_verdict import RunVerdict
 from inference.core.explain.sampling import MeasurementSampler
 from inference.core.explain.settings import THROUGHPUT, ExplainSettings
-from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
+from inference.core.explain.soundness import MAX_HEADS, FloodingMembers
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Measurer, Reporter
@@ -79,7 +79,7 @@ def _flooding_schemes(context: ExplainContext, mapping: PortMapping) -> dict[int
         uops = mapping.usage[scheme]
         if len(uops) == 1 and uops[0][1] == 1 and mapping.slots_of(scheme) == 1:
             members.setdefault(uops[0][0], []).append(scheme)
-    return {mask: schemes[:MOST_HEADS] for mask, schemes in members.items()}
+    return {mask: schemes[:MAX_HEADS] for mask, schemes in members.items()}
 
 
 def _blockers(

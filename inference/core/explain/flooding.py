@@ -38,7 +38,7 @@ def is_quicker(context: ExplainContext, experiment: Experiment, needed: float) -
 TRUSTED = 3
 """Schemes at least that were recorded beside a scheme for its floods to be used."""
 
-LEAST_DELAY = 0.65
+MIN_DELAY = 0.65
 """µops by which a flood is delayed at least where a µop cannot evade it."""
 
 
@@ -78,7 +78,7 @@ ERROR = 0.07
 BASE_ERROR = 0.03
 """Standard error in µops of the blocking instructions alone, which many tests share."""
 
-MOST_LOOKS = 2
+MAX_REPETITIONS = 2
 """Repetitions per round of the blocking instructions alone, where these scatter."""
 
 NEAR_R_MAX = 0.5
@@ -234,7 +234,7 @@ class Floods:
     def _measure_restless_floods(self, tests: Sequence[Test]) -> None:
         """Measure scattering floods again: many tests share each, and disturbances pass."""
         sampler, context = self._context.sampler, self._context
-        for _ in range(MOST_LOOKS if sampler.repeats else 0):
+        for _ in range(MAX_REPETITIONS if sampler.repeats else 0):
             restless = {test.base: test.blocker.width for test in tests if self._is_restless(test.base)}
             if not restless:
                 return

@@ -17,10 +17,10 @@ from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.run_verdict import RunVerdict, alone_cycles
 from inference.core.mapping import Uops
 
-MOST = 4
+MAX_IMPROPER = 4
 """Improper blocking instructions in one question: each makes it much harder."""
 
-_MOST_TRIED = 8  # schemes that are tested for the same unknown µop
+_MAX_TRIED = 8  # schemes that are tested for the same unknown µop
 
 
 def improper_schemes(
@@ -30,7 +30,7 @@ def improper_schemes(
     n_ports: int,
     r_max: float | None,
 ) -> list[Improper]:
-    """Improper blocking instructions, at most `MOST`: one for each unknown port set, and partners of these.
+    """Improper blocking instructions, at most `MAX_IMPROPER`: one for each unknown port set, and partners of these.
 
     `known`: port sets of the proper ones. A µop on a subset of one of these that no other scheme has looks
     like a µop on all of it, but then the scheme alone is slower than its µops explain.
@@ -42,9 +42,11 @@ def improper_schemes(
             groups.setdefault((width, verdicts[scheme].usage), []).append(scheme)
     # The wider the ports of the µop beside, the less it is in the way.
     widest = sorted(groups.items(), key=lambda group: -max(mask.bit_count() for mask, _ in group[0][1]))
-    firsts = _different(context, [Improper(members[0], width) for (width, _), members in widest])[:MOST]
+    firsts = _different(context, [Improper(members[0], width) for (width, _), members in widest])[
+        :MAX_IMPROPER
+    ]
     partners = [partner for first in firsts if (partner := _partner(context, first, verdicts)) is not None]
-    return [*firsts, *(partner for partner in partners if partner not in firsts)][:MOST]
+    return [*firsts, *(partner for partner in partners if partner not in firsts)][:MAX_IMPROPER]
 
 
 def _unknown_width(
@@ -91,7 +93,7 @@ def _partner(context: ExplainContext, first: Improper, verdicts: Mapping[str, Ru
     tried: set[Uops] = {verdicts[first.scheme].usage}
     for scheme in sorted(verdicts, key=context.preference):
         usage = verdicts[scheme].usage
-        if len(tried) > _MOST_TRIED:
+        if len(tried) > _MAX_TRIED:
             return None
         if usage in tried or sum(count for _, count in usage) not in (1, 2):
             continue

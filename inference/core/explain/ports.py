@@ -21,13 +21,13 @@ from inference.core.explain.flooding import is_wide
 from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.reporting import QuietReporter
 from inference.core.explain.sampling import Medians
-from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
+from inference.core.explain.soundness import MAX_HEADS, FloodingMembers
 from inference.core.explain.units import join_answers, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
 
 _SHARE = 4  # the ports may take 1/4 of the time limit, in CPU seconds of this process
-_LEAST_SECONDS = 5.0  # CPU seconds at least for one question
+_MIN_SECONDS = 5.0  # CPU seconds at least for one question
 
 _SLOTS = "they take longer beside kinds of all domains, as what is limited by slots does"
 
@@ -96,7 +96,7 @@ class PortSolver:
                 if not why.unplaced:
                     self._context.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
                 number = tried.pop(members[0])
-                remaining = self._members.of([members[1:]]) if number < MOST_HEADS else []
+                remaining = self._members.of([members[1:]]) if number < MAX_HEADS else []
                 where = solvable.index(members)
                 if remaining:
                     (solvable[where],) = remaining
@@ -153,7 +153,7 @@ class PortSolver:
         while True:
             seconds = self._seconds_left() / units / (1 if len(placed) == 1 else 2)
             try:
-                answer = self._solve_question(placed, (), units=units, limit=max(_LEAST_SECONDS, seconds))
+                answer = self._solve_question(placed, (), units=units, limit=max(_MIN_SECONDS, seconds))
             except (InsufficientDataError, InterruptedRunError):
                 raise
             except CoreError as error:
@@ -202,7 +202,7 @@ class PortSolver:
             core=context.problem.core,
         )
         doing = f"looking for the ports of {len(heads)} {self._looking_at} blocking instructions"
-        seconds = max(_LEAST_SECONDS, self._seconds_left()) if limit is None else limit
+        seconds = max(_MIN_SECONDS, self._seconds_left()) if limit is None else limit
         quiet = QuietReporter(context.reporter.pace, doing.replace("  ", " "), seconds)
         return self._solver(question, self._medians, quiet, self._seed)
 

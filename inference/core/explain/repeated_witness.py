@@ -21,7 +21,7 @@ class RepeatedWitness:
 def repeat_witness(witness: Witness, base_cycles: float, cycles: float) -> RepeatedWitness:
     """The verdict on new times of a witness's experiments; the µops on subsets are taken as they were.
 
-    The tolerance is the witness's own, at least `LEAST_TOLERANCE`. A witness that is undecided, because the
+    The tolerance is the witness's own, at least `MIN_TOLERANCE`. A witness that is undecided, because the
     blocked set is as wide as the bottleneck, stays so.
 
     Args:
@@ -30,7 +30,7 @@ def repeat_witness(witness: Witness, base_cycles: float, cycles: float) -> Repea
         cycles: New time of the flood with the scheme.
     """
     surplus = surplus_by_time(base_cycles, cycles, witness.mask.bit_count())
-    tolerance = max(witness.tolerance, LEAST_TOLERANCE)
+    tolerance = max(witness.tolerance, MIN_TOLERANCE)
     is_as_before = abs(surplus - witness.below - witness.uops) <= tolerance
     uops = witness.uops if is_as_before else round(surplus) - witness.below
     if witness.seen is WitnessOutcome.UNDECIDED:
@@ -43,5 +43,5 @@ def repeat_witness(witness: Witness, base_cycles: float, cycles: float) -> Repea
     return RepeatedWitness(surplus, uops, outcome, agrees)
 
 
-LEAST_TOLERANCE = 0.15
+MIN_TOLERANCE = 0.15
 """How far from a whole number of µops any measurement may be: the paper's tolerance."""

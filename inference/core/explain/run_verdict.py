@@ -15,7 +15,7 @@ from inference.core.throughput import inverse_throughput
 _ALIKE = 0.15
 """Relative difference up to which delays of different floods count as equal."""
 
-_LEAST_ALIKE = 4  # floods at least that are delayed equally
+_MIN_ALIKE = 4  # floods at least that are delayed equally
 _RATE = 0.03
 _CLEAR = 0.5  # of the tolerance
 
@@ -99,7 +99,7 @@ def _doubtful(witnesses: Sequence[Witness]) -> Finding:
 def delays_all_alike(witnesses: Sequence[Witness]) -> list[Witness]:
     """The witnesses, if all show the same delay in cycles, as with microcode; else empty."""
     delaying = [w for w in witnesses if w.seen not in (WitnessOutcome.FAILED, WitnessOutcome.UNDECIDED)]
-    if len({w.mask for w in delaying}) < _LEAST_ALIKE:
+    if len({w.mask for w in delaying}) < _MIN_ALIKE:
         return []
     common = delaying[0].mask
     for witness in delaying:

@@ -22,15 +22,15 @@ MEDIAN_LOSS = math.sqrt(math.pi / 2)
 _VARIANCE_OF_TWO = 0.4549
 """The median of a χ² distribution with one degree of freedom."""
 
-LEAST_TO_JUDGE = 7
+MIN_SAMPLES = 7
 """Samples from which stability is judged."""
 
-_LEAST_PAIRS = 20
+_MIN_PAIRS = 20
 """Pairs of samples that are needed to decide whether noise grows with the time."""
 
 NOT_RECORDED = "not among the recorded experiments"
 
-LEAST_NOISE = 2e-4
+MIN_NOISE = 2e-4
 """Cycles per instruction: no clock is more exact, and a recorded noise of 0 would make all samples
 unstable."""
 
@@ -52,7 +52,7 @@ class SampledCycles:
 class MeasurementSampler:
     """Samples of a measurer's results, at most `most` of each experiment.
 
-    `noise`: standard deviation of a sample in cycles per instruction, `LEAST_NOISE` before `learn_noise`;
+    `noise`: standard deviation of a sample in cycles per instruction, `MIN_NOISE` before `learn_noise`;
     `relative_noise`: the same as a share of the time where it grows with that, else 0.
     """
 
@@ -66,7 +66,7 @@ class MeasurementSampler:
         self._floods = _floods(offers or ())
         self._samples: dict[Experiment, list[Measured]] = {}
         self._first: dict[Experiment, int] = {}
-        self.noise = LEAST_NOISE
+        self.noise = MIN_NOISE
         self.relative_noise = 0.0
         self.measurements = 0
 
@@ -166,10 +166,10 @@ class MeasurementSampler:
         """Whether a quarter of the samples, and at least two, are `off` cycles or more from the median.
 
         Single samples are disturbed at times; code with two speeds shows each of them often. False with fewer
-        than `LEAST_TO_JUDGE` samples.
+        than `MIN_SAMPLES` samples.
         """
         times = self._times(experiment)
-        if len(times) < LEAST_TO_JUDGE:
+        if len(times) < MIN_SAMPLES:
             return False
         middle = statistics.median(times)
         stray = sum(abs(time - middle) >= off for time in times)
@@ -178,7 +178,7 @@ class MeasurementSampler:
     def is_suspicious(self, experiment: Experiment, off: float) -> bool:
         """Whether samples differ by `off` cycles or more, and are too few to call the experiment unstable."""
         times = self._times(experiment)
-        return 2 <= len(times) < LEAST_TO_JUDGE and max(times) - min(times) >= off
+        return 2 <= len(times) < MIN_SAMPLES and max(times) - min(times) >= off
 
     def _times(self, experiment: Experiment) -> list[float]:
         return [e.cycles for e in self._current_samples(experiment) if e.usable and e.cycles is not None]
@@ -196,7 +196,7 @@ class MeasurementSampler:
         unknown."""
         if not self.relative_noise or cycles is None:
             return self.noise * experiment.length
-        return max(LEAST_NOISE * experiment.length, self.relative_noise * cycles)
+        return max(MIN_NOISE * experiment.length, self.relative_noise * cycles)
 
     def _serial(self, experiment: Experiment) -> float | None:
         """Cycles of an experiment if its instructions run one after the other, as in a flood; None if
@@ -231,8 +231,8 @@ class MeasurementSampler:
             if len(usable) == 2 and usable[0] is not None and usable[1] is not None:
                 pairs.append((usable[0] / experiment.length, usable[1] / experiment.length))
         if pairs:
-            self.noise = max(LEAST_NOISE, _deviation(pairs))
-        if len(pairs) >= _LEAST_PAIRS:
+            self.noise = max(MIN_NOISE, _deviation(pairs))
+        if len(pairs) >= _MIN_PAIRS:
             pairs.sort(key=sum)
             quick, slow = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
             slower = statistics.median(map(sum, slow)) / statistics.median(map(sum, quick))

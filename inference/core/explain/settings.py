@@ -8,8 +8,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.tunables import AlgorithmSettings, check_choice, check_integer, check_number, setting
 
-MOST_PORTS = 20
-MOST_SAMPLES = 600
+MAX_PORTS = 20
+MAX_SAMPLES = 600
 
 AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT = "auto", "table", "counter", "issue", "throughput"
 SOURCES = (AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT)
@@ -122,12 +122,12 @@ class ExplainSettings(AlgorithmSettings):
 
     def __post_init__(self) -> None:
         if self.ports is not None:
-            check_integer("ports", self.ports, 1, MOST_PORTS)
-        check_integer("most_ports", self.most_ports, 1, MOST_PORTS)
+            check_integer("ports", self.ports, 1, MAX_PORTS)
+        check_integer("most_ports", self.most_ports, 1, MAX_PORTS)
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)
         if self.widest is not None:
-            check_integer("widest", self.widest, 1, MOST_PORTS)
+            check_integer("widest", self.widest, 1, MAX_PORTS)
         check_choice("uops_from", self.uops_from, SOURCES)
         if not isinstance(self.padding, str) or not self.padding.strip():
             raise InvalidInputError(f"padding must be an instruction scheme, e.g. nop, not {self.padding!r}")
@@ -152,5 +152,5 @@ class ExplainSettings(AlgorithmSettings):
 
     @property
     def samples_at_most(self) -> int:
-        """`most_samples`; where that is None, `MOST_SAMPLES`, and never fewer than `samples`."""
-        return max(self.samples, MOST_SAMPLES) if self.most_samples is None else self.most_samples
+        """`most_samples`; where that is None, `MAX_SAMPLES`, and never fewer than `samples`."""
+        return max(self.samples, MAX_SAMPLES) if self.most_samples is None else self.most_samples

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from inference.core.experiment import Experiment
 from inference.core.explain.alone import singleton
 from inference.core.explain.context import ERRORS, ExplainContext
-from inference.core.explain.flooding import LEAST_DELAY, TRUSTED, surpluses
+from inference.core.explain.flooding import MIN_DELAY, TRUSTED, surpluses
 from inference.core.explain.problem import NotCharacterised, VerdictFact
-from inference.core.explain.surplus import LEAST_COPIES, flood_of
+from inference.core.explain.surplus import MIN_COPIES, flood_of
 
-MOST_HEADS = 3
+MAX_HEADS = 3
 """Members of a class that are tried before the class is given up."""
 
-MOST_LOOKS = 5
+MAX_REPETITIONS = 5
 """Measurements of a class's floods before it is given up: disturbances pass."""
 
-MOST_WASTED = 0.03
+MAX_WASTED = 0.03
 """Share by which a flood may exceed the time that its ports need. A flood that loses more, to its registers
 or to the core's choice of ports, lets other µops evade."""
 
@@ -36,11 +36,11 @@ class FloodingMembers:
         makes a class look as if it had no ports.
         """
         sound: dict[int, list[str]] = {}
-        looks = MOST_LOOKS if self.context.sampler.repeats else 1
+        looks = MAX_REPETITIONS if self.context.sampler.repeats else 1
         for look in range(looks):
             last = look == looks - 1
             tried = {
-                place: members[: MOST_HEADS if look or last else 1]
+                place: members[: MAX_HEADS if look or last else 1]
                 for place, members in enumerate(classes)
                 if place not in sound
             }
@@ -61,7 +61,7 @@ class FloodingMembers:
     def _flood_of(self, scheme: str) -> tuple[Experiment, float]:
         """A flood of the scheme, and the cycles by which its time may be off."""
         width = self.context.widths[scheme]
-        flood = flood_of(scheme, width * max(1, LEAST_COPIES // width))
+        flood = flood_of(scheme, width * max(1, MIN_COPIES // width))
         return flood, self.context.settings.epsilon * flood.length
 
     def _flood(self, schemes: Sequence[str], *, anew: bool) -> None:
@@ -88,7 +88,7 @@ class FloodingMembers:
         if reading.cycles is None or self.context.is_unstable(flood):
             return False
         needed = flood.length / width
-        wasted = MOST_WASTED * needed + ERRORS * sampler.error(reading)
+        wasted = MAX_WASTED * needed + ERRORS * sampler.error(reading)
         return -error <= reading.cycles - needed <= min(error, wasted)
 
     def _matches_partner(self, scheme: str) -> bool:
@@ -101,7 +101,7 @@ class FloodingMembers:
         return any(
             other.partition(" ")[0] != mnemonic
             and widths.get(other) == width
-            and surpluses(self.context, [(other, scheme)]).get((other, scheme), 0.0) >= LEAST_DELAY
+            and surpluses(self.context, [(other, scheme)]).get((other, scheme), 0.0) >= MIN_DELAY
             for other in sampler.partners(scheme)
         )
 
@@ -112,7 +112,7 @@ class FloodingMembers:
         counts = surpluses(
             context, [(scheme, head) for head in wider if context.sampler.floods(head, scheme)]
         )
-        return any(count >= LEAST_DELAY for count in counts.values())
+        return any(count >= MIN_DELAY for count in counts.values())
 
     def _exclude_restless(self, scheme: str) -> None:
         """Exclude a scheme whose flood is not sound; keep it where the flood was not recorded."""

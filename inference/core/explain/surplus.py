@@ -11,12 +11,12 @@ from inference.core.experiment import Experiment
 from inference.core.explain.problem import Witness
 from inference.core.mapping import Uops
 
-LEAST_COPIES = 10
+MIN_COPIES = 10
 
 CLEAR = 0.2
 """Largest distance of a rough surplus from a whole number of µops: the next one is then four errors away."""
 
-_MOST_CHOICES = 4096
+_MAX_CHOICES = 4096
 
 
 def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> int:
@@ -37,7 +37,7 @@ def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> i
     """
     by_time = 2 * width * max(1, int(cycles))
     by_uops = width * (uops or 0)
-    return min(max(by_time, by_uops, LEAST_COPIES), most)
+    return min(max(by_time, by_uops, MIN_COPIES), most)
 
 
 def copies_needed(witness: Witness, witnesses: Iterable[Witness]) -> int:
@@ -125,7 +125,7 @@ def _common_usage(counts: Mapping[int, int]) -> Uops | None:
     delayed = [mask for mask, count in counts.items() if count > 0]
     common = sorted({a & b for a, b in itertools.combinations(delayed, 2)} - {0, *counts})
     most = [min(counts[mask] for mask in delayed if mask & ports == ports) for ports in common]
-    if not common or math.prod(count + 1 for count in most) > _MOST_CHOICES:
+    if not common or math.prod(count + 1 for count in most) > _MAX_CHOICES:
         return None
     usages = {
         usage

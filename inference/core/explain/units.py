@@ -18,7 +18,7 @@ from inference.core.experiment import Experiment
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import is_wide
-from inference.core.explain.surplus import LEAST_COPIES, flood_of
+from inference.core.explain.surplus import MIN_COPIES, flood_of
 from inference.core.identity.canonical import side_by_side
 
 APART = "µops of {} have ports of their own, where measurements cannot tell"
@@ -112,8 +112,8 @@ def _mixes(context: ExplainContext, first: str, second: str) -> Iterator[Experim
     for mix in (
         Experiment.of([first, second]),
         Experiment.of({first: widths[0], second: widths[1]}),
-        flood_of(first, LEAST_COPIES, second),
-        flood_of(second, LEAST_COPIES, first),
+        flood_of(first, MIN_COPIES, second),
+        flood_of(second, MIN_COPIES, first),
     ):
         if context.sampler.has(mix):
             yield mix

@@ -17,15 +17,15 @@ from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import Blocker, is_quicker, surpluses
 from inference.core.explain.problem import VerdictFact, Witness, WitnessOutcome
-from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
+from inference.core.explain.soundness import MAX_HEADS, FloodingMembers
 from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 
 _CRISP = 0.06  # µops: a delay within this of a whole number shows no waste
 _SIMULATED = 0.03  # share by which an experiment may exceed its simulation
-_MOST_CHOICES = 4096
-_MOST_BESIDE = 20
+_MAX_CHOICES = 4096
+_MAX_BLOCKING = 20
 """Blocking instructions beside a scheme: where a µop needs more to show, it is lost in their time."""
 _LONGER = 1.5
 """Factor on a scheme's time alone that the ports of a test shall need: a core wastes some of the time."""
@@ -139,7 +139,7 @@ class WasteJudge:
         for blocker in self._proper.values():
             mnemonic = blocker.scheme.partition(" ")[0]
             substitutes = [s for s in blocker.substitutes if s.partition(" ")[0] != mnemonic]
-            if (second := members.first_sound(substitutes[:MOST_HEADS])) is not None:
+            if (second := members.first_sound(substitutes[:MAX_HEADS])) is not None:
                 seconds[blocker.scheme] = second
         return seconds
 
@@ -152,7 +152,7 @@ class WasteJudge:
     def _choices(self, scheme: str, witnesses: Sequence[Witness]) -> Iterator[dict[int, int]]:
         """Numbers of µops per port set, those with the least waste first."""
         options = [[(w, count) for count in self._options(scheme, w)] for w in witnesses]
-        if not witnesses or math.prod(map(len, options)) > _MOST_CHOICES:
+        if not witnesses or math.prod(map(len, options)) > _MAX_CHOICES:
             return
         for choice in sorted(
             itertools.product(*options), key=lambda counts: sum(itertools.starmap(_wasted_cycles, counts))
@@ -231,7 +231,7 @@ class WasteJudge:
             beside = {1, math.floor(busy + 0.25) + 1 - confined, math.ceil(_LONGER * busy) - confined}
             for copies in sorted(copies for copies in beside if copies > 0):
                 experiment = Experiment.of([scheme, *[blocker.scheme] * copies])
-                if copies <= _MOST_BESIDE and self.context.sampler.has(experiment):
+                if copies <= _MAX_BLOCKING and self.context.sampler.has(experiment):
                     yield blocker, experiment
 
     def _samples(self, blocker: Blocker, experiment: Experiment) -> int:

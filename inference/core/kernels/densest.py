@@ -17,10 +17,10 @@ import numpy as np
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.layout import (
     LISTED,
-    MOST_CROSSED,
-    MOST_IN_ROW,
-    MOST_IN_SUM,
-    MOST_LIVE,
+    MAX_CROSSED,
+    MAX_IN_ROW,
+    MAX_IN_SUM,
+    MAX_LIVE,
     PORTS,
     EvaluationArrays,
     Number,
@@ -57,14 +57,14 @@ def cycles_of_two(
     """Cycles of `times_a` executions of the scheme at place a with `times_b` of that at b, a ≠ b."""
     listed_a, listed_b = arrays.listed[a], arrays.listed[b]
     mass = times_a * arrays.mass[a] + times_b * arrays.mass[b]
-    if listed_a >= 0 and listed_b >= 0 and listed_a * listed_b <= arrays.cross_limit and mass <= MOST_CROSSED:
+    if listed_a >= 0 and listed_b >= 0 and listed_a * listed_b <= arrays.cross_limit and mass <= MAX_CROSSED:
         if times_b == 1 and (times_a > 1 or listed_a <= listed_b):
             return _crossed(arrays, a, times_a, b)
         if times_a == 1:
             return _crossed(arrays, b, times_b, a)
     kinds = arrays.n_kinds[a] + arrays.n_kinds[b]
     heaviest = max(arrays.mass[a], arrays.mass[b])
-    if heaviest <= MOST_IN_ROW and _tables_pay(arrays, np.int64(2), kinds, mass):
+    if heaviest <= MAX_IN_ROW and _tables_pay(arrays, np.int64(2), kinds, mass):
         ensure_table(arrays, rows, base, a)
         ensure_table(arrays, rows, base, b)
         return two_tables(arrays, a, times_a, b, times_b)
@@ -93,11 +93,11 @@ def cycles_of_many(
         heaviest = max(heaviest, arrays.mass[place])
         most = max(most, times)
         filled &= arrays.filled[place] != 0
-    if heaviest <= MOST_IN_ROW and _tables_pay(arrays, n_terms, kinds, mass):
+    if heaviest <= MAX_IN_ROW and _tables_pay(arrays, n_terms, kinds, mass):
         if not filled:
             for t in range(n_terms):
                 ensure_table(arrays, rows, base, np.int64(places[at + t]))
-        if most == 1 and mass <= MOST_IN_ROW:
+        if most == 1 and mass <= MAX_IN_ROW:
             return added_tables(arrays, places, at, n_terms)
         return repeated_tables(arrays, places, at, repeats, first, n_terms)
     n = np.int64(0)
@@ -109,7 +109,7 @@ def cycles_of_many(
 @inlined
 def _tables_pay(arrays: EvaluationArrays, n_terms: Number, kinds: Number, mass: Number) -> Number:
     """Whether there are tables, wide enough for this many µops, and quicker than branch and bound."""
-    return 0 < n_terms * _TABLE_COST * arrays.columns.size <= _BOUNDING_COST * kinds and mass <= MOST_IN_SUM
+    return 0 < n_terms * _TABLE_COST * arrays.columns.size <= _BOUNDING_COST * kinds and mass <= MAX_IN_SUM
 
 
 @inlined
@@ -210,7 +210,7 @@ def densest_union(
                 n_live += 1
                 continue
             if (more + remaining) * width > best * size:
-                if end == MOST_LIVE:
+                if end == MAX_LIVE:
                     return densest_by_flow(kinds, amounts, n, best, width, placed, ports)
                 live[np.uint64(end)], live_mass[np.uint64(end)] = grown, more
                 end += 1

@@ -26,7 +26,7 @@ At calls, integers are cast to int64, so that numba does not compile a variant f
 LISTED = 32
 """Port-set unions listed per row at most; schemes with more are evaluated by another method."""
 
-MOST_LIVE = 256
+MAX_LIVE = 256
 """Candidate unions that branch and bound holds at once; with more, maximum flow is used."""
 
 PORTS = 64
@@ -36,11 +36,11 @@ MAX_TABLE_PORTS = 13
 """Ports up to which a scheme's table over all port sets fits the cache: 2^13 bytes."""
 
 MAX_SCALED_PORTS = 24
-MOST_CROSSED = 1 << 20
+MAX_CROSSED = 1 << 20
 """Ports and µops up to which mass · lcm(1 … ports) stays below 2^53, and its quotient by the latter exact."""
 
-MOST_IN_ROW = (1 << 8) - 1
-MOST_IN_SUM = (1 << 16) - 1
+MAX_IN_ROW = (1 << 8) - 1
+MAX_IN_SUM = (1 << 16) - 1
 """µops that fit one table, and a sum of tables."""
 
 _CROSSED = 500
@@ -88,7 +88,7 @@ class EvaluationArrays(NamedTuple):
     `scaled` int64[2]: the last row of `tables`, which belongs to no place, is the table of place `scaled[0]`
     (-1: of none) times `scaled[1]`.
     `kinds`, `amounts` [most kinds of an experiment], `places` [most terms], `live`, `live_mass`
-    [MOST_CANDIDATES], `placed` [kinds, PORTS], `ports` [4, PORTS]: scratch.
+    [MAX_CANDIDATES], `placed` [kinds, PORTS], `ports` [4, PORTS]: scratch.
     """
 
     n_kinds: Integers
@@ -149,8 +149,8 @@ def make_arrays(
         kinds=np.zeros(max(1, most_kinds), dtype=np.uint64),
         amounts=np.zeros(max(1, most_kinds), dtype=np.int64),
         places=np.zeros(max(1, most_terms), dtype=np.int32),
-        live=np.zeros(MOST_LIVE, dtype=np.uint64),
-        live_mass=np.zeros(MOST_LIVE, dtype=np.int64),
+        live=np.zeros(MAX_LIVE, dtype=np.uint64),
+        live_mass=np.zeros(MAX_LIVE, dtype=np.int64),
         placed=np.empty((max(1, most_kinds), PORTS), dtype=np.int64),
         ports=np.zeros((4, PORTS), dtype=np.int64),
     )

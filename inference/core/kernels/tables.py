@@ -22,7 +22,7 @@ from numba import types
 from numba.core import cgutils as untyped
 
 from inference.core.compiling import compiled_in_place, in_llvm, inlined
-from inference.core.kernels.layout import LANES, MOST_IN_ROW, EvaluationArrays, Number, Rows
+from inference.core.kernels.layout import LANES, MAX_IN_ROW, EvaluationArrays, Number, Rows
 from inference.core.tables import Integers
 
 cgutils: Any = untyped
@@ -196,9 +196,9 @@ def ensure_table(arrays: EvaluationArrays, rows: Rows, base: Number, place: Numb
 
 @inlined
 def two_tables(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number, times_b: Number) -> Number:
-    """Cycles of two schemes whose tables are filled; at most `MOST_IN_SUM` µops."""
+    """Cycles of two schemes whose tables are filled; at most `MAX_IN_SUM` µops."""
     mass = arrays.mass[a] * times_a + arrays.mass[b] * times_b
-    if mass > MOST_IN_ROW or min(times_a, times_b) > 1:
+    if mass > MAX_IN_ROW or min(times_a, times_b) > 1:
         heaviest = _wide_two(arrays.tables, a, times_a, b, times_b, arrays.table_weights)
     elif times_b > 1:
         heaviest = _narrow_two(arrays.tables, a, _scaled(arrays, b, times_b), arrays.table_weights)
@@ -261,7 +261,7 @@ def _fill_scaled(target: Integers, table: Integers, times: Number) -> None:
 
 @inlined
 def added_tables(arrays: EvaluationArrays, places: Integers, at: Number, n_terms: Number) -> Number:
-    """Cycles of three or more schemes, once each, whose tables are filled; at most `MOST_IN_ROW` µops."""
+    """Cycles of three or more schemes, once each, whose tables are filled; at most `MAX_IN_ROW` µops."""
     return _narrow_many(arrays.tables, places, at, n_terms, arrays.table_weights) / arrays.table_scale
 
 
@@ -269,7 +269,7 @@ def added_tables(arrays: EvaluationArrays, places: Integers, at: Number, n_terms
 def repeated_tables(
     arrays: EvaluationArrays, places: Integers, at: Number, repeats: Integers, first: Number, n_terms: Number
 ) -> Number:
-    """Cycles of three or more schemes whose tables are filled; at most `MOST_IN_SUM` µops."""
+    """Cycles of three or more schemes whose tables are filled; at most `MAX_IN_SUM` µops."""
     heaviest = _wide_many(arrays.tables, places, at, repeats, first, n_terms, arrays.table_weights)
     return heaviest / arrays.table_scale
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from inference.core.simulation.timeline import NONE, Timeline
 
-_MOST_IN_CELL = 3
+_MAX_IN_CELL = 3
 """Characters in a cell of a cycle."""
-_LONGEST_PERIOD = 8
+_MAX_PERIOD = 8
 """Iterations of a period that is worth telling."""
 
 
@@ -44,7 +44,7 @@ class LoopTimeline:
         """`4.00 cycles per iteration from iteration 3 on, repeating every 2 iterations`."""
         timeline = self.timeline
         pace = f"{timeline.cycles:.2f} cycles per iteration from iteration {timeline.steady_from} on"
-        is_pattern = timeline.period is not None and 1 < timeline.period <= _LONGEST_PERIOD
+        is_pattern = timeline.period is not None and 1 < timeline.period <= _MAX_PERIOD
         return f"{pace}, repeating every {timeline.period} iterations" if is_pattern else pace
 
     @property
@@ -57,7 +57,7 @@ class LoopTimeline:
     @property
     def labels(self) -> tuple[str, ...]:
         """What is printed in a cell for each port: its name, or its number where names are long."""
-        is_short = max(map(len, self.ports)) <= _MOST_IN_CELL
+        is_short = max(map(len, self.ports)) <= _MAX_IN_CELL
         return self.ports if is_short else tuple(map(str, range(len(self.ports))))
 
     def text_of(self, place: int) -> str:

@@ -33,7 +33,7 @@ CHECKS = 1
 """Members of a class that are measured with each representative that came later. Eight, at twice the
 experiments, found no more of 150 classes of 2,000 simulated schemes with 1 % noise."""
 
-LEAST_PARTNERS = 10
+MIN_PARTNERS = 10
 """Representatives with which each scheme is measured at least, if there are so many. Its own is always one of
 them: two schemes that take as long together as apart have no port in common."""
 
@@ -42,7 +42,7 @@ FEW = 2
 """So many contradictions, or the share `DOUBTED` of the comparisons, may be noise: they get a second
 opinion."""
 
-LEAST = 2
+MIN_COMPARISONS = 2
 """Comparisons that are needed to call schemes congruent."""
 
 Plan = Generator[list[Experiment], Sequence[float], "CongruenceClasses"]
@@ -183,10 +183,10 @@ class _Partition:
             turn = free[np.argsort(load[free], kind="stable")][: missing[slot]]
             load[turn] += 1
             pairs += [(int(members[k]), slot) for k in turn]
-        for k in np.flatnonzero(load < LEAST_PARTNERS).tolist():
+        for k in np.flatnonzero(load < MIN_PARTNERS).tolist():
             unchecked = [slot for slot in self._slots if not requested[k, slot] and missing[slot] <= 0]
             start = int(members[k]) % max(1, len(unchecked))
-            turns = (unchecked[start:] + unchecked[:start])[: LEAST_PARTNERS - int(load[k])]
+            turns = (unchecked[start:] + unchecked[:start])[: MIN_PARTNERS - int(load[k])]
             pairs += [(int(members[k]), slot) for slot in turns]
         return pairs
 
@@ -239,7 +239,7 @@ class _Partition:
         compared = np.count_nonzero(~np.isnan(differences), axis=1)
         differs = differences >= self._ledger.epsilon
         contradictions = np.count_nonzero(differs, axis=1)
-        known = compared >= max(LEAST, self._evidence * self._ledger.count_requested(row))
+        known = compared >= max(MIN_COMPARISONS, self._evidence * self._ledger.count_requested(row))
         agreeing = np.flatnonzero(known & (contradictions == 0))
         if len(agreeing):
             nearest = np.argmin(np.nanmean(differences[agreeing], axis=1))

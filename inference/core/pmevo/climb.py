@@ -15,12 +15,12 @@ from inference.core.pmevo.variation import fingerprints
 from inference.core.tables import MAX_COUNT, Floats, Int64s, Population, row_types
 from inference.core.throughput import EXACT_LIMIT
 
-MOST_AT_ONCE = 256
+MAPPINGS_PER_STEP = 256
 """Mappings per step of the climb: an interruption loses at most one step, about a second."""
 
 
 class Climb:
-    """Climbs from all mappings of a population, `MOST_AT_ONCE` at a time.
+    """Climbs from all mappings of a population, `MAPPINGS_PER_STEP` at a time.
 
     The first `done` of `starts` are local optima already, with their errors and volumes. Fitness has the
     scale of their generation.
@@ -37,8 +37,8 @@ class Climb:
         return self._starts.population.n_mappings
 
     def go_on(self) -> None:
-        """Climb from the next `MOST_AT_ONCE` mappings."""
-        picks = np.arange(self.done, min(self.done + MOST_AT_ONCE, self.total))
+        """Climb from the next `MAPPINGS_PER_STEP` mappings."""
+        picks = np.arange(self.done, min(self.done + MAPPINGS_PER_STEP, self.total))
         self._better.append(local_optima(self._judge, self._starts.population, picks, self._starts.slopes))
         self.done += len(picks)
 

@@ -10,7 +10,7 @@ from inference.core.pmevo.settings import PMEvoSettings
 _PER_SET = 0.06e-9
 """Seconds per port set, scheme and experiment of an evaluation, on one thread."""
 
-_MOST_PORTS = 12
+_MAX_PORTS = 12
 """With more ports, unions of occurring port sets are evaluated instead of all sets."""
 
 _PER_EXPERIMENT = 60e-9  # seconds
@@ -78,7 +78,7 @@ def estimate(
 
 
 def _evolution_seconds(settings: PMEvoSettings, learnt: int) -> float:
-    sets = 2 ** min(settings.ports or _MOST_PORTS, _MOST_PORTS)
+    sets = 2 ** min(settings.ports or _MAX_PORTS, _MAX_PORTS)
     seconds_per_experiment = _PER_EXPERIMENT + _SCHEMES_PER_EXPERIMENT * sets * _PER_SET
     return float(settings.population * (settings.max_generations + 1) * learnt * seconds_per_experiment)
 

@@ -38,7 +38,7 @@ def refits(settings: PMEvoSettings) -> bool:
     return settings.search != "evolution"
 
 
-MOST_IN_CLOUD = 300
+MAX_CLOUD_POINTS = 300
 """Points of a population in an event: a picture needs no more, and the journal keeps all of them."""
 
 
@@ -148,9 +148,9 @@ class Cloud(Event):
 
     @classmethod
     def of(cls, generation: int, errors: npt.NDArray[np.float64], volumes: npt.NDArray[np.int64]) -> Cloud:
-        """A cloud of up to `MOST_IN_CLOUD` mappings, evenly spread over the population, fittest first."""
+        """A cloud of up to `MAX_CLOUD_POINTS` mappings, evenly spread over the population, fittest first."""
         size = len(errors)
-        picks = np.unique(np.linspace(0, size - 1, min(size, MOST_IN_CLOUD)).astype(np.int64))
+        picks = np.unique(np.linspace(0, size - 1, min(size, MAX_CLOUD_POINTS)).astype(np.int64))
         rounded = [round(error, 6) for error in errors[picks].tolist()]
         return cls(generation, size, rounded, volumes[picks].tolist())
 

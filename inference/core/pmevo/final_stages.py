@@ -52,11 +52,11 @@ cannot."""
 _ROUNDS = 3
 _JUDGING = 0.1
 """Share of the experiments that rounds do not learn from, but are compared by."""
-_LEAST_GAIN = 0.1
+_MIN_GAIN = 0.1
 """Share by which rounds must lower the cost."""
-_MOST_DOUBTING = 100
+_MAX_DOUBTING = 100
 """Experiments that are simulated to decide about second µops."""
-_MOST_DISJOINT = 3
+_MAX_DISJOINT = 3
 """Further mappings, with two units on disjoint ports, for which a scheduler is inferred."""
 
 Stream = Callable[..., np.random.Generator]
@@ -172,7 +172,7 @@ class FinalStages:
 
         For each share of times that may be waste, a mapping is searched and a scheduler inferred under it;
         then rounds correct the times by the scheduler's waste and search again. The first share whose rounds
-        lower the cost by `_LEAST_GAIN` gives the result.
+        lower the cost by `_MIN_GAIN` gives the result.
         """
         of_ports = self._evaluate(before)
         self._pace.emit(Log("info", f"without a scheduler {of_ports.text}"))
@@ -187,7 +187,7 @@ class FinalStages:
                 self._pace.emit(Log("info", f"no scheduler explains waste of up to {forgiven:.0%}"))
                 continue
             best = self._run_rounds(start)
-            if best.cost <= (1 - _LEAST_GAIN) * of_ports.cost:
+            if best.cost <= (1 - _MIN_GAIN) * of_ports.cost:
                 return best
         return before
 
@@ -211,7 +211,7 @@ class FinalStages:
     def _best_with_scheduler(self, start: FinalMapping, source: WasteSource) -> FinalMapping | None:
         """The mapping, or one with two units on disjoint ports: the one that a scheduler explains best; None
         for none."""
-        usages = [start.point.usage, *islice(with_disjoint_units(start.point.usage), _MOST_DISJOINT)]
+        usages = [start.point.usage, *islice(with_disjoint_units(start.point.usage), _MAX_DISJOINT)]
         candidates: list[FinalMapping] = []
         for usage in usages:
             if self._pace.finishing:
@@ -249,7 +249,7 @@ class FinalStages:
             for scheme in two_uop_schemes(point.usage, domains)
             for member in self._data.classes[scheme]
         }
-        mixes = islice((mix for mix in self._learnt if schemes & set(mix.schemes)), _MOST_DOUBTING)
+        mixes = islice((mix for mix in self._learnt if schemes & set(mix.schemes)), _MAX_DOUBTING)
         times = {mix: self._learnt[mix] for mix in mixes}
         if not times:
             return finished

@@ -25,9 +25,9 @@ _QUANTILE = 0.99
 """Quantile of the rates that is taken as the highest: beyond it are faulty measurements."""
 
 _NEAR = 0.03  # an experiment within this share of the highest rate is at the ceiling
-_LEAST_SHARE = 0.02  # of the experiments must be at the ceiling
-_LEAST_NUMBER = 20  # experiments must be there at least
-_LEAST_SCHEMES = 0.2  # of the schemes must occur in them
+_MIN_SHARE = 0.02  # of the experiments must be at the ceiling
+_MIN_EXPERIMENTS = 20  # experiments must be there at least
+_MIN_SCHEMES = 0.2  # of the schemes must occur in them
 _STRAY = 3  # measurements, or one in a thousand, may be quicker
 
 
@@ -55,7 +55,7 @@ def _crowded_rate(times: Mapping[Experiment, float]) -> float | None:
     quicker = np.count_nonzero(rates > (1 + _NEAR) * highest)
     if quicker > max(_STRAY, len(rates) / 1000):
         return None
-    if near.sum() < max(_LEAST_NUMBER, _LEAST_SHARE * len(rates)):
+    if near.sum() < max(_MIN_EXPERIMENTS, _MIN_SHARE * len(rates)):
         return None
     schemes = {scheme for experiment in times for scheme in experiment.schemes}
     there = {
@@ -64,7 +64,7 @@ def _crowded_rate(times: Mapping[Experiment, float]) -> float | None:
         if reaches
         for scheme in experiment.schemes
     }
-    return highest if len(there) >= _LEAST_SCHEMES * len(schemes) else None
+    return highest if len(there) >= _MIN_SCHEMES * len(schemes) else None
 
 
 Cycles = npt.NDArray[np.float64]

@@ -22,7 +22,7 @@ DEFAULT_ITERATIONS = 20
 MAX_ITERATIONS = 50
 NONE = -1
 """In columns of a timeline: no port, operand or µop."""
-_LONGEST_PERIOD = 24
+_MAX_PERIOD = 24
 """Longest period to be found: rates have small denominators, twice as large where ports alternate."""
 
 
@@ -272,7 +272,7 @@ def _steady_state(issued: Int64s, in_flight: int, cycles: float) -> tuple[int, i
     if len(ends) > 2 * in_flight:
         ends = ends[: len(ends) - in_flight]
     durations = np.diff(ends, prepend=-1)
-    for period in range(1, min(_LONGEST_PERIOD, len(ends) // 3) + 1):
+    for period in range(1, min(_MAX_PERIOD, len(ends) // 3) + 1):
         differs = np.flatnonzero(durations[period:] != durations[:-period])
         first = int(differs[-1]) + 1 if len(differs) else 0
         if first <= len(ends) // 2 and len(ends) - first >= 2 * period:

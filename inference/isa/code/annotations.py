@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from inference.isa.code.block import BlockError
 
-MOST_LATENCY = 10_000
+MAX_LATENCY = 10_000
 """Cycles; a miss in all caches takes some hundred."""
 
-_LONGEST_TEXT = 200
+_MAX_TEXT_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class InstructionLine:
 def cut_source(text: str) -> str:
     """A line of source code without indentation, at most as long as pages show it."""
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_TEXT else f"{line[: _LONGEST_TEXT - 1]}…"
+    return line if len(line) <= _MAX_TEXT_LENGTH else f"{line[: _MAX_TEXT_LENGTH - 1]}…"
 
 
 _LATENCY = re.compile(
@@ -108,7 +108,7 @@ class LatencyComments:
 
     def _report(self, comment: re.Match[str], value: str, problem: str, line: int) -> bool:
         """Raise or note a problem; False for a comment that only begins with the same word."""
-        right = f"write LATENCY and 0 to {MOST_LATENCY:,} cycles at the end of an instruction's line"
+        right = f"write LATENCY and 0 to {MAX_LATENCY:,} cycles at the end of an instruction's line"
         words = f"{comment['tool'] or ''}{comment['word']} {value[:40]}".strip()
         if comment["word"].isupper():
             raise BlockError(f"{words!r} {problem}: {right}", line, comment.start() + 1)
@@ -129,7 +129,7 @@ def _cycles_of(value: str) -> tuple[float, str]:
     if number is None:
         return 0.0, "has no number of cycles"
     cycles = float(number[1])
-    return cycles, "" if 0 <= cycles <= MOST_LATENCY else "is no possible latency"
+    return cycles, "" if 0 <= cycles <= MAX_LATENCY else "is no possible latency"
 
 
 _FILE = re.compile(r"\s*(?:(\d+)\s+)?\"([^\"]*)\"(?:\s+\"([^\"]*)\")?")

@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 from inference.isa.code.control_flow import LOOP, STRAIGHT
 
 _TEXT_LENGTH = 60
-_MOST_NUMBERS = 6
+_MAX_NUMBERS = 6
 
 
 class BlockError(ValueError):
@@ -59,7 +59,7 @@ def line_numbers(lines: Sequence[int]) -> str:
     >>> line_numbers([3, 5])
     'lines 3, 5'
     """
-    numbers = ", ".join(map(str, lines[:_MOST_NUMBERS])) + (" …" if len(lines) > _MOST_NUMBERS else "")
+    numbers = ", ".join(map(str, lines[:_MAX_NUMBERS])) + (" …" if len(lines) > _MAX_NUMBERS else "")
     return f"line {numbers}" if len(lines) == 1 else f"lines {numbers}"
 
 
@@ -84,8 +84,8 @@ class BlockName(NamedTuple):
         return f"{self.isa}:{self.hex}"
 
 
-MOST_BYTES = 4096
-MOST_INSTRUCTIONS = 500
+MAX_BYTES = 4096
+MAX_INSTRUCTIONS = 500
 
 LABEL = ".loop"
 """The label of a loop's first instruction."""
@@ -236,8 +236,8 @@ def bytes_of_hex(text: str) -> bytes:
 
 def refuse_length(code: bytes) -> None:
     """Raise `BlockError` for an invalid number of bytes."""
-    if not 1 <= len(code) <= MOST_BYTES:
-        raise BlockError(f"a basic block has 1 to {MOST_BYTES:,} bytes, not {len(code):,}")
+    if not 1 <= len(code) <= MAX_BYTES:
+        raise BlockError(f"a basic block has 1 to {MAX_BYTES:,} bytes, not {len(code):,}")
 
 
 LINE = 64
@@ -258,7 +258,7 @@ class Iteration:
         return 1 if self.loop_note else 0
 
 
-MOST_COPIES_BYTES = 24 * 1024
+MAX_COPIES_BYTES = 24 * 1024
 """Bytes of all copies of a block that the agent accepts."""
 
 _UNROLLED, _IN_LOOP = 1600, 100
@@ -277,4 +277,4 @@ def default_copies(instructions: int, length: int, *, in_loop: bool, stores: int
     copies = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)
     if not in_loop and stores * _INSTRUCTIONS_PER_STORE >= instructions:
         copies = max(copies, -(-_STORES // stores))
-    return max(2, min(copies + copies % 2, MOST_COPIES_BYTES // length))
+    return max(2, min(copies + copies % 2, MAX_COPIES_BYTES // length))

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 Flow = Literal["next", "jump", "branch", "call", "end"]
 LOOP, STRAIGHT = "loop", "straight"
-MOST_DETOURS = 50
+MAX_DETOURS = 50
 """Forward jumps that a loop may contain; loops with hundreds are of no interest."""
 
 
@@ -118,7 +118,7 @@ def _loop_from(
     start = steps[first].address
     parts: list[range] = []
     number = first
-    for _ in range(MOST_DETOURS):
+    for _ in range(MAX_DETOURS):
         stop = stops[number]
         if stop == len(steps):
             return None

@@ -98,7 +98,7 @@ class AssemblyProgram:
     notes: tuple[str, ...] = ()
 
 
-_MOST_NAMES = 6
+_MAX_NAMES = 6
 
 
 def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:
@@ -110,8 +110,8 @@ def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:
             skipped[name] = skipped.get(name, 0) + count
     if total := sum(skipped.values()):
         common = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
-        names = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in common[:_MOST_NAMES])
-        remainder = f" and {len(common) - _MOST_NAMES} other kinds" if len(common) > _MOST_NAMES else ""
+        names = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in common[:_MAX_NAMES])
+        remainder = f" and {len(common) - _MAX_NAMES} other kinds" if len(common) > _MAX_NAMES else ""
         kind = _plural(total, "directive") if all(name[0] in ".=" for name in skipped) else ""
         yield f"{kind or _plural(total, 'line') + ' without code'} ignored: {names}{remainder}"
     if remarks := [line for program in programs for line in program.remarks]:
@@ -190,7 +190,7 @@ def piece_of(pieces: Sequence[Piece], name_or_number: str) -> Piece:
 def names_in_words(pieces: Sequence[Piece]) -> str:
     """The names of pieces, and which of them are loops."""
     titles = [piece.name[:40] + (" (a loop)" if piece.block.kind == LOOP else "") for piece in pieces]
-    return ", ".join(titles[:_MOST_NAMES]) + (" …" if len(titles) > _MOST_NAMES else "")
+    return ", ".join(titles[:_MAX_NAMES]) + (" …" if len(titles) > _MAX_NAMES else "")
 
 
 def _of_region(pieces: Sequence[Piece], region: str) -> list[Piece]:
@@ -309,5 +309,5 @@ def _symbol_notes(inside: Sequence[ProgramInstruction]) -> list[str]:
     names = list(dict.fromkeys(name for instruction in inside for name in instruction.symbols))
     if not names:
         return []
-    listed = ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
+    listed = ", ".join(names[:_MAX_NAMES]) + (" …" if len(names) > _MAX_NAMES else "")
     return [f"{listed} {'are' if len(names) > 1 else 'is'} assumed to be 0"]

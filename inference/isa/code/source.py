@@ -40,7 +40,7 @@ def lines_without_drawings(lines: list[str]) -> list[str]:
     return lines if "".join(lines).isascii() else [without_drawings(line) for line in lines]
 
 
-MOST_LINES = 200_000
+MAX_LINES = 200_000
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _MARK = re.compile(r"[\"'#;]|//|/\*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
@@ -65,10 +65,10 @@ class SourceLine(NamedTuple):
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a pasted text. Raises `BlockError` for more than `MOST_LINES`."""
+    """The lines of a pasted text. Raises `BlockError` for more than `MAX_LINES`."""
     lines = without_colours(text).splitlines()
-    if len(lines) > MOST_LINES:
-        raise BlockError(f"a text has at most {MOST_LINES:,} lines, not {len(lines):,}")
+    if len(lines) > MAX_LINES:
+        raise BlockError(f"a text has at most {MAX_LINES:,} lines, not {len(lines):,}")
     return lines
 
 

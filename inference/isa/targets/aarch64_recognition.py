@@ -17,8 +17,8 @@ _REGISTER_OF_AARCH64 = re.compile(r"[BDHQSVWXbdhqsvwx]\d|\b(?:sp|[wx]zr|SP|[WX]Z
 
 NOT_SUPPORTED = f"this is assembly of {NAME}, and blocks of {NAME} are not supported yet"
 
-_LONGEST_LINE = 500
-_MOST_LINES = 20_000
+_MAX_LINE_LENGTH = 500
+_MAX_LINES = 20_000
 _COMMENT = re.compile(r"//|;|/\*|#(?![-+]?\d)")
 _SYMBOL_OF_LISTING = re.compile(r"<[^<>]*>")
 _LEADING_WORD = re.compile(r"[0-9a-f]+:?|0x[0-9a-f]+:?|[\w.$]+:|=>|\d+\.\d+%?|[:|│]")
@@ -46,10 +46,10 @@ def looks_like_aarch64(text: str) -> bool:
     """
     has_certain_line = False
     for number, line in enumerate(text.lower().splitlines()):
-        code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_LONGEST_LINE], maxsplit=1)[0]).strip()
+        code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_MAX_LINE_LENGTH], maxsplit=1)[0]).strip()
         if not code or (code.startswith((".", "#")) and not code.endswith(":")):
             continue
-        if number >= _MOST_LINES or _X86_REGISTER.search(code):
+        if number >= _MAX_LINES or _X86_REGISTER.search(code):
             return False
         has_certain_line = has_certain_line or _is_certain(code)
     return has_certain_line

@@ -84,7 +84,7 @@ _ORDERS: dict[Bank, dict[Role, tuple[int, ...]]] = {
     "x87": {"R": (1, 2, 3, 4, 5, 6, 7), "W": (7, 6, 5, 4, 3, 2, 1), "RW": (2, 3, 4, 5, 6, 7, 1)},
 }
 """The order in which families join the sets."""
-_MOST_FAMILIES = 32
+_MAX_FAMILIES = 32
 
 
 class AllocationError(ValueError):
@@ -103,7 +103,7 @@ class Partition:
         written = {family for family, role in fixed if role != "R"}
         unavailable = read | written | RESERVED[bank]
         if bank == "vector" and not _names_upper_half(schemes):
-            unavailable |= frozenset(range(LEGACY_VECTORS, _MOST_FAMILIES))
+            unavailable |= frozenset(range(LEGACY_VECTORS, _MAX_FAMILIES))
         if bank == "general" and any(scheme.low_base for scheme in schemes):
             unavailable |= {RSI}
         self._free = set(self._order["W"]) - unavailable
@@ -191,7 +191,7 @@ class Allocator:
         """
         schemes = self._copy = tuple(copy)
         self._partitions: dict[Bank, Partition] = {bank: Partition(bank, schemes) for bank in BANKS}
-        self._last_uses: dict[Bank, list[int]] = {bank: [0] * _MOST_FAMILIES for bank in BANKS}
+        self._last_uses: dict[Bank, list[int]] = {bank: [0] * _MAX_FAMILIES for bank in BANKS}
         self._last_slots = {offset: 0 for offsets in SLOTS.values() for offset in offsets}
         self._slots = {**SLOTS, "W": SLOTS["W"][:written_lines]}
         self._time = 0

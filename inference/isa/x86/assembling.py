@@ -128,7 +128,7 @@ def unroll_in_order(
 
 
 _PADDING_PREFIX = b"\x3e"  # the segment ds, which 64-bit code has no use for
-_MOST_PREFIXES = 3
+_MAX_PREFIXES = 3
 """Some decoders need a cycle for each further prefix."""
 
 
@@ -136,7 +136,7 @@ def _encoded(instruction: Instruction, least_bytes: int) -> bytes:
     encoder = Encoder(64)
     encoder.encode(instruction, ADDRESS_OF_CODE)
     code = encoder.take_buffer()
-    return _PADDING_PREFIX * min(max(least_bytes - len(code), 0), _MOST_PREFIXES) + code
+    return _PADDING_PREFIX * min(max(least_bytes - len(code), 0), _MAX_PREFIXES) + code
 
 
 def frame(avx: bool = True) -> Frame:

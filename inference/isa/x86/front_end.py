@@ -23,7 +23,7 @@ _NOPS = (
 )
 """By length, as the vendors recommend them."""
 _NOP, _SHORT_NOP = bytes.fromhex(_NOPS[3]), bytes.fromhex(_NOPS[0])
-_LONGEST_NOP = 15
+_MAX_NOP_BYTES = 15
 _PREFIX = b"\x66"
 
 _TABLES = table_of_module(__file__)
@@ -69,15 +69,15 @@ def _size_codes() -> Iterator[FrontEndCode]:
     for name, filler in {**_PORTLESS, "NOPs": [_SHORT_NOP]}.items():
         for size in _SIZES:
             body = b"".join(filler[k % len(filler)] for k in range(size))
-            if len(body) <= _LONGEST_LOOP:
+            if len(body) <= _MAX_LOOP_BYTES:
                 yield FrontEndCode(Aspect.SIZE, name, size, TimedCode(body, size, loop=True, copies=1))
 
 
-_LONGEST_LOOP = 24 * 1024
+_MAX_LOOP_BYTES = 24 * 1024
 
 
 def _length_codes() -> Iterator[FrontEndCode]:
-    for length in range(1, _LONGEST_NOP + 1):
+    for length in range(1, _MAX_NOP_BYTES + 1):
         nop = bytes.fromhex(_NOPS[min(length, len(_NOPS)) - 1])
         nop = _PREFIX * (length - len(nop)) + nop
         yield FrontEndCode(Aspect.LOOP_LENGTH, "", length, TimedCode(nop, 1, loop=True))

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-_MOST_LINES = 20_000
+_MAX_LINES = 20_000
 """Parsed lines that are kept: parsing is more than half of the work, and instructions come back often."""
 
 
@@ -58,7 +58,7 @@ def _analysis(arch: str, seconds: int, *, consider_flags: bool) -> Callable[[str
 
     def form_of(number: int, line: str) -> Any:
         if line not in parsed:
-            if len(parsed) >= _MOST_LINES:
+            if len(parsed) >= _MAX_LINES:
                 parsed.clear()
             (parsed[line],) = parser.parse_file(line + "\n")
         form = copy.deepcopy(parsed[line])  # analysing writes into it

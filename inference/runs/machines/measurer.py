@@ -21,7 +21,7 @@ from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
 from inference.formats.parsing import AnyNames, parse
 from inference.isa.bodies import body_maker
-from inference.isa.machine_bodies import COSTS, DEFAULTS, FEWEST_WRITTEN_LINES, WRITTEN_LINES, Options
+from inference.isa.machine_bodies import COSTS, DEFAULTS, MIN_WRITTEN_LINES, WRITTEN_LINES, Options
 from inference.isa.microarchitecture import flags_of
 from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.remote import RemoteMeasurer
@@ -146,7 +146,7 @@ def written_lines_of(machine: Machine, before: datetime) -> int | None:
     """
     rows = LatencySet.objects.filter(machine=machine, created__lt=before).order_by("-pk")
     curve = store_curves(rows.values_list("memory", flat=True).first() or []).get(_STORE_BITS)
-    if curve is None or not FEWEST_WRITTEN_LINES <= curve.plateau < WRITTEN_LINES:
+    if curve is None or not MIN_WRITTEN_LINES <= curve.plateau < WRITTEN_LINES:
         return None
     return curve.plateau
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.figures.length_maps import MOST_PANELS, PER_ROW, LengthMap, length_maps
+from inference.figures.length_maps import MAX_PANELS, PER_ROW, LengthMap, length_maps
 from tests.drawn import examples
 
 points = st.lists(st.tuples(st.integers(1, 8), st.floats(0.1, 50), st.floats(0, 80)), min_size=1, max_size=60)
@@ -39,8 +39,8 @@ def test_bins_are_equally_wide_and_rows_share_their_axes(rows: list[tuple[int, f
 
 
 def test_of_many_lengths_those_with_most_experiments_are_shown() -> None:
-    lengths = np.repeat(np.arange(1, MOST_PANELS + 4), np.arange(1, MOST_PANELS + 4))
+    lengths = np.repeat(np.arange(1, MAX_PANELS + 4), np.arange(1, MAX_PANELS + 4))
     values = np.ones(len(lengths))
     shown = [each.length for each in length_maps(lengths, values, values)]
-    assert shown == list(range(4, MOST_PANELS + 4))
+    assert shown == list(range(4, MAX_PANELS + 4))
     assert length_maps(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)) == []

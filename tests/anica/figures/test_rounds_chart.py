@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.figures.campaign_charts import HEIGHT, MOST_BARS, WIDTH, rounds_chart
+from anica_app.figures.campaign_charts import HEIGHT, MAX_BARS, WIDTH, rounds_chart
 
 ROUNDS = st.lists(
     st.tuples(st.integers(1, 100), st.floats(0, 1)).map(lambda one: (one[0], int(one[0] * one[1]))),
@@ -23,7 +23,7 @@ def test_without_blocks_there_is_no_chart() -> None:
 def test_every_block_is_in_one_bar_within_the_chart(found: list[tuple[int, int]]) -> None:
     chart = rounds_chart([(at, n, interesting) for at, (n, interesting) in enumerate(found)])
     assert chart is not None
-    assert len(chart.bars) <= MOST_BARS
+    assert len(chart.bars) <= MAX_BARS
     assert sum(bar.sampled for bar in chart.bars) == sum(n for n, _ in found)
     assert sum(bar.interesting for bar in chart.bars) == sum(i for _, i in found)
     assert chart.bars[0].first == 0

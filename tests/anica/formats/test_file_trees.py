@@ -70,7 +70,7 @@ def test_a_bomb_is_read_no_further_than_the_limit() -> None:
 
 
 def test_what_all_files_unpack_to_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_trees, "MOST_BYTES", 1500)
+    monkeypatch.setattr(file_trees, "MAX_BYTES", 1500)
     tree = ZipTree(zipped({"a": bytes(1000), "b": bytes(1000)}), "x.zip")
     tree.read("a")
     with pytest.raises(ExchangeError, match="unpacks to more"):
@@ -78,7 +78,7 @@ def test_what_all_files_unpack_to_is_limited(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_too_many_files_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(file_trees, "MOST_FILES", 2)
+    monkeypatch.setattr(file_trees, "MAX_FILES", 2)
     with pytest.raises(ExchangeError, match="3 files"):
         ZipTree(zipped({"a": b"", "b": b"", "c": b""}), "x.zip")
     for name in "abc":

@@ -20,7 +20,7 @@ from inference.models import ISA
 from inference.models.scheme_search import latency_schemes
 from inference.storage.instruction_sets import store_isa
 
-BLOCKS, LONGEST = 1000, 6
+BLOCKS, MAX_LENGTH = 1000, 6
 
 
 def legacy() -> list[Scheme]:
@@ -62,9 +62,9 @@ def drawn_blocks(texts: Sequence[str]) -> Iterator[Block]:
     dice = random.Random(50)
     blocks = 0
     while blocks < BLOCKS:
-        terms = [(text, 1) for text in dice.sample(texts, dice.randint(1, LONGEST))]
+        terms = [(text, 1) for text in dice.sample(texts, dice.randint(1, MAX_LENGTH))]
         try:
-            code = unroll(terms, LONGEST).code
+            code = unroll(terms, MAX_LENGTH).code
         except CannotMeasureError:  # none of these can be beside each other
             continue
         blocks += 1

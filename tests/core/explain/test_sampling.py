@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.core.experiment import Experiment, MeasurementState
-from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, MeasurementSampler, Medians
+from inference.core.explain.sampling import MIN_NOISE, NOT_RECORDED, MeasurementSampler, Medians
 from inference.core.pacing import PacedReporter
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import Quirk, SimulatedProcessor
@@ -62,7 +62,7 @@ def test_two_speeds_are_unstable_and_noise_is_not() -> None:
     found.sample({MIX: 12, Experiment.of(["add", "imul"]): 12})
     assert found.is_unstable(MIX, 0.06)
     assert not found.is_unstable(Experiment.of(["add", "imul"]), 0.06)
-    assert found.noise == LEAST_NOISE
+    assert found.noise == MIN_NOISE
 
 
 def test_what_is_forgotten_counts_no_longer() -> None:

@@ -312,7 +312,7 @@ def test_a_solver_that_ends_costs_the_kinds_that_it_could_not_place_and_excludes
 
 
 def test_a_search_for_ports_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.core.explain.ports._LEAST_SECONDS", 0.2)
+    monkeypatch.setattr("inference.core.explain.ports._MIN_SECONDS", 0.2)
 
     def endless(
         question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int

@@ -167,7 +167,7 @@ def test_climbs_in_pieces_taken_up_anywhere_end_where_one_does(monkeypatch: pyte
     whole = Climb(judge(MIXES), starts, 0)
     whole.go_on()
     assert whole.done == whole.total == 11
-    monkeypatch.setattr("inference.core.pmevo.climb.MOST_AT_ONCE", 4)
+    monkeypatch.setattr("inference.core.pmevo.climb.MAPPINGS_PER_STEP", 4)
     state, done = starts, 0
     while done < 11:
         climb = Climb(judge(MIXES), state, done)

@@ -98,7 +98,7 @@ def test_variants_run_to_the_end_and_are_deterministic(changes: dict[str, object
 def test_resuming_from_any_checkpoint_gives_the_same_answer(
     answer: PMEvoResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inference.core.pmevo.climb.MOST_AT_ONCE", 1)
+    monkeypatch.setattr("inference.core.pmevo.climb.MAPPINGS_PER_STEP", 1)
     listener = Listener()
     assert infer(problem(), processor(), listener, 3) == answer
     stages = set()

@@ -82,7 +82,7 @@ def test_columns_are_compared_with_one(
     assert sum(map(sum, two["heat_map"]["counts"])) == 2
     status, answer = program("GET", f"{path}?reference=three")
     assert (status, "only one, two" in answer["detail"]) == (422, True)
-    monkeypatch.setattr(accuracy, "MOST_WITHOUT_RUN", 1)
+    monkeypatch.setattr(accuracy, "MAX_WITHOUT_RUN", 1)
     assert program("GET", f"{path}?reference=one")[0] == 409
     run = program("POST", path, {"reference": "one"})[1]
     done(run["id"])

@@ -112,7 +112,7 @@ def test_columns_are_compared_with_the_chosen_one(
 def test_a_large_set_is_compared_by_a_run(
     visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accuracy, "MOST_WITHOUT_RUN", 1)
+    monkeypatch.setattr(accuracy, "MAX_WITHOUT_RUN", 1)
     assert "Not compared with one yet" in text_of(visitor, block_set, tab="accuracy")
     visitor.post(reverse("block-set-compare", args=[block_set.pk]), {"reference": columns[0].pk})
     run = Run.objects.get(kind="accuracy")

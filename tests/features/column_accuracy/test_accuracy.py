@@ -71,7 +71,7 @@ def test_the_worst_blocks_have_the_largest_relative_errors(
         for at, (seen, _, said) in enumerate(answers())
         if seen not in ("", "-1", "0")
     }
-    assert far["worst"] == sorted(errors, key=lambda at: (-errors[at], at))[: accuracy.MOST_WORST]
+    assert far["worst"] == sorted(errors, key=lambda at: (-errors[at], at))[: accuracy.MAX_WORST]
 
 
 @pytest.mark.django_db
@@ -90,7 +90,7 @@ def test_without_weights_there_is_no_weighted_error(block_set: BasicBlockSet, me
 def test_a_large_set_waits_for_a_run(
     block_set: BasicBlockSet, measured: BlockColumn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accuracy, "MOST_WITHOUT_RUN", 10)
+    monkeypatch.setattr(accuracy, "MAX_WITHOUT_RUN", 10)
     columns = columns_of(block_set)
     assert known_accuracy(block_set, columns, measured).accuracy is None
     config = {"block_set": block_set.pk, "reference": measured.pk}

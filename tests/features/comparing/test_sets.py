@@ -37,7 +37,7 @@ from tests.rows.programs import program_of
 from tests.work import work_off
 
 __all__ = ["experiment_set", "isa", "scheme", "visitor"]
-MOST_QUERIES = 24
+MAX_QUERIES = 24
 
 
 def made(isa: ISA, name: str, *measured: Measured) -> ExperimentSet:
@@ -172,7 +172,7 @@ def text_of(visitor: Client, name: str, query: dict[str, object] | dict[str, int
     with CaptureQueriesContext(connection) as queries:
         answer = visitor.get(reverse(name), query)
     assert answer.status_code == 200, answer.content
-    assert len(queries) <= MOST_QUERIES, [query["sql"][:90] for query in queries]
+    assert len(queries) <= MAX_QUERIES, [query["sql"][:90] for query in queries]
     return str(answer.content.decode()).replace("\N{NO-BREAK SPACE}", " ")
 
 

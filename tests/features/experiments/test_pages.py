@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.schedule import schedule
-from inference.features.library.experiments.pages import MOST_INSTRUCTIONS, code_of
+from inference.features.library.experiments.pages import MAX_INSTRUCTIONS, code_of
 from inference.features.library.experiments.picture import LEFT, picture
 from inference.models import ISA, Experiment, ExperimentSet, Machine, Measurement, PortMapping
 from inference.storage.mappings import load_mapping, store_mapping
@@ -264,7 +264,7 @@ def test_a_measured_experiment_lists_the_code_that_ran(
 def test_an_experiment_of_which_no_code_can_be_made_says_why(isa: ISA):
     unknown = ExperimentValue.of({"wbinvd": 1})
     assert code_of(unknown, isa)["no_code"]
-    long = ExperimentValue.of({ADD: MOST_INSTRUCTIONS + 1})
+    long = ExperimentValue.of({ADD: MAX_INSTRUCTIONS + 1})
     assert code_of(long, isa) == {}
     assert code_of(unknown, ISA(name="another")) == {}
 

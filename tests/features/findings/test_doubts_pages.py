@@ -36,7 +36,7 @@ from tests.explained import (
 from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
-MOST_QUERIES = 32
+MAX_QUERIES = 32
 WHY, DECIDES = 4, 5
 """Columns of the table."""
 OTHER = Value(PORTS, {**TRUTH.usage, IMUL: ((0b0001, 1), (0b0010, 1)), LOAD: ((0b1000, 1),)}, 5.0)
@@ -236,5 +236,5 @@ def test_the_page_takes_a_bounded_number_of_queries(
     machine: Machine,
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ):
-    with django_assert_max_num_queries(MOST_QUERIES):
+    with django_assert_max_num_queries(MAX_QUERIES):
         tab(visitor, row, **{"with": other.pk})

@@ -122,7 +122,7 @@ def test_readings_come_in_order_and_very_many_are_thinned(machine: Machine, monk
     )
     found = read.readings_of(machine, start + timedelta(seconds=50))
     assert [each.noise for each in found] == [k / 1000 for k in range(50, 100)]
-    monkeypatch.setattr(read, "MOST_READINGS", 10)
+    monkeypatch.setattr(read, "MAX_READINGS", 10)
     assert len(read.readings_of(machine, start)) == 10
 
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.features.machines.measure.request import MOST_LENGTH, MOST_LISTED, estimate_effort
+from inference.features.machines.measure.request import MAX_LENGTH, MAX_LISTED, estimate_effort
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
@@ -89,13 +89,13 @@ def test_the_description_names_schemes_and_canonical_experiments(machine):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"experiments": []}, f"a list of 1 to {MOST_LISTED:,}, not 0"),
+        ({"experiments": []}, f"a list of 1 to {MAX_LISTED:,}, not 0"),
         ({"experiments": "alu"}, "must be a list of texts"),
         ({"experiments": [1]}, "must be a list of texts"),
-        ({"experiments": ["alu"] * (MOST_LISTED + 1)}, "not 1,001"),
+        ({"experiments": ["alu"] * (MAX_LISTED + 1)}, "not 1,001"),
         ({"experiments": ["add"]}, "toy has no scheme 'add'"),
         ({"experiments": ["alu; ; mul"]}, "empty term"),
-        ({"experiments": [f"{MOST_LENGTH + 1}*alu"]}, "at most 1,500 instructions"),
+        ({"experiments": [f"{MAX_LENGTH + 1}*alu"]}, "at most 1,500 instructions"),
         ({"experiments": ["alu"], "repeats": 601}, "repeats must be a whole number from 1 to 600"),
         ({"experiments": ["alu"], "plan": "pairs"}, "experiments go with the plan 'listed'"),
         ({"repeats": 2, "plan": "pairs"}, "repeats go with the plan"),

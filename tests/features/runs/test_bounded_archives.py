@@ -68,7 +68,7 @@ def test_lines_are_read_one_at_a_time_and_have_an_end(measured: Run, monkeypatch
 
 def test_a_zip_with_endless_files_is_not_opened(measured: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     content = write_archive(measured)
-    monkeypatch.setattr(file_trees, "MOST_FILES", 2)
+    monkeypatch.setattr(file_trees, "MAX_FILES", 2)
     assert not is_archive(content)
     with pytest.raises(ExchangeError, match="of 2 at most"):
         read_archive(content)
@@ -110,7 +110,7 @@ def test_files_are_counted_wherever_pieces_of_the_zip_are_cut(monkeypatch: pytes
 
 
 def test_neither_is_the_zip_of_a_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_trees, "MOST_FILES", 2)
+    monkeypatch.setattr(file_trees, "MAX_FILES", 2)
     content = io.BytesIO(bomb({"a": b"", "b": b""}, "c", b""))
     monkeypatch.setattr(file_trees.zipfile, "ZipFile", lambda _: pytest.fail("it was opened"))
     with pytest.raises(ExchangeError, match="has 3 files, of 2 at most"):

@@ -23,7 +23,7 @@ from tests.rows.library import IMUL as MUL
 
 __all__ = ["machine"]
 
-MOST_QUERIES = 30
+MAX_QUERIES = 30
 
 
 def page(visitor: Client, text: str, **query: object):
@@ -130,7 +130,7 @@ def test_many_mappings_take_as_few_queries_as_one(
         row = store_mapping(f"mapping {number}", isa, value, origin=PortMapping.Origin.IMPORT)
         evaluate(row, experiment_set)
     store_resource_mapping("palmed", isa, ResourceMapping(("r",), {ADD: ((0, 0.5),)}), origin="import")
-    with django_assert_max_num_queries(MOST_QUERIES):
+    with django_assert_max_num_queries(MAX_QUERIES):
         response = page(visitor, ADD)
     assert len(response.context["facts"]) == 12
     assert all("error" in row for row in response.context["facts"])

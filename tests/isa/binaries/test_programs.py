@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.blocks import block_reader, object_file
-from inference.isa.code.binaries.headers import MOST_SECTIONS, BinaryFileError, file_kind
+from inference.isa.code.binaries.headers import MAX_SECTIONS, BinaryFileError, file_kind
 from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_loops
 from inference.isa.code.binaries.program import read_program
 from inference.isa.targets import DEFAULT
@@ -114,7 +114,7 @@ def test_the_first_bytes_tell_what_a_file_is() -> None:
 def test_a_file_that_claims_millions_of_sections_is_refused_at_once() -> None:
     begin = int.from_bytes(SMALL[40:48], "little")
     lying = changed(changed(SMALL, 60, 0), begin + 32, 1 << 40, 8)
-    with pytest.raises(BinaryFileError, match=f"sections, of {MOST_SECTIONS:,} at most"):
+    with pytest.raises(BinaryFileError, match=f"sections, of {MAX_SECTIONS:,} at most"):
         read_program(lying)
 
 

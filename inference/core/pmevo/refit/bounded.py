@@ -33,7 +33,7 @@ from inference.core.pmevo.refit.preferences import (
     prefer_own_ports,
 )
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
-from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
+from inference.core.pmevo.refit.usage import MAX_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import Int64s
 
@@ -238,7 +238,7 @@ class BoundedSearch:
             more = int(sets.listed[int(random.integers(len(sets.listed)))])
             for scheme in random.permutation(len(usage.sizes))[: int(len(usage.sizes) * _SOME)].tolist():
                 row = dict(usage.row(scheme)) if change == _MORE else {}
-                if change == _MORE and len(row) < MOST_KINDS and not more & ~self._ports_of(scheme):
+                if change == _MORE and len(row) < MAX_KINDS and not more & ~self._ports_of(scheme):
                     row.setdefault(more, 1)
                 usage.set_row(scheme, sorted(row.items()))
             return usage
@@ -256,7 +256,7 @@ class BoundedSearch:
             count = row.pop(mask)
             if other and not other & ~self._ports_of(scheme):
                 row[other] = row.get(other, 0) + count
-            usage.set_row(scheme, sorted(row.items())[:MOST_KINDS])
+            usage.set_row(scheme, sorted(row.items())[:MAX_KINDS])
         return usage
 
     def _ports_of(self, scheme: int) -> int:

@@ -33,7 +33,7 @@ _SETTLED = 0.02  # open sweeps end when a smaller share of the schemes changes
 _MANY_KINDS = 48  # with more, the kind with the fewest users is removed without trying others
 _FEW_KINDS = 24  # with more, not every removed kind is followed by a sweep
 _SWEEP_AFTER = 0.9  # but one follows when only this share of kinds since the last sweep is left
-_LEAST_KINDS = 2
+_MIN_KINDS = 2
 _ENOUGH = 1.2  # a round ends when the error exceeds the smallest by this factor
 _TOO_MUCH = 4.0  # the same for the last round
 _SMALL = 0.005  # added to errors that are multiplied, as they may be 0
@@ -192,7 +192,7 @@ class Chain:
         kinds = self.usage.kinds()
         limit = _TOO_MUCH if self.place.stage == LAST else _ENOUGH
         smallest = min(point.error for point in self.front) + _SMALL
-        if len(kinds) <= _LEAST_KINDS or self.place.error > limit * smallest:
+        if len(kinds) <= _MIN_KINDS or self.place.error > limit * smallest:
             self._end_of_descent()
         elif len(kinds) > _MANY_KINDS:
             self._settle(self._without(min(kinds, key=lambda mask: (kinds[mask], mask)))[1])

@@ -25,7 +25,7 @@ class RefitMixes(NamedTuple):
 
 
 class RefitRows(NamedTuple):
-    """A mapping: `masks` and `counts` [n_schemes, MOST_KINDS], of which the first `sizes[s]` are in use.
+    """A mapping: `masks` and `counts` [n_schemes, MAX_KINDS], of which the first `sizes[s]` are in use.
 
     `slots` [n_schemes]: issue slots.
     """

@@ -15,8 +15,8 @@ from inference.core.pmevo.refit.kernel_arrays import Number, RefitRows, RefitSur
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.tables import Integers
 
-_MOST_ROUNDS = 3  # rounds of improving the best candidate by neighbours
-_MOST_PAIRED = 6  # counts tried for each µop of a pair, besides the two that fill the scheme's time
+_MAX_ROUNDS = 3  # rounds of improving the best candidate by neighbours
+_MAX_PAIRED = 6  # counts tried for each µop of a pair, besides the two that fill the scheme's time
 _NEARBY_SLOTS = 3  # largest change of a number of slots in one step
 _SLACK = 1.1  # factor on a scheme's measured time that its µops may fill, rounded up by a µop
 
@@ -63,7 +63,7 @@ def refit(
     best, n_best = _kind_pairs(around, n, slots, time, pool, used, objective, prices, best, n_best)
     if objective.per_slot > 0:
         best, n_best = _other_slots(around, n, time, used, objective, prices, best, n_best)
-    for nearby in range(_MOST_ROUNDS):
+    for nearby in range(_MAX_ROUNDS):
         value, n_best = _neighbours(around, n, time, moves, used, objective, prices, best, n_best, nearby > 0)
         if objective.per_slot > 0:
             value, n_best = _other_slots(around, n, time, used, objective, prices, value, n_best)
@@ -125,9 +125,9 @@ def _kind_pairs(
         for b in range(a + 1, len(pool)):
             most_b, together = _most(time, pool[b]), _most(time, pool[a] | pool[b])
             around.tried[0], around.tried[1] = pool[a], pool[b]
-            for i in range(min(most_a, _MOST_PAIRED + 2)):
+            for i in range(min(most_a, _MAX_PAIRED + 2)):
                 count_a = _paired(i, most_a)
-                for j in range(min(most_b, _MOST_PAIRED + 2)):
+                for j in range(min(most_b, _MAX_PAIRED + 2)):
                     count_b = _paired(j, most_b)
                     if count_a + count_b > together:
                         continue
@@ -145,7 +145,7 @@ def _most(time: Number, mask: Number) -> Number:
 @compiled_in_place
 def _paired(i: int, most: int) -> Number:
     """The i-th count to try: 1, 2, … and the two largest, which fill the scheme's time."""
-    return i + 1 if i < _MOST_PAIRED else most - (i - _MOST_PAIRED)
+    return i + 1 if i < _MAX_PAIRED else most - (i - _MAX_PAIRED)
 
 
 @compiled_in_place

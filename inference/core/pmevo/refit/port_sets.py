@@ -11,8 +11,8 @@ import numpy as np
 
 from inference.core.tables import Int64s
 
-_MOST_SETS = 2048
-_MOST_ANSWERS = 64
+_MAX_SETS = 2048
+_MAX_ANSWERS = 64
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PortSets:
         masks: list[int] = []
         most = min(n_ports, widest)
         for width in range(1, most + 1):
-            if masks and len(masks) + math.comb(n_ports, width) > _MOST_SETS:
+            if masks and len(masks) + math.comb(n_ports, width) > _MAX_SETS:
                 return cls(n_ports, most, np.array(sorted(masks), dtype=np.int64), is_partial=True)
             masks.extend(sum(1 << port for port in ports) for ports in combinations(range(n_ports), width))
         return cls(n_ports, most, np.array(sorted(masks), dtype=np.int64), is_partial=False)
@@ -59,7 +59,7 @@ class PortSets:
         """
         masks = (*used.tolist(), allowed)
         if masks not in self._answers:
-            if len(self._answers) == _MOST_ANSWERS:
+            if len(self._answers) == _MAX_ANSWERS:
                 self._answers.clear()
             self._answers[masks] = self._around(used, allowed)
         return self._answers[masks]

@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from inference.core.mapping import Uops, ports_in
-from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
+from inference.core.pmevo.refit.usage import MAX_KINDS, Usage
 
 COST = 0.05
 """Share of a scheme's experiments by which the objective may grow."""
@@ -57,7 +57,7 @@ def prefer_forms(
                 regular = _sum(usage.row(form.register), uops)
                 if regular == usage.row(form.memory):
                     break
-                trial = _with(usage, form.memory, regular, value) if len(regular) <= MOST_KINDS else None
+                trial = _with(usage, form.memory, regular, value) if len(regular) <= MAX_KINDS else None
                 if trial is not None and trial[0] <= current + most:
                     current, usage = trial
                     break
@@ -88,7 +88,7 @@ def prefer_own_ports(
                 continue
             left = _without(usage.row(scheme), uop)
             instead = [left, *(_sum(left, uops) for uops in own[domain])]
-            tried = [_with(usage, scheme, uops, value) for uops in instead if 0 < len(uops) <= MOST_KINDS]
+            tried = [_with(usage, scheme, uops, value) for uops in instead if 0 < len(uops) <= MAX_KINDS]
             if tried:
                 cost, changed = min(tried, key=itemgetter(0))
                 if cost <= current + most:

@@ -11,14 +11,14 @@ from inference.core.evaluator import Evaluator, slots_per_experiment
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.kernel_arrays import RefitMixes, RefitRows, RefitSurroundings, UsedKinds
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
-from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
+from inference.core.pmevo.refit.usage import MAX_KINDS, Usage
 from inference.core.tables import Bools, Floats, Int64s
 from inference.core.throughput import natural_width
 
-_LEAST_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
+_MIN_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
 _FIRST_ROOM = 1 << 14  # unions; grows where that is too few
 _WITHOUT_UOPS = 3  # spreads by which a scheme without µops may take longer alone than its slot
-_LARGEST_JOINT = 1 << MOST_KINDS
+_LARGEST_JOINT = 1 << MAX_KINDS
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SearchArrays:
                 [which[np.argsort(table.lengths[which], kind="stable")] for which in containing]
             ),
         )
-        self.widest = max(_LEAST_WIDTH, 1 + max(natural_width(time) for time in times.tolist()))
+        self.widest = max(_MIN_WIDTH, 1 + max(natural_width(time) for time in times.tolist()))
         self.experiments_per_scheme = len(table.scheme) / table.n_schemes
         self.occurrences: Int64s = np.diff(starts)
         self._most = int(self.occurrences.max())
@@ -190,16 +190,16 @@ class SearchArrays:
             beside=np.empty(self._most),
             repeats=np.empty(self._most, np.int64),
             measured=np.empty(self._most),
-            kinds=np.empty(terms * MOST_KINDS, np.int64),
-            amounts=np.empty(terms * MOST_KINDS),
+            kinds=np.empty(terms * MAX_KINDS, np.int64),
+            amounts=np.empty(terms * MAX_KINDS),
             widths=widths,
-            tried=np.empty(MOST_KINDS, np.int64),
-            tried_counts=np.empty(MOST_KINDS),
+            tried=np.empty(MAX_KINDS, np.int64),
+            tried_counts=np.empty(MAX_KINDS),
             joint=np.empty(_LARGEST_JOINT, np.int64),
             joint_counts=np.empty(_LARGEST_JOINT),
-            best=np.empty(MOST_KINDS, np.int64),
-            best_counts=np.empty(MOST_KINDS),
+            best=np.empty(MAX_KINDS, np.int64),
+            best_counts=np.empty(MAX_KINDS),
             best_slots=np.empty(1, np.int64),
-            start_masks=np.empty(MOST_KINDS, np.int64),
-            start_counts=np.empty(MOST_KINDS),
+            start_masks=np.empty(MAX_KINDS, np.int64),
+            start_counts=np.empty(MAX_KINDS),
         )

@@ -11,7 +11,7 @@ from inference.core.kernels.densest import size_of
 from inference.core.pmevo.refit.kernel_arrays import Number, RefitMixes, RefitRows, RefitSurroundings
 from inference.core.tables import Floats, Integers
 
-MOST_UNIONS = 1024
+MAX_UNIONS = 1024
 """Unions of one experiment's port sets at most; on nine ports there are at most half as many."""
 
 
@@ -19,7 +19,7 @@ MOST_UNIONS = 1024
 def gather(mixes: RefitMixes, rows: RefitRows, scheme: int, around: RefitSurroundings) -> Number:
     """Lay out the surroundings of one scheme; returns the number of its experiments, −1 for too little room.
 
-    Long experiments of many kinds, with more than `MOST_UNIONS` unions, are skipped: they would take longer
+    Long experiments of many kinds, with more than `MAX_UNIONS` unions, are skipped: they would take longer
     than all others, and show less about a scheme.
     """
     at = n = 0
@@ -27,7 +27,7 @@ def gather(mixes: RefitMixes, rows: RefitRows, scheme: int, around: RefitSurroun
         e = mixes.of_scheme[i]
         n_kinds = _gather_other_kinds(mixes, rows, scheme, e, n, around)
         start = at
-        room = min(len(around.unions), start + MOST_UNIONS)
+        room = min(len(around.unions), start + MAX_UNIONS)
         if start == room:
             return -1
         around.unions[start], around.masses[start] = 0, 0.0
@@ -37,7 +37,7 @@ def gather(mixes: RefitMixes, rows: RefitRows, scheme: int, around: RefitSurroun
             if at < 0:
                 break
         if at < 0:
-            if room < start + MOST_UNIONS:
+            if room < start + MAX_UNIONS:
                 return -1
             at = start
             continue

@@ -13,13 +13,13 @@ from inference.core.mapping import Uops
 from inference.core.tables import Floats, Int64s, Population
 from inference.core.throughput import natural_width
 
-MOST_KINDS = 4
+MAX_KINDS = 4
 """Kinds of µops per scheme at most."""
 
 
 @dataclass
 class Usage:
-    """`masks` and `counts` int64[n_schemes, MOST_KINDS]; the first `sizes[s]` entries of row s are in use.
+    """`masks` and `counts` int64[n_schemes, MAX_KINDS]; the first `sizes[s]` entries of row s are in use.
 
     Rows are sorted by mask, as the order of kinds decides between equally good ones. `slots`
     int64[n_schemes]: issue slots.
@@ -33,7 +33,7 @@ class Usage:
     @classmethod
     def empty(cls, n_schemes: int) -> Usage:
         """No scheme has any µops, each takes one slot."""
-        shape = n_schemes, MOST_KINDS
+        shape = n_schemes, MAX_KINDS
         return cls(
             np.zeros(shape, np.int64),
             np.zeros(shape, np.int64),
@@ -47,7 +47,7 @@ class Usage:
         usage = cls.empty(population.n_schemes)
         for scheme in range(population.n_schemes):
             row = sorted(population.row(index, scheme), key=lambda uop: -uop[1] / uop[0].bit_count())
-            usage.set_row(scheme, sorted(row[:MOST_KINDS]))
+            usage.set_row(scheme, sorted(row[:MAX_KINDS]))
         return usage
 
     @classmethod
@@ -64,7 +64,7 @@ class Usage:
         return usage
 
     def set_row(self, scheme: int, uops: Iterable[tuple[int, int]]) -> None:
-        """Set the µops of a scheme: (mask, count) pairs in ascending order, at most `MOST_KINDS`."""
+        """Set the µops of a scheme: (mask, count) pairs in ascending order, at most `MAX_KINDS`."""
         size = 0
         for size, (mask, count) in enumerate(uops, start=1):
             self.masks[scheme, size - 1], self.counts[scheme, size - 1] = mask, count
@@ -119,4 +119,4 @@ class Usage:
 
     @property
     def _in_use(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(np.arange(MOST_KINDS) < self.sizes[:, np.newaxis])
+        return np.asarray(np.arange(MAX_KINDS) < self.sizes[:, np.newaxis])

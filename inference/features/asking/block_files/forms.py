@@ -11,7 +11,7 @@ from django.db.models.functions import Substr
 from inference.core.protocols import Json
 from inference.features.asking.block_files.importer import LARGEST_ISSUE_WIDTH
 from inference.features.asking.block_files.query import have_samples
-from inference.features.asking.block_files.request import DETECTED, MOST_KEYS, BlockImportConfig, LoopsConfig
+from inference.features.asking.block_files.request import DETECTED, MAX_KEYS, BlockImportConfig, LoopsConfig
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import Weighing
 from inference.formats.blocks_csv import SCALE_LABELS, BrokenRows, Scale
@@ -211,7 +211,7 @@ class ChooseForm(BlockImportForm):
 
     def clean(self) -> Json:
         data: Json = super().clean() or self.cleaned_data
-        data["loops"] = self.keys[:MOST_KEYS]
+        data["loops"] = self.keys[:MAX_KEYS]
         if data.get("which") == TICKED and not data["loops"]:
             raise forms.ValidationError("Tick at least one loop, or choose all.")
         return data

@@ -33,7 +33,7 @@ IMPORT = "import-anica"
 
 
 SEARCH = "loops"
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 """Loops stored in a run's result; the import of the program reads all selected ones again."""
 
 
@@ -94,7 +94,7 @@ def _result(upload: Upload, loops: ProgramLoops) -> tuple[Json, Sequence[Event]]
     facts: Json = {"upload": upload.pk, "name": name, "count": len(loops.loops)}
     listed = [
         {field: getattr(loop, field) for field in _FIELDS} | {"code": loop.code.hex()}
-        for loop in loops.loops[:MOST_LISTED]
+        for loop in loops.loops[:MAX_LISTED]
     ]
     log: list[Event] = [Log("info", line) for line in loops.lines()]
     result = {**facts, "total": loops.total, "isa": DEFAULT, "lines": loops.lines(), "loops": listed}

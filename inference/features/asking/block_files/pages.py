@@ -21,7 +21,7 @@ from inference.features.asking.block_files.forms import (
     waiting_programs,
 )
 from inference.features.asking.block_files.importer import LOOP_SORTS
-from inference.features.asking.block_files.job import IMPORT, MOST_LISTED, SEARCH
+from inference.features.asking.block_files.job import IMPORT, MAX_LISTED, SEARCH
 from inference.features.asking.block_files.query import (
     PREVIEW,
     UploadImporter,
@@ -161,7 +161,7 @@ def _program(request: HttpRequest, upload: Any) -> HttpResponse:
         "working": run is not None and run.state not in Run.FINAL,
         "loops": _rows(run.result["loops"], set(keys)) if done and run else [],
         "found": {**run.result, "isa": isa_of_fields(run.result)} if done and run else None,
-        "listed": MOST_LISTED,
+        "listed": MAX_LISTED,
         "which": request.POST.get("which", "all"),
     }
     refused = search.errors or choose.errors

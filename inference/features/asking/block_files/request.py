@@ -13,8 +13,8 @@ from inference.models import Upload
 from inference.runs.errors import ConfigError
 from inference.runs.request import AllowedTexts, RunRequest, needed_row, read_row
 
-MOST_KEYS = 20_000
-_LONGEST = 300
+MAX_KEYS = 20_000
+_MAX_LENGTH = 300
 DETECTED = ""
 """The scale of a file's numbers is detected from their values."""
 NumbersMeaning = Annotated[str, AllowedTexts((DETECTED, *Scale))]
@@ -31,8 +31,8 @@ class LoopsConfig(RunRequest):
     noun = "a search for loops"
     upload: int
     samples: int | None = None
-    functions: Annotated[str, Field(max_length=_LONGEST)] = ""
-    program: Annotated[str, Field(max_length=_LONGEST)] = ""
+    functions: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
+    program: Annotated[str, Field(max_length=_MAX_LENGTH)] = ""
     weighing: Annotated[str, AllowedTexts(Weighing)] = Weighing.SAMPLES.value
     least: Annotated[float, Field(ge=0, le=100)] = 0.0
 
@@ -53,7 +53,7 @@ class BlockImportConfig(LoopsConfig):
     numbers: NumbersMeaning | list[NumbersMeaning] = DETECTED
     issue_width: Annotated[float, Field(ge=0.01, le=1000)] | None = None
     bounds: str = ""
-    loops: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
+    loops: Annotated[list[str], Field(max_length=MAX_KEYS)] = []
 
 
 def check_loops(complete: Json) -> None:

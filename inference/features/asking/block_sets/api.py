@@ -11,7 +11,7 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
-from inference.features.asking.block_sets.columns import MOST_PREDICTORS
+from inference.features.asking.block_sets.columns import MAX_PREDICTORS
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -84,7 +84,7 @@ class NewColumns(Input):
     """Predictors that answer for all blocks of a set."""
 
     predictors: list[str] = Field(
-        min_length=1, max_length=MOST_PREDICTORS, description="Names.", examples=[["llvm-mca 22 · haswell"]]
+        min_length=1, max_length=MAX_PREDICTORS, description="Names.", examples=[["llvm-mca 22 · haswell"]]
     )
     mode: QuestionMode = AS_NAMED
     name: NameOfRun = ""

@@ -118,7 +118,7 @@ def _unused(name: str, used_names: set[str]) -> str:
     return candidate
 
 
-MOST_PREDICTORS = 20
+MAX_PREDICTORS = 20
 """Predictors of one run."""
 
 
@@ -131,7 +131,7 @@ class ColumnsConfig(RunRequest):
 
     noun = "a run for columns"
     block_set: int
-    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MAX_PREDICTORS)]
     mode: QuestionMode = AS_NAMED
 
 

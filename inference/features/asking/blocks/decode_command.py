@@ -17,7 +17,7 @@ from inference.isa.code.pieces import Piece
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.web.data_command import DataCommand, text_of_file
 
-MOST_BLOCKS = 100_000
+MAX_BLOCKS = 100_000
 _TEXT_WIDTH = 44
 
 
@@ -40,7 +40,7 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            reading = read(text_of_file(options["file"]), MOST_BLOCKS, options["isa"])
+            reading = read(text_of_file(options["file"]), MAX_BLOCKS, options["isa"])
         except CommandError as error:
             self._fail(str(error), as_json=options["json"])
         except BlockError as error:

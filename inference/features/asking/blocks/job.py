@@ -14,7 +14,7 @@ from inference.agent.protocol import Result
 from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.blocks.events import BlockMeasured
-from inference.features.asking.blocks.query import MOST_BLOCKS
+from inference.features.asking.blocks.query import MAX_BLOCKS
 from inference.isa.blocks import block_of_hex, general_registers, isa_of_fields, reads_of
 from inference.isa.code.block import Block, BlockError
 from inference.isa.start_values import StartValues, repetitions
@@ -92,7 +92,7 @@ class BlockConfig(RunRequest):
     noun = "a run over basic blocks"
     machine: int
     isa: str = ""
-    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
+    blocks: Annotated[list[str], Field(min_length=1, max_length=MAX_BLOCKS)]
     options: Annotated[BlockOptions, settings_of(BlockOptions)] = BlockOptions()
     values: dict[str, int] = {}
     repeat_values: bool = False
@@ -156,7 +156,7 @@ class BlockJob(Job):
         return partial(_store, task.run, _with_repetitions(starts, blocks, results), identity)
 
 
-MOST_QUICK = 8
+MAX_QUICK_BLOCKS = 8
 """Blocks that are measured between the batches of longer runs: a second or two."""
 
 
@@ -165,9 +165,9 @@ class QuickBlockJob(BlockJob):
 
     def check(self, config: Json) -> Json:
         checked = read_config(config)
-        if len(checked.blocks) > MOST_QUICK or checked.repeat_values:
+        if len(checked.blocks) > MAX_QUICK_BLOCKS or checked.repeat_values:
             raise ConfigError(
-                f"blocks: a quick measurement has at most {MOST_QUICK} blocks, without repeated values: "
+                f"blocks: a quick measurement has at most {MAX_QUICK_BLOCKS} blocks, without repeated values: "
                 "start a run of kind block"
             )
         return checked.as_json()

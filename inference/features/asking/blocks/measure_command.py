@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
-from inference.features.asking.blocks.query import MOST_BLOCKS
+from inference.features.asking.blocks.query import MAX_BLOCKS
 from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, BlockOptions
@@ -94,7 +94,7 @@ class Command(RunCommand):
         if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
             raise CommandError(hindered)
         blocks = blocks_of_file(
-            options["file"], options["piece"], MOST_BLOCKS, self.stderr.write, code_isa(machine.isa)
+            options["file"], options["piece"], MAX_BLOCKS, self.stderr.write, code_isa(machine.isa)
         )
         config = {
             "machine": machine.pk,

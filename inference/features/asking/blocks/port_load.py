@@ -30,7 +30,7 @@ from inference.storage.mappings import load_part
 from inference.storage.rows import ids_of_schemes
 from inference.web.code_reading import read
 
-MOST_CHOICES = 50
+MAX_CHOICES = 50
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def describing_mappings(schemes: Collection[int], isa: ISA) -> list[DescribingMa
     counts = dict(usages.annotate(n=Count("scheme", distinct=True)))
     rows = PortMapping.objects.filter(pk__in=counts).defer("report", "note")
     described = [DescribingMapping(row, counts[row.pk]) for row in rows]
-    return sorted(described, key=lambda choice: (-choice.schemes, -choice.mapping.pk))[:MOST_CHOICES]
+    return sorted(described, key=lambda choice: (-choice.schemes, -choice.mapping.pk))[:MAX_CHOICES]
 
 
 def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
@@ -150,10 +150,10 @@ def _shade(cycles: float, largest: float) -> int:
     return 0 if cycles <= 0 else max(1, round(SHADES * cycles / largest))
 
 
-MOST_CODE = 3000
+MAX_CODE_LENGTH = 3000
 """Characters of a loop, which is part of the address."""
 
-MOST_PIECES = 100
+MAX_PIECES = 100
 """Loops and other blocks of a text among which one is chosen."""
 
 LOAD_TOLERANCE = 1e-9
@@ -169,16 +169,16 @@ def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     """The context of the tab: the loop in the address (`code`), decoded, with the load of each port (one
     query)."""
     code = request.GET.get("code", "").strip()
-    context: dict[str, Any] = {"code": code, "most_code": MOST_CODE}
+    context: dict[str, Any] = {"code": code, "most_code": MAX_CODE_LENGTH}
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         return {**context, "obstacle": obstacle, "error": obstacle if code else ""}
     if not code:
         return context
-    if len(code) > MOST_CODE:
-        error = f"The loop has {len(code):,} characters; up to {MOST_CODE:,} are read"
+    if len(code) > MAX_CODE_LENGTH:
+        error = f"The loop has {len(code):,} characters; up to {MAX_CODE_LENGTH:,} are read"
         return {**context, "code": "", "error": error}
     try:
-        reading = read(code, MOST_PIECES)
+        reading = read(code, MAX_PIECES)
         pieces = reading.pieces
         chosen = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:

@@ -31,7 +31,7 @@ from inference.storage.mappings import load_parts
 from inference.storage.rows import ids_of_schemes
 from inference.web.validation import number_parameter
 
-MOST_MAPPINGS = 8
+MAX_MAPPINGS = 8
 """Predictions per block, by the newest mappings that describe all of it."""
 
 
@@ -68,7 +68,7 @@ def _predicted(
         (row, value) for row, value in mappings if all(text in value.usage for text, _ in block.terms)
     )
     predictions = []
-    for row, value in islice(describing, MOST_MAPPINGS):
+    for row, value in islice(describing, MAX_MAPPINGS):
         fused = None if block.closing is None else pairs_of(row.machine_id)
         terms = iteration_terms(block, loop_branch(block, value.usage, fused))
         predictions.append(
@@ -77,7 +77,7 @@ def _predicted(
     return predictions
 
 
-MOST_BLOCKS = 500
+MAX_BLOCKS = 500
 """Blocks of one run; all its results are stored in its row."""
 
 

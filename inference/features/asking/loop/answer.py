@@ -18,7 +18,7 @@ from inference.isa.targets import DEFAULT
 from inference.web.code_reading import read
 from inference.web.validation import RequestError
 
-MOST_PIECES = 1000
+MAX_PIECES = 1000
 _NAMED_CPUS = 5
 
 
@@ -67,7 +67,7 @@ def answer_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopAnswer:
     if cpu is None:
         names = ", ".join(choice.name for choice in choices[:_NAMED_CPUS])
         raise RequestError("cpu", f"there is no core model {question.cpu!r}", names and f"one of {names}")
-    return explained(question, cpu, read(question.code, MOST_PIECES, question.isa))
+    return explained(question, cpu, read(question.code, MAX_PIECES, question.isa))
 
 
 def explained(question: LoopQuestion, cpu: LoopCpu, reading: BlocksOfText) -> LoopAnswer:

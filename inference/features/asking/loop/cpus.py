@@ -12,7 +12,7 @@ from inference.isa.targets import DEFAULT
 from inference.models import Machine, StoredCoreModel
 from inference.storage.instruction_sets import code_isa, core_of
 
-MOST_CPUS = 100
+MAX_CPUS = 100
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class LoopCpu:
 
 def cpus(isa: str = DEFAULT) -> list[LoopCpu]:
     """The CPUs of an instruction set: those of this computer, others, the recorded one (one query)."""
-    rows = usable_core_models().select_related("machine__isa", "isa")[:MOST_CPUS]
+    rows = usable_core_models().select_related("machine__isa", "isa")[:MAX_CPUS]
     measured = _with_distinct_labels([_cpu(row) for row in rows if code_isa(row.isa) == isa])
     measured.sort(key=lambda cpu: not cpu.is_here)
     recorded = recorded_core()

@@ -26,7 +26,7 @@ from inference.web.contributions import Context
 
 KIND = "quick-block"
 _KINDS = (KIND, "block")
-_MOST_RUNS = 200
+_MAX_RUNS = 200
 """Runs of a machine among which a measurement is looked for: the newest."""
 
 _ALIKE = 0.5
@@ -82,7 +82,7 @@ class LoopMeasurement:
 
 def newest_measurement(code: str, isa: str, mode: str, machine: Machine) -> LoopMeasurement | None:
     """The newest settled measurement of a block, by its digits, on a machine in a mode (two queries)."""
-    for run in _measuring_runs(machine, mode).filter(state=Run.State.DONE).order_by("-pk")[:_MOST_RUNS]:
+    for run in _measuring_runs(machine, mode).filter(state=Run.State.DONE).order_by("-pk")[:_MAX_RUNS]:
         result = _result_of(run, code)
         if result is not None and result.get("state") == "settled" and result.get("cycles"):
             return LoopMeasurement(result["cycles"], result.get("spread"), run.finished, run.pk)
@@ -156,7 +156,7 @@ def _obstacle(question: MeasuredQuestion, machine: Machine) -> str:
 def _last_failure(question: MeasuredQuestion, machine: Machine) -> str:
     """Why the newest measurement has no number, "" where there was none."""
     for run in (
-        _measuring_runs(machine, question.mode).filter(state__in=Run.FINAL).order_by("-pk")[:_MOST_RUNS]
+        _measuring_runs(machine, question.mode).filter(state__in=Run.FINAL).order_by("-pk")[:_MAX_RUNS]
     ):
         if question.code in run.config["blocks"]:
             result = _result_of(run, question.code) or {}

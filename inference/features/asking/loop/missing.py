@@ -18,7 +18,7 @@ from inference.features.learning.completing.query import (
     obstacle,
     unmeasured,
 )
-from inference.features.learning.completing.request import MOST_SCHEMES
+from inference.features.learning.completing.request import MAX_SCHEMES
 from inference.models import Run, StoredCoreModel
 from inference.storage.rows import ids_of_schemes
 from inference.web.contributions import Context
@@ -90,7 +90,7 @@ def missing_context(request: HttpRequest, answer: LoopAnswer) -> Context | None:
 
 
 def _context(row: StoredCoreModel, missing: list[MissingScheme], pending: Run | None) -> Context:
-    measurable = [entry.scheme for entry in missing if not entry.reason][:MOST_SCHEMES]
+    measurable = [entry.scheme for entry in missing if not entry.reason][:MAX_SCHEMES]
     ids = ids_of_schemes(row.isa_id, measurable)
     reason = obstacle(row) if measurable else ""
     seconds = 0 if row.machine is None else math.ceil(expected_seconds(row.machine, len(ids)))

@@ -36,7 +36,7 @@ EXAMPLE = """\
 _COOKIE = "loop-cpu"
 _COOKIE_SECONDS = 365 * 24 * 3600
 _DIGITS = re.compile(r"(?:[0-9a-f]{2})+", re.IGNORECASE)
-_MOST_LISTED = 200
+_MAX_LISTED = 200
 """Pieces of a text in the list."""
 
 
@@ -160,7 +160,7 @@ def _listed_pieces(answer: LoopAnswer) -> list[ListedPiece]:
             answer.question.address(piece=number, without=""),
             number == answer.number,
         )
-        for piece in ranked_pieces(answer.reading)[:_MOST_LISTED]
+        for piece in ranked_pieces(answer.reading)[:_MAX_LISTED]
     ]
 
 

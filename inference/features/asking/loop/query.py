@@ -15,7 +15,7 @@ from inference.isa.targets import code_target
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of
 
-_MOST_MODELS = 8
+_MAX_MODELS = 8
 
 
 @dataclass
@@ -74,6 +74,6 @@ def _cached(row: StoredCoreModel) -> _CachedModel:
             nearest = NearestSchemes(model, code_target(row.isa.name).schemes.scheme_of)
             cached = _CachedModel(model, nearest, row.document)
         _cache[key] = cached  # the last used one is the last
-        while len(_cache) > _MOST_MODELS:
+        while len(_cache) > _MAX_MODELS:
             del _cache[next(iter(_cache))]
     return cached

@@ -16,7 +16,7 @@ from inference.figures.timeline import timeline_drawing, timeline_json
 from inference.formats.timeline_text import write_timeline_text
 from inference.formats.timeline_trace import write_timeline_trace
 
-_MOST_UOPS = 10_000
+_MAX_UOPS = 10_000
 """µops in a timeline: a drawing of 100 instructions and 50 iterations stays quick, and its data small."""
 
 
@@ -51,7 +51,7 @@ def timeline_for(answer: LoopAnswer, iterations: int = DEFAULT_ITERATIONS) -> Lo
         CannotSimulateError: The core model does not have what a simulation needs.
     """
     simulated = simulated_block(modelled_block(answer.block, answer.cpu.row, answer.assumed, answer.changes))
-    most = max(1, _MOST_UOPS // len(simulated.program.uops))
+    most = max(1, _MAX_UOPS // len(simulated.program.uops))
     locations = defaultdict[tuple[int, int, int], list[str]](list)
     for dependence in answer.analysis.dependences:
         key = dependence.producer, dependence.consumer, dependence.iterations

@@ -38,7 +38,7 @@ from inference.runs.machines.measurer import identity_of, simulated_machine
 from inference.storage.core_models import core_model_of, fused_pairs
 from inference.storage.mappings import digest_of, load_model
 
-MOST_LISTED = 50
+MAX_LISTED = 50
 """Rows of each kind that are offered as predictors: the newest."""
 MEASURING = (Machine.Kind.AGENT, Machine.Kind.SIMULATED)
 _ROW_NAME = re.compile(r"(?P<kind>machine|mapping)(?: |:(?P=kind)=)(?P<name>.+)")
@@ -162,7 +162,7 @@ def core_model_predictor(settings: core_model.CoreModelSettings) -> core_model.M
 
 
 def _core_model_options() -> list[InstalledKind]:
-    rows = usable_core_models()[:MOST_LISTED]
+    rows = usable_core_models()[:MAX_LISTED]
     options = [InstalledKind({"model": row.name}, row.machine.cpu if row.machine else "") for row in rows]
     if not options:
         raise PredictorError("there is no core model yet: press *Profile this CPU* on a machine's page")
@@ -173,7 +173,7 @@ def _mapping_options() -> list[InstalledKind]:
     isas = names_with_blocks()
     rows: list[PortMapping | ResourceMapping] = []
     for model in (PortMapping, ResourceMapping):
-        newest = model._default_manager.filter(isa__name__in=isas).order_by("-id")[:MOST_LISTED]
+        newest = model._default_manager.filter(isa__name__in=isas).order_by("-id")[:MAX_LISTED]
         rows.extend(newest.select_related("isa").defer("report"))
     if not rows:
         raise PredictorError(f"there is no mapping for {' or '.join(isas)} yet: infer or import one")
@@ -190,7 +190,7 @@ def _mapping_options() -> list[InstalledKind]:
 def machines_for_blocks() -> list[Machine]:
     """The machines that can measure basic blocks, by name."""
     rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).select_related("isa")
-    return [row for row in rows.order_by("name")[:MOST_LISTED] if not obstacle_to_measuring(row)]
+    return [row for row in rows.order_by("name")[:MAX_LISTED] if not obstacle_to_measuring(row)]
 
 
 def _machine_options() -> list[InstalledKind]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.features.asking.predictors.kinds import MOST_LISTED, machines_for_blocks, reason_against
+from inference.features.asking.predictors.kinds import MAX_LISTED, machines_for_blocks, reason_against
 from inference.features.asking.predictors.query import (
     PredictorListing,
     check_processor,
@@ -66,7 +66,7 @@ def offers() -> Offers:
     configured = [row for row in stored if row.is_runnable and set(row.options) != {row.kind}]
     return Offers(
         tools=[_tool(listing) for listing in listings if listing.usable],
-        core_models=[_core_model(row) for row in usable_core_models()[:MOST_LISTED]],
+        core_models=[_core_model(row) for row in usable_core_models()[:MAX_LISTED]],
         mappings=[*_mappings(), *_stored(configured, mapping.KIND)],
         machines=[*map(_machine, machines_for_blocks()), *_stored(configured, machine.KIND)],
     )
@@ -105,11 +105,11 @@ def _mappings() -> list[Offer]:
         for model in (PortMapping, ResourceMapping)
         for row in model._default_manager.filter(isa__name__in=names_with_blocks())
         .order_by("-id")
-        .values_list("created", "name")[:MOST_LISTED]
+        .values_list("created", "name")[:MAX_LISTED]
     ]
     return [
         Offer(selector_of(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS)
-        for number, (_, name) in enumerate(sorted(rows, reverse=True)[:MOST_LISTED])
+        for number, (_, name) in enumerate(sorted(rows, reverse=True)[:MAX_LISTED])
     ]
 
 

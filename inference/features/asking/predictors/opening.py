@@ -20,12 +20,12 @@ from inference.predictors.protocol import Answer, Failure, Predictor, PredictorE
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 
-MOST_ANSWERS = 1_000_000
+MAX_ANSWERS = 1_000_000
 """Cached answers per predictor; the oldest are deleted. A row takes about 130 bytes with its index."""
 
 _AT_A_TIME = 500
 _BUFFERED = 2000
-_LONGEST = AnswerCache._meta.get_field("detail").max_length or 0
+_MAX_LENGTH = AnswerCache._meta.get_field("detail").max_length or 0
 
 
 class DatabaseAnswers:
@@ -35,7 +35,7 @@ class DatabaseAnswers:
     are not written yet, and they are asked again.
     """
 
-    def __init__(self, predictor: PredictorRow, isa: str, most: int = MOST_ANSWERS) -> None:
+    def __init__(self, predictor: PredictorRow, isa: str, most: int = MAX_ANSWERS) -> None:
         self._predictor = predictor
         self._isa = isa
         self._most = most
@@ -75,7 +75,7 @@ class DatabaseAnswers:
                 block=key,
                 cycles=answer.cycles,
                 failure=answer.failure or "",
-                detail=answer.detail[:_LONGEST],
+                detail=answer.detail[:_MAX_LENGTH],
             )
             for key, answer in self._new.items()
         ]

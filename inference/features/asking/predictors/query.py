@@ -320,16 +320,16 @@ def _comparable_name(name: str) -> str:
     return re.sub(r"[^\w.=+-]", "", name.casefold())
 
 
-MOST_PREDICTORS = 100
+MAX_PREDICTORS = 100
 
-_MOST_SUGGESTIONS = 3
+_MAX_SUGGESTIONS = 3
 """Similar names in the error for an unknown one."""
 
 
 def check_processor(name: str) -> str:
     """The name. Raises `UnknownNameError` for one that no tool could know."""
     if name and name not in PROCESSORS:
-        similar = difflib.get_close_matches(name, PROCESSORS, _MOST_SUGGESTIONS, cutoff=0.0)
+        similar = difflib.get_close_matches(name, PROCESSORS, _MAX_SUGGESTIONS, cutoff=0.0)
         raise UnknownNameError("processor", name, similar)
     return name
 

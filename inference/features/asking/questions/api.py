@@ -15,9 +15,9 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.offers import offered_rows, offers, predictors_named
-from inference.features.asking.predictors.query import MOST_PREDICTORS, available_on, different_processors
+from inference.features.asking.predictors.query import MAX_PREDICTORS, available_on, different_processors
 from inference.features.asking.questions.query import KIND, memory_question, question_predictors, reports_of
-from inference.features.asking.questions.request import MOST_BLOCKS
+from inference.features.asking.questions.request import MAX_BLOCKS
 from inference.features.running.runs.runs_of_kind import NameOfRun, submit_run
 from inference.isa.blocks import block_of_hex, isa_of_fields
 from inference.isa.code.block import Block
@@ -56,7 +56,7 @@ class NewQuestion(Code):
     )
     predictors: list[str] = Field(
         default_factory=list,
-        max_length=MOST_PREDICTORS,
+        max_length=MAX_PREDICTORS,
         description="Names from `GET /predictors`; empty: those that the page preselects.",
         examples=[_NAMES],
     )
@@ -142,7 +142,7 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
 
     Answers arrive one by one: read the question again, or follow the events of its run.
     """
-    blocks = read_blocks(data.code, MOST_BLOCKS, data.isa)
+    blocks = read_blocks(data.code, MAX_BLOCKS, data.isa)
     with transaction.atomic():  # no predictor is stored for a question that is refused
         rows = _predictors(data)
         if data.memory:

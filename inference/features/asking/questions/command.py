@@ -45,7 +45,7 @@ from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
 
-MOST_BLOCKS = 100_000
+MAX_BLOCKS = 100_000
 _CODE_WIDTH = 44
 
 
@@ -105,7 +105,7 @@ class Command(PredictExperiment):
             return
         row = _mapping(options["ports"]) if options["ports"] else None
         isa = isa_of_fields(options) if row is None else code_isa(row.isa)
-        blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS, self.stderr.write, isa)
+        blocks = blocks_of_file(options["experiment"], options["piece"], MAX_BLOCKS, self.stderr.write, isa)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
             return

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from inference.core.protocols import Json
-from inference.features.asking.blocks.query import MOST_BLOCKS
+from inference.features.asking.blocks.query import MAX_BLOCKS
 from inference.features.asking.predictors.kinds import reason_against
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offer, Offers, offers
@@ -187,7 +187,7 @@ class BlockForm(RunForm, ProcessorForm):
         """Decode the text into `reading`."""
         text: str = self.cleaned_data["code"]
         try:
-            self.reading = read(text, MOST_BLOCKS, isa_of_fields(self.cleaned_data))
+            self.reading = read(text, MAX_BLOCKS, isa_of_fields(self.cleaned_data))
         except BlockError as error:
             raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
         if self._needs_predictors and self._piece is None and (dropped := self.reading.dropped):

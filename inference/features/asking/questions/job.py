@@ -28,7 +28,7 @@ from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import read_rows
 from inference.storage.result_names import blocks_name
 
-MOST_THREADS = 6
+MAX_THREADS = 6
 """Predictors that work at a time, machines not counted: their threads only wait for measurements."""
 
 _PULSE_INTERVAL = 0.2  # seconds
@@ -65,7 +65,7 @@ def ask(
             not raised: it becomes the `error` of the predictor's column.
     """
     machines = sum(row.kind == machine.KIND for row in predictors)
-    pool = ThreadPoolExecutor(MOST_THREADS + machines, "asking")
+    pool = ThreadPoolExecutor(MAX_THREADS + machines, "asking")
     pending: dict[Future[list[Answer]], Predictor] = {}
     try:
         for row in predictors:

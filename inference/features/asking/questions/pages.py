@@ -27,8 +27,8 @@ from inference.predictors import core_model, machine, mapping
 from inference.web.request_fields import start_run
 from inference.web.validation import number_parameter, row_parameter
 
-MOST_DECODED = 20
-"""Blocks that the page decodes; a run takes up to `MOST_BLOCKS`."""
+MAX_DECODED = 20
+"""Blocks that the page decodes; a run takes up to `MAX_BLOCKS`."""
 
 _ADDRESS_LIMIT = 3000
 """Characters of code that fit into an address; longer code is decoded without a redirect."""
@@ -151,7 +151,7 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
     isa = ISA.objects.filter(name=form["isa"].value() or DEFAULT).first()
     mode = str(form["mode"].value() or LOOP)
     pieces = form.reading.pieces if form.is_bound and "code" not in form.errors else ()
-    decoded = block_views([piece.block for piece in pieces[:MOST_DECODED]], isa, mode=mode) if pieces else []
+    decoded = block_views([piece.block for piece in pieces[:MAX_DECODED]], isa, mode=mode) if pieces else []
     ticked = form.selected_texts()
     groups = (
         ("Machines", form.offers.machines),

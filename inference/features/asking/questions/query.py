@@ -25,7 +25,7 @@ from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import of_isa
 from inference.web.contributions import RunOrigin, number_about
 
-_MOST_RUNS = 50
+_MAX_RUNS = 50
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def answers_about(about: Json) -> QuestionAnswers:
         .only("pk", "name", "state", "error", "config")
         .order_by("-pk")
     )
-    runs = list(rows[:_MOST_RUNS])
+    runs = list(rows[:_MAX_RUNS])
     if not runs:
         return QuestionAnswers()
     events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=PredictorAnswered.kind)

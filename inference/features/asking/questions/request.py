@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.query import MOST_PREDICTORS
+from inference.features.asking.predictors.query import MAX_PREDICTORS
 from inference.isa.targets import DEFAULT
 from inference.runs.request import RunRequest
 
-MOST_BLOCKS = 1000
+MAX_BLOCKS = 1000
 """Blocks of one run; all its answers are stored in its journal."""
 
 
@@ -23,9 +23,9 @@ class AskConfig(RunRequest):
     """
 
     noun = "a question"
-    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MAX_PREDICTORS)]
     isa: str = DEFAULT
-    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
+    blocks: Annotated[list[str], Field(min_length=1, max_length=MAX_BLOCKS)]
     anew: bool = False
     about: dict[str, JsonValue] = {}
     mode: QuestionMode = AS_NAMED

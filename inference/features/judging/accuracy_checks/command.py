@@ -17,7 +17,7 @@ from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
 
-_MOST_LINES = 20
+_MAX_LINES = 20
 """Rows printed of a table; the page has all."""
 
 
@@ -65,7 +65,7 @@ class Command(RunCommand):
             document = {"run": run.pk, "block_set": run.result["block_set"], **check}
             self.stdout.write(json.dumps(document, ensure_ascii=False))
             return
-        for line in shell_lines(result_tables({"check": check}), most=_MOST_LINES):
+        for line in shell_lines(result_tables({"check": check}), most=_MAX_LINES):
             self.stdout.write(line)
         self.stdout.write(f"the page with all results: /accuracy/{run.pk}/")
 

@@ -32,7 +32,7 @@ def check_description(run: Run) -> Iterator[DescriptionItem]:
     yield DescriptionItem("Predictors", ", ".join(names) or "all that fit the machine")
 
 
-MOST_WORST = 50
+MAX_WORST = 50
 """Blocks listed for each predictor."""
 FACTS = ("machine", "source", "mode", "rounds", "blocks", "measured")
 """Fields of a check about the measurement."""
@@ -70,7 +70,7 @@ def _column_json(sheet: AnswerSheet, at: int, name: str, codes: Sequence[bytes],
     answered = int((sheet.columns[at].reasons == 0).sum())
     traits = traits_of_table(items, points.at)
     traits |= memory_traits([codes[place] for place in points.at.tolist()], isa)
-    worst = points.worst(MOST_WORST)
+    worst = points.worst(MAX_WORST)
     numbers = zip(worst.at.tolist(), worst.reference.tolist(), worst.predicted.tolist(), strict=True)
     return {
         "name": name,

@@ -27,7 +27,7 @@ from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import AllowedTexts, RunRequest, read_rows
 
 KIND = "accuracy-check"
-MOST_PREDICTORS = 20
+MAX_PREDICTORS = 20
 
 
 class AccuracyCheckConfig(RunRequest):
@@ -45,7 +45,7 @@ class AccuracyCheckConfig(RunRequest):
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     mode: Annotated[str, AllowedTexts(MODES)] = UNROLLED
     rounds: Annotated[int, Field(ge=1, le=9, description="Measurements of each: the median counts.")] = 3
-    predictors: Annotated[list[int], Field(max_length=MOST_PREDICTORS)] = []
+    predictors: Annotated[list[int], Field(max_length=MAX_PREDICTORS)] = []
 
 
 def read_config(description: Json) -> AccuracyCheckConfig:
@@ -59,7 +59,7 @@ def read_config(description: Json) -> AccuracyCheckConfig:
     return config.model_copy(update={"predictors": [row.pk for row in rows]})
 
 
-MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
+MAX_CORE_MODELS, MAX_MAPPINGS = 2, 4
 """Core models and mappings of each kind that are default predictors: the newest of the machine."""
 
 
@@ -74,11 +74,11 @@ def default_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], di
         row, reason = _first_usable(choices, mode)
         if row is None:
             left_out[name] = reason
-        elif len(rows) < MOST_PREDICTORS:
+        elif len(rows) < MAX_PREDICTORS:
             rows[row.pk] = row
     configured = Predictor.objects.filter(origin=Predictor.Origin.CONFIGURED).order_by("-pk")
-    for row in configured.exclude(kind=nanobench.KIND)[:MOST_PREDICTORS]:
-        if len(rows) < MOST_PREDICTORS:
+    for row in configured.exclude(kind=nanobench.KIND)[:MAX_PREDICTORS]:
+        if len(rows) < MAX_PREDICTORS:
             try:
                 in_mode = row_in_mode(row, mode)
             except PredictorError as error:
@@ -90,12 +90,10 @@ def default_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], di
 
 def _candidates(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
     """Yields (name, [(kind, options), …]) of the candidates; the first usable options count."""
-    for name in (
-        usable_core_models().filter(machine=machine).values_list("name", flat=True)[:MOST_CORE_MODELS]
-    ):
+    for name in usable_core_models().filter(machine=machine).values_list("name", flat=True)[:MAX_CORE_MODELS]:
         yield f"core model {name}", [(core_model.KIND, {"model": name})]
     for mappings in (machine.mappings, machine.resource_mappings):
-        for name in mappings.order_by("-pk").values_list("name", flat=True)[:MOST_MAPPINGS]:
+        for name in mappings.order_by("-pk").values_list("name", flat=True)[:MAX_MAPPINGS]:
             yield f"mapping {name}", [(mapping.KIND, {"mapping": name})]
     processor = processor_of_machine(machine)
     for kind, installed, _ in program_listings():

@@ -23,9 +23,9 @@ from inference.storage.block_sets import block_items, cycles_of
 from inference.storage.instruction_sets import code_isa
 
 KIND = "accuracy"
-MOST_WITHOUT_RUN = 20_000
+MAX_WITHOUT_RUN = 20_000
 """Answers up to which columns are compared when they are viewed; more need a run."""
-MOST_WORST = 100
+MAX_WORST = 100
 """Blocks listed per column: those with the largest relative errors."""
 
 
@@ -80,7 +80,7 @@ def _column_json(sheet: AnswerSheet, position: int) -> Json:
         "failed": sum(count for reason, count in answers.lacking() if reason != NO_COLUMN_ANSWER),
         "scores": agreed.scores.as_json(),
         "heat_map": heat_map(points.reference, points.predicted).as_json(),
-        "worst": points.worst(MOST_WORST).at.tolist(),
+        "worst": points.worst(MAX_WORST).at.tolist(),
         "weighted": agreed.weighted,
     }
 
@@ -92,7 +92,7 @@ def known_accuracy(
     runs = Run.objects.filter(kind=KIND, config__reference=reference.pk).order_by("-pk")
     newest = runs.defer("result").first()
     done = runs.filter(state=Run.State.DONE).first()
-    if block_set.size * len(columns) <= MOST_WITHOUT_RUN:
+    if block_set.size * len(columns) <= MAX_WITHOUT_RUN:
         accuracy: Json | None = accuracy_of(block_set, reference)
     else:
         accuracy = None if done is None else done.result.get("accuracy")

@@ -13,7 +13,7 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.block_sets.query import columns_of
 from inference.features.judging.column_accuracy.accuracy import KIND, baseline_of, known_accuracy
-from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, judge_against_baseline
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MAX_TOLERANCE, judge_against_baseline
 from inference.features.running.runs.runs_of_kind import start_response
 from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, BlockColumn
@@ -122,7 +122,7 @@ class ColumnsToJudge(Input):
         description="As the same URL returns it without `/judged`.", examples=[_EXAMPLE]
     )
     tolerance: float = Field(
-        default=DEFAULT_TOLERANCE, ge=0, le=MOST_TOLERANCE, description="Percentage points.", examples=[0.5]
+        default=DEFAULT_TOLERANCE, ge=0, le=MAX_TOLERANCE, description="Percentage points.", examples=[0.5]
     )
     columns: list[str] = Field(
         default=[], max_length=1000, description="Columns to judge; empty: all.", examples=[[]]

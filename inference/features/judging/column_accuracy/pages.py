@@ -21,7 +21,7 @@ from inference.features.asking.predictors.query import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, baseline_of, known_accuracy
 from inference.features.judging.engine.gate import (
     DEFAULT_TOLERANCE,
-    MOST_TOLERANCE,
+    MAX_TOLERANCE,
     GateResult,
     judge_against_baseline,
 )
@@ -105,7 +105,7 @@ class GateForm(StrictForm):
 
     file = forms.FileField(label="Baseline")
     tolerance = forms.FloatField(
-        min_value=0, max_value=MOST_TOLERANCE, initial=DEFAULT_TOLERANCE, label="Tolerance"
+        min_value=0, max_value=MAX_TOLERANCE, initial=DEFAULT_TOLERANCE, label="Tolerance"
     )
 
 

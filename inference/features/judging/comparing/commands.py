@@ -53,8 +53,8 @@ from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 from inference.web.paging import Order
 
-MOST_SCHEMES = 20  # rows printed of a table of mappings
-MOST_ROWS_OF_SETS = 10
+MAX_SCHEMES = 20  # rows printed of a table of mappings
+MAX_ROWS_OF_SETS = 10
 
 
 class ComparisonCommand(DataCommand):
@@ -149,7 +149,7 @@ def _structure_lines(structure: Structure) -> Iterator[str]:
         yield f"{100 * share:.1f} % have the same µops up to those that {name!r} does not show."
     different = differences_first(comparison.schemes, relation=SchemeRelation.DIFFERENT)
     tables = [*structure_tables(structure), schemes_table(different, comparison.ports)]
-    yield from shell_lines(tables, MOST_SCHEMES)
+    yield from shell_lines(tables, MAX_SCHEMES)
     for scheme, contradiction in sorted(contradictions(structure.row, comparison).items()):
         yield f"{scheme}: {contradiction_in_words(contradiction)}"
 
@@ -208,7 +208,7 @@ def _lines_of_sets(compared: ComparedSets, within: float) -> Iterator[str]:
             f"{compared.agreement.median:.2f} %, mean {compared.closeness.mean:.2f} %"
         )
     views = ("within", "differences", "worst")
-    yield from shell_lines((VIEWS[name].tables(compared.question)[0] for name in views), MOST_ROWS_OF_SETS)
+    yield from shell_lines((VIEWS[name].tables(compared.question)[0] for name in views), MAX_ROWS_OF_SETS)
 
 
 def _only_text(rows: Iterable[ExperimentSet | LatencySet], counts: Iterable[int]) -> str:

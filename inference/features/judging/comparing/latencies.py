@@ -27,7 +27,7 @@ from inference.web.published_page import PublishedTable
 ABSOLUTE, RELATIVE = 0.1, 0.02
 """Cycles, and share of the longer latency, by which two measurements of one latency may differ."""
 
-MOST_SETS = 6
+MAX_SETS = 6
 """Sets of one comparison."""
 
 _FIELDS = itemgetter("least", "most", "at_most", "why", "throughput_limited", "breaks")
@@ -183,13 +183,13 @@ DEFAULT_ORDER = "-difference"
 
 
 def comparison_of_latencies(*rows: LatencySet) -> LatencyComparison:
-    """Compare 2 to `MOST_SETS` sets (a query per set, or none if cached).
+    """Compare 2 to `MAX_SETS` sets (a query per set, or none if cached).
 
     Raises `ExchangeError` for another number of sets, a repeated set, or different instruction sets.
     """
     different = len({row.pk for row in rows})
-    if not 2 <= different == len(rows) <= MOST_SETS:
-        raise ExchangeError(f"2 to {MOST_SETS} different sets of latencies can be compared, not {different}")
+    if not 2 <= different == len(rows) <= MAX_SETS:
+        raise ExchangeError(f"2 to {MAX_SETS} different sets of latencies can be compared, not {different}")
     for other in rows[1:]:
         if other.isa_id != rows[0].isa_id:
             raise ExchangeError(
@@ -230,7 +230,7 @@ def _cached_comparison(rows: tuple[tuple[int, datetime], ...]) -> LatencyCompari
     )
 
 
-@lru_cache(maxsize=MOST_SETS)
+@lru_cache(maxsize=MAX_SETS)
 def _read(pk: int, _created: datetime) -> dict[int, tuple[str, Latencies]]:
     """{scheme id: (text, latencies)}; cached, since the next comparison often has some of the same sets."""
     rows = SchemeLatencies.objects.filter(latency_set=pk).annotate(pairs_text=Cast("pairs", TextField()))

@@ -12,7 +12,7 @@ from pydantic import Field
 from inference.features.judging.comparing.latencies import (
     COLUMNS,
     DEFAULT_ORDER,
-    MOST_SETS,
+    MAX_SETS,
     comparison_of_latencies,
     filtered_schemes,
     schemes_json,
@@ -176,7 +176,7 @@ def _within(close: Closeness | None) -> list[dict[str, Any]]:
 
 ComparedSort = Annotated[str, allowed_sorts(COLUMNS)]
 MoreSets = Annotated[
-    list[Id], parameter(max_length=MOST_SETS - 2, description="Further sets to compare.", examples=[[]])
+    list[Id], parameter(max_length=MAX_SETS - 2, description="Further sets to compare.", examples=[[]])
 ]
 _NO_MORE: list[int] = []
 

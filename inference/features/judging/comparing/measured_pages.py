@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from inference.features.judging.comparing.latencies import (
     COLUMNS,
     DEFAULT_ORDER,
-    MOST_SETS,
+    MAX_SETS,
     SharedScheme,
     comparison_of_latencies,
     filtered_schemes,
@@ -46,7 +46,7 @@ from inference.web.paging import Order, page_in_memory
 from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import choice_parameter, number_parameter, parse_int
 
-_MOST_OFFERED = 500  # sets that the page offers; others can be given by id in the address
+_MAX_OFFERED = 500  # sets that the page offers; others can be given by id in the address
 _FIELDS = ("first", "second", "also")  # parameters with row ids of sets
 LATENCY_SETS = LatencySet.objects.select_related("isa", "machine").defer("memory", "connectors", "readings")
 ORDERS = ((DEFAULT_ORDER, "largest differences first"), ("scheme", "by scheme"))
@@ -69,7 +69,7 @@ def _chosen_rows(
     rows = _named(request, among)
     first = rows[0] if request.GET.get("first") else None
     offered = among.model._default_manager.only("name", "isa").order_by("-id")
-    candidates = list(offered.filter(isa=first.isa_id).exclude(pk=first.pk)[:_MOST_OFFERED]) if first else []
+    candidates = list(offered.filter(isa=first.isa_id).exclude(pk=first.pk)[:_MAX_OFFERED]) if first else []
     same_isa = [row for row in rows if first is not None and row.isa_id == first.isa_id and row != first]
     beside: list[RowT] = list(dict.fromkeys(same_isa))[: most - 1]
     fields: list[RowT | None] = list(beside)
@@ -80,7 +80,7 @@ def _chosen_rows(
         name, label = ("also", "And") if number else ("second", "Second set")
         options = [row for row in candidates if row == chosen or row not in beside]
         choices.append((f"beside-{number}", name, label, options, chosen))
-    context = {"first": first, "sets": offered[:_MOST_OFFERED], "others": candidates, "choices": choices}
+    context = {"first": first, "sets": offered[:_MAX_OFFERED], "others": candidates, "choices": choices}
     return first, beside, context
 
 
@@ -161,7 +161,7 @@ def outcomes_of_pairs(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 def latencies_compare(request: HttpRequest) -> HttpResponse:
     template = "inference/comparing/latencies.html"
-    first, beside, context = _chosen_rows(request, LATENCY_SETS, MOST_SETS)
+    first, beside, context = _chosen_rows(request, LATENCY_SETS, MAX_SETS)
     if first is None or not beside:
         return render(request, template, context)
     compared = [first, *beside]

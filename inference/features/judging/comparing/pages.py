@@ -20,7 +20,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.identity import ComparedScheme, SchemeRelation
 from inference.core.metrics import Unit
 from inference.features.judging.comparing.query import (
-    MOST_EXPERIMENTS,
+    MAX_EXPERIMENTS,
     DifferingExperiment,
     Model,
     SamplingRequest,
@@ -156,7 +156,7 @@ def _deviation(request: HttpRequest, row: PortMapping, other: Model) -> dict[str
     """The context of the deviation on random experiments: form, scores and heat map."""
     context: dict[str, Any] = {
         "units": [(unit.value, unit.label) for unit in Unit],
-        "most_experiments": MOST_EXPERIMENTS,
+        "most_experiments": MAX_EXPERIMENTS,
     }
     try:
         sampling = read(SamplingRequest, request.GET).as_sampling()

@@ -36,7 +36,7 @@ from inference.storage.mappings import load_mapping, load_resource_mapping
 from inference.storage.rows import measurements_of
 
 SHORT_LENGTH = 3  # instructions of measured experiments that are searched for a distinguishing one
-MOST_SEARCHED = 1000  # measurements of these
+MAX_SEARCHED = 1000  # measurements of these
 
 Relation = Literal["", "different", "only-first", "only-second", "equal"]
 _ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
@@ -46,14 +46,14 @@ _Key = tuple[type[Model], int, datetime]
 """Cache key of a mapping: a stored one never changes, and a new one has a new id and time of creation."""
 
 
-MOST_EXPERIMENTS = 20_000
+MAX_EXPERIMENTS = 20_000
 """Random experiments of page and API; the shell takes more."""
 
 
 class SamplingRequest(BaseModel):
     """The random experiments on which two mappings are compared."""
 
-    experiments: int = Field(Sampling.experiments, ge=1, le=MOST_EXPERIMENTS)
+    experiments: int = Field(Sampling.experiments, ge=1, le=MAX_EXPERIMENTS)
     length: int = Field(Sampling.length, ge=1, le=100, description="Instructions of each.")
     seed: int = Field(Sampling.seed, ge=0, le=2**63 - 1)
     unit: Unit = Sampling.unit
@@ -156,7 +156,7 @@ class Structure:
             experiment__length__lte=SHORT_LENGTH,
             state=Measurement.State.SETTLED,
         )
-        stored = measurements_of(settled.order_by("experiment__length", "id")[:MOST_SEARCHED])
+        stored = measurements_of(settled.order_by("experiment__length", "id")[:MAX_SEARCHED])
         mappings = (load_mapping(self.row), load_mapping(self.other))
         best, furthest = None, 0.0
         for experiment in dict.fromkeys(entry.value.experiment for entry in stored):

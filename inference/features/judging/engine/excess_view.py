@@ -19,7 +19,7 @@ from inference.storage.mappings import load_mapping
 from inference.storage.rows import measurements_of
 from inference.web.published_page import PublishedTable
 
-MOST_ITEMS = 5000
+MAX_ITEMS = 5000
 """Items that are analysed, which takes seconds; of more, as many that are spread evenly."""
 
 
@@ -69,8 +69,8 @@ def _excess(question: ViewQuestion, mapping: Mapping) -> Excess:
     in_cycles = ComparisonPart(selection=question.part.selection, against=question.part.against)
     points, table = points_of(key, question.column.position, in_cycles), sheet_of(key).items.table
     assert table is not None, "experiments have schemes"
-    if len(points) > MOST_ITEMS:
-        points = points.where(np.linspace(0, len(points) - 1, MOST_ITEMS).astype(np.int64))
+    if len(points) > MAX_ITEMS:
+        points = points.where(np.linspace(0, len(points) - 1, MAX_ITEMS).astype(np.int64))
     readings: dict[Experiment, list[float]] = {}
     for at, cycles in zip(points.at.tolist(), points.reference.tolist(), strict=True):
         readings.setdefault(table.experiment(at), []).append(cycles)
@@ -109,7 +109,7 @@ def _excess_in(row: tuple[int, datetime], set_id: int, measurements: int) -> Exc
     settled = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
     ids = list(settled.order_by("experiment_id", "id").values_list("id", flat=True))
     del measurements  # part of the cache key: new measurements invalidate it
-    chosen = ids[:: max(1, -(-len(ids) // MOST_ITEMS))]
+    chosen = ids[:: max(1, -(-len(ids) // MAX_ITEMS))]
     readings: dict[Experiment, list[float]] = {}
     for stored in measurements_of(Measurement.objects.filter(pk__in=chosen).order_by("id")):
         value = stored.value

@@ -42,7 +42,7 @@ from inference.web.run_command import RunCommand
 
 DEFAULT_TOLERANCE = 0.5
 """Percentage points of MAPE; more than a repeated measurement of a set changes it."""
-MOST_TOLERANCE = 100.0
+MAX_TOLERANCE = 100.0
 _ROUNDING = 1e-9
 """Percentage points that another order of summation may change."""
 
@@ -162,8 +162,8 @@ def judge_against_baseline(
 
     Raises `ExchangeError` if the blocks or the reference differ, or a column is missing.
     """
-    if not 0 <= tolerance <= MOST_TOLERANCE:
-        raise ExchangeError(f"the tolerance is 0 to {MOST_TOLERANCE:g} percentage points, not {tolerance:g}")
+    if not 0 <= tolerance <= MAX_TOLERANCE:
+        raise ExchangeError(f"the tolerance is 0 to {MAX_TOLERANCE:g} percentage points, not {tolerance:g}")
     if baseline.digest != now.digest:
         raise ExchangeError(
             f"the baseline has other blocks: {baseline.blocks:,} of {baseline.set!r}, not the "

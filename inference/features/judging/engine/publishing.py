@@ -31,8 +31,8 @@ from inference.web.published_page import (
     Value,
 )
 
-_MOST_SCHEMES = 2000
-_MOST_MAPS = 12
+_MAX_SCHEMES = 2000
+_MAX_MAPS = 12
 
 
 def publishable() -> QuerySet[Run]:
@@ -69,8 +69,8 @@ def _mape(column: ComparedColumn) -> float | None:
 
 
 def _maps(columns: Sequence[ComparedColumn]) -> Iterator[PublishedPicture]:
-    """A heat map per column with answers, all with the same axes; at most `_MOST_MAPS`."""
-    answering = [column for column in columns if scores_of(column, FULL_COMPARISON).n][:_MOST_MAPS]
+    """A heat map per column with answers, all with the same axes; at most `_MAX_MAPS`."""
+    answering = [column for column in columns if scores_of(column, FULL_COMPARISON).n][:_MAX_MAPS]
     maps = heat_maps_of(answering, FULL_COMPARISON)
     for place, (column, heat_map) in enumerate(zip(answering, maps, strict=True), start=1):
         yield PublishedPicture(f"map-{place}", column.name, heat_map_drawing(heat_map, "cycles"), alone=False)
@@ -84,7 +84,7 @@ def _biases(row: Comparison, columns: Sequence[ComparedColumn]) -> PublishedTabl
         for scheme, bias in biases.items():
             largest_counts[scheme] = max(largest_counts.get(scheme, 0), bias.n)
     listed = sorted(largest_counts, key=lambda scheme: (-largest_counts[scheme], row.schemes[scheme]))[
-        :_MOST_SCHEMES
+        :_MAX_SCHEMES
     ]
     rows = []
     for scheme in listed:

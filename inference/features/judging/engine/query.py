@@ -319,7 +319,7 @@ def _biases(key: SheetKey, position: int, part: ComparisonPart) -> list[SchemeBi
     return [] if table is None else biases_of(table, points_of(key, position, part))
 
 
-MOST_LISTED = 50
+MAX_LISTED = 50
 """Items of a bin or a scheme that are listed: the worst predicted."""
 
 
@@ -365,7 +365,7 @@ def items_in_bin(
     if place is not None:
         rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
         points = points.where((rows == place[0]) & (columns == place[1]))
-    return list(items_at(column.comparison, points.worst(MOST_LISTED)).values()), len(points)
+    return list(items_at(column.comparison, points.worst(MAX_LISTED)).values()), len(points)
 
 
 def items_at(row: Comparison, points: ComparedPoints) -> dict[int, PredictedExperiment | PredictedBlock]:

@@ -35,7 +35,7 @@ ALL_KINDS = (*KINDS, COMPARE_SETS, "accuracy", "accuracy-check", "matrix")
 """With those that other features describe in their own words (`JudgeJob.description`)."""
 EVALUATE = "evaluate"
 """Runs of this kind store a comparison too, which the tab of their mapping shows."""
-MOST_COLUMNS = 24
+MAX_COLUMNS = 24
 INSTRUCTIONS = 10
 """Of the block that an experiment becomes, at least (thesis §5.2.2)."""
 DEFAULT_SAMPLE = 20_000
@@ -72,7 +72,7 @@ class JudgeConfig(QuestionLimits):
     experiment_set: Annotated[int | None, Field(examples=[3])] = None
     block_set: int | None = None
     sources: Annotated[
-        list[str], Field(min_length=1, max_length=MOST_COLUMNS, examples=[["mapping:7", "tool:IACA"]])
+        list[str], Field(min_length=1, max_length=MAX_COLUMNS, examples=[["mapping:7", "tool:IACA"]])
     ]
     against: Annotated[str, Field(max_length=300, examples=[""])] = ""
     rounds: Annotated[
@@ -208,6 +208,6 @@ def read_lists(description: Json) -> ComparisonConfig:
         for field, kind in SOURCE_LISTS.items()
     }
     number = sum(map(len, checked.values()))
-    if not 1 <= number <= MOST_COLUMNS:
-        raise ConfigError(f"choose from 1 to {MOST_COLUMNS} predictors, not {number}")
+    if not 1 <= number <= MAX_COLUMNS:
+        raise ConfigError(f"choose from 1 to {MAX_COLUMNS} predictors, not {number}")
     return config.model_copy(update=checked)

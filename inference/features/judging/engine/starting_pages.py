@@ -17,7 +17,7 @@ from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offers, offers
 from inference.features.asking.predictors.query import processor_of_machine
 from inference.features.asking.questions.form import ProcessorForm
-from inference.features.judging.engine.request import KIND, MOST_COLUMNS, JudgeConfig
+from inference.features.judging.engine.request import KIND, MAX_COLUMNS, JudgeConfig
 from inference.features.judging.engine.sources import (
     AnswerSource,
     SourceError,
@@ -33,7 +33,7 @@ from inference.web.request_fields import RequestField, RunForm, describe_fields,
 from inference.web.validation import number_parameter
 
 OF_SET, OF_BLOCKS = "set", "blocks"
-_MOST_SETS = 100
+_MAX_SETS = 100
 """Sets of a kind that the form offers: the newest."""
 _TOOL_SAMPLE = 300
 """Measurements at either end of a set that are searched for names of tools."""
@@ -214,8 +214,8 @@ def _subjects(request: HttpRequest) -> dict[str, Subject]:
     sets = ExperimentSet.objects.select_related("isa", "machine__isa").order_by("-id")
     blocks = BasicBlockSet.objects.filter(size__gt=0).select_related("isa").order_by("-id")
     models: dict[str, QuerySet[Any]] = {OF_SET: sets, OF_BLOCKS: blocks}
-    subjects: dict[str, Subject] = {f"{OF_SET}:{row.pk}": row for row in sets[:_MOST_SETS]}
-    subjects |= {f"{OF_BLOCKS}:{row.pk}": row for row in blocks[:_MOST_SETS]}
+    subjects: dict[str, Subject] = {f"{OF_SET}:{row.pk}": row for row in sets[:_MAX_SETS]}
+    subjects |= {f"{OF_BLOCKS}:{row.pk}": row for row in blocks[:_MAX_SETS]}
     named = _items_text(request)
     kind, _, number = named.partition(":")
     if named and named not in subjects and number.isdecimal() and len(number) < 19:
@@ -238,7 +238,7 @@ def _source_texts(request: HttpRequest) -> list[str]:
     for name, kind in (("mapping", SourceKind.MAPPING), ("resource_mapping", SourceKind.RESOURCES)):
         if (number := number_parameter(request, name)) is not None:
             return [f"{kind}:{number}"]
-    return [text[:300] for text in request.GET.getlist("source") if text][:MOST_COLUMNS]
+    return [text[:300] for text in request.GET.getlist("source") if text][:MAX_COLUMNS]
 
 
 def _against_text(request: HttpRequest) -> str:

@@ -60,9 +60,9 @@ from inference.web.contributions import MenuPlace, entries_of
 from inference.web.published_page import PublishedTable
 from inference.web.validation import bin_parameter
 
-MOST_ROWS = 500
+MAX_ROWS = 500
 """Rows of a table on a page; files have all of them."""
-MOST_JUDGED_AT_ONCE = 200_000
+MAX_JUDGED_AT_ONCE = 200_000
 """Answers up to which the table of scores has verdicts on a part of the items."""
 
 
@@ -147,7 +147,7 @@ def view_csv(request: HttpRequest, row: Comparison, name: str, head: str) -> str
 def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     """The table (thesis Tables 5.3, 5.4, 6.3), and the maps beside each other (Figure 6.3)."""
     part, count = question.part, selected_count(question.row, question.part.selection)
-    is_quick = part.is_all or question.row.n * len(question.columns) <= MOST_JUDGED_AT_ONCE
+    is_quick = part.is_all or question.row.n * len(question.columns) <= MAX_JUDGED_AT_ONCE
     lines = []
     for column in selectable_columns(
         request, question.columns
@@ -187,10 +187,10 @@ def _tables(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
 
 
 def _first_rows(table: PublishedTable) -> PublishedTable:
-    if len(table.rows) <= MOST_ROWS:
+    if len(table.rows) <= MAX_ROWS:
         return table
-    note = f"{table.note} The first {MOST_ROWS:,} of {len(table.rows):,} rows.".strip()
-    return replace(table, rows=table.rows[:MOST_ROWS], note=note)
+    note = f"{table.note} The first {MAX_ROWS:,} of {len(table.rows):,} rows.".strip()
+    return replace(table, rows=table.rows[:MAX_ROWS], note=note)
 
 
 def _csv_url(request: HttpRequest, question: ViewQuestion, name: str) -> str:

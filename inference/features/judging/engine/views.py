@@ -102,11 +102,11 @@ def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Js
     }
 
 
-MOST_FOR_TRAITS = 20_000
+MAX_TRAIT_ITEMS = 20_000
 """Items that are searched for traits; of more, as many that are spread evenly."""
-MOST_DECODED = 2_000
+MAX_DECODED = 2_000
 """Blocks up to which memory accesses are among the traits; each block is decoded for that."""
-MOST_TELLING = 20
+MAX_TRAITS = 20
 _ERRORS: tuple[Column[GroupErrors], ...] = (
     (number("Items", 0), attrgetter("n")),
     (number("MAPE (%)"), attrgetter("mape")),
@@ -227,10 +227,10 @@ def _worst(question: ViewQuestion) -> list[PublishedTable]:
 
 def _traits(question: ViewQuestion) -> list[PublishedTable]:
     points, items = question.points, sheet_of(key_of(question.row)).items
-    if len(points) > MOST_FOR_TRAITS:
-        points = points.where(np.linspace(0, len(points) - 1, MOST_FOR_TRAITS).astype(np.int64))
+    if len(points) > MAX_TRAIT_ITEMS:
+        points = points.where(np.linspace(0, len(points) - 1, MAX_TRAIT_ITEMS).astype(np.int64))
     traits = traits_of_table(items, points.at)
-    if question.row.item_kind == ItemKind.BLOCKS and len(points) <= MOST_DECODED:
+    if question.row.item_kind == ItemKind.BLOCKS and len(points) <= MAX_DECODED:
         blocks = BasicBlock.objects.in_bulk(items.ids[points.at].tolist())
         if len(blocks) == len(points):
             codes = [bytes(blocks[pk].code) for pk in items.ids[points.at].tolist()]
@@ -285,7 +285,7 @@ def _telling(question: ViewQuestion) -> list[PublishedTable]:
     own, other = sheet.columns[question.column.position].cycles, sheet.reference
     own = np.where(among, own, np.nan)
     at = distinguishing_items(
-        own, other, sheet.items.lengths, question.metric, question.threshold, MOST_TELLING
+        own, other, sheet.items.lengths, question.metric, question.threshold, MAX_TRAITS
     )
     points = ComparedPoints(at, other[at], own[at])
     apart = differences(own, other, question.metric)

@@ -36,9 +36,9 @@ from inference.web.validation import Id, RequestError
 router = Router()
 router.add_router("", runs_router)
 Kind = Annotated[str, AllowedTexts(kind.value for kind in DoubtKind)]
-MOST_PAIRS = 1000
+MAX_PAIRS = 1000
 """Pairs in a response."""
-MOST_EXPERIMENTS = 20
+MAX_EXPERIMENTS = 20
 """Experiments of a group in a response."""
 
 
@@ -161,7 +161,7 @@ class ExcessGroupOut(Schema):
     experiments: int = Field(examples=[12])
     exceeding: int = Field(examples=[11])
     median: float = Field(description="Median excess of the exceeding experiments.", examples=[0.1])
-    largest: list[ExceedingOut] = Field(description=f"At most {MOST_EXPERIMENTS}, the largest excess first.")
+    largest: list[ExceedingOut] = Field(description=f"At most {MAX_EXPERIMENTS}, the largest excess first.")
 
 
 class ExcessOut(Schema):
@@ -257,7 +257,7 @@ def list_competitors(
             404, f"scheme {scheme_id} was not measured alone in {row.name!r}", where="path scheme_id"
         )
     pairs = [pair for pair in conflicts.pairs_of(text) if other in (None, conflicts.ids.get(pair.second))]
-    return list(map(conflicts.pair_json, pairs[:MOST_PAIRS]))
+    return list(map(conflicts.pair_json, pairs[:MAX_PAIRS]))
 
 
 @router.get("/mappings/{mapping_id}/excess/{set_id}", response=ExcessOut)
@@ -265,7 +265,7 @@ def get_excess(request: HttpRequest, mapping_id: Id, set_id: Id) -> Any:
     """The experiments of a set that are slower than the mapping predicts, grouped by what limits them."""
     row = _mapping(mapping_id)
     dataset = get_object_or_404(ExperimentSet, pk=set_id, isa_id=row.isa_id)
-    numbers = excess_json(excess_in(row, dataset), load_mapping(row).ports, MOST_EXPERIMENTS)
+    numbers = excess_json(excess_in(row, dataset), load_mapping(row).ports, MAX_EXPERIMENTS)
     return {"mapping": ref(row), "experiment_set": ref(dataset), **numbers}
 
 

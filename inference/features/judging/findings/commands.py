@@ -41,8 +41,8 @@ from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedTable
 from inference.web.validation import read
 
-MOST_EXPERIMENTS = 3  # experiments of a group
-MOST_DOUBTS = 100  # doubts
+MAX_EXPERIMENTS = 3  # experiments of a group
+MAX_DOUBTS = 100  # doubts
 Options = dict[str, Any]
 
 
@@ -105,7 +105,7 @@ class ExcessCommand(FindingsCommand):
             lambda: {
                 "mapping": row.name,
                 "dataset": dataset.name,
-                **excess_json(slow_groups, ports, MOST_EXPERIMENTS),
+                **excess_json(slow_groups, ports, MAX_EXPERIMENTS),
             },
             lambda: [replace(table, title=f"{counts} take longer than {row.name} predicts")],
         )
@@ -191,7 +191,7 @@ class DoubtsCommand(FindingsCommand):
                 *(_experiment_tables(mapping_doubts, decisions) if is_single_scheme else ()),
             ],
             lambda: mapping_doubts.csv,
-            None if is_single_scheme else MOST_DOUBTS,
+            None if is_single_scheme else MAX_DOUBTS,
         )
 
 

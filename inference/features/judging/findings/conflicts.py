@@ -32,11 +32,11 @@ from inference.storage.rows import ids_of_schemes, scheme_texts
 from inference.storage.streaming import CHUNK, table_of_keys
 from inference.web.published_page import PublishedTable
 
-MOST_SCHEMES = 400
+MAX_SCHEMES = 400
 """Schemes in a matrix; the cells of more would be too small. A search selects others."""
 _SetRow = tuple[int, datetime]
 """A set's row id and time of creation, since ids of deleted sets are reused."""
-MOST_NAMED = 4
+MAX_NAMED = 4
 """Schemes of a class that its row names."""
 
 
@@ -172,7 +172,7 @@ def _cached_conflicts(row: _SetRow, measurements: int, texts: frozenset[str] | N
         times = times.of(texts)
     conflicts = conflicts_of(times.schemes, times.alone["cycles"], times.pairs, times.together["cycles"])
     isa = ExperimentSet.objects.values_list("isa", flat=True).get(pk=row[0])
-    matrix = conflict_matrix(conflicts, MOST_SCHEMES)
+    matrix = conflict_matrix(conflicts, MAX_SCHEMES)
     return SetConflicts(times, conflicts, matrix, ids_of_schemes(isa, times.schemes))
 
 
@@ -248,8 +248,8 @@ def classes_table(conflicts: SetConflicts) -> PublishedTable:
 
     def some_schemes(place: int) -> str:
         members = classes[place]
-        return "; ".join(members[:MOST_NAMED]) + (
-            f" and {len(members) - MOST_NAMED} more" if members[MOST_NAMED:] else ""
+        return "; ".join(members[:MAX_NAMED]) + (
+            f" and {len(members) - MAX_NAMED} more" if members[MAX_NAMED:] else ""
         )
 
     def competitors(place: int) -> str:

@@ -17,7 +17,7 @@ from inference.web.published_page import PublishedTable
 
 SUFFICIENT_COMPARISONS = 10
 """Comparisons with its representative that are enough for a member."""
-MOST_PAIRS = 1000
+MAX_PAIRS = 1000
 """Pairs that one run measures."""
 
 
@@ -45,9 +45,9 @@ class ComparedClasses:
 
     @property
     def pairs(self) -> list[Experiment]:
-        """All missing pairs, each once, those of the least compared schemes first; at most `MOST_PAIRS`."""
+        """All missing pairs, each once, those of the least compared schemes first; at most `MAX_PAIRS`."""
         pairs = dict.fromkeys(pair for member in self.weak for pair in member.pairs)
-        return list(pairs)[:MOST_PAIRS]
+        return list(pairs)[:MAX_PAIRS]
 
 
 def congruence_of(row: PortMapping) -> ComparedClasses:

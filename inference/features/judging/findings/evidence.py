@@ -35,7 +35,7 @@ from inference.storage.mappings import load_mapping
 from inference.storage.recorded import settled_medians
 from inference.storage.result_names import processor_name, result_name
 
-MOST_EXPERIMENTS = 20
+MAX_EXPERIMENTS = 20
 """Experiments that are repeated for one doubt."""
 
 REPEATS = 5
@@ -95,7 +95,7 @@ def decisions(
 def experiments_of_doubt(
     row: PortMapping, doubt: Doubt, other: PortMapping | None = None, evaluation: Evaluation | None = None
 ) -> list[Experiment]:
-    """The scheme alone and the experiments of a doubt's evidence, at most `MOST_EXPERIMENTS`."""
+    """The scheme alone and the experiments of a doubt's evidence, at most `MAX_EXPERIMENTS`."""
     experiments: list[Experiment] = []
     if doubt.kind in (DoubtKind.AMBIGUOUS, DoubtKind.EXCLUDED):
         experiments = [*_searched(row, doubt.scheme), *_witness_experiments(row, doubt.scheme)]
@@ -107,7 +107,7 @@ def experiments_of_doubt(
     elif doubt.kind is DoubtKind.CONFLICT and (distinction := _deciding(row, other, doubt)) is not None:
         experiments = [distinction.experiment]
     alone = Experiment.of([doubt.scheme])
-    return list(dict.fromkeys([alone, *experiments]))[:MOST_EXPERIMENTS]
+    return list(dict.fromkeys([alone, *experiments]))[:MAX_EXPERIMENTS]
 
 
 def _deciding(row: PortMapping, other: PortMapping | None, doubt: Doubt) -> Distinction | None:

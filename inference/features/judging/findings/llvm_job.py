@@ -32,7 +32,7 @@ from inference.runs.request import RunRequest, read_row
 from inference.storage.export_values import exported_mapping
 from inference.storage.result_names import result_name, row_names
 
-_MOST_UNKNOWN = 40
+_MAX_UNKNOWN = 40
 """Schemes without an answer that the report lists; it counts the others."""
 
 
@@ -164,10 +164,10 @@ def _lines(report: LlvmDifference) -> Iterator[str]:
     if report.unknown:
         yield from ("", "## Without an answer", "")
         yield from (
-            f"- {code_span(scheme)}: {markdown_line(why)}" for scheme, why in report.unknown[:_MOST_UNKNOWN]
+            f"- {code_span(scheme)}: {markdown_line(why)}" for scheme, why in report.unknown[:_MAX_UNKNOWN]
         )
-        if len(report.unknown) > _MOST_UNKNOWN:
-            yield f"- and {len(report.unknown) - _MOST_UNKNOWN} more"
+        if len(report.unknown) > _MAX_UNKNOWN:
+            yield f"- and {len(report.unknown) - _MAX_UNKNOWN} more"
 
 
 def _section(report: LlvmDifference, row: DifferingScheme) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _section(report: LlvmDifference, row: DifferingScheme) -> Iterator[str]:
 KIND = "llvm-difference"
 DEFAULT_TOLERANCE = 0.2
 """Relative; measurements of one scheme on one core differ by far less."""
-_MOST_WITNESSES = 4
+_MAX_WITNESSES = 4
 _CPU = re.compile(r"\w[\w.-]{0,39}")
 
 
@@ -331,14 +331,14 @@ def _differing(
 
 
 def witness_lines(scheme: str, steps: Sequence[ProofStep]) -> list[str]:
-    """The witnesses of a scheme's µops in words: at most `_MOST_WITNESSES`, and the number of others."""
+    """The witnesses of a scheme's µops in words: at most `_MAX_WITNESSES`, and the number of others."""
     lines = [
         f"Witness: {step.witness.copies} × {step.witness.blocker} on {step.where} take "
         f"{_cycles(step.witness.base_cycles)}, with {scheme} beside them "
         f"{_cycles(step.witness.cycles)}: {step.conclusion}"
-        for step in steps[:_MOST_WITNESSES]
+        for step in steps[:_MAX_WITNESSES]
     ]
-    return lines if len(steps) <= _MOST_WITNESSES else [*lines, f"and {len(steps) - _MOST_WITNESSES} more"]
+    return lines if len(steps) <= _MAX_WITNESSES else [*lines, f"and {len(steps) - _MAX_WITNESSES} more"]
 
 
 def _cycles(value: float | None) -> str:

@@ -34,7 +34,7 @@ from inference.runs.request import DEFAULT_SEED, MAX_MIXES, RunRequest, Schemes,
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 from inference.web.published_page import PublishedTable
 
-MOST_PERMUTATIONS = 100
+MAX_PERMUTATIONS = 100
 
 
 class CheckConfig(RunRequest):
@@ -54,7 +54,7 @@ class CheckConfig(RunRequest):
     scheme_filter: str = ""
     mixes: Annotated[int, Field(ge=0, le=MAX_MIXES)] = 200
     sequences: Annotated[int, Field(ge=0, le=MAX_MIXES)] = 50
-    permutations: Annotated[int, Field(ge=2, le=MOST_PERMUTATIONS)] = 5
+    permutations: Annotated[int, Field(ge=2, le=MAX_PERMUTATIONS)] = 5
     seed: Seed = DEFAULT_SEED
 
     @property

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from inference.core.mapping import PortMapping as Value
 from inference.core.misfits import LABELS, MIN_EXCESS, Doubt, DoubtKind, Doubts
-from inference.features.judging.engine.excess_view import MOST_ITEMS, excess_in, excess_table, sets_for
+from inference.features.judging.engine.excess_view import MAX_ITEMS, excess_in, excess_table, sets_for
 from inference.features.judging.engine.tables import Buttons, LinkedText, code, csv_of, page_cells
 from inference.features.judging.findings.conflicts import (
     SetConflicts,
@@ -43,8 +43,8 @@ from inference.web.paging import page_in_memory
 from inference.web.validation import RequestError, number_parameter, read
 
 PAGE_SIZE = 25
-MOST_GROUPS = 25
-MOST_PAIRS = 60
+MAX_GROUPS = 25
+MAX_PAIRS = 60
 """Listed pairs of a scheme, or of two classes."""
 ADDRESS_NAMES = {"other": "with", "evaluation": "by"}
 """{field of the request: its parameter in the address}."""
@@ -208,7 +208,7 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
     chosen = sets[0] if sets else None
     if number is not None:
         chosen = get_object_or_404(ExperimentSet, pk=number, isa_id=row.isa_id)
-    context: dict[str, Any] = {"sets": sets, "chosen": chosen, "least": MIN_EXCESS, "most": MOST_ITEMS}
+    context: dict[str, Any] = {"sets": sets, "chosen": chosen, "least": MIN_EXCESS, "most": MAX_ITEMS}
     if chosen is None:
         return context
     slow_groups = excess_in(row, chosen)
@@ -219,7 +219,7 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         f"{row.name}, cycles",
         lambda experiment: experiment_url(experiment, row.isa, row),
     )
-    return {**context, "excess": slow_groups, **page_cells(replace(table, rows=table.rows[:MOST_GROUPS]))}
+    return {**context, "excess": slow_groups, **page_cells(replace(table, rows=table.rows[:MAX_GROUPS]))}
 
 
 def classes_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
@@ -310,7 +310,7 @@ def _chosen_pairs(
         pairs, second = conflicts.pairs_of(first[0][1]), None
     else:
         pairs = conflicts.pairs_between(*([text for _, text in schemes] for schemes in (first, second)))
-    cells = page_cells(pairs_table(pairs[:MOST_PAIRS]))
+    cells = page_cells(pairs_table(pairs[:MAX_PAIRS]))
     return {"first": first, "second": second, "total": len(pairs), **cells}
 
 

@@ -40,7 +40,7 @@ from inference.web.published_page import PublishedTable
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 NO_REFERENCE = "none"
-MOST_LISTED = 20  # discrepancies printed; a CSV file has all
+MAX_LISTED = 20  # discrepancies printed; a CSV file has all
 
 
 class CheckModelCommand(RunCommand):
@@ -90,7 +90,7 @@ class CheckModelCommand(RunCommand):
             counted = {key: value for key, value in run.result.items() if key != "name"}
             self.stdout.write(json.dumps({**named, **counted, "seconds": round(run.busy_seconds, 3)}))
             return
-        for line in shell_lines(_tables(run, check), MOST_LISTED):
+        for line in shell_lines(_tables(run, check), MAX_LISTED):
             self.stdout.write(line)
 
     def _submitted(self, options: dict[str, Any]) -> Run:

@@ -51,7 +51,7 @@ STAGES = ("Latencies", "Ports")
 EXTENDS = "extends"
 """Key of a mapping's report: the mapping that it extends, and by which schemes."""
 _PURPOSE = "floods"
-_MOST_NAME = 150
+_MAX_NAME = 150
 """Characters of a core model's name in the names of its completions."""
 
 _LATENCY, _PORTS = "latency", "ports"
@@ -65,7 +65,7 @@ class CompletionJob(Job):
 
     def default_name(self, config: Json) -> str:
         name = StoredCoreModel.objects.values_list("name", flat=True).get(pk=config["core_model"])
-        return f"{name[:_MOST_NAME]} · {count_of(len(config['schemes']), 'more scheme', 'more schemes')}"
+        return f"{name[:_MAX_NAME]} · {count_of(len(config['schemes']), 'more scheme', 'more schemes')}"
 
     def work(self, task: Task) -> Store:
         config = CompletionConfig.from_stored(task.run.config)

@@ -10,14 +10,14 @@ from inference.isa.targets import code_target
 from inference.models import Machine, Run, StoredCoreModel
 from inference.runs.machines.facts import estimated_seconds, obstacle_to_measuring, seconds_per_unit
 
-_MOST_RUNS = 50
+_MAX_RUNS = 50
 _CHAINS_PER_SCHEME, _FLOODS_PER_SCHEME, _FLOODS = 12, 40, 250
 """Estimates for machines without a history: those of 20 completions on a Zen 4."""
 
 
 def completing_runs(row: StoredCoreModel) -> list[Run]:
     """The last completions of a core model, newest first."""
-    return list(Run.objects.filter(kind=KIND, config__core_model=row.pk).order_by("-pk")[:_MOST_RUNS])
+    return list(Run.objects.filter(kind=KIND, config__core_model=row.pk).order_by("-pk")[:_MAX_RUNS])
 
 
 def unmeasured(runs: Iterable[Run]) -> dict[str, dict[str, str]]:

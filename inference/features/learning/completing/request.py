@@ -13,7 +13,7 @@ from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, read_row
 
 KIND = "complete"
-MOST_SCHEMES = 40
+MAX_SCHEMES = 40
 """More belong into a profile: others wait for the machine while a completion is measured."""
 
 
@@ -27,7 +27,7 @@ class CompletionConfig(RunRequest):
     core_model: int
     machine: int | None = None
     isa: str = ""
-    schemes: Annotated[list[int], Field(min_length=1, max_length=MOST_SCHEMES)]
+    schemes: Annotated[list[int], Field(min_length=1, max_length=MAX_SCHEMES)]
 
 
 def read_config(description: Json) -> CompletionConfig:

@@ -16,7 +16,7 @@ from inference.models import LatencySet, Machine, MeasuredFrontEnd, StoredCoreMo
 from inference.runs.machines.measurer import LogText, options_for
 from inference.storage.core_models import core_model_of, core_model_of_parts
 
-MOST_PORTS = 20
+MAX_PORTS = 20
 _LISTED = 5
 _SLACK = 1.02  # measured rates may exceed the documented one by this factor
 
@@ -59,7 +59,7 @@ def fits_single_uop(cycles: float, epsilon: float) -> bool:
     Several µops, and µops that occupy their port for more than a cycle, take a cycle or more; several µops
     may also lie between two fractions.
     """
-    return any(abs(cycles - 1 / ports) <= epsilon for ports in range(1, MOST_PORTS + 1))
+    return any(abs(cycles - 1 / ports) <= epsilon for ports in range(1, MAX_PORTS + 1))
 
 
 def single_uops(alone: Mapping[str, float], epsilon: float, log: LogText) -> list[str]:

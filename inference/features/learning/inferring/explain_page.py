@@ -33,7 +33,7 @@ from inference.storage.characterisations import ExplainedMapping, verdicts_of
 WIDTH = 1000
 """Width of the funnel in its own units; the browser scales it."""
 
-LEAST = 4
+MIN_WIDTH = 4
 """Minimum width of a non-empty part, so that one scheme of thousands is visible."""
 
 COUNTS = {
@@ -203,12 +203,12 @@ def bars(
 
 def _widths(requested: int | None, through: int, within: int, lost: int) -> tuple[int, int, int]:
     """Integer widths with the exact sum: rounding changes the largest part, and small ones have at least
-    `LEAST`.
+    `MIN_WIDTH`.
     """
     if not requested:
         return 0, WIDTH, 0
     exact = [WIDTH * part / requested for part in (through, within, lost)]
-    widths = [max(LEAST, round(part)) if part else 0 for part in exact]
+    widths = [max(MIN_WIDTH, round(part)) if part else 0 for part in exact]
     widths[widths.index(max(widths))] += round(sum(exact)) - sum(widths)
     return widths[0], widths[1], widths[2]
 

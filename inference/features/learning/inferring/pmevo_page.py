@@ -37,7 +37,7 @@ CLOUD_FRAMES = 32
 CLASSES_PER_PAGE = 10
 """Classes per page; the mapping's own page lists more."""
 
-MOST_MEASURED = 4000
+MAX_MEASURED = 4000
 """Maximum number of measurements in the matrix: the page reloads every few seconds."""
 
 MEASURING = (SINGLETONS, BOTTLENECK, "measuring")
@@ -293,5 +293,5 @@ def _measured_so_far(run: Run, record: RunRecord) -> GrowingMatrix | None:
     if run.state in Run.FINAL or record.heat_map:
         return None
     rows = Measurement.objects.filter(experiment_set__run=run, experiment__length__lte=2, repeat=0)
-    measurements = measurements_of(rows.order_by("id")[:MOST_MEASURED])
+    measurements = measurements_of(rows.order_by("id")[:MAX_MEASURED])
     return growing_matrix(pair_conflicts(row.value for row in measurements))

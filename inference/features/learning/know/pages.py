@@ -10,7 +10,7 @@ from django.urls import path
 
 from inference.core.protocols import Json
 from inference.features.learning.know.query import part_outcomes
-from inference.features.learning.know.request import MOST_INFERRED, KnowConfig
+from inference.features.learning.know.request import MAX_INFERRED, KnowConfig
 from inference.features.learning.latencies.query import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.machines.measure.form import (
     SELECTION_WORDS,
@@ -76,7 +76,7 @@ def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
         return None
     minutes = form.cleaned_data["minutes"] or KnowConfig.default_of("minutes")
     config: Json = {"machine": machine.pk, "minutes": minutes, **schemes_config(form, texts)}
-    inferred = min(len(texts), MOST_INFERRED)
+    inferred = min(len(texts), MAX_INFERRED)
     pairs = estimate_effort(machine, inferred, "pairs").experiments
     explained = EXPLAINED_PER_SCHEME * len(texts)
     chained = len(chosen_schemes(form, machine, chained=True))

@@ -14,9 +14,9 @@ from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, Schemes
 
-HOUR, LEAST_MINUTES, MOST_MINUTES = 60, 10, 10_000
+HOUR, MIN_MINUTES, MAX_MINUTES = 60, 10, 10_000
 
-MOST_INFERRED = 60
+MAX_INFERRED = 60
 """Number of sampled schemes for the inference from pairs, whose number grows quadratically."""
 
 
@@ -33,7 +33,7 @@ class KnowConfig(RunRequest):
     isa: str = ""
     schemes: Schemes = "starter"
     scheme_filter: str = ""
-    minutes: int = Field(HOUR, ge=LEAST_MINUTES, le=MOST_MINUTES)
+    minutes: int = Field(HOUR, ge=MIN_MINUTES, le=MAX_MINUTES)
 
 
 def read_config(config_json: Json) -> KnowConfig:
@@ -65,7 +65,7 @@ class KnowStage:
 
 
 def _ports(machine: Machine, config: KnowConfig) -> Json:
-    return {**starter_inference(machine), **_schemes(config), "sample": MOST_INFERRED}
+    return {**starter_inference(machine), **_schemes(config), "sample": MAX_INFERRED}
 
 
 def _explain(machine: Machine, config: KnowConfig) -> Json:

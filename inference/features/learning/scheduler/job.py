@@ -50,7 +50,7 @@ from inference.storage.core_models import core_model_of
 from inference.storage.result_names import result_name, row_names
 from inference.storage.rows import ids_of_schemes, load_measurements
 
-SECONDS, LEAST_SECONDS, MOST_SECONDS = 60, 5, 3600
+SECONDS, MIN_SECONDS, MAX_SECONDS = 60, 5, 3600
 _MEASURE, _BLOCKS, _SEARCH = _STAGES = ("Measure mixes", "Measure blocks", "Simulate policies")
 _PURPOSE = "scheduler"
 _LOG_INTERVAL = 5.0  # seconds
@@ -71,7 +71,7 @@ class SchedulerConfig(RunRequest):
     machine: int | None = None
     experiment_set: int | None = None
     isa: str = ""
-    seconds: Annotated[int, Field(ge=LEAST_SECONDS, le=MOST_SECONDS)] = SECONDS
+    seconds: Annotated[int, Field(ge=MIN_SECONDS, le=MAX_SECONDS)] = SECONDS
     seed: Seed = DEFAULT_SEED
 
 

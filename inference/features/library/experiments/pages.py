@@ -184,7 +184,7 @@ def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:
     return Pinned(prediction, figure, uops, gap_of(prediction, value))
 
 
-MOST_INSTRUCTIONS = 400
+MAX_INSTRUCTIONS = 400
 """Maximum number of instructions in a listing: longer ones would make up most of the page."""
 
 
@@ -195,7 +195,7 @@ def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
     experiments and instruction sets without code. `breakers`: costs of dependency-breaking instructions, if
     it cannot be measured without.
     """
-    if target_of(isa.name).bodies is None or experiment.length > MOST_INSTRUCTIONS:
+    if target_of(isa.name).bodies is None or experiment.length > MAX_INSTRUCTIONS:
         return {}
     try:
         loop = _loop(experiment, isa.name)

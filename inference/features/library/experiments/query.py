@@ -70,7 +70,7 @@ class Gap:
         return max(0, len(self.changes) - 4)
 
 
-_MOST_SCHEMES = 10
+_MAX_SCHEMES = 10
 """Maximum number of schemes for which changes are searched: more take too long for a page."""
 
 
@@ -82,7 +82,7 @@ def gap_of(prediction: MappingPrediction, experiment: Experiment) -> Gap | None:
     missing = measured - prediction.cycles
     if is_within_tolerance(prediction.cycles, measured):
         return Gap(missing, True, ())
-    if len(experiment.schemes) > _MOST_SCHEMES:
+    if len(experiment.schemes) > _MAX_SCHEMES:
         return Gap(missing, False, ())
     row = prediction.mapping
     kinds = set(row.usages.filter(count__gt=0).order_by().values_list("mask", flat=True).distinct())

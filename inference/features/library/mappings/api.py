@@ -47,7 +47,7 @@ from inference.web.file_answers import exports_for
 from inference.web.validation import Id
 
 router = Router()
-MOST_EXPERIMENTS = 1000
+MAX_EXPERIMENTS = 1000
 MappingSort = Annotated[str, allowed_sorts(MAPPING_COLUMNS)]
 SCHEME_ORDER = {"row": "id", "text": "text"}
 
@@ -93,7 +93,7 @@ class UsageOut(Schema):
 
 
 class Experiments(Input):
-    experiments: list[ExperimentText] = Field(min_length=1, max_length=MOST_EXPERIMENTS)
+    experiments: list[ExperimentText] = Field(min_length=1, max_length=MAX_EXPERIMENTS)
 
 
 class PredictionOut(PortPrediction):

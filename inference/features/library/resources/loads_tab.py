@@ -21,7 +21,7 @@ from inference.web.paging import Page
 from inference.web.validation import number_parameter
 
 CLASSES_PER_PAGE = 50
-MOST_COLUMNS = 24
+MAX_COLUMNS = 24
 """Number of resources above which rows list loads instead of having a column per resource."""
 LISTED = 12
 SHADES = 4
@@ -51,7 +51,7 @@ def loads_tab(request: HttpRequest, row: ResourceMapping, value: Resources) -> d
     q = request.GET.get("q", "").strip()
     resource = number_parameter(request, "resource")
     number = number_parameter(request, "page", 0) or 0
-    wide = len(value.resources) > MOST_COLUMNS
+    wide = len(value.resources) > MAX_COLUMNS
     context: dict[str, Any] = {
         "q": q,
         "resource": resource,

@@ -37,7 +37,7 @@ from inference.web.validation import Id
 
 router = Router()
 SchemeSort = Annotated[str, allowed_sorts(SCHEME_COLUMNS)]
-SHORTEST_FIRST = {"length": "experiment__length"}
+MIN_FIRST_LENGTH = {"length": "experiment__length"}
 
 
 class IsaOut(RowOut):
@@ -180,7 +180,7 @@ def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Que
     rows = Measurement.objects.filter(experiment__terms__scheme=row).select_related(
         "experiment", "experiment_set"
     )
-    return list_answer(rows, SHORTEST_FIRST, "length", paging, _measured)
+    return list_answer(rows, MIN_FIRST_LENGTH, "length", paging, _measured)
 
 
 def _usage_json(facts: MappingFacts) -> dict[str, Any]:

@@ -77,9 +77,9 @@ PAGE = 25
 EXPERIMENT_COLUMNS = {"length": "experiment__length", "set": "experiment_set__name"}
 """Columns that the experiments with a scheme can be sorted by, for `paging.Order`."""
 
-MOST_ALONE = 50
-MOST_WITNESSES = 50
-MOST_EXPORTED = 20_000
+MAX_ALONE = 50
+MAX_WITNESSES = 50
+MAX_EXPORTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def measured_alone(scheme: InstructionScheme) -> list[Measurement]:
     """Measurements of one instance, newest sets first, with sets and machines (one query)."""
     rows = Measurement.objects.filter(experiment__isa=scheme.isa_id, experiment__key=f"{scheme.pk}:1")
     rows = rows.select_related("experiment_set__machine").order_by("-experiment_set_id", "repeat")
-    return list(rows[:MOST_ALONE])
+    return list(rows[:MAX_ALONE])
 
 
 def witnesses_of(scheme: InstructionScheme) -> list[Witness]:
@@ -148,7 +148,7 @@ def witnesses_of(scheme: InstructionScheme) -> list[Witness]:
         "blocker", "characterisation__mapping"
     )
     rows = rows.defer("characterisation__mapping__report")
-    return list(rows.order_by("-characterisation__mapping_id", "id")[:MOST_WITNESSES])
+    return list(rows.order_by("-characterisation__mapping_id", "id")[:MAX_WITNESSES])
 
 
 def experiments_with(scheme: InstructionScheme) -> QuerySet[Measurement]:
@@ -159,11 +159,11 @@ def experiments_with(scheme: InstructionScheme) -> QuerySet[Measurement]:
 
 def shortest_measured(scheme: InstructionScheme) -> tuple[int, list[tuple[str, Measured]]]:
     """(number of measurements with the scheme that have cycles, (set, value) of the first
-    `MOST_EXPORTED`).
+    `MAX_EXPORTED`).
     """
     rows = Measurement.objects.filter(experiment__terms__scheme=scheme, cycles__isnull=False)
     total = rows.count()
-    rows = rows.order_by("experiment__length", "experiment_id", "id")[:MOST_EXPORTED]
+    rows = rows.order_by("experiment__length", "experiment_id", "id")[:MAX_EXPORTED]
     sets = dict(rows.values_list("id", "experiment_set__name"))
     return total, [(sets.get(stored.id, ""), stored.value) for stored in measurements_of(rows)]
 

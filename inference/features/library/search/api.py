@@ -9,14 +9,14 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.library.search.query import MOST_TEXT, find, pasted_code
+from inference.features.library.search.query import MAX_TEXT, find, pasted_code
 from inference.features.library.search.question import answers_to, question_of
 from inference.isa.targets import DEFAULT
 from inference.web.contributions import SearchHits
 from inference.web.validation import Id
 
 router = Router()
-MOST_HITS = 100
+MAX_HITS = 100
 
 
 class HitOut(Schema):
@@ -60,11 +60,11 @@ class SearchOut(Schema):
 class SearchParameters(Schema):
     q: str = Field(
         min_length=1,
-        max_length=MOST_TEXT,
+        max_length=MAX_TEXT,
         description="Words of names and notes, a search of the scheme table, or assembly.",
         examples=["imul"],
     )
-    limit: int = Field(8, ge=1, le=MOST_HITS, description="Maximum matches per kind.", examples=[5])
+    limit: int = Field(8, ge=1, le=MAX_HITS, description="Maximum matches per kind.", examples=[5])
 
 
 @router.get("/search", response=SearchOut)

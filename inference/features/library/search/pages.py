@@ -9,12 +9,12 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.features.library.search.query import MOST_TEXT, PastedCode, find, pasted_code
+from inference.features.library.search.query import MAX_TEXT, PastedCode, find, pasted_code
 from inference.features.library.search.question import SearchAnswer, answers_to, card_answers, question_of
 from inference.isa.targets import DEFAULT
 from inference.web.contributions import Context, Hit, SearchHits
 
-MOST_HITS = 8
+MAX_HITS = 8
 """Matches per group; the list of the group's kind has all."""
 _SUGGESTED_HITS = 3
 """Matches per group below the field, while one types."""
@@ -26,8 +26,8 @@ def search(request: HttpRequest) -> HttpResponse:
     With `all`, answers are listed above the matches.
     """
     text = request.GET.get("q", "").strip()
-    if len(text) > MOST_TEXT:
-        error = f"The text has {len(text):,} characters: enter at most {MOST_TEXT:,}."
+    if len(text) > MAX_TEXT:
+        error = f"The text has {len(text):,} characters: enter at most {MAX_TEXT:,}."
         return render(request, "inference/search/page.html", {"error": error, "q": ""}, status=400)
     code = pasted_code(text) if text else None
     if code is not None and code.certain:
@@ -35,12 +35,12 @@ def search(request: HttpRequest) -> HttpResponse:
     answers = answers_to(question_of(text))
     if len(answers) == 1 and "all" not in request.GET and (code is None or not code.blocks):
         return redirect(answers[0].page)
-    return render(request, "inference/search/page.html", _matches(text, code, answers, MOST_HITS))
+    return render(request, "inference/search/page.html", _matches(text, code, answers, MAX_HITS))
 
 
 def suggestions(request: HttpRequest) -> HttpResponse:
     """The best matches for `q` as links, for a list below a search field."""
-    text = request.GET.get("q", "").strip()[:MOST_TEXT]
+    text = request.GET.get("q", "").strip()[:MAX_TEXT]
     code = pasted_code(text) if text else None
     answers = answers_to(question_of(text))
     return render(

@@ -31,13 +31,13 @@ from inference.web.code_reading import read_blocks
 from inference.web.contributions import FINDERS, Finder, Hit, SearchHits
 from inference.web.paging import having_words
 
-MOST_TEXT = 4000
+MAX_TEXT = 4000
 """Maximum characters of a searched text; pasted assembly is the longest."""
 
-MOST_NAME = 200
+MAX_NAME = 200
 """Maximum characters of a text that can match a name or note."""
 
-MOST_BLOCKS = 20
+MAX_BLOCKS = 20
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class PastedCode:
 
 
 def find(text: str, most: int) -> list[SearchHits]:
-    """The groups with matches; empty for a text of more than `MOST_NAME` characters."""
+    """The groups with matches; empty for a text of more than `MAX_NAME` characters."""
     text = " ".join(text.split())
-    if not text or len(text) > MOST_NAME:
+    if not text or len(text) > MAX_NAME:
         return []
     finders: list[Finder] = [schemes, named_rows, *FINDERS]
     return [group for finder in finders for group in finder(text, most) if group.hits]
@@ -72,7 +72,7 @@ def pasted_code(text: str) -> PastedCode | None:
     code = lines if "\n" in lines else lines.replace(";", "\n")
     certain = "\n" in code.strip()
     try:
-        return PastedCode(code, read_blocks(code, MOST_BLOCKS), "", certain)
+        return PastedCode(code, read_blocks(code, MAX_BLOCKS), "", certain)
     except BlockError as error:
         return PastedCode(code, (), str(error), certain) if certain or looks_like_aarch64(code) else None
 

@@ -24,7 +24,7 @@ from inference.storage.streaming import CHUNK, copy_as_repeats, copy_measurement
 
 SETS = (2, 20)
 """Minimum and maximum number of sets."""
-MOST = 1_000_000
+MAX_MEASUREMENTS = 1_000_000
 """Maximum number of measurements: storing them blocks other writers for some seconds."""
 TOLERANCE = 5.0
 """Per cent by which times of an experiment may differ without being a conflict."""
@@ -91,8 +91,10 @@ def plan_merging(sets: Sequence[ExperimentSet], conflicts: Conflicts, tolerance:
     """The content of the new set; reads every measurement, changes nothing."""
     require_mergeable(sets, tolerance)
     rows = sum(row.measurements.count() for row in sets)
-    if rows > MOST:
-        raise ExchangeError(f"the sets have {rows:,} measurements; at most {MOST:,} can be merged")
+    if rows > MAX_MEASUREMENTS:
+        raise ExchangeError(
+            f"the sets have {rows:,} measurements; at most {MAX_MEASUREMENTS:,} can be merged"
+        )
     usable = _usable(np.concatenate([_read_rows(row, place) for place, row in enumerate(sets)]))
     experiments, index_of = np.unique(usable["experiment"], return_inverse=True)
     medians_by_set = _medians(usable, index_of, len(experiments), len(sets))

@@ -23,7 +23,7 @@ from inference.web.api.shapes import FileProblemOut, Ref, RowOut, Text, Time, re
 from inference.web.validation import Id
 
 router = Router()
-MOST_FILES = 20
+MAX_FILES = 20
 OLDEST_FIRST = {"row": "id"}
 
 
@@ -88,9 +88,9 @@ def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
     They are only stored: check the preview, then start an import. A file that is already waiting is not
     stored twice.
     """
-    if len(files) > MOST_FILES:
+    if len(files) > MAX_FILES:
         raise ProblemError(
-            422, f"{len(files)} files at once", where="form files", right=f"{MOST_FILES} at most"
+            422, f"{len(files)} files at once", where="form files", right=f"{MAX_FILES} at most"
         )
     account = access.account_of(request)
     pks = [upload.pk for upload in store_uploads(files, account)]

@@ -34,7 +34,7 @@ from inference.web.api.shapes import Input, Name, Note, Ref, RowOut, Time, field
 from inference.web.validation import Id
 
 router = Router()
-MOST_HOURS = 168
+MAX_HOURS = 168
 
 
 class MachineOut(RowOut):
@@ -195,7 +195,7 @@ def list_readings(
 
 
 @router.get("/machines/{machine_id}/trust", response=TrustOut)
-def get_trust(request: HttpRequest, machine_id: Id, hours: int = parameter(24, ge=1, le=MOST_HOURS)) -> Any:
+def get_trust(request: HttpRequest, machine_id: Id, hours: int = parameter(24, ge=1, le=MAX_HOURS)) -> Any:
     """Evidence for a machine's accuracy: noise, reference blocks, drift, and shares of settled results."""
     row = MACHINES.row(machine_id)
     since = timezone.now() - timedelta(hours=hours)

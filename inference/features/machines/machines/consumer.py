@@ -49,7 +49,7 @@ OUT_OF_STEP_SECONDS = 10.0
 """How long heartbeats may lack the leased batch. After that, one side has missed a message; a new connection
 makes the leases of both sides equal again."""
 
-MOST_BAD_MESSAGES = 3
+MAX_BAD_MESSAGES = 3
 
 _POLL_SECONDS = 1.0  # wake-ups interrupt it
 TOKEN_CHECK_SECONDS = 60.0
@@ -218,7 +218,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
         be stuck."""
         self._bad_messages += 1
         logger.warning("agent of %s, bad message %d: %s", self._machine, self._bad_messages, reason)
-        if self._session is None or self._bad_messages >= MOST_BAD_MESSAGES:
+        if self._session is None or self._bad_messages >= MAX_BAD_MESSAGES:
             await self._close_with(BAD_MESSAGES, reason, retry=self._session is not None)
         elif self._lease is not None:
             batch, self._lease = self._lease[0], None

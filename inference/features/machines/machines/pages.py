@@ -52,7 +52,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
 WINDOWS = {"1": "hour", "24": "day", "168": "week"}
 """{hours: name} of the periods that plots can show."""
 
-MOST_LISTED = 8
+MAX_LISTED = 8
 
 
 def machine(request: HttpRequest, pk: int) -> HttpResponse:
@@ -74,10 +74,10 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "windows": WINDOWS.items(),
         "shares": shares_of(readings),
         "any_reading": bool(readings),
-        "runs": runs_on(machine_row)[:MOST_LISTED],
-        "sets": experiment_sets().filter(machine=machine_row).order_by("-id")[:MOST_LISTED],
+        "runs": runs_on(machine_row)[:MAX_LISTED],
+        "sets": experiment_sets().filter(machine=machine_row).order_by("-id")[:MAX_LISTED],
         "panels": rendered_panels(request, PanelPlace.MACHINE, machine_row),
-        "mappings": port_mappings().filter(machine=machine_row).order_by("-id")[:MOST_LISTED],
+        "mappings": port_mappings().filter(machine=machine_row).order_by("-id")[:MAX_LISTED],
     }
     if row.has_agent:
         context |= {
@@ -171,8 +171,8 @@ def machine_noise(request: HttpRequest, pk: int) -> HttpResponse:
     return JsonResponse(noise_over_time(readings) if readings else None, safe=False)
 
 
-_MOST_SPANS = 12
-_MOST_ROUNDS = 40
+_MAX_SPANS = 12
+_MAX_ROUNDS = 40
 
 _TRUST_ANSWERS = {
     "good": "Yes: no finding speaks against its measurements.",
@@ -203,10 +203,10 @@ def machine_trust(request: HttpRequest, pk: int) -> HttpResponse:
         "answer": _TRUST_ANSWERS[findings_list[0].verdict]
         if findings_list
         else "Unknown: its agent has not connected yet.",
-        "spans": disturbed_spans(readings, _MOST_SPANS),
+        "spans": disturbed_spans(readings, _MAX_SPANS),
         "by_hour": disturbed_by_hour(readings) if hours == "168" and readings else None,
         "known": known_answers(machine_row),
-        "rounds": rounds[:_MOST_ROUNDS],
+        "rounds": rounds[:_MAX_ROUNDS],
         "shares": shares,
     }
     return render(request, "inference/machines/trust.html", context)

@@ -22,7 +22,7 @@ from inference.storage.instruction_sets import core_of
 NOISE_WINDOW = timedelta(minutes=30)
 """Age up to which readings count for the present noise."""
 
-MOST_READINGS = 10_000
+MAX_READINGS = 10_000
 
 _COUNTS = {
     "": "time only",
@@ -119,9 +119,9 @@ def counts_of(machine: Machine) -> str:
 
 
 def readings_of(machine: Machine, since: datetime) -> list[NoiseReading]:
-    """The readings since a moment, oldest first; of more than `MOST_READINGS`, every n-th (two queries)."""
+    """The readings since a moment, oldest first; of more than `MAX_READINGS`, every n-th (two queries)."""
     rows = machine.readings.filter(at__gte=since).order_by("at")
-    step = math.ceil(rows.count() / MOST_READINGS)
+    step = math.ceil(rows.count() / MAX_READINGS)
     if step > 1:
         rows = rows.annotate(turn=Mod("id", Value(step))).filter(turn=0)
     return [NoiseReading(*row) for row in rows.values_list("at", "state", "noise", "ghz", "rate")]

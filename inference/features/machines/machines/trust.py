@@ -16,7 +16,7 @@ from inference.models.run import runs_on
 from inference.runs.events import DriftChecked, RemeasuredExperiment
 from inference.storage.rows import stored_summary, summarise
 
-GOOD_NOISE, MOST_NOISE = 0.01, 0.04
+GOOD_NOISE, MAX_NOISE = 0.01, 0.04
 """Median relative deviations of reference blocks: up to the first is good; above the second, measuring
 waits."""
 GOOD_DRIFT = 0.98
@@ -24,9 +24,9 @@ GOOD_DRIFT = 0.98
 GOOD_UNSETTLED = 0.10
 _FREQUENT, _RARE = 0.3, 0.05
 
-_MOST_RUNS = 30  # the newest runs, whose journals are read
-_MOST_ROUNDS = 200
-_MOST_SETS = 8
+_MAX_RUNS = 30  # the newest runs, whose journals are read
+_MAX_ROUNDS = 200
+_MAX_SETS = 8
 _LARGE_SET = 20_000  # measurements; a larger set is not summarised by a page
 
 
@@ -105,11 +105,11 @@ def known_answers(machine: Machine) -> list[KnownAnswer]:
 
 def drift_rounds(machine: Machine, since: datetime) -> list[DriftRound]:
     """The last rounds of drift checks, newest first (two queries)."""
-    runs = dict(runs_on(machine).values_list("pk", "name")[:_MOST_RUNS])
+    runs = dict(runs_on(machine).values_list("pk", "name")[:_MAX_RUNS])
     events = RunEvent.objects.filter(run__in=list(runs), kind=DriftChecked.kind, at__gte=since).order_by(
         "-at"
     )
-    rows = events.values_list("at", "run_id", "payload")[:_MOST_ROUNDS]
+    rows = events.values_list("at", "run_id", "payload")[:_MAX_ROUNDS]
     return [_round(at, run, runs[run], DriftChecked.read(payload)) for at, run, payload in rows]
 
 
@@ -126,7 +126,7 @@ def shares_by_set(machine: Machine) -> list[SetShares]:
     out."""
     shares = []
     for experiment_set in ExperimentSet.objects.filter(machine=machine, run__isnull=False).order_by("-id")[
-        :_MOST_SETS
+        :_MAX_SETS
     ]:
         summary = stored_summary(experiment_set)
         if summary is None and experiment_set.measurements.count() <= _LARGE_SET:
@@ -154,7 +154,7 @@ def _noise_findings(readings: Sequence[NoiseReading]) -> list[Finding]:
     if not noises:
         return []
     typical = statistics.median(noises)
-    verdict = "good" if typical <= GOOD_NOISE else "mind" if typical <= MOST_NOISE else "change"
+    verdict = "good" if typical <= GOOD_NOISE else "mind" if typical <= MAX_NOISE else "change"
     why = "Median deviation of reference blocks; a pass counts only while they are right."
     return [Finding(verdict, "Noise", f"{100 * typical:.1f} %", why)]
 

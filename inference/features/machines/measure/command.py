@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import LISTED, estimate_effort
-from inference.isa.machine_bodies import FEWEST, MOST
+from inference.isa.machine_bodies import MAX_BODY_LENGTH, MIN_BODY_LENGTH
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
@@ -47,7 +47,7 @@ class Command(RunCommand):
             mixes="N: with --plan mixes: how many",
             length="L: with --plan mixes: instructions in each",
             seed="S: chooses the mixes",
-            unroll=f"N: instructions of a loop body, about: {FEWEST} to {MOST} (%(default)s)",
+            unroll=f"N: instructions of a loop body, about: {MIN_BODY_LENGTH} to {MAX_BODY_LENGTH} (%(default)s)",
             values="initial values of registers and memory (%(default)s)",
         )
         parser.add_argument(

@@ -19,14 +19,14 @@ from inference.core.sampling import MIX_LENGTH, random_mixes
 from inference.features.machines.measure.request import (
     DEFAULT_MIXES,
     LISTED,
-    MOST_REPEATS,
+    MAX_REPEATS,
     RepeatingMeasurements,
     estimate_effort,
     ids_of_schemes,
     listed_experiments,
     read_listed,
 )
-from inference.isa.machine_bodies import DEFAULTS, FEWEST, MOST, VALUES, Options
+from inference.isa.machine_bodies import DEFAULTS, MAX_BODY_LENGTH, MIN_BODY_LENGTH, VALUES, Options
 from inference.measuring.proxies import RepeatingCache, StoreBackedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine
@@ -52,7 +52,7 @@ PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
 """Every scheme alone; PMEvo's plan (§5.1.1): alone and in pairs; random mixes; each scheme among instructions
 that need only issue slots; listed experiments."""
 
-MOST_INSTRUCTIONS = 50  # in a mix, which must fit into a loop body twice
+MAX_INSTRUCTIONS = 50  # in a mix, which must fit into a loop body twice
 
 _STAGE = "measuring"
 _PURPOSE = "measurements"
@@ -75,11 +75,11 @@ class MeasureConfig(RunRequest):
     scheme_filter: str = ""
     plan: Annotated[str, AllowedTexts(PLANS)] = "pairs"
     mixes: Annotated[int, Field(ge=1, le=MAX_MIXES)] = DEFAULT_MIXES
-    length: Annotated[int, Field(ge=1, le=MOST_INSTRUCTIONS)] = MIX_LENGTH
+    length: Annotated[int, Field(ge=1, le=MAX_INSTRUCTIONS)] = MIX_LENGTH
     seed: Seed = DEFAULT_SEED
     experiments: list[str] = []
-    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
-    unroll: Annotated[int, Field(ge=FEWEST, le=MOST)] = DEFAULTS.instructions
+    repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] = 1
+    unroll: Annotated[int, Field(ge=MIN_BODY_LENGTH, le=MAX_BODY_LENGTH)] = DEFAULTS.instructions
     breaking: bool = DEFAULTS.breaking
     values: Annotated[str, AllowedTexts(VALUES)] = DEFAULTS.values
 

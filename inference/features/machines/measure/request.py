@@ -17,13 +17,13 @@ from inference.runs.machines.facts import estimated_seconds
 from inference.storage.instruction_sets import read_experiment
 from inference.storage.rows import scheme_ids
 
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 """Experiments in one list; the witnesses of a scheme have far fewer."""
 
-MOST_LENGTH = 1500
+MAX_LENGTH = 1500
 """Instructions in a listed experiment; longer than the longest of explainable inference."""
 
-MOST_REPEATS = 600
+MAX_REPEATS = 600
 """Measurements of each listed experiment; the samples of explainable inference."""
 
 
@@ -37,7 +37,7 @@ def listed_config(machine: int, experiments: Iterable[Experiment], repeats: int)
         "machine": machine,
         "plan": LISTED,
         "experiments": list(dict.fromkeys(map(str, experiments))),
-        "repeats": min(MOST_REPEATS, max(1, repeats)),
+        "repeats": min(MAX_REPEATS, max(1, repeats)),
     }
 
 
@@ -45,8 +45,8 @@ def read_listed(isa: ISA, texts: Any) -> list[str]:
     """The experiments with the scheme texts of the instruction set, each once. Raises `ConfigError`."""
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ConfigError("experiments must be a list of texts like '2*add GPR[64]:RW, GPR[64]:R; imul …'")
-    if not 1 <= len(texts) <= MOST_LISTED:
-        raise ConfigError(f"experiments must be a list of 1 to {MOST_LISTED:,}, not {len(texts):,}")
+    if not 1 <= len(texts) <= MAX_LISTED:
+        raise ConfigError(f"experiments must be a list of 1 to {MAX_LISTED:,}, not {len(texts):,}")
     experiments = dict.fromkeys(_read(isa, text) for text in dict.fromkeys(texts))
     return [str(experiment) for experiment in experiments]
 
@@ -57,9 +57,9 @@ def _read(isa: ISA, text: str) -> Experiment:
         nearest = [suggestion.nearest for suggestion in typed.suggestions]
         hint = f"; the nearest: {'; '.join(nearest)}" if nearest else ""
         raise ConfigError(f"experiments: {'; '.join(typed.problems)}{hint}")
-    if typed.experiment.length > MOST_LENGTH:
+    if typed.experiment.length > MAX_LENGTH:
         actual = f"{str(typed.experiment)[:80]!r} has {typed.experiment.length:,}"
-        raise ConfigError(f"experiments: at most {MOST_LENGTH:,} instructions in one, {actual}")
+        raise ConfigError(f"experiments: at most {MAX_LENGTH:,} instructions in one, {actual}")
     return typed.experiment
 
 

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
 from inference.features.publishing.site.request import (
-    MOST_ITEMS,
+    MAX_ITEMS,
     PublishedItem,
     PublishRequest,
     publishable_kinds,
@@ -60,7 +60,7 @@ def publish(request: HttpRequest) -> HttpResponse:
         "groups": choice_groups(request.GET.getlist("item")),
         "title": request.GET.get("title", "")[:120],
         "text": request.GET.get("text", "")[:4000],
-        "most": MOST_ITEMS,
+        "most": MAX_ITEMS,
     }
     return render(request, "inference/publishing/publish.html", context)
 
@@ -79,7 +79,7 @@ def publish_zip(request: HttpRequest) -> HttpResponse:
 
 def _error_text(error: RequestError | ExchangeError) -> str:
     if isinstance(error, RequestError) and error.field == "items":
-        return f"choose 1 to {MOST_ITEMS} items"
+        return f"choose 1 to {MAX_ITEMS} items"
     return str(error)
 
 

@@ -66,7 +66,7 @@ def page_of_item(
     return replace(page, title=title or page.title, text=text)
 
 
-MOST_ITEMS = 24
+MAX_ITEMS = 24
 
 
 Item = Annotated[str, Field(pattern=rf"^({'|'.join(PublishedKind)}):[0-9]{{1,18}}$", examples=["mapping:7"])]
@@ -79,7 +79,7 @@ class PublishRequest(BaseModel):
 
     items: list[Item] = Field(
         min_length=1,
-        max_length=MOST_ITEMS,
+        max_length=MAX_ITEMS,
         description="mapping, core (a core model), comparison (its run) or campaign, and the number.",
         examples=[["mapping:7"]],
     )

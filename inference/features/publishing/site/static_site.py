@@ -43,7 +43,7 @@ from inference.web.published_page import (
 )
 
 _STYLES, _SCRIPT = ("css/tokens.css", "css/published.css"), "js/published.js"
-_MOST_OPTIONS = 40
+_MAX_OPTIONS = 40
 """Maximum number of distinct texts for which a column is offered as a filter."""
 
 
@@ -188,7 +188,7 @@ def filters_of(table: PublishedTable) -> list[dict[str, object]]:
     for place, column in enumerate(table.columns):
         texts = {row[place] for row in table.rows} if column.kind is CellKind.CHOICE else set()
         options = sorted(str(text) for text in texts if text)
-        if 1 < len(options) <= _MOST_OPTIONS:
+        if 1 < len(options) <= _MAX_OPTIONS:
             filters.append({"place": place, "title": column.title, "options": options})
     of_uops = [place for place, column in enumerate(table.columns) if column.kind is CellKind.UOPS]
     if len(of_uops) == 1:

@@ -27,7 +27,7 @@ from inference.web.api.shapes import Time
 from inference.web.validation import Id
 
 router = Router()
-MOST = 1000
+MAX_EVENTS = 1000
 STREAM = "text/event-stream"
 KEEP_ALIVE = 15.0
 """Seconds without events after which a stream sends a comment, because proxies close idle connections."""
@@ -61,7 +61,7 @@ def list_events(
     since: Annotated[
         int, Query(ge=0, le=2**63 - 1, description="The number of the last event that you have.")
     ] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST)] = _PAGE,
+    limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = _PAGE,
 ) -> HttpResponseBase:
     """The events after number `since`.
 

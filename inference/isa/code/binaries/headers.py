@@ -22,8 +22,8 @@ class BinaryFileError(ValueError):
 
 
 MAGIC = b"\x7fELF"
-MOST_SECTIONS = 100_000
-MOST_SEGMENTS = 1000
+MAX_SECTIONS = 100_000
+MAX_SEGMENTS = 1000
 NAME_LIMIT = 200
 """Bytes of a name; longer ones are cut."""
 
@@ -154,7 +154,7 @@ def _plain(name: str) -> str:
 
 
 def _table(file: ELFFile, content: bytes, kind: str) -> Iterator[Any]:
-    """The headers of sections or segments, at most `MOST_SECTIONS` or `MOST_SEGMENTS`."""
+    """The headers of sections or segments, at most `MAX_SECTIONS` or `MAX_SEGMENTS`."""
     prefix = "sh" if kind == "section" else "ph"
     at, size = file[f"e_{prefix}off"], file[f"e_{prefix}entsize"]
     layout = file.structs.Elf_Shdr if kind == "section" else file.structs.Elf_Phdr
@@ -168,7 +168,7 @@ def _table(file: ELFFile, content: bytes, kind: str) -> Iterator[Any]:
             return
         first = struct_parse(file.structs.Elf_Shdr, file.stream, file["e_shoff"])
         count = first["sh_size"] if kind == "section" else first["sh_info"]
-    most = MOST_SECTIONS if kind == "section" else MOST_SEGMENTS
+    most = MAX_SECTIONS if kind == "section" else MAX_SEGMENTS
     if count > most:
         raise BinaryFileError(f"the file is said to have {count:,} {kind}s, of {most:,} at most")
     if at + count * size > len(content):

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from inference.isa.code.binaries.headers import BinaryFileError
 from inference.isa.code.binaries.program import CompiledProgram, Function
-from inference.isa.code.block import MOST_BYTES, MOST_INSTRUCTIONS
+from inference.isa.code.block import MAX_BYTES, MAX_INSTRUCTIONS
 from inference.isa.code.control_flow import CodePath, CodeStep, cut_into_pieces
 from inference.isa.code.pieces import CodeReader
 
 CHUNK_BYTES = 1 << 18
 """Bytes of code after which steps are yielded at the next end of a path; limits memory."""
-MOST_CHUNK_BYTES = 2 * CHUNK_BYTES
+MAX_CHUNK_BYTES = 2 * CHUNK_BYTES
 """Bytes of code after which steps are yielded in any case."""
 
 _FIELD = 4  # bytes that a linker fills in, at the end of a jump
@@ -35,14 +35,14 @@ def steps_in(program: CompiledProgram, function: Function, reader: CodeReader) -
         steps.append(step)
         position += size
         length = position - chunk_start
-        if length >= CHUNK_BYTES and (step.flow in ("end", "jump") or length >= MOST_CHUNK_BYTES):
+        if length >= CHUNK_BYTES and (step.flow in ("end", "jump") or length >= MAX_CHUNK_BYTES):
             yield steps
             steps, chunk_start = [], position
     if steps:
         yield steps
 
 
-MOST_CODE = 24 << 20
+MAX_CODE_BYTES = 24 << 20
 """Bytes of machine code that are searched for loops at a time."""
 
 OnProgress = Callable[[int, int], None]
@@ -99,13 +99,13 @@ def loops_in(
         on_progress: Called after each chunk of code.
 
     Raises:
-        BinaryFileError: The functions have more than `MOST_CODE` bytes.
+        BinaryFileError: The functions have more than `MAX_CODE_BYTES` bytes.
     """
     chosen = list(functions)
     total = sum(candidate.size for candidate in chosen)
-    if total > MOST_CODE:
+    if total > MAX_CODE_BYTES:
         raise BinaryFileError(
-            f"these functions have {total / 1e6:,.1f} MB of machine code, and {MOST_CODE / 1e6:,.1f} MB are "
+            f"these functions have {total / 1e6:,.1f} MB of machine code, and {MAX_CODE_BYTES / 1e6:,.1f} MB are "
             "the most: choose functions by their names, e.g. `mat*`"
         )
     for function in chosen:
@@ -123,7 +123,7 @@ def _loops_of(
         if piece.kind != "loop" or piece.closing is None:
             continue
         code = reader.close_loop(b"".join(steps[at].code for at in piece.steps), steps[piece.closing].code)
-        if code is None or len(piece.steps) >= MOST_INSTRUCTIONS or len(code) > MOST_BYTES:
+        if code is None or len(piece.steps) >= MAX_INSTRUCTIONS or len(code) > MAX_BYTES:
             search.too_long += 1
             continue
         yield Loop(

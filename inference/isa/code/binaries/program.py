@@ -241,7 +241,7 @@ def relocations_of(
     return targets
 
 
-MOST_SYMBOLS = 1_000_000
+MAX_SYMBOLS = 1_000_000
 
 ROW = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -300,7 +300,7 @@ class Symbols:
 def symbols_of(content: bytes, headers: Headers) -> Symbols:
     """The symbols for linking, else those for loading, which a stripped file still has.
 
-    Raises `BinaryFileError` for more than `MOST_SYMBOLS`.
+    Raises `BinaryFileError` for more than `MAX_SYMBOLS`.
     """
     for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
         table = next((section for section in headers.sections if section.kind == kind and section.size), None)
@@ -312,10 +312,10 @@ def symbols_of(content: bytes, headers: Headers) -> Symbols:
 
 
 def rows_of(content: bytes, table: Section) -> npt.NDArray[np.void]:
-    """All rows of a symbol table. Raises `BinaryFileError` for more than `MOST_SYMBOLS`."""
+    """All rows of a symbol table. Raises `BinaryFileError` for more than `MAX_SYMBOLS`."""
     count = table.size // ROW.itemsize
-    if count > MOST_SYMBOLS:
-        raise BinaryFileError(f"the file has {count:,} symbols, of {MOST_SYMBOLS:,} at most")
+    if count > MAX_SYMBOLS:
+        raise BinaryFileError(f"the file has {count:,} symbols, of {MAX_SYMBOLS:,} at most")
     return np.frombuffer(content, dtype=ROW, count=count, offset=table.offset)
 
 

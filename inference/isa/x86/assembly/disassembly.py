@@ -26,7 +26,7 @@ from inference.isa.x86.assembly.listings import ListedLine, Listing
 from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.statements import read_statement, visible_syntax
-from inference.isa.x86.assembly.text import MOST_DIFFERENT
+from inference.isa.x86.assembly.text import MAX_DISTINCT
 
 _COMMENT = re.compile(r"\s(?:#|;|//|->)|(?<=[\])\w])#")
 """A comment, or LuaJIT's name of a target: `jle 0x0bcbffcf ->LOOP`."""
@@ -34,7 +34,7 @@ _COMMENT = re.compile(r"\s(?:#|;|//|->)|(?<=[\])\w])#")
 _NEVER_FALLS_THROUGH = ("jump", "end")
 _HEX = re.compile(r"(?:0x)?([0-9a-f]+)h?", re.IGNORECASE)
 _NO_CODE = ("(bad)", ".byte", "...", ".long", ".word", ".short")
-_LONGEST_CODE = 15
+_MAX_CODE_BYTES = 15
 _WORD = 16
 """Bits of a jump's distance with an operand-size prefix."""
 
@@ -125,7 +125,7 @@ def _with_lengths(lines: Sequence[ListedLine]) -> list[tuple[ListedLine, int | N
             lengths.append((line, None))
             continue
         length = None if following is None else following - line.address
-        lengths.append((line, length if length is not None and 0 < length <= _LONGEST_CODE else None))
+        lengths.append((line, length if length is not None and 0 < length <= _MAX_CODE_BYTES else None))
         following = line.address
     return lengths[::-1]
 
@@ -184,9 +184,9 @@ class _ListingReader:
 
     def _content(self, text: str, length: int | None) -> StatementContent:
         if (text, length) not in self._contents:
-            if len(self._contents) >= MOST_DIFFERENT:
+            if len(self._contents) >= MAX_DISTINCT:
                 raise BlockError(
-                    f"a listing without bytes has at most {MOST_DIFFERENT:,} different instructions: "
+                    f"a listing without bytes has at most {MAX_DISTINCT:,} different instructions: "
                     "paste less of it"
                 )
             refuse_control_characters(text)

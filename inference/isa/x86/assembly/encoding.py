@@ -55,7 +55,7 @@ _USUAL_WIDTHS = {"nop": 32, "push": 64, "pop": 64, "call": 64, "jmp": 64, "ptwri
 """Bits of memory operands without a stated width, in assemblers."""
 
 _LOW_PRIORITY = 1 << 20
-_MOST_FORMS = 4
+_MAX_FORMS = 4
 
 
 class CodeEncoding(NamedTuple):
@@ -188,7 +188,7 @@ def _no_form_message(written: WrittenInstruction) -> str:
             if form.narrows is None:
                 equal_kinds = sum(hole.kind == kind for hole, kind in zip(form.holes, kinds, strict=False))
                 ranks[text] = (abs(len(form.holes) - len(kinds)), -equal_kinds, "{" in text)
-    nearest = sorted(ranks, key=lambda text: ranks[text])[:_MOST_FORMS]
+    nearest = sorted(ranks, key=lambda text: ranks[text])[:_MAX_FORMS]
     forms = f"; forms of it are: {'; '.join(nearest)}" if nearest else ""
     return f"{written.mnemonic} does not take these operands{forms}"
 

@@ -32,7 +32,7 @@ _LOCAL_LABEL = re.compile(r"([0-9]+)([bf])")
 _LABEL_OFFSET = re.compile(r"(.*[^\s+-])\s*([+-])([^+-]+)", re.DOTALL)
 _CURRENT_ADDRESS = (".", "$")
 _UNKNOWN = 2**30
-_MOST_ROUNDS = 30
+_MAX_ROUNDS = 30
 """After so many rounds all jumps are long: only artificial code lengthens one jump by another so often."""
 
 
@@ -156,7 +156,7 @@ def _shortest(
             accumulate((len(stmt.code) for stmt in statements), initial=ADDRESS_OF_CODE)
         )
     bits = [0 if stmt.jump is None else SHORT if stmt.jump_code(0, SHORT) else NEAR for stmt in statements]
-    for rounds_left in range(_MOST_ROUNDS, -1, -1):
+    for rounds_left in range(_MAX_ROUNDS, -1, -1):
         addresses = _addresses(statements, bits)
         grown = [
             number

@@ -62,7 +62,7 @@ _LISTING_MARK = re.compile(r":|│|^[^\w\n]*(?:0x)?[0-9a-f]{8}", re.IGNORECASE |
 """Occurs in every listing."""
 
 _WIDE = re.compile(r"[ \t]{40,}")
-_LONGEST_LINE = 1000
+_MAX_LINE_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def listing_of(
         line = _WIDE.sub(" ", raw)
         if not line.strip():
             continue
-        if len(line) > _LONGEST_LINE:
+        if len(line) > _MAX_LINE_LENGTH:
             line = _shortened(line)
         if (short := _XED_SHORT.match(line)) and pending:
             entries.append(ListedLine(number, _end_address(entries), pending, short["text"]))
@@ -189,7 +189,7 @@ def _with_source(entries: Sequence[ListedLine], other_lines: Sequence[tuple[int,
 def _shortened(line: str) -> str:
     """A line with a too long name, as of templates, cut; the instruction is before it."""
     end = ">:" if line.rstrip().endswith(">:") else ""
-    return f"{line[:_LONGEST_LINE]}{end}"
+    return f"{line[:_MAX_LINE_LENGTH]}{end}"
 
 
 def _parse_line(number: int, line: str, *, is_perf: bool) -> ListedLine | None:

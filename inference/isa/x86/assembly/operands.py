@@ -28,8 +28,8 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[\w.$?@]+")
-_MOST = 2**64
-_LONGEST = 100  # characters of a number, leading zeros among them
+_VALUE_LIMIT = 2**64
+_MAX_LENGTH = 100  # characters of a number, leading zeros among them
 _DEEPEST = 20  # parentheses within each other
 
 
@@ -114,8 +114,10 @@ def number_of(text: str) -> int | None:
         )
     places = zip(digits, (16, 16, 2, 10), strict=True)
     # Python converts no decimal number of thousands of digits.
-    value = _MOST if len(text) > _LONGEST else next(int(word, base) for word, base in places if word)
-    if value >= _MOST:
+    value = (
+        _VALUE_LIMIT if len(text) > _MAX_LENGTH else next(int(word, base) for word, base in places if word)
+    )
+    if value >= _VALUE_LIMIT:
         raise BlockError(f"{text[:40]} does not fit into 64 bits")
     return value
 
@@ -138,7 +140,7 @@ def sum_of(text: str, constants: dict[str, int]) -> Sum:
     value = expression.sum(0)
     if expression.has_tokens or not tokens:
         raise BlockError(f"{stripped[:40]!r} is neither a number nor a name")
-    if not -_MOST < value < _MOST:
+    if not -_VALUE_LIMIT < value < _VALUE_LIMIT:
         raise BlockError(f"{stripped[:40]} does not fit into 64 bits")
     return Sum(value, expression.symbol, has_number=expression.has_number)
 
@@ -170,7 +172,7 @@ class _Expression:
         while self._next_sign() == "*":
             self._at += 1
             value *= self._factor(depth)
-            if abs(value) > _MOST * _MOST:
+            if abs(value) > _VALUE_LIMIT * _VALUE_LIMIT:
                 raise BlockError("a displacement or immediate does not fit into 64 bits")
         return value
 

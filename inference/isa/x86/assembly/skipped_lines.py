@@ -14,11 +14,11 @@ from inference.isa.x86.assembly.layout import content_of
 from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers
 from inference.isa.x86.assembly.statements import begins_instruction, read_statement, visible_syntax
 
-_LONGEST = 500
-_MOST_WORDS = 8
+_MAX_LENGTH = 500
+_MAX_WORDS = 8
 """Words before an instruction: file, line, address, bytes, share of samples."""
 
-_LONGEST_WORD = 30
+_MAX_WORD_LENGTH = 30
 
 _COMMENT = re.compile(r"[;#]|//|/\*|\*")
 _DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?=[\s\"'(]|$)", re.IGNORECASE)
@@ -52,7 +52,7 @@ def classify(
     dropped: list[DroppedLine] = []
     kind_by_line: dict[str, str] = {}  # a source line stands before each part of its code
     for number, raw in lines:
-        line = raw[:_LONGEST]
+        line = raw[:_MAX_LENGTH]
         if line not in kind_by_line:
             kind_by_line[line] = _kind_of(without_drawings(line).strip(), is_foreign)
         if kind := kind_by_line[line]:
@@ -64,7 +64,7 @@ def classify(
 
 def is_instruction(text: str) -> bool:
     """Whether a text without address and bytes is an instruction, not a sentence with such a first word."""
-    if len(text) > _LONGEST or not begins_instruction(text):
+    if len(text) > _MAX_LENGTH or not begins_instruction(text):
         return False
     code = text.partition(";")[0].partition("#")[0].strip()
     try:
@@ -102,8 +102,8 @@ def _kind_of(text: str, is_foreign: Callable[[str], bool]) -> str:
 def _looks_like_code(text: str) -> bool:
     if _ADDRESSED.match(text) or any(pattern.search(text) for pattern in (_ADDRESS, _BYTES, _REGISTER)):
         return True
-    words = text.split(None, _MOST_WORDS)
-    for at, word in enumerate(words[:_MOST_WORDS]):
+    words = text.split(None, _MAX_WORDS)
+    for at, word in enumerate(words[:_MAX_WORDS]):
         if _begins_instruction(word):
             code = " ".join(words[at:])
             # a sentence has another word before, and no registers behind
@@ -114,4 +114,4 @@ def _looks_like_code(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _begins_instruction(word: str) -> bool:
-    return len(word) < _LONGEST_WORD and begins_instruction(word)
+    return len(word) < _MAX_WORD_LENGTH and begins_instruction(word)

@@ -43,7 +43,7 @@ _PLACE = re.compile(
 )
 _ATT = re.compile(r"(?:^|[\s,(*:{])%[a-z]|(?:^|[\s,])\$[\w.(-]", re.IGNORECASE)
 _INTEL = re.compile(r"\[|\bptr\b|\boffset\b|\bbcst\b", re.IGNORECASE)
-LONGEST_INSTRUCTION = 500
+MAX_INSTRUCTION_LENGTH = 500
 
 
 def begins_instruction(text: str) -> bool:
@@ -84,8 +84,8 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
 
     The mnemonic is "" where there are only prefixes.
     """
-    if len(text) > LONGEST_INSTRUCTION:
-        raise BlockError(f"an instruction has at most {LONGEST_INSTRUCTION} characters")
+    if len(text) > MAX_INSTRUCTION_LENGTH:
+        raise BlockError(f"an instruction has at most {MAX_INSTRUCTION_LENGTH} characters")
     prefixes: list[str] = []
     words = text.split(None, 1)
     while words and is_prefix(words[0]):

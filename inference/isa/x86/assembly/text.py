@@ -24,7 +24,7 @@ from inference.isa.x86.assembly.operands import (
 )
 from inference.isa.x86.assembly.sections import Sections
 from inference.isa.x86.assembly.statements import (
-    LONGEST_INSTRUCTION,
+    MAX_INSTRUCTION_LENGTH,
     begins_instruction,
     read_statement,
     split_operands,
@@ -32,8 +32,8 @@ from inference.isa.x86.assembly.statements import (
     visible_syntax,
 )
 
-MOST_INSTRUCTIONS = 50_000
-MOST_DIFFERENT = 10_000
+MAX_INSTRUCTIONS = 50_000
+MAX_DISTINCT = 10_000
 
 _LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
 _DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"'(:<~ ]*[(:<~ ].*:")
@@ -43,10 +43,10 @@ _DIRECTIVE = re.compile(r"\.([A-Za-z0-9_.]+)\s*(.*)", re.DOTALL)
 _FUNCTION = re.compile(r"\s*\"?([^\s,\"]+)\"?\s*,\s*[@%\"]?(?:function|STT_FUNC|gnu_indirect_function)")
 _PREFIXED_REGISTER = re.compile(r"%(?=[a-z])")
 _ENDING = frozenset({"ret", "retq", "retf", "lret", "jmp", "jmpq", "ljmp", "ud2", "hlt", "iret", "iretq"})
-_LONGEST_STATEMENT = 2000
+_MAX_STATEMENT_LENGTH = 2000
 """Characters, except of directives, labels included; compilers' names of functions can be long."""
 
-_MOST_NUMBERS = 4096
+_MAX_NUMBERS = 4096
 
 
 @dataclass
@@ -86,7 +86,7 @@ def _likely_syntax(lines: Sequence[SourceLine]) -> str:
     """The syntax of the first instruction that shows one, for instructions that are valid in both."""
     for line in lines:
         for part in line.parts:
-            text = part.text[:_LONGEST_STATEMENT]
+            text = part.text[:_MAX_STATEMENT_LENGTH]
             while labelled := _LABEL.fullmatch(text):
                 text = labelled[2]
             if begins_instruction(text) and (syntax := visible_syntax(text)):
@@ -179,8 +179,8 @@ class _TextReader:
             self._append(number, part.column, text, self._instructions[text])
             return
         refuse_control_characters(text)
-        if len(text) > _LONGEST_STATEMENT and text[0] != "." and part.first:
-            raise BlockError(f"an instruction has at most {LONGEST_INSTRUCTION} characters")
+        if len(text) > _MAX_STATEMENT_LENGTH and text[0] != "." and part.first:
+            raise BlockError(f"an instruction has at most {MAX_INSTRUCTION_LENGTH} characters")
         if not part.first and not self._can_be_statement(text):
             self.remarks.append(number)
             return
@@ -202,7 +202,7 @@ class _TextReader:
 
     def _can_be_statement(self, text: str) -> bool:
         """Whether the text behind a semicolon is a statement; else it is a comment."""
-        if len(text) > _LONGEST_STATEMENT:
+        if len(text) > _MAX_STATEMENT_LENGTH:
             return False
         while labelled := _LABEL.fullmatch(text):
             text = labelled[2]
@@ -344,17 +344,15 @@ class _TextReader:
             self._append(number, part.column, text, numbers)
             last = self.statements[-1]
             last.is_numbers = True
-        if len(last.code) > _MOST_NUMBERS:
-            raise BlockError(f".byte has more than {_MOST_NUMBERS:,} numbers in a row")
+        if len(last.code) > _MAX_NUMBERS:
+            raise BlockError(f".byte has more than {_MAX_NUMBERS:,} numbers in a row")
 
     def _instruction(self, text: str, part: LinePart, number: int) -> None:
         if not self._sections.in_code:
             raise BlockError("an instruction in a section of data: a .text before it is missing")
         self._distinct_count += 1
-        if self._distinct_count > MOST_DIFFERENT:
-            raise BlockError(
-                f"a text has at most {MOST_DIFFERENT:,} different instructions: paste less of it"
-            )
+        if self._distinct_count > MAX_DISTINCT:
+            raise BlockError(f"a text has at most {MAX_DISTINCT:,} different instructions: paste less of it")
         parsed = self._read(text)
         if not parsed.written.mnemonic:
             self._prefixes += parsed.written.prefixes
@@ -369,8 +367,8 @@ class _TextReader:
         self._append(number, part.column, text, parsed)
 
     def _append(self, line: int, column: int, text: str, parsed: _ReadInstruction) -> None:
-        if len(self.statements) >= MOST_INSTRUCTIONS:
-            raise BlockError(f"a text has at most {MOST_INSTRUCTIONS:,} instructions: paste less of it")
+        if len(self.statements) >= MAX_INSTRUCTIONS:
+            raise BlockError(f"a text has at most {MAX_INSTRUCTIONS:,} instructions: paste less of it")
         content = parsed.content
         self.statements.append(
             Statement(

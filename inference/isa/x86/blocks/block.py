@@ -17,7 +17,7 @@ from iced_x86 import (
 )
 
 from inference.isa.code.block import (
-    MOST_INSTRUCTIONS,
+    MAX_INSTRUCTIONS,
     Block,
     BlockError,
     BlockInstruction,
@@ -98,9 +98,9 @@ def block_of_bytes(code: bytes) -> Block:
             closing = X86Instruction(own_code)
         else:
             instructions.append(X86Instruction(own_code))
-    if len(instructions) > MOST_INSTRUCTIONS:
+    if len(instructions) > MAX_INSTRUCTIONS:
         raise BlockError(
-            f"a basic block has at most {MOST_INSTRUCTIONS} instructions, not {len(instructions)}"
+            f"a basic block has at most {MAX_INSTRUCTIONS} instructions, not {len(instructions)}"
         )
     return Block(code, tuple(instructions), closing)
 

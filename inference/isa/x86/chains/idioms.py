@@ -35,7 +35,7 @@ from inference.isa.x86.holes import GPR64, ZMM
 from inference.isa.x86.link_ends import MASK, LinkEnd, destinations, is_partial, sources
 from inference.isa.x86.scheme_set import scheme_and_form
 
-_MOST_INSTANCES = 4
+_MAX_INSTANCES = 4
 """Registers that independent instances take turns in."""
 _ADDEND = 13
 
@@ -151,4 +151,4 @@ class _IdiomMaker(ChainMaker):
         fitting = [family for family in free if all(family in registers for registers in shared)]
         if not fitting:
             raise NoChainError("its operands are different registers")
-        return fitting[:_MOST_INSTANCES]
+        return fitting[:_MAX_INSTANCES]

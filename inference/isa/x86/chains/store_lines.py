@@ -14,7 +14,7 @@ from inference.isa.x86.holes import GPR64, Hole
 from inference.isa.x86.iced_types import CodeValue
 from inference.isa.x86.register_choices import LINE
 
-MOST_LINES = 32
+MAX_LINES = 32
 _FEW = (1, 2, 4, 8, 12, 16, 24, 32)
 """Lines in turn of stores other than the usual ones."""
 _WORD = 8
@@ -31,7 +31,7 @@ def store_chains() -> Iterator[MemoryChain]:
     AVX-512.
     """
     for width in _CODES:
-        for lines in range(1, MOST_LINES + 1) if width == GPR64.width else _FEW:
+        for lines in range(1, MAX_LINES + 1) if width == GPR64.width else _FEW:
             yield _stores(width, lines, (0,), MemoryCondition.LINES)
     for lines in _FEW:
         yield _stores(GPR64.width, lines, (0, _WORD), MemoryCondition.LINES_TWICE)

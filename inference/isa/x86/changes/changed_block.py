@@ -30,7 +30,7 @@ from inference.isa.x86.changes.registers import without_loads
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
-_MOST_INSTRUCTIONS = 32
+_MAX_INSTRUCTIONS = 32
 _BASES = (
     Register.R14, Register.R15, Register.RBP, Register.R13, Register.R12, Register.RBX, Register.R11,
 )  # fmt: skip
@@ -51,7 +51,7 @@ class X86ChangedBlock:
         if not self._instructions or any(instruction.is_invalid for instruction in self._instructions):
             raise BlockError("these bytes are no basic block")
         self._code = code
-        self.copies = max(1, min(COPIES, _MOST_INSTRUCTIONS // len(self._instructions)))
+        self.copies = max(1, min(COPIES, _MAX_INSTRUCTIONS // len(self._instructions)))
         self._readers: dict[Carrier, tuple[int, ...]] = {}
         self._breakers = dict(self._carriers(executes=executes))
 

@@ -22,15 +22,15 @@ from inference.isa.scheme import Operand, Scheme
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.scheme_set import schemes_of
 
-_SHORTEST, _LONGEST = 3, 40
+_MIN_LENGTH, _MAX_LENGTH = 3, 40
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_SUFFIXES = re.compile(  # bounded: `_LONGEST`
+_SUFFIXES = re.compile(  # bounded: `_MAX_LENGTH`
     r"(?:_(?:int|rev|alt|norex|rex|evex|nd|nf|bad|64))+(?=kz?$|$)"
 )
 """Suffixes behind the operands: the opcode's use inside LLVM, or another encoding."""
 _COPIES = re.compile(r"\{1to(\d+)\}")
 _CONDITIONAL = {"cmov": "cmov", "setcc": "set"}
-_MOST_MNEMONICS = 40
+_MAX_MNEMONICS = 40
 
 _MOVES = {
     "movdi2pdi": ("movd", "XMM", "GPR MEM"),
@@ -54,7 +54,7 @@ _ALIASES = {
 _WITHOUT_SIZE = ("set", "crc32", "movnti", "nop", "cvt", "vcvt")
 """General-purpose registers of these have no size in the name, or only behind their letters."""
 _OMITTED_COST, _UNLIKELY_COST, _OLD_STYLE_COST = 1, 2, 4
-_MOST_PENALTY = 6
+_MAX_PENALTY = 6
 """Names with a higher penalty are other words, such as `addr`."""
 
 
@@ -68,14 +68,14 @@ def schemes_named(name: str) -> tuple[str, ...]:
     ('add GPR[64]:RW, GPR[64]:R',)
     """
     opcode = name.lower()
-    if not _SHORTEST <= len(opcode) <= _LONGEST or not _NAME.fullmatch(opcode):
+    if not _MIN_LENGTH <= len(opcode) <= _MAX_LENGTH or not _NAME.fullmatch(opcode):
         return ()
     opcode = _SUFFIXES.sub("", opcode)
     penalties: dict[str, int] = {}
     for mnemonic in _mnemonics_in(opcode):
         for scheme in schemes_of(mnemonic):
             penalty = min((cost for possible, cost in _names(scheme) if possible == opcode), default=None)
-            if penalty is not None and penalty <= _MOST_PENALTY:
+            if penalty is not None and penalty <= _MAX_PENALTY:
                 penalties[scheme.text] = penalty
     least = min(penalties.values(), default=0)
     return tuple(text for text, penalty in penalties.items() if penalty == least)
@@ -95,7 +95,7 @@ def _mnemonics_in(name: str) -> list[str]:
     names += [other for start, aliases in _ALIASES.items() if bare.startswith(start) for other in aliases]
     if "si642" in bare:
         names += [other for other in _mnemonics_in(bare.replace("si642", "si2")) if other not in names]
-    return names[:_MOST_MNEMONICS]
+    return names[:_MAX_MNEMONICS]
 
 
 @cache

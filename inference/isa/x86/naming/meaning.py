@@ -14,7 +14,7 @@ from inference.isa.x86.naming import llvm, uops_info
 from inference.isa.x86.naming.operand_words import operands_named
 from inference.isa.x86.scheme_set import scheme_and_form, schemes_of
 
-_LONGEST = 80
+_MAX_LENGTH = 80
 _WORD, _HALF = 64, 16
 """Bits of general-purpose registers: the widest, and those pushed with a prefix."""
 _RENAMED = frozenset({"sal", "pushf", "popf", "iret"})
@@ -26,7 +26,7 @@ _MNEMONIC = re.compile(r"[a-z][a-z0-9_]*")
 def meaning_of(word: str) -> SearchMeaning:
     """The schemes that a word names in x86-64, in any case; for a mnemonic of our own, that one."""
     name = word.strip().lower()
-    if not name or len(name) > _LONGEST:
+    if not name or len(name) > _MAX_LENGTH:
         return NO_MEANING
     if operands := operands_named(name):
         return SearchMeaning(operands=operands)

@@ -18,7 +18,7 @@ from inference.isa.x86.scheme_set import schemes_of
 
 _NAME = re.compile(r"([a-z][a-z0-9]*)((?:_[a-z0-9]+)+)")
 _PUNCTUATION = re.compile(r"[\s(),]+")
-_LONGEST = 80
+_MAX_LENGTH = 80
 _ENCODING = re.compile(r"(?:0f)?[0-9a-f]{2}|(?:0f)?3[8a][0-9a-f]{2}|near|far|rex64|immb|immz|sse4")
 _REPEATS = {"rep": ("rep", "repe"), "repe": ("rep", "repe"), "repne": ("repne",)}
 _MEMORY = re.compile(r"m\d+")
@@ -40,7 +40,7 @@ def schemes_named(name: str) -> tuple[str, ...]:
     >>> schemes_named("ADD_R64_R64")
     ('add GPR[64]:RW, GPR[64]:R',)
     """
-    if len(name) > _LONGEST or ("_" not in name and "(" not in name):
+    if len(name) > _MAX_LENGTH or ("_" not in name and "(" not in name):
         return ()
     match = _NAME.fullmatch(_PUNCTUATION.sub("_", name.lower()).rstrip("_"))
     if match is None:

@@ -26,7 +26,7 @@ needs no REX prefix, which cannot be combined with ah, bh, ch and dh."""
 EVEX = "AVX-512 (EVEX encoding)"
 """The reason against most schemes, known without a description."""
 
-_MOST_FAMILIES = 32
+_MAX_FAMILIES = 32
 """Limit of the families in a bank."""
 
 _TABLES = table_of_module(__file__)
@@ -79,7 +79,7 @@ def _sampling_reasons(scheme: Scheme, form: Form) -> Iterator[str]:
     for operand in scheme.operands:
         if operand.kind == "register" and operand.registers:
             fixed = Fixed.of(operand)
-            if fixed.family not in range(_MOST_FAMILIES):
+            if fixed.family not in range(_MAX_FAMILIES):
                 yield f"uses {operand.registers[0]}, which programs do not compute with"
             elif fixed.bank == "general" and fixed.family in BASES and "W" in operand.access:
                 yield f"overwrites {operand.registers[0]}, which blocks address memory through"

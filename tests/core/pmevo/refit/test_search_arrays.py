@@ -15,7 +15,7 @@ from inference.core.experiment import Experiment
 from inference.core.metrics import bounded_loss
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
-from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
+from inference.core.pmevo.refit.usage import MAX_KINDS, Usage
 from inference.core.tables import ExperimentTable
 from tests.core.pmevo.refit.small import SCHEMES, arrays, evaluator, mapping_of, measured, truth
 from tests.drawn import examples
@@ -25,7 +25,7 @@ ALL = Lists(EVERY, EVERY, EVERY)
 NONE = np.empty(0, dtype=np.int64)
 FREE = Prices(0.0, 0.0)
 
-uops = st.dictionaries(st.integers(1, 15), st.integers(1, 3), min_size=1, max_size=MOST_KINDS)
+uops = st.dictionaries(st.integers(1, 15), st.integers(1, 3), min_size=1, max_size=MAX_KINDS)
 usages = st.lists(uops, min_size=len(SCHEMES), max_size=len(SCHEMES))
 
 

@@ -30,7 +30,7 @@ from inference.isa.code.pasted_blocks import (
     refuse_dropped,
 )
 from inference.isa.code.pieces import Piece, piece_of
-from inference.isa.dependences import InstructionAccesses
+from inference.isa.dependences import InstructionAccesses, Reduction
 from inference.isa.facets import AccessReader, BlockFramer, BlockReader
 from inference.isa.start_values import BlockReads
 from inference.isa.targets import DEFAULT, target_of
@@ -212,6 +212,18 @@ def pairs_of(block: Block) -> tuple[str, ...]:
 def moves_of(block: Block) -> tuple[str, ...]:
     """Register moves that a core may fuse with the operation on the copy, by the same names."""
     return access_reader(block.isa).moves_of(block)
+
+
+def fused_places(block: Block, fused: Collection[str]) -> frozenset[int]:
+    """The places of instructions that share the slot of the one behind them on a core that fuses these
+    pairs, named as by `pairs_of` and `moves_of`.
+    """
+    return access_reader(block.isa).fused_places(block, fused)
+
+
+def reduction_of(instruction: BlockInstruction) -> Reduction | None:
+    """How an instruction accumulates a value in a register; None where it does not."""
+    return access_reader(instruction.isa).reduction_of(instruction)
 
 
 def stores_of(instruction: BlockInstruction) -> int:

@@ -118,6 +118,18 @@ class InstructionAccesses(NamedTuple):
         return any(access.memory is not None for access in self.reads)
 
 
+class Reduction(NamedTuple):
+    """An operation that combines an accumulator with a value, in any order: several accumulators do as well.
+
+    Attributes:
+        accumulators: Operands that may be the accumulator, which the first operand becomes.
+        is_exact: Another order does not change how the result is rounded.
+    """
+
+    accumulators: tuple[str, ...]
+    is_exact: bool
+
+
 _FLAG = "flag "
 """Prefix of the locations of flags."""
 

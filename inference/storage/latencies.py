@@ -14,6 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from inference.core.core_model import BypassTimes, LatencyBases, OperandLatencies
+from inference.core.core_model.dependences import AT_MOST_BASIS
 from inference.core.latency import ChainReading, IdiomKind, LatencyResult
 from inference.core.protocols import Json
 from inference.formats.parsing import Parsed
@@ -228,7 +229,6 @@ def _overlap(measured: Latency, documented: Latency) -> bool:
 NEEDS_NO_PORT = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
 WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
 HALF_OF_A_SUM = "half of a way there and back"
-AT_MOST = "a bound"
 _OFF = 0.1
 """Cycles by which a bound may be too small; added before it is rounded down."""
 
@@ -330,4 +330,4 @@ def _share(pair: Json) -> tuple[float, str]:
     bound = float(min(bounds, default=pair["at_most"]))
     if all(word in pair["why"] for word in ("general-purpose", "vector")):
         return max((bound + 1) / 2, 1.0), HALF_OF_A_SUM
-    return max(float(math.floor(bound + _OFF)), 0.0), AT_MOST
+    return max(float(math.floor(bound + _OFF)), 0.0), AT_MOST_BASIS

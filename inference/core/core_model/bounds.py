@@ -83,7 +83,7 @@ def predict_core(
         bounds += _mapping_bounds(block, shape, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies measured; assuming 1 cycle")
-    front_end = [] if model.front_end is None else [_front_end_bound(block, shape, model, model.front_end)]
+    front_end = [] if model.front_end is None else [front_end_bound(block, shape, model, model.front_end)]
     other_bounds = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
     registers, all_chains = _chains(block, model, other_bounds, shape.copies)
     bounds.append(_chain_bound(BoundKind.DEPENDENCES, registers))
@@ -102,7 +102,7 @@ def predict_core(
     return CorePrediction(tuple(chosen), tuple(lacking), tuple(unknown))
 
 
-def _front_end_bound(
+def front_end_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
     """Cycles for which the front end delays a block, by stalls or by its rate."""
@@ -242,7 +242,7 @@ def _mapping_bounds(
     )
     bounds = []
     work = total_work(port_work(block, shape, model, mapping, stores))
-    ports = CoreBound(BoundKind.PORTS, _busiest_ports(work), "the busiest ports")
+    ports = CoreBound(BoundKind.PORTS, busiest_ports(work), "the busiest ports")
     by_time = [
         CoreBound(
             BoundKind.PORTS, count * model.alone[scheme], f"{scheme} takes {model.alone[scheme]:.2f} alone"
@@ -262,7 +262,7 @@ def _mapping_bounds(
     return bounds
 
 
-def _busiest_ports(work: Mapping[int, float]) -> float:
+def busiest_ports(work: Mapping[int, float]) -> float:
     """The bound of the ports, for numbers of µops that need not be whole."""
     return port_bound({mask: round(mass * _UOP_PARTS) for mask, mass in work.items()}) / _UOP_PARTS
 
@@ -296,7 +296,7 @@ def _scheduler_bounds(
         return []
     works = port_work(block, shape, model, model.mapping)
     work = total_work(works)
-    ports = _busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
+    ports = busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in other_bounds), default=0.0)
     if not ports or ports < shape.limiting * largest:
         return []

@@ -25,6 +25,8 @@ _ROUNDING = 1e-9
 UNKNOWN_LATENCY = 1.0
 ASSUMED_BASIS = "assumed"
 """Basis of the cycles of a pair of operands whose latency is unknown."""
+AT_MOST_BASIS = "a bound"
+"""Basis of cycles of which only the most is known."""
 FALSE_DEPENDENCY_BASIS = "a false dependency"
 """Basis of the cycles from a destination's old value, which the instruction does not read."""
 GIVEN_BASIS = "given"
@@ -128,9 +130,10 @@ class DependenceGraph:
 
     def basis(self, edge: Edge) -> str:
         """What the cycles of an edge rest on, as in `ChainStep`."""
-        if edge.location == MEMORY:
-            return ""
         place, destination = self.nodes[edge.target]
+        if edge.location == MEMORY:
+            is_known = self._operation(place, destination) is not None
+            return "" if is_known or self.nodes[edge.source][0] == place else ASSUMED_BASIS
         basis = self._basis(place, edge.operand, destination)
         if self._excess(self.nodes[edge.source], place, (edge.operand, destination)):
             basis = ", ".join(filter(None, (basis, BYPASS_BASIS)))
@@ -215,7 +218,7 @@ class DependenceGraph:
                 if updated > measured or not access.memory.is_indexed:
                     return updated
             cycles = self._stored.updated_elsewhere(place, access.memory, last)
-            return self._through_memory(place, access.memory, last, instruction) if cycles is None else cycles
+            return self._through_memory(place, access.memory, last, destination) if cycles is None else cycles
         is_free = instruction.same_register and scheme in self._model.free
         if is_free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
@@ -252,12 +255,29 @@ class DependenceGraph:
         """Cycles from an address to the result, where that was not measured."""
         return self._model.memory.load + (0.0 if scheme.startswith(_MOVES) else UNKNOWN_LATENCY)
 
-    def _through_memory(
-        self, place: int, read: MemoryPlace, last: LastWrite, instruction: InstructionAccesses
-    ) -> float:
-        vector = instruction.vector or self._block[last.writer].vector
+    def _through_memory(self, place: int, read: MemoryPlace, last: LastWrite, destination: str) -> float:
+        vector = self._block[place].vector or self._block[last.writer].vector
         cycles = self._stored.loaded(place, read, last, vector=vector)
-        return cycles if (instruction.scheme or "").startswith(_MOVES) else cycles + UNKNOWN_LATENCY
+        operation = self._operation(place, destination)
+        return cycles + (UNKNOWN_LATENCY if operation is None else operation)
+
+    def _operation(self, place: int, destination: str) -> float | None:
+        """Cycles that an instruction takes beyond its load; None where they are not known."""
+        instruction = self._block[place]
+        if (instruction.scheme or "").startswith(_MOVES):
+            return 0.0
+        own = [
+            (source, cycles)
+            for (source, target), cycles in self._model.latencies_of(instruction).items()
+            if target == destination and cycles
+        ]
+        registers = [cycles for source, cycles in own if source.isdecimal()]
+        if registers or not own:
+            return min(registers, default=None)
+        if instruction.vector or destination.endswith("data"):
+            return UNKNOWN_LATENCY
+        loaded = [cycles - self._model.memory.load for source, cycles in own if source.endswith("address")]
+        return max(min(loaded, default=UNKNOWN_LATENCY), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,8 +188,9 @@ class _Waits:
         place, destination = self._graph.nodes[node]
         if self._is_portless[place]:
             return 0.0
-        if block[place].latency is not None:
-            return min((edge.cycles for edge in self._entering[node]), default=block[place].latency)
+        given = block[place].latency
+        if given is not None:
+            return min((edge.cycles for edge in self._entering[node]), default=given)
         measured = [
             cycles
             for (_, other), cycles in model.latencies.get(block[place].scheme or "", {}).items()

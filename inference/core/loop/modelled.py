@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inference.core.core_model.bounds import predict_core
-from inference.core.core_model.dependences import MEMORY, DependenceGraph
+from inference.core.core_model.dependences import MEMORY, ChainStep, DependenceGraph, Edge
 from inference.core.core_model.loop_branch import jump_schemes
 from inference.core.core_model.memory_bounds import store_bound
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
-from inference.core.core_model.port_work import Work, port_work
+from inference.core.core_model.port_work import Work, port_pressures, port_work
 from inference.core.core_model.prediction import (
     Assumptions,
     BoundKind,
@@ -39,6 +39,7 @@ class ModelledBlock:
         model: The core, extended by the substitutions.
         substitutions: {scheme: those of it}.
         without: Bounds that are left out.
+        ports: Names of the ports, the vendor's where known.
     """
 
     block: Block
@@ -47,6 +48,12 @@ class ModelledBlock:
     model: CoreModel
     substitutions: Mapping[str, tuple[SchemeSubstitution, ...]]
     without: Collection[BoundKind]
+    ports: tuple[str, ...] = ()
+
+    def mnemonic(self, place: int) -> str:
+        """The operation of an instruction of the listing."""
+        instruction, text = self.block.listing[place]
+        return (instruction.scheme or text).partition(" ")[0]
 
     @cached_property
     def prediction(self) -> CorePrediction:
@@ -68,6 +75,20 @@ class ModelledBlock:
             return [None] * len(self.block.listing)
         return port_work(self.accesses, self.shape, self.model, self.model.mapping, self.stores)
 
+    @cached_property
+    def pressures(self) -> Sequence[tuple[float, ...] | None]:
+        """Cycles of each instruction of the listing on each port in a fair optimal distribution."""
+        return self._distributed[0]
+
+    @cached_property
+    def port_loads(self) -> tuple[float, ...]:
+        """The sums of `pressures` over the instructions."""
+        return self._distributed[1]
+
+    @cached_property
+    def _distributed(self) -> tuple[list[tuple[float, ...] | None], tuple[float, ...]]:
+        return port_pressures(self.works, len(self.ports))
+
 
 def modelled(
     block: Block,
@@ -75,6 +96,7 @@ def modelled(
     nearest: NearestSchemes | None,
     assumed: Assumptions,
     changes: Changes,
+    port_names: Mapping[str, str] | None = None,
 ) -> ModelledBlock:
     """The block on the core under assumptions.
 
@@ -84,6 +106,7 @@ def modelled(
         nearest: Substitutes undescribed schemes of the model; None to leave them unknown.
         assumed: Its `nearest` is ignored.
         changes: Hypothetical changes of the block.
+        port_names: {port: the vendor's name}.
     """
     accesses = accesses_of(block, equal_start=assumed.alike)
     if model.memory.serves_other_pages:
@@ -97,12 +120,33 @@ def modelled(
         model = nearest.model
     shape = shape_of(block, in_loop=assumed.in_loop)
     changed = _with_changes(accesses, changes)
-    return ModelledBlock(block, changed, shape, model, substitutions, assumed.without)
+    ports = () if model.mapping is None else model.mapping.ports
+    names = tuple((port_names or {}).get(port, port) for port in ports)
+    return ModelledBlock(block, changed, shape, model, substitutions, assumed.without, names)
 
 
 def dependence_key(producer: int, consumer: int, location: str) -> str:
     """The key of a dependence in `Changes.without_dependences`; `location`: as in accesses."""
     return f"{producer}-{consumer}-{location_name(location)}"
+
+
+def critical_chain(prediction: CorePrediction) -> tuple[ChainStep, ...]:
+    """The longest chain of all bounds, () without any."""
+    chains = [bound for bound in prediction.bounds if bound.chain]
+    return max(chains, key=lambda bound: bound.cycles).chain if chains else ()
+
+
+def critical_keys(chain: Sequence[ChainStep]) -> dict[str, ChainStep]:
+    """{key of a dependence: the step that waits for it}, in the order of a chain."""
+    return {
+        dependence_key(chain[k - 1].instruction, step.instruction, step.location): step
+        for k, step in enumerate(chain)
+    }
+
+
+def key_of_edge(graph: DependenceGraph, edge: Edge) -> str:
+    """The key of the dependence that an edge belongs to."""
+    return dependence_key(graph.nodes[edge.source][0], graph.nodes[edge.target][0], edge.location)
 
 
 def location_name(location: str) -> str:

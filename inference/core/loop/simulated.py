@@ -42,7 +42,8 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
     """The block on the core's scheduler, or on one that wastes nothing.
 
     Instructions of the program count as in `Block.listing`; a fused jump is not among them unless its ports
-    are known. Fetching, decoding and the cache's throughput delay whole iterations (`interval`).
+    are known. Fetching, decoding, rates that are no whole numbers, and the cache's throughput delay whole
+    iterations (`interval`).
 
     Raises:
         CannotSimulateError: Ports, µops or the core's width are not known, or are left out.
@@ -107,7 +108,7 @@ def _simulated_works(modelled: ModelledBlock, mapping: PortMapping) -> Sequence[
 
 def _interval(modelled: ModelledBlock) -> float:
     """Cycles per iteration of what is not simulated."""
-    kinds = {BoundKind.FRONT_END}
+    kinds = {BoundKind.FRONT_END, BoundKind.SLOTS, BoundKind.INSTRUCTIONS}
     if any(work is None for work in modelled.works[: len(modelled.accesses)]):
         kinds.add(BoundKind.PORTS)  # of schemes of which the time alone is known
     bounds = [bound.cycles for bound in modelled.prediction.bounds if bound.kind in kinds]

@@ -8,19 +8,22 @@ from inference.isa.code.block import Block, BlockInstruction
 from inference.isa.x86.block_inputs import reads_of
 from inference.isa.x86.bodies import loop_body, loop_size
 from inference.isa.x86.dependences import accesses_of, name_of_location
-from inference.isa.x86.fusion import moves_of, pairs_of
+from inference.isa.x86.fusion import fused_places, moves_of, pairs_of
+from inference.isa.x86.reductions import reduction_of
 from inference.isa.x86.register_choices import RCX
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.steps import step_of
 
 __all__ = [
     "accesses_of",
+    "fused_places",
     "loop_body",
     "loop_size",
     "moves_of",
     "name_of_location",
     "pairs_of",
     "reads_of",
+    "reduction_of",
     "stores_of",
     "zero_bit_shifts",
 ]

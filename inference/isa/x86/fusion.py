@@ -5,6 +5,7 @@ The second one is a conditional jump, or an operation on the copy of a register 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from iced_x86 import ConditionCode, Decoder, FlowControl, Instruction, OpKind, RegisterExt
@@ -47,14 +48,25 @@ def moves_of(block: Block) -> tuple[str, ...]:
     The end of a straight block is followed by its beginning. Operations that may fuse with a jump behind them
     are omitted.
     """
+    return tuple(name for _, name in _move_pairs(block))
+
+
+def fused_places(block: Block, fused: Collection[str]) -> frozenset[int]:
+    """The places of instructions that share the slot of the one behind them, where the core fuses `fused`."""
+    moves = {place for place, name in _move_pairs(block) if name in fused}
+    closing = pairs_of(block)[-1] if block.closing is not None else ""
+    return frozenset(moves | {len(block.instructions) - 1} if closing in fused else moves)
+
+
+def _move_pairs(block: Block) -> Iterator[tuple[int, str]]:
     decoded = list(Decoder(64, block.code))
     sequence = decoded if block.closing is not None else [*decoded, *decoded[:1]]
     following = [*sequence[2:], None]
-    return tuple(
-        f"mov reg, reg + {_kinds_name(update)}"
-        for (move, update), next_instruction in zip(pairwise(sequence), following, strict=True)
-        if _updates_copy(move, update) and (next_instruction is None or not _name(update, next_instruction))
-    )
+    for place, ((move, update), next_instruction) in enumerate(
+        zip(pairwise(sequence), following, strict=True)
+    ):
+        if _updates_copy(move, update) and (next_instruction is None or not _name(update, next_instruction)):
+            yield place, f"mov reg, reg + {_kinds_name(update)}"
 
 
 def _updates_copy(move: Instruction, update: Instruction) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 
 from inference.core.core_model import Assumptions, CoreModel, NearestSchemes
@@ -43,9 +43,7 @@ def analysis_of(
         assumed: Defaults to the nearest schemes in place of undescribed ones, in a loop.
         changes: Hypothetical changes of the block.
     """
-    analysis = analyse(modelled_block(block, row, assumed, changes))
-    names = tuple(row.port_names.get(port, port) for port in analysis.ports)
-    return replace(analysis, ports=names)
+    return analyse(modelled_block(block, row, assumed, changes))
 
 
 def modelled_block(
@@ -56,7 +54,9 @@ def modelled_block(
     cached = _cached(row)
     with cached.lock:
         nearest = cached.nearest if assumptions.nearest else None
-        return modelled(block, cached.model, nearest, assumptions, changes or Changes())
+        return modelled(
+            block, cached.model, nearest, assumptions, changes or Changes(), port_names=row.port_names
+        )
 
 
 def sources_of(row: StoredCoreModel) -> Mapping[str, str]:

@@ -1,35 +1,229 @@
-"""The sentence that says how long a block takes, and why."""
+"""The sentence that says how long a block takes, and why, in plain text with mnemonics in backticks."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from inference.core.core_model.dependences import FALSE_DEPENDENCY_BASIS, MEMORY, ChainStep
 from inference.core.core_model.prediction import BoundKind
-from inference.core.loop.values import LoopAnalysis, LoopBound
+from inference.core.loop.values import InstructionAnalysis, LoopAnalysis, LoopBound, UnknownPart
+from inference.isa.blocks import name_of_location
 from inference.isa.code.block import Block
+
+_MAX_NAMES = 4
+_EQUAL_SHARE = 0.97
+"""Share of the largest bound from which on another one takes equally long."""
+_BUSY_SHARE = 0.99
+_CHAINS = (BoundKind.DEPENDENCES, BoundKind.MEMORY)
+_AROUND = {
+    BoundKind.MEMORY: ("the first-level cache, ", ""),
+    BoundKind.FRONT_END: ("the front end, ", ""),
+    BoundKind.SLOTS: ("", " at the core's width"),
+    BoundKind.INSTRUCTIONS: ("", " at the core's width"),
+}
+_NAMES = {
+    BoundKind.PORTS: ("ports", True),
+    BoundKind.SLOTS: ("issue slots", True),
+    BoundKind.INSTRUCTIONS: ("the core's width", False),
+    BoundKind.DEPENDENCES: ("dependencies", True),
+    BoundKind.MEMORY: ("memory", False),
+    BoundKind.FRONT_END: ("the front end", False),
+    BoundKind.SCHEDULER: ("the scheduler", False),
+}
+"""The name of a bound in a sentence, and whether it is plural."""
 
 
 def verdict_of(block: Block, analysis: LoopAnalysis) -> str:
-    """One sentence, as plain text.
-
-    Args:
-        block: The analysed block.
-        analysis: Of this block.
-    """
+    """One sentence for an analysis of a block: `4.0 cycles: …; ports are at 25 %.`"""
     if not analysis.bounds:
-        return "All bounds are left out."
-    largest = analysis.bounds[0]
-    cycles = (
-        f"{analysis.usual:.1f} cycles"
-        if analysis.cycles.is_exact
-        else f"At least {analysis.cycles.low:.1f} cycles"
-    )
-    return f"{cycles}: {_reason(block, largest)}."
+        return "Nothing is known: all bounds are left out."
+    if not analysis.usual:
+        return _sentence("The cycles are not known", [], _lacking(analysis))
+    is_open = analysis.cycles.high is None  # then only the least cycles have a reason
+    certain = max(analysis.bounds, key=lambda bound: bound.cycles.low)
+    reason = _reason(block, certain if is_open else analysis.bounds[0], analysis)
+    clauses = [reason, *_beside(analysis)] if reason else _beside(analysis)
+    return _sentence(_cycles(analysis), clauses, _lacking(analysis))
 
 
-def _reason(block: Block, bound: LoopBound) -> str:
-    if not bound.chain:
-        return f"{bound.kind}, {bound.why}"
-    texts = [text.split()[0] for _, text in block.listing]
-    words = " → ".join(dict.fromkeys(texts[step.instruction] for step in bound.chain))
-    return (
-        f"{words} wait for each other" if bound.kind is BoundKind.DEPENDENCES else f"{words} through memory"
+def _sentence(beginning: str, clauses: Sequence[str], lacking: str) -> str:
+    text = "; ".join(filter(None, [*clauses, lacking]))
+    return f"{beginning}: {text}." if text else f"{beginning}."
+
+
+def number_text(cycles: float) -> str:
+    """Cycles with two digits: `0.25`, `4.0`, `12`."""
+    if cycles < 0.995:
+        return f"{cycles:.2f}"
+    return f"{cycles:.1f}" if cycles < 99.5 else f"{cycles:.0f}"
+
+
+def _cycles(analysis: LoopAnalysis) -> str:
+    """The cycles as far as they are known; "about" where they rest on other schemes."""
+    low, high = number_text(analysis.cycles.low), analysis.cycles.high
+    if high is None:
+        return f"At least {low} cycles"
+    if low != number_text(high):
+        return f"{low} to {number_text(high)} cycles"
+    about = "About " if _substituted(analysis, analysis.bounds[0]) else ""
+    return f"{about}{number_text(analysis.usual)} cycles"
+
+
+def _substituted(analysis: LoopAnalysis, bound: LoopBound) -> list[InstructionAnalysis]:
+    """The instructions that a bound rests on and that another scheme stands for."""
+    part = "latencies" if bound.chain else "ports"
+    if bound.kind is BoundKind.FRONT_END:
+        return []
+    return [
+        instruction
+        for place, instruction in enumerate(analysis.instructions)
+        if instruction.substitution is not None
+        and part in instruction.substitution.parts
+        and (
+            any(step.instruction == place for step in bound.chain)
+            if bound.chain
+            else _uses_busiest(analysis, instruction)
+        )
+    ]
+
+
+def _reason(block: Block, bound: LoopBound, analysis: LoopAnalysis) -> str:
+    if bound.chain:
+        return _chain_text(block, bound.chain)
+    if bound.kind is BoundKind.PORTS:
+        return _ports_text(block, bound, analysis)
+    before, behind = _AROUND.get(bound.kind, ("", ""))
+    return f"{before}{bound.why}{behind}"
+
+
+def _chain_text(block: Block, chain: Sequence[ChainStep]) -> str:
+    """`xor` → `imul` wait for each other; a chain of one instruction waits for itself."""
+    steps = _from_first(chain)
+    names = [_mnemonic(block, step.instruction) for step in steps]
+    through_memory = any(step.location == MEMORY for step in steps)
+    if len(steps) == 1:
+        (step,) = steps
+        if through_memory:
+            return f"`{names[0]}` waits for what it stored in the iteration before"
+        if step.basis.startswith(FALSE_DEPENDENCY_BASIS):
+            return f"`{names[0]}` waits for the old value of {name_of_location(step.location)}, unread"
+        return f"`{names[0]}` waits for its own result in {name_of_location(step.location)}"
+    listed = names if len(names) <= _MAX_NAMES else [*names[: _MAX_NAMES - 1], "…", names[-1]]
+    text = " → ".join(name if name == "…" else f"`{name}`" for name in listed)
+    number = f" ({len(names)} steps)" if len(names) > _MAX_NAMES else ""
+    return f"{text}{number} wait for each other{' through memory' if through_memory else ''}"
+
+
+def _from_first(chain: Sequence[ChainStep]) -> list[ChainStep]:
+    """The steps of a chain from the first instruction in the block on."""
+    first = min(range(len(chain)), key=lambda k: chain[k].instruction)
+    return [*chain[first:], *chain[:first]]
+
+
+def _ports_text(block: Block, bound: LoopBound, analysis: LoopAnalysis) -> str:
+    loads = analysis.port_loads
+    most = max(loads, default=0.0)
+    if most < _BUSY_SHARE * bound.usual:
+        return bound.why
+    busiest = [name for name, load in zip(analysis.ports, loads, strict=True) if load >= _BUSY_SHARE * most]
+    users = Counter(
+        _mnemonic(block, place)
+        for place, instruction in enumerate(analysis.instructions)
+        if _uses_busiest(analysis, instruction)
     )
+    shown = [f"{count} × `{name}`" if count > 1 else f"`{name}`" for name, count in users.most_common()]
+    names = _joined(shown if len(shown) <= _MAX_NAMES else [*shown[: _MAX_NAMES - 1], "others"])
+    verb = "fills" if len(shown) == 1 and sum(users.values()) == 1 else "fill"
+    ports = _joined(busiest)
+    return f"{names} {verb} port{'s' if len(busiest) > 1 else ''} {ports}"
+
+
+def _uses_busiest(analysis: LoopAnalysis, instruction: InstructionAnalysis) -> bool:
+    most = max(analysis.port_loads, default=0.0)
+    return any(
+        load >= _BUSY_SHARE * most and cycles > 0
+        for load, cycles in zip(analysis.port_loads, instruction.pressure or (), strict=False)
+    )
+
+
+def _beside(analysis: LoopAnalysis) -> list[str]:
+    """How near another bound is: that of ports, or else the largest; none where the cycles are open."""
+    largest, *others = analysis.bounds
+    if analysis.cycles.high is None or not others:
+        return []
+    shares = {bound.kind: bound.usual / largest.usual for bound in others}
+    kind = max(shares, key=lambda kind: shares[kind])
+    if shares[kind] < _EQUAL_SHARE and BoundKind.PORTS in shares:
+        kind = BoundKind.PORTS
+    if not shares[kind]:
+        return []
+    name, is_plural = _NAMES[kind]
+    if shares[kind] >= _EQUAL_SHARE:
+        return [f"{name} take{'' if is_plural else 's'} as long"]
+    return [f"{name} {'are' if is_plural else 'is'} at {100 * shares[kind]:.0f} %"]
+
+
+def _lacking(analysis: LoopAnalysis) -> str:
+    """What is not measured, or taken from other schemes, of what the cycles rest on."""
+    if analysis.cycles.high is not None:
+        names = _names(_substituted(analysis, analysis.bounds[0]))
+        part = "latency" if analysis.bounds[0].chain else "ports"
+        return f"{part} of {_joined(names)} as of the nearest scheme" if names else ""
+    unmapped = [row for row in analysis.instructions if UnknownPart.PORTS in row.unknown]
+    late = [
+        analysis.instructions[place]
+        for place in _open_places(analysis)
+        if UnknownPart.PORTS not in analysis.instructions[place].unknown
+    ]
+    clauses = []
+    if unmapped:
+        names = _names(unmapped)
+        clauses.append(f"{_joined(names)} {'is' if len(names) == 1 else 'are'} not measured")
+    if late:
+        names = _names(late)
+        clauses.append(
+            f"the latenc{'y' if len(names) == 1 else 'ies'} of {_joined(names)} "
+            f"{'is' if len(names) == 1 else 'are'} not measured"
+        )
+    return "; ".join(clauses)
+
+
+def _open_places(analysis: LoopAnalysis) -> list[int]:
+    """The instructions of unknown latency that are part of a chain from iteration to iteration."""
+    following: dict[int, set[int]] = {}
+    for dependence in analysis.dependences:
+        following.setdefault(dependence.producer, set()).add(dependence.consumer)
+    return sorted(
+        {
+            dependence.consumer
+            for dependence in analysis.dependences
+            if dependence.cycles is None and _reaches(following, dependence.consumer, dependence.producer)
+        }
+    )
+
+
+def _reaches(following: dict[int, set[int]], start: int, target: int) -> bool:
+    reached, waiting = {start}, [start]
+    while waiting:
+        more = following.get(waiting.pop(), set()) - reached
+        reached |= more
+        waiting.extend(more)
+    return target in reached
+
+
+def _mnemonic(block: Block, place: int) -> str:
+    instruction, text = block.listing[place]
+    return (instruction.scheme or text).partition(" ")[0]
+
+
+def _names(instructions: Iterable[InstructionAnalysis]) -> list[str]:
+    names = dict.fromkeys((row.scheme or row.text).partition(" ")[0] for row in instructions)
+    quoted = [f"`{name}`" for name in names]
+    return quoted if len(quoted) <= _MAX_NAMES else [*quoted[: _MAX_NAMES - 1], "others"]
+
+
+def _joined(words: Sequence[str]) -> str:
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"

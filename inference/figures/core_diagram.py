@@ -44,7 +44,7 @@ def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool =
         y += height
     rows = [core.ports[at : at + shape.across] for at in range(0, len(core.ports), shape.across)]
     for row in rows:
-        shapes, height = _row(row, core.ports.index(row[0]), names, y, shape)
+        shapes, height = _row(row, names, y, shape)
         parts.append(shapes)
         y += height
     for line in _wrapped(_legend(core), shape):
@@ -110,14 +110,9 @@ def _ends_of_stages(core: CoreOverview, shape: _Shape) -> list[float]:
     return ends
 
 
-def _row(
-    row: Sequence[PortOfCore], first: int, names: Mapping[str, str], y: float, shape: _Shape
-) -> tuple[str, float]:
+def _row(row: Sequence[PortOfCore], names: Mapping[str, str], y: float, shape: _Shape) -> tuple[str, float]:
     height = _box_height(row)
-    boxes = [
-        _port(port, first + place, names, _left_of(place, shape), y, height, shape)
-        for place, port in enumerate(row)
-    ]
+    boxes = [_port(port, names, _left_of(place, shape), y, height, shape) for place, port in enumerate(row)]
     return "".join(boxes), height + 2 * _GAP
 
 
@@ -130,9 +125,9 @@ def _left_of(place: int, shape: _Shape) -> float:
 
 
 def _port(
-    port: PortOfCore, place: int, names: Mapping[str, str], x: float, y: float, height: float, shape: _Shape
+    port: PortOfCore, names: Mapping[str, str], x: float, y: float, height: float, shape: _Shape
 ) -> str:
-    tint = place % len(LIGHT)
+    tint = port.place % len(LIGHT)
     vendor = names.get(port.name, "")
     title = f"{port.name} · {vendor}" if vendor else port.name
     shapes = [
@@ -193,8 +188,11 @@ def _legend(core: CoreOverview) -> str:
         sentences.append("Right of a kind: its latencies in cycles.")
     if any(not kind_on_port.most for port in core.ports for kind_on_port in port.kinds):
         sentences.append("Grey: less than half of its schemes run there.")
-    if idle := [kind.name for kind in core.kinds if not kind.ports]:
-        sentences.append(f"Without a port: {', '.join(idle)}.")
+    if without_port := [kind.name for kind in core.kinds if not kind.ports]:
+        sentences.append(f"Without a port: {', '.join(without_port)}.")
+    if core.idle:
+        plural = "s" if len(core.idle) > 1 else ""
+        sentences.append(f"No described scheme needs port{plural} {', '.join(core.idle)}.")
     return " ".join(sentences)
 
 

@@ -43,11 +43,12 @@ class KindOnPort:
 
 @dataclass(frozen=True)
 class PortOfCore:
-    """A port by its name in the mapping, the kinds that it runs, and the number of schemes that can use
-    it.
+    """A port by its name and place in the mapping, the kinds that it runs, and the number of schemes that
+    can use it.
     """
 
     name: str
+    place: int
     kinds: tuple[KindOnPort, ...]
     schemes: int
 
@@ -56,10 +57,12 @@ class PortOfCore:
 class CoreOverview:
     """`instructions`, `slots`: most per cycle that go to the ports, None where there is no such limit.
 
-    `kinds`: all of them, in the requested order, including those without a port.
+    `ports`: those that some scheme needs; `idle`: the names of the others. `kinds`: all of them, in the
+    requested order, including those without a port.
     """
 
     ports: tuple[PortOfCore, ...]
+    idle: tuple[str, ...]
     kinds: tuple[UnitKind, ...]
     instructions: float | None
     slots: float | None
@@ -80,20 +83,31 @@ def core_overview(
     """
     mapping = model.mapping
     if mapping is None:
-        return CoreOverview((), (), None, None, model.front_end)
+        return CoreOverview((), (), (), None, None, model.front_end)
+    # Eliminated moves wait for issue slots, which an inference may take for ports.
+    usage = {scheme: () if scheme in model.moves else uops for scheme, uops in mapping.usage.items()}
     members: defaultdict[str, list[str]] = defaultdict(list)
-    for scheme in mapping.usage:
+    for scheme in usage:
         if name := kinds.get(scheme, ""):
             members[name].append(scheme)
     users = {}
     for name in (kind for kind in order if kind in members):
-        masks = (_ports_of(mapping.usage[scheme], all_uops=name in all_uops) for scheme in members[name])
+        masks = (_ports_of(usage[scheme], all_uops=name in all_uops) for scheme in members[name])
         users[name] = _count_by_port(masks, mapping)
-    any_kind = _count_by_port((_ports_of(uops, all_uops=True) for uops in mapping.usage.values()), mapping)
-    units = {name: _kind(model, mapping, name, members[name], users[name]) for name in users}
+    any_kind = _count_by_port((_ports_of(uops, all_uops=True) for uops in usage.values()), mapping)
+    units = {}
+    for name, counts in users.items():
+        needing = sum(bool(usage[scheme]) for scheme in members[name])
+        ports_of_kind = tuple(
+            port
+            for port, schemes in zip(mapping.ports, counts, strict=True)
+            if schemes and schemes >= MIN_UNIT_SHARE * needing
+        )
+        units[name] = _kind(model, mapping, name, members[name], ports_of_kind)
     ports = tuple(
         PortOfCore(
             port,
+            place,
             tuple(
                 KindOnPort(kind, users[name][place], port in kind.ports)
                 for name, kind in units.items()
@@ -102,8 +116,12 @@ def core_overview(
             any_kind[place],
         )
         for place, port in enumerate(mapping.ports)
+        if any_kind[place]
     )
-    return CoreOverview(ports, tuple(units.values()), mapping.r_max, mapping.issue_width, model.front_end)
+    idle = tuple(port for port, schemes in zip(mapping.ports, any_kind, strict=True) if not schemes)
+    return CoreOverview(
+        ports, idle, tuple(units.values()), mapping.r_max, mapping.issue_width, model.front_end
+    )
 
 
 def _ports_of(uops: Uops, *, all_uops: bool) -> int:
@@ -126,14 +144,8 @@ def _count_by_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
 
 
 def _kind(
-    model: CoreModel, mapping: PortMapping, name: str, members: Sequence[str], users: Sequence[int]
+    model: CoreModel, mapping: PortMapping, name: str, members: Sequence[str], ports: tuple[str, ...]
 ) -> UnitKind:
-    needing = sum(bool(mapping.usage[scheme]) for scheme in members)
-    ports = tuple(
-        port
-        for port, schemes in zip(mapping.ports, users, strict=True)
-        if schemes and schemes >= MIN_UNIT_SHARE * needing
-    )
     # Of many schemes few have other µops than those before.
     distinct = {(mapping.usage[scheme], mapping.slots_of(scheme)): scheme for scheme in members}
     latencies = [latency for member in members if (latency := chained_latency(model, member)) is not None]

@@ -67,3 +67,13 @@ def test_without_ports_nothing_runs_anywhere() -> None:
     limits = FrontEndLimits(slots=4.0)
     core = core_overview(CoreModel(front_end=limits), KINDS, ("ALU",), ())
     assert (core.ports, core.kinds, core.front_end) == ((), (), limits)
+
+
+def test_ports_without_schemes_and_eliminated_moves_are_no_units():
+    mapping = PortMapping(("0", "1", "2"), {"add": ((0b001, 1),), "mov": ((0b011, 1),)})
+    overview = core_overview(
+        CoreModel(mapping, moves=frozenset({"mov"})), {"add": "ALU", "mov": "move"}, ("ALU", "move"), ()
+    )
+    assert [(port.name, port.place) for port in overview.ports] == [("0", 0)]
+    assert overview.idle == ("1", "2")
+    assert [kind.ports for kind in overview.kinds] == [("0",), ()]

@@ -150,7 +150,7 @@ def _count(domain: BlockDomain, abstract: AbstractBlock, place: int) -> int:
 
 
 def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own: str) -> str:
-    """The class that `_MAJORITY` schemes of an abstract instruction have, else that of the witness."""
+    """The class that a share of `_MAJORITY` of an abstract instruction's schemes has, else the witness's."""
     numbers = domain.space.numbers(domain.table.meaning(abstract.instructions[place]))
     counts = Counter(instruction_class(domain.space.schemes[number]) for number in numbers)
     return next((name for name, count in counts.items() if count >= _MAJORITY * len(numbers)), own)

@@ -30,7 +30,7 @@ def improper_schemes(
     n_ports: int,
     r_max: float | None,
 ) -> list[Improper]:
-    """Improper blocking instructions, at most `MAX_IMPROPER`: one for each unknown port set, and partners of these.
+    """At most `MAX_IMPROPER` improper blocking instructions: one per unknown port set, and partners of these.
 
     `known`: port sets of the proper ones. A µop on a subset of one of these that no other scheme has looks
     like a µop on all of it, but then the scheme alone is slower than its µops explain.

@@ -167,7 +167,7 @@ class QuickBlockJob(BlockJob):
         checked = read_config(config)
         if len(checked.blocks) > MAX_QUICK_BLOCKS or checked.repeat_values:
             raise ConfigError(
-                f"blocks: a quick measurement has at most {MAX_QUICK_BLOCKS} blocks, without repeated values: "
+                f"blocks: a quick measurement has at most {MAX_QUICK_BLOCKS} blocks, no repeated values: "
                 "start a run of kind block"
             )
         return checked.as_json()

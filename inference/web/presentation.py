@@ -31,18 +31,18 @@ register = template.Library()
 
 NAVIGATION = (
     ("loop", "Explain"),
-    ("runs", "Runs"),
-    ("mappings", "Port mappings"),
+    ("isas", "Instructions"),
+    ("machines", "Machines"),
+    ("mappings", "Mappings"),
     ("campaigns", "Campaigns"),
     ("block-sets", "Blocks"),
-    ("sets", "Experiment sets"),
-    ("machines", "Machines"),
-    ("isas", "ISAs"),
+    ("sets", "Experiments"),
+    ("runs", "Runs"),
 )
 """(URL name, label); the URL name is also the value of the block `nav_current`."""
 
 OPERATORS_NAVIGATION = (("infer", "Infer"),)
-"""Entries before `NAVIGATION` for users who may start runs."""
+"""Entries after `NAVIGATION` for users who may start runs."""
 
 UNKNOWN = "–"
 MINUS = "\N{MINUS SIGN}"
@@ -69,7 +69,7 @@ def main_nav(context: template.Context, content: str) -> SafeString:
 
 @lru_cache
 def _navigation(may_operate: bool) -> list[dict[str, str]]:
-    entries = OPERATORS_NAVIGATION + NAVIGATION if may_operate else NAVIGATION
+    entries = NAVIGATION + OPERATORS_NAVIGATION if may_operate else NAVIGATION
     return [{"key": key, "url": reverse(key), "label": label} for key, label in entries]
 
 

@@ -198,7 +198,7 @@ class Completion:
     @contextmanager
     def _open_measurer(self, schemes: Sequence[str]) -> Iterator[tuple[Measurer, dict[str, str]]]:
         """A measurer whose results are stored with the run, and {scheme: why it cannot be measured}."""
-        if self.machine.is_simulated:
+        if self.machine.kind == Machine.Kind.SIMULATED:
             processor, known = simulated_machine(self.machine)
             unknown = "the simulated processor does not know it"
             yield self._stored(processor), {text: unknown for text in schemes if text not in known}

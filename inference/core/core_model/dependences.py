@@ -35,7 +35,8 @@ BYPASS_BASIS = "with half of the extra time of both next to each other"
 """Basis of the cycles between neighbours of kinds that delay each other."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
-_IN_ADDRESS = ("address", "base", "index")
+IN_ADDRESS = ("address", "base", "index")
+"""Endings of the names of operands that an address is computed from."""
 _MOVES = ("mov", "vmov", "lddqu", "vlddqu", "pop ")
 """Beginnings of schemes whose result is the loaded value itself."""
 
@@ -70,13 +71,13 @@ class DependenceBound:
 
 def given_latency(instruction: InstructionAccesses, source: str) -> float | None:
     """The cycles from a source to a result by assumption, None where it is the core's own."""
-    is_late = instruction.loads and not source.endswith(_IN_ADDRESS)
+    is_late = instruction.loads and not source.endswith(IN_ADDRESS)
     return None if is_late else instruction.latency
 
 
 def _counts_with_load(source: str, destination: str) -> bool:
     """Whether a value is stored: the latency of its load then includes that of the store."""
-    return destination.endswith("data") and not source.endswith(_IN_ADDRESS)
+    return destination.endswith("data") and not source.endswith(IN_ADDRESS)
 
 
 def dependence_bounds(
@@ -166,7 +167,7 @@ class DependenceGraph:
                 if not self._is_written(access):
                     continue
                 last = last_write(self._block, place, access)
-                if last is None or (is_foreseen and access.operand.endswith(_IN_ADDRESS)):
+                if last is None or (is_foreseen and access.operand.endswith(IN_ADDRESS)):
                     continue
                 for destination in destinations:
                     cycles = self._latency(place, access, destination, last)

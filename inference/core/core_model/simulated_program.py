@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 
-from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph, Edge
+from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, DependenceGraph, Edge
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work, work_of_instruction
 from inference.core.mapping import PortMapping
@@ -45,6 +45,7 @@ def program_of(
     simulated_ports: int | None = None,
     jumps: int = 0,
     copies: int = 1,
+    load_ports: int = 0,
     works: Sequence[Work | None] | None = None,
     interval: float = 0.0,
     edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
@@ -61,6 +62,8 @@ def program_of(
             instructions that wait for them. None for all.
         jumps: Instructions behind the block that take a slot, such as the loop's jump.
         copies: Consecutive copies of the block in the executed loop.
+        load_ports: Bit mask of the ports of loads. Of an instruction that loads and computes, the µop there
+            waits for the address, and the others for this µop.
         works: As from `port_work`, rounded up to whole µops; by default, that of the mapping.
         interval: As in `SimulatedProgram`.
         edges_of: The dependences that are waited for.
@@ -84,15 +87,24 @@ def program_of(
     )
     uops: list[SimulatedUop] = []
     results: list[list[int]] = []  # of each instruction, the places of µops that make its results
+    loading: dict[int, range] = {}  # of an instruction that loads and computes, those of its loads
     for place, row in enumerate(described):
         slots = _slots(block[place].scheme or "", mapping, width)
         first = len(uops)
-        for mask in row or (0,):
+        loads = [mask for mask in row if not mask & ~load_ports] if waits.loads_first(place) else []
+        others = [mask for mask in row if mask not in loads]
+        for mask in (*loads, *others) if loads and others else row or (0,):
             uops.append(SimulatedUop(mask, place, slots, waits.latency(place)))
             slots = 0
-        computing = [k for k in range(first, len(uops)) if uops[k].ports & ~memory_ports]
-        results.append(computing or [*range(first, len(uops))])
-    waiting_uops = [_with_waits(uop, waits, results) for uop in uops]
+        if loads and others:
+            loading[place] = range(first, first + len(loads))
+        own = range(first + len(loading.get(place, ())), len(uops))
+        computing = [k for k in own if uops[k].ports & ~memory_ports]
+        results.append(computing or [*own])
+    waiting_uops = [
+        _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)))
+        for number, uop in enumerate(uops)
+    ]
     jump_uops = [
         SimulatedUop(mask, len(block), jumps if number == 0 else 0)
         for number, mask in enumerate(jump_masks or (0,) * jumps)
@@ -115,11 +127,20 @@ def _masks(work: Work | None) -> tuple[int, ...] | None:
     return tuple(mask for mask, count in work.items() for _ in range(ceil(count)))
 
 
-def _with_waits(uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]]) -> SimulatedUop:
+def _with_waits(
+    number: int, uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]], loads: range
+) -> SimulatedUop:
+    """A µop with the values that it waits for; `loads`: the µops of its instruction that load for others."""
     if not uop.ports:
         return uop
     longest: dict[tuple[int, int], int] = {}
-    for wait in waits.of(uop.instruction):
+    sources = waits.of(uop.instruction)
+    if number in loads:
+        sources = waits.of_address(uop.instruction)
+    elif loads:
+        longest = dict.fromkeys(((load, 0) for load in loads), waits.load_latency(uop.instruction))
+        sources = waits.of(uop.instruction, with_address=False)
+    for wait in sources:
         for producer in results[wait.producer]:
             key = producer, wait.iterations
             longest[key] = max(longest.get(key, 0), wait.cycles)
@@ -144,11 +165,13 @@ class _Waits:
         edges_of: Callable[[DependenceGraph], Iterable[Edge]],
     ) -> None:
         self._graph = graph
+        self._block = block
+        self._model = model
         self._is_portless = is_portless
         self._entering: list[list[Edge]] = [[] for _ in graph.nodes]
         for edge in edges_of(graph):
             self._entering[edge.target].append(edge)
-        self._ready = [self._least_latency(block, model, node) for node in range(len(graph.nodes))]
+        self._ready = [self._least_latency(node) for node in range(len(graph.nodes))]
         self._results: list[list[int]] = [[] for _ in block]
         for node, (place, _) in enumerate(graph.nodes):
             self._results[place].append(node)
@@ -158,14 +181,45 @@ class _Waits:
         own = [round(self._ready[node]) for node in self._results[instruction]]
         return min(max([1, *own]), MAX_LATENCY)
 
-    def of(self, instruction: int) -> Iterator[Wait]:
-        """The results that an instruction waits for, of instructions that need a port."""
+    def loads_first(self, instruction: int) -> bool:
+        """Whether an instruction computes with what it loads, and stores nothing."""
+        row, nodes = self._block[instruction], self._results[instruction]
+        stores = any(access.memory is not None for access in row.writes)
+        return row.loads and not stores and bool(nodes) and not any(map(self._is_forwarded, nodes))
+
+    def load_latency(self, instruction: int) -> int:
+        """Cycles from the issue of a load to that of the computation with the loaded value."""
+        row = self._block[instruction]
+        differences = [
+            cycles - self._ready[node]
+            for node in self._results[instruction]
+            for (source, destination), cycles in self._model.latencies_of(row).items()
+            if destination == self._graph.nodes[node][1] and source.endswith(IN_ADDRESS) and cycles
+        ]
+        if row.latency is not None:
+            differences = [row.latency]
+        return max(1, round(max(differences, default=self._model.memory.load)))
+
+    def of(self, instruction: int, *, with_address: bool = True) -> Iterator[Wait]:
+        """The results that an instruction waits for, of instructions that need a port.
+
+        `with_address`: including those that the address of its load is computed from.
+        """
         for node in self._results[instruction]:
             for edge in self._entering[node]:
+                if not with_address and edge.operand.endswith(IN_ADDRESS):
+                    continue
                 if not self._is_forwarded(node):
                     early = max(edge.cycles - self._ready[node], 0.0)
                     yield from self._waits_for(edge.source, edge.iterations, early, frozenset())
                 elif not self._graph.is_through_memory(edge):  # renamed memory needs no load to be there
+                    yield from self._waits_for(edge.source, edge.iterations, 0.0, frozenset())
+
+    def of_address(self, instruction: int) -> Iterator[Wait]:
+        """The results that the address of an instruction's load is computed from."""
+        for node in self._results[instruction]:
+            for edge in self._entering[node]:
+                if edge.operand.endswith(IN_ADDRESS):
                     yield from self._waits_for(edge.source, edge.iterations, 0.0, frozenset())
 
     def _is_forwarded(self, node: int) -> bool:
@@ -184,16 +238,16 @@ class _Waits:
                     edge.source, iterations + edge.iterations, early + edge.cycles, passed | {node}
                 )
 
-    def _least_latency(self, block: Sequence[InstructionAccesses], model: CoreModel, node: int) -> float:
+    def _least_latency(self, node: int) -> float:
         place, destination = self._graph.nodes[node]
         if self._is_portless[place]:
             return 0.0
-        given = block[place].latency
+        given = self._block[place].latency
         if given is not None:
             return min((edge.cycles for edge in self._entering[node]), default=given)
         measured = [
             cycles
-            for (_, other), cycles in model.latencies.get(block[place].scheme or "", {}).items()
+            for (_, other), cycles in self._model.latencies.get(self._block[place].scheme or "", {}).items()
             if other == destination and cycles
         ]
         entering = [edge.cycles for edge in self._entering[node]]

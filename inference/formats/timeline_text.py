@@ -42,10 +42,7 @@ def _cells(timeline: Timeline, iteration: int, uops: list[int]) -> str:
     issued = int(timeline.issued[iteration, uops].min())
     done = int(timeline.done[iteration, uops].max())
     retired = int(timeline.retired[iteration, uops[-1]])
-    cells = ["." if cycle % 5 == 0 and cycle else " " for cycle in range(timeline.span)]
-    for cycle in range(dispatched, retired + 1):
-        cells[cycle] = "=" if cycle < issued else "e" if cycle < done else "-"
-    if done > dispatched:
-        cells[done] = "E"
-    cells[dispatched], cells[retired] = "D", "R"
-    return "".join(cells)
+    life = "D" + "=" * (issued - dispatched - 1) + "e" * (done - issued) + "E" * (done > dispatched)
+    life += "-" * (retired - dispatched - len(life)) + "R"
+    blank = " " + "    ." * (timeline.span // 5 + 1)
+    return blank[:dispatched] + life + blank[retired + 1 : timeline.span]

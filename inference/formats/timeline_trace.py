@@ -35,7 +35,8 @@ def write_timeline_trace(loop: LoopTimeline) -> str:
         "assumption": loop.assumption,
         "unit": "1 cycle = 1 µs",
     }
-    return f'{{"displayTimeUnit":"ns","otherData":{json_text(about)},"traceEvents":[\n{events}\n]}}\n'
+    # With "ns", Chrome's viewer warns that the times are too coarse.
+    return f'{{"displayTimeUnit":"ms","otherData":{json_text(about)},"traceEvents":[\n{events}\n]}}\n'
 
 
 def _events(loop: LoopTimeline) -> Iterator[Json]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from inference.core.loop.values import Dependence, InstructionAnalysis, LoopAnalysis
+from inference.core.loop.values import Dependence, InstructionAnalysis, LoopAnalysis, UnknownPart
 from inference.figures.svg import SvgDrawing
 
 FOLDED_FROM = 25
@@ -189,7 +189,8 @@ def _node(
 ) -> str:
     middle = (row.top + row.bottom) / 2 + 4
     critical = " critical" if is_critical else ""
-    adds = _rounded(instruction.on_chain) if instruction.on_chain is not None else "chain"
+    unknown = UnknownPart.LATENCY in instruction.unknown or instruction.on_chain is None
+    adds = "?" if unknown else _rounded(instruction.on_chain or 0.0)
     mark = (
         f'<text class="strong" x="{x + width - 8:g}" y="{middle:g}" text-anchor="end">● {adds}</text>'
         if is_critical
@@ -256,7 +257,8 @@ def _linked(
     if address_of is None:
         return f'<g class="{classes}" {ends}><title>{escape(title)}</title>{shapes}</g>'
     action = "Restore" if is_removed else "Take away"
-    label = f'href="{escape(address_of(edge))}" aria-label="{action}: {escape(title)}"'
+    label = f'id="edge-{escape(edge.key)}" href="{escape(address_of(edge))}" '
+    label += f'aria-label="{action}: {escape(title)}"'
     return f'<a class="{classes}" {ends} {label}><title>{escape(title)}. {action}</title>{shapes}</a>'
 
 

@@ -78,7 +78,7 @@ async function show(link) {
   const box = document.createElement("div");
   box.className = "loop-evidence";
   box.popover = "manual";
-  box.setAttribute("role", "group");
+  box.setAttribute("role", "note");
   box.setAttribute("aria-label", `Evidence of ${link.textContent}`);
   box.textContent = "…";
   shown = { link, box };

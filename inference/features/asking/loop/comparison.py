@@ -13,7 +13,6 @@ from inference.features.asking.loop.answer import LoopAnswer, answer_of
 from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.dependency_graph import removed_dependences, unchanged_analysis
 from inference.features.asking.loop.query import analysis_of
-from inference.features.asking.loop.request import LoopQuestion
 from inference.figures.dependency_graph import edge_text
 from inference.isa.blocks import accesses_of, block_of_bytes, block_reader
 from inference.isa.code.block import Block, BlockError
@@ -133,10 +132,9 @@ def _earlier(answer: LoopAnswer, choices: Sequence[LoopCpu], problems: list[str]
     question = answer.question
     if not question.before.strip():
         return None
-    fields = {"isa": question.isa, "piece": question.piece, "cpu": answer.cpu.name, "code": question.before}
-    assumed = {name: getattr(question, name) for name in ("mode", "registers", "unknown")}
+    changes = {"code": question.before, "cpu": answer.cpu.name, "without": "", "loads": ""}
     try:
-        return answer_of(LoopQuestion(**fields, **assumed), choices)
+        return answer_of(question.model_copy(update=changes), choices)
     except BlockError as error:
         problems.append(f"Version A cannot be read: {error}.")
         return None

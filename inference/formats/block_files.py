@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -20,10 +21,11 @@ from inference.formats.other_formats import BEGINNING
 from inference.formats.perf_places import PlacedSamples, place_samples
 from inference.formats.perf_texts import is_annotate, is_script, read_samples
 from inference.formats.problems import ExchangeError
-from inference.isa.blocks import BlockError, DroppedLine, Piece, block_reader, read
+from inference.isa.blocks import BlockError, DroppedLine, Piece, block_reader, ranked_pieces, read
 from inference.isa.code.binaries.headers import BinaryFileError, is_binary
 from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_loops
 from inference.isa.code.binaries.program import CompiledProgram, Function, read_program
+from inference.isa.code.source import lines_of
 from inference.isa.targets import DEFAULT
 
 _PROGRESS_INTERVAL = 5000  # functions between two reports
@@ -59,7 +61,10 @@ class LoopFilter:
 
 @dataclass(frozen=True, slots=True)
 class WeightedLoop:
-    """A loop with its weight. `percent`: its share of all samples, None without samples."""
+    """A loop with its weight. `percent`: its share of all samples, None without samples.
+
+    `excerpt`: its part of a listing, with source lines and samples; "" where that is no text for one page.
+    """
 
     key: str
     function: str
@@ -69,6 +74,7 @@ class WeightedLoop:
     left_out: int
     weight: float
     percent: float | None
+    excerpt: str = ""
 
     def origin(self, file_name: str) -> str:
         """File, function and address: `a.out, dot, 0x11c8`."""
@@ -259,11 +265,16 @@ def is_listing(beginning: str) -> bool:
 
 
 def find_listed_loops(
-    content: bytes, file_name: str, criteria: LoopFilter, report: Callable[[int, int], None]
+    content: bytes,
+    file_name: str,
+    criteria: LoopFilter,
+    report: OnProgress = lambda done, of: None,
+    *,
+    excerpts: int = 0,
 ) -> ProgramLoops:
     """The loops of a listing; each weighs its samples, or 1 where the listing has none.
 
-    Raises `ExchangeError`.
+    `excerpts`: so many of the loops get their part of the listing. Raises `ExchangeError`.
     """
     text = content.decode("utf-8-sig", "replace")
     report(0, 1)
@@ -283,6 +294,13 @@ def find_listed_loops(
     if has_counts:
         loops = sorted((loop for loop in loops if loop.weight), key=lambda loop: -loop.weight)
     chosen, below = chosen_loops(loops, criteria)
+    if excerpts:
+        lines = lines_of(text)
+        first = (
+            replace(loop, excerpt=_excerpt(reading.pieces[int(loop.key)], lines))
+            for loop in chosen[:excerpts]
+        )
+        chosen = (*first, *chosen[excerpts:])
     return ProgramLoops(
         TITLE,
         len({piece.name for piece in reading.pieces}),
@@ -300,6 +318,27 @@ def _dropped_notes(dropped: Sequence[DroppedLine]) -> Iterator[str]:
     yield from map(str, dropped[:_DROPPED_LISTED])
     if len(dropped) > _DROPPED_LISTED:
         yield f"and {len(dropped) - _DROPPED_LISTED:,} other lines that look like code"
+
+
+_MAX_EXCERPT_LENGTH = 3000
+"""Characters; the address of a page carries them."""
+
+
+def _excerpt(piece: Piece, lines: Sequence[str]) -> str:
+    """The lines of a loop in its listing; "" where the reader makes another loop of them."""
+    numbers = [line.line for line in piece.lines]
+    excerpt = lines[min(numbers) - 1 : max(numbers)]
+    first = piece.lines[0].source
+    heads = [] if first is None else [[f"{first.file}:{first.line}"] * bool(first.line) + [first.text]]
+    for head in (*heads, []):
+        text = "\n".join([*head, *excerpt])
+        if len(text) > _MAX_EXCERPT_LENGTH:
+            continue
+        with suppress(BlockError):
+            reading = read(text, _MAX_EXCERPT_LENGTH)
+            if not reading.dropped and ranked_pieces(reading)[0].block == piece.block:
+                return text
+    return ""
 
 
 def _loop(piece: Piece, number: int, total: float | None) -> WeightedLoop:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from inference.isa.blocks import ranked_pieces, read
 from inference.models import BasicBlockSet, Run, Upload
 from tests.features.block_files.test_loops import LOOP, OTHER, PROGRAM
 from tests.work import read_uploads, work_off
@@ -109,3 +115,31 @@ def test_the_numbers_of_a_titled_column_are_pointed_at_and_left_alone(visitor: C
     page = visitor.get(address).content.decode()
     assert "The numbers look like cycles of a hundred executions" in page
     assert "as they are: cycles per execution" in page
+
+
+LISTINGS = Path(__file__).resolve().parents[2] / "isa" / "golden_listings"
+
+
+@pytest.mark.parametrize("name", ["perf-att.txt", "objdump-att-source.txt", "objdump-intel-source.txt"])
+def test_a_listing_shows_its_loops_and_each_opens_with_what_the_listing_says_of_it(
+    visitor: Client, name: str
+) -> None:
+    content = (LISTINGS / name).read_bytes()
+    page = visitor.get(sent(visitor, content, name)).content.decode()
+    expected = [piece for piece in ranked_pieces(read(content.decode(), 99)) if piece.block.kind == "loop"]
+    assert f"{len([p for p in expected if p.count is None or p.count])} loops" in page
+    assert ("the hottest first" in page) == (name == "perf-att.txt")
+    addresses = [html.unescape(address) for address in re.findall(r'href="(/loop/\?[^"]*)"', page)]
+    opened = [parse_qs(urlsplit(address).query)["code"][0] for address in addresses]
+    for code, piece in zip(opened, expected, strict=False):
+        first = ranked_pieces(read(code, 99))[0]
+        assert first.block == piece.block
+        assert [line.samples for line in first.lines] == [line.samples for line in piece.lines]
+        sources = [(line.source and line.source.text) for line in piece.lines]
+        assert [(line.source and line.source.text) for line in first.lines] == sources
+
+
+def test_a_listing_that_cannot_be_read_says_so_on_its_page(visitor: Client) -> None:
+    text = b"Disassembly of section .text:\n  401120: 48 01   add %rbx,%rax\n"
+    page = visitor.get(sent(visitor, text, "cut.txt")).content.decode()
+    assert "are not one instruction of x86-64" in page

@@ -27,6 +27,7 @@ from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.block_files import (
     BlockFileSort,
+    LoopFilter,
     ProgramLoops,
     block_file_of,
     find_listed_loops,
@@ -49,6 +50,8 @@ from inference.web.data_command import add_request_options
 STAGES = ("Read and check", "Store")
 LOOP_SORTS = (BlockFileSort.PROGRAM, BlockFileSort.LISTING, BlockFileSort.SAMPLES)
 """Sorts of files whose loops become a set."""
+LISTED_LOOPS = 100
+"""Loops of a listing on its page; the import takes all of them."""
 PREVIEW_BYTES = 1 << 19
 """Bytes of a table of blocks that its preview reads; the import reads all of it."""
 LARGEST_ISSUE_WIDTH = 8.0
@@ -105,10 +108,15 @@ class BlockFileImporter(UploadImporter):
         return block_file_of(file.read(BEGINNING)) is not None
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """Its format; for a table of blocks, a preview too. Raises `ExchangeError` or `ConfigError`."""
+        """Its format; for a table of blocks a preview too, for a listing its first loops.
+
+        Raises `ExchangeError` or `ConfigError`.
+        """
         sort = block_file_of(content)
         if sort is None:
             raise ExchangeError(f"{file_name} is none of {self.titles}")
+        if sort is BlockFileSort.LISTING:
+            return {"sort": sort.value, **_first_loops(content, file_name)}
         if sort in LOOP_SORTS:
             return {"sort": sort.value}
         request = BlockImportConfig.read({**options, "upload": 0}).as_json() if options else {}
@@ -158,6 +166,30 @@ class BlockFileImporter(UploadImporter):
     def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:
         """{run id: the imported set} (one query)."""
         return outcomes_of(runs)
+
+
+def _first_loops(content: bytes, file_name: str) -> Json:
+    """The loops of a listing for its page, the hottest first, or the `problem` of reading it."""
+    try:
+        loops = find_listed_loops(content, file_name, LoopFilter(), excerpts=LISTED_LOOPS)
+    except ExchangeError as error:
+        return {"problem": str(error)}
+    listed = [
+        {
+            "function": loop.function,
+            "percent": loop.percent,
+            "instructions": loop.instructions,
+            "code": loop.code.hex(),
+            "excerpt": loop.excerpt,
+        }
+        for loop in loops.loops[:LISTED_LOOPS]
+    ]
+    return {
+        "loops": listed,
+        "count": len(loops.loops),
+        "lines": loops.lines(),
+        "sampled": loops.total is not None,
+    }
 
 
 def _store(task: Task, upload: Upload, usual: str, make: StoreSet) -> tuple[Json, Sequence[Event]]:

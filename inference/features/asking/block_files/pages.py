@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
+from django.utils.http import urlencode
 
 from inference.core.protocols import Json
 from inference.features.asking.block_files.forms import (
@@ -33,6 +34,7 @@ from inference.formats.block_files import BlockFileSort
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import isa_of_fields
 from inference.isa.code.binaries.headers import BinaryFileError, file_kind
+from inference.isa.targets import DEFAULT
 from inference.models import BasicBlockSet, Run, Upload
 from inference.models.named import Named
 from inference.runs.errors import LimitError, RunsError
@@ -121,7 +123,7 @@ def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
         case BlockFileSort.PROGRAM:
             return _program(request, upload)
         case BlockFileSort.LISTING:
-            return _listing(request, upload)
+            return _listing(request, upload, reading)
         case BlockFileSort.SAMPLES:
             context = {"upload": upload, "programs": waiting_programs()}
             return render(request, "inference/block_files/loops/samples.html", context)
@@ -181,7 +183,7 @@ def _rows(loops: list[Json], ticked: set[str]) -> list[tuple[Json, bool]]:
     ]
 
 
-def _listing(request: HttpRequest, upload: Upload) -> HttpResponse:
+def _listing(request: HttpRequest, upload: Upload, reading: Json) -> HttpResponse:
     form = ListingForm(
         request.POST if request.method == "POST" else None, initial={"name": _unused_name(upload)}
     )
@@ -189,7 +191,20 @@ def _listing(request: HttpRequest, upload: Upload) -> HttpResponse:
         config = {"upload": upload.pk, **form.cleaned_data}
         if started := start_run(request, IMPORT, config, form=form):
             return redirect("run", started.pk)
-    about = {"upload": upload, "programs": waiting_programs()}
+    loops = [
+        (
+            {**loop, "bytes": bytes.fromhex(loop["code"])},
+            f"{reverse('loop')}?{urlencode({'isa': DEFAULT, 'code': loop['excerpt'] or loop['code']})}",
+        )
+        for loop in reading.get("loops", ())
+    ]
+    about = {
+        "upload": upload,
+        "programs": waiting_programs(),
+        "reading": reading,
+        "loops": loops,
+        "isa": DEFAULT,
+    }
     return form_page(request, "inference/block_files/loops/listing.html", form, **about)
 
 

@@ -65,9 +65,9 @@ _CELL, _ROW, _GAP, _HEAD, _LEGEND = 13.0, 16, 6, 46, 44
 _LETTER = 7.3
 """Width of a letter of code, rounded up."""
 _MAX_TEXT_LENGTH = 48
-_WIDEST = 6000
+_MAX_WIDTH = 6000
 """Largest width of the cycles; of more cycles, each is narrower."""
-_NARROWEST_NUMBER = 7.0
+_MIN_LABEL_CELL = 7.0
 """Width of a cell from which on a port's number has room in it."""
 
 
@@ -87,7 +87,7 @@ def timeline_drawing(loop: LoopTimeline) -> SvgDrawing:
     timeline = loop.timeline
     texts = [_shortened(text) for text in loop.instructions]
     left = 70 + _LETTER * max(map(len, texts))
-    cell = min(_CELL, _WIDEST / timeline.span)
+    cell = min(_CELL, _MAX_WIDTH / timeline.span)
     body = [*_axis(timeline.span, left, cell)]
     y = float(_HEAD)
     for iteration in range(timeline.iterations):
@@ -151,7 +151,7 @@ def _uop(loop: LoopTimeline, iteration: int, place: int, left: float, y: float, 
         box = f'y="{y + 1:g}" height="{_ROW - 2}"'
         yield f'<rect class="port-can port-{hue}" x="{x(issued)}" width="{(done - issued) * cell:g}" {box}/>'
         yield f'<rect class="port-fill port-{hue}" x="{x(issued)}" width="{cell:g}" {box}/>'
-        if cell >= _NARROWEST_NUMBER:
+        if cell >= _MIN_LABEL_CELL:
             yield _label(loop, port, left + (issued + 0.5) * cell, y + 12)
     if retired > done:
         yield f'<path class="retire-wait" d="M{x(done)} {middle}H{x(retired)}"/>'

@@ -182,7 +182,7 @@ export class TimelineDrawing {
         context.fillText(`${place === null ? "▸" : "▾"} ${iteration}`, 6, middle);
       }
       context.fillStyle = row === markedRow ? palette.accent : palette.ink;
-      if (place === null) context.fillText("folded", 44, middle);
+      if (place === null) context.fillText(`${this.data.size} µops`, 44, middle);
       else if (this.data.siblings[place][0] === place) context.fillText(this.data.text(place), 44, middle);
     }
   }

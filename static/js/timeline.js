@@ -6,9 +6,11 @@ import { Rows, TimelineData, sentenceAt } from "./timeline-data.js";
 import { COLOURS, HEAD, TimelineDrawing } from "./timeline-drawing.js";
 
 const ZOOM = 1.3; // of a step
-const [MIN_CELL, MAX_CELL] = [1, 32];
+const [MIN_CELL, MAX_CELL] = [0.25, 32];
 const USUAL_CELL = 14;
 const [MIN_ROW, MAX_ROW] = [4, 20];
+
+const HINT = "Point at a µop, or use the arrow keys, to see what it waits for.";
 
 /** What stays from one answer to the next. */
 const settings = { cell: USUAL_CELL, isFolded: false };
@@ -51,6 +53,7 @@ class TimelineView {
 
   close() {
     this.closing.abort();
+    this.asking?.abort();
     this.sight.disconnect();
     this.sizes.disconnect();
   }
@@ -58,9 +61,10 @@ class TimelineView {
   async ask() {
     this.asking?.abort();
     this.asking = new AbortController();
-    const signal = AbortSignal.any([this.asking.signal, this.closing.signal]);
+    const { signal } = this.asking;
     try {
-      const answer = await fetch(this.url, { method: "POST", body: new FormData(this.form), signal, headers: { Accept: "application/json" } });
+      const body = new URLSearchParams(/** @type {any} */ (new FormData(this.form)));
+      const answer = await fetch(this.url, { method: "POST", body, signal, headers: { Accept: "application/json" } });
       const document = await answer.json().catch(() => ({ problem: `The server answered ${answer.status}.` }));
       if (signal.aborted) return;
       if (document.problem) this.refuse(document.problem);
@@ -157,7 +161,7 @@ class TimelineView {
   fit() {
     const cell = (this.frame.clientWidth - this.left - 16) / (this.data.span + 2);
     this.zoom(cell / settings.cell);
-    this.frame.scrollLeft = 0;
+    this.frame.scrollTo(0, 0);
   }
 
   /** Scroll down to a row, and along with it to the cycles in which something happens there. */
@@ -193,7 +197,7 @@ class TimelineView {
   mark(number, cycle = null) {
     this.marked = number;
     this.redraw();
-    this.sentence.replaceChildren();
+    this.sentence.textContent = HINT;
     if (number === null) return;
     const phases = this.data.phases(number);
     const strong = document.createElement("strong");
@@ -201,7 +205,7 @@ class TimelineView {
     const now = cycle === null ? null : sentenceAt(phases, cycle);
     const line = document.createElement("span");
     line.textContent = (now ? [now, ...phases.map(([, text]) => text).filter((text) => text !== now)] : phases.map(([, text]) => text)).join(" ");
-    this.sentence.append(strong, " ", line);
+    this.sentence.replaceChildren(strong, " ", line);
   }
 
   point(event) {

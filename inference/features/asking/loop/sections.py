@@ -14,6 +14,7 @@ from inference.features.asking.loop.dependency_graph import graph_context
 from inference.features.asking.loop.instruction_table import bounds_context, instructions_context
 from inference.features.asking.loop.measured import measured_context
 from inference.features.asking.loop.missing import missing_context
+from inference.features.asking.loop.timeline_pages import timeline_context
 from inference.web.contributions import Context
 
 
@@ -41,6 +42,7 @@ SECTIONS: tuple[LoopSection, ...] = (
     LoopSection("inference/loop/bounds.html", bounds_context),
     LoopSection("inference/loop/instructions.html", instructions_context),
     LoopSection("inference/loop/graph.html", graph_context),
+    LoopSection("inference/loop/timeline.html", timeline_context),
     LoopSection("inference/loop/comparison.html", comparison_context),
 )
 """Below it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from argparse import ArgumentParser, _ActionsContainer
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,8 @@ from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from inference.core.errors import InvalidInputError
 from inference.formats.problems import ExchangeError
-from inference.isa.blocks import read
+from inference.isa.blocks import BlocksOfText, Piece, piece_of, read
 from inference.isa.code.block import Block, BlockError
-from inference.isa.code.pieces import piece_of
 from inference.isa.search import SearchError
 from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import PredictorError
@@ -119,11 +118,18 @@ def blocks_of_file(
     Raises:
         CommandError: The file cannot be read.
     """
+    _, chosen = pieces_of_file(file, piece, limit, warn, isa)
+    return [code_piece.block for code_piece in chosen]
+
+
+def pieces_of_file(
+    file: str, piece: str, limit: int, warn: Callable[[str], object], isa: str = DEFAULT
+) -> tuple[BlocksOfText, Sequence[Piece]]:
+    """All that was read of a file of code, and the chosen pieces of it; arguments as of `blocks_of_file`."""
     parsed = read(text_of_file(file), limit, isa)
-    chosen = [piece_of(parsed.pieces, piece)] if piece else parsed.pieces
     for dropped in parsed.dropped:
         warn(f"warning: {dropped}")
-    return [code_piece.block for code_piece in chosen]
+    return parsed, [piece_of(parsed.pieces, piece)] if piece else parsed.pieces
 
 
 def text_of_file(file: str) -> str:

@@ -190,21 +190,18 @@ def test_programs_are_told_the_bounds(visitor: Client, model: StoredCoreModel) -
     assert asked(code="bsf rax, rbx")["cycles"] is None
 
 
-def test_without_a_core_model_the_shell_says_so(db: None, tmp_path: Path) -> None:
-    file = tmp_path / "code.s"
-    file.write_text(CODE)
-    with pytest.raises(CommandError, match="no core model yet"):
-        call_command("predict", "--why", str(file), stdout=StringIO())
-
-
-def test_the_shell_prints_the_reason(model: StoredCoreModel, tmp_path: Path) -> None:
+def test_the_shell_explains_by_the_named_core_model(model: StoredCoreModel, tmp_path: Path) -> None:
     file = tmp_path / "code.s"
     file.write_text(CODE)
     first, *lines = printed("predict", "--predictor", "core model lab", "--why", str(file)).splitlines()
-    assert first.startswith(f"block 1: {chain_of(model):.1f} cycles: the chain rax → ")
+    assert first.startswith(f"block 1: {chain_of(model):.1f} cycles: ")
     assert any(line.split()[0] == "ports" for line in lines)
-    (block,) = json.loads(printed("predict", "--why", str(file), "--json"))["blocks"]
+    (block,) = json.loads(printed("predict", "--why", "--cpu", "lab", str(file), "--json"))["blocks"]
     assert block["cycles"] == pytest.approx(chain_of(model), abs=0.01)
+    assert (block["model"], block["chain"], block["unknown"]) == ("lab", [1, 2], [])
+    named = "core-model:model=lab,without=dependencies"
+    (block,) = json.loads(printed("predict", "--why", "--predictor", named, str(file), "--json"))["blocks"]
+    assert set(block["bounds"]) == {"ports", "front end"}
 
 
 def test_it_is_a_predictor_that_says_what_it_does_not_know(model: StoredCoreModel) -> None:

@@ -61,13 +61,18 @@ def answer_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopAnswer:
         BlockError: The text, or a line of the chosen block, cannot be read.
         RequestError: There is no such CPU, or none of the instruction set.
     """
-    cpu = chosen_cpu(choices, question.cpu)
+    return explained(question, cpu_of(question, choices), read(question.code, MAX_PIECES, question.isa))
+
+
+def cpu_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopCpu:
+    """The CPU of a question. Raises `RequestError` where there is none of its name or instruction set."""
     if not choices:
         raise RequestError("isa", f"no core model of {question.isa} blocks is known", DEFAULT)
+    cpu = chosen_cpu(choices, question.cpu)
     if cpu is None:
         names = ", ".join(choice.name for choice in choices[:_NAMED_CPUS])
-        raise RequestError("cpu", f"there is no core model {question.cpu!r}", names and f"one of {names}")
-    return explained(question, cpu, read(question.code, MAX_PIECES, question.isa))
+        raise RequestError("cpu", f"there is no core model {question.cpu!r}", f"one of {names}")
+    return cpu
 
 
 def explained(question: LoopQuestion, cpu: LoopCpu, reading: BlocksOfText) -> LoopAnswer:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
+from inference.core.simulation.timeline import MAX_ITERATIONS
 from inference.features.asking.loop.answer import answer_of
 from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.document import document_of
@@ -32,6 +34,9 @@ class LoopToExplain(LoopQuestion, Input):
         max_length=TEXT_LIMIT,
         description="Assembly in Intel or AT&T syntax, a listing, or machine code in hexadecimal digits.",
         examples=[_CODE],
+    )
+    timeline: int = Field(
+        0, ge=0, le=MAX_ITERATIONS, description="Iterations of the timeline; 0: none.", examples=[0]
     )
 
 
@@ -116,6 +121,17 @@ class LoopChangesOut(Schema):
     )
 
 
+class LoopMeasurementOut(Schema):
+    """A machine's measurement of the loop, in cycles per iteration."""
+
+    cycles: float = Field(examples=[4.02])
+    spread: float | None = Field(examples=[0.003])
+    at: datetime | None = Field(
+        description="Null where only the number is stored.", examples=["2026-11-30T08:00:00Z"]
+    )
+    run: int | None = Field(description="The run that measured it.", examples=[12])
+
+
 class LoopExplanationOut(NamedBlock):
     """All that a core model says about a loop, in cycles per iteration."""
 
@@ -161,6 +177,14 @@ class LoopExplanationOut(NamedBlock):
         description="Why `simulated` and `cycles` differ by more than 3 %; empty where they do not.",
         examples=[""],
     )
+    timeline: dict[str, Any] | None = Field(
+        description="The simulated loop, as in the page's file; null if it was not requested, or where the "
+        "model does not allow a simulation.",
+        examples=[None],
+    )
+    measured: LoopMeasurementOut | None = Field(
+        description="The newest measurement by the machine of the core model."
+    )
     ports: list[PortLoadOut]
     instructions: list[ExplainedInstructionOut]
     dependencies: list[DependencyOut]
@@ -182,6 +206,6 @@ def explain_loop(request: HttpRequest, data: LoopToExplain) -> Any:
     Without `cpu`, the CPU of the site's computer explains it, and where none was profiled, a recorded one.
     """
     try:
-        return document_of(answer_of(data, cpus(data.isa)))
+        return document_of(answer_of(data, cpus(data.isa)), data.timeline)
     except RequestError as error:
         raise ProblemError(422, error.what, where=f"body {error.field}", right=error.right) from error

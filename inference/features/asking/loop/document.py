@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import zip_longest
 
+from inference.core.loop.simulated import CannotSimulateError
 from inference.core.loop.values import CycleRange, InstructionAnalysis, LoopAnalysis, UnknownPart
 from inference.core.protocols import Json
 from inference.features.asking.loop.answer import LoopAnswer
+from inference.features.asking.loop.measured import newest_measurement
 from inference.features.asking.loop.query import sources_of
+from inference.features.asking.loop.timeline import timeline_for
 from inference.features.learning.core_model.query import step_json, substitution_json
+from inference.figures.timeline import timeline_json
 from inference.isa.code.annotations import InstructionLine
 from inference.web.api.shapes import uops_json
 
@@ -16,8 +21,13 @@ MEASURED_BASIS = "measured"
 _DIGITS = 4
 
 
-def document_of(answer: LoopAnswer) -> Json:
-    """The document of an answer, without timeline and measurement: `BlockExplanationOut` describes it."""
+def document_of(answer: LoopAnswer, iterations: int = 0) -> Json:
+    """The document of an answer, as `LoopExplanationOut` describes it.
+
+    Args:
+        answer: An explained block.
+        iterations: Of the timeline; 0 for none.
+    """
     analysis, block = answer.analysis, answer.block
     largest = analysis.bounds[0] if analysis.bounds else None
     undescribed = _undescribed(analysis)
@@ -42,6 +52,8 @@ def document_of(answer: LoopAnswer) -> Json:
         "steps": [step_json(step) for step in largest.chain] if largest is not None else [],
         "simulated": None if analysis.simulated is None else _rounded(analysis.simulated),
         "simulation_note": analysis.simulation_note,
+        "timeline": _timeline_json(answer, iterations) if iterations else None,
+        "measured": _measurement_json(answer),
         "ports": [
             {"name": name, "cycles": _rounded(load)}
             for name, load in zip(analysis.ports, analysis.port_loads, strict=False)
@@ -100,6 +112,24 @@ def _undescribed(analysis: LoopAnalysis) -> list[str]:
             if UnknownPart.PORTS in instruction.unknown
         }
     )
+
+
+def _timeline_json(answer: LoopAnswer, iterations: int) -> Json | None:
+    """None where the model does not allow a simulation."""
+    try:
+        return timeline_json(timeline_for(answer, iterations))
+    except CannotSimulateError:
+        return None
+
+
+def _measurement_json(answer: LoopAnswer) -> Json | None:
+    """The newest stored measurement by the machine of the core model."""
+    machine = answer.cpu.row.machine
+    if machine is None or answer.cpu.is_recorded:
+        return None
+    name = answer.block.name
+    measurement = newest_measurement(name.hex, name.isa, answer.question.mode, machine)
+    return None if measurement is None else asdict(measurement)
 
 
 def _range_json(cycles: CycleRange) -> Json:

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from django.urls import reverse
 from django.utils.http import urlencode
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from inference.core.core_model import Assumptions
+from inference.core.core_model import Assumptions, BoundKind
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP
 
@@ -44,16 +44,28 @@ class LoopQuestion(BaseModel):
         description="What stands for an instruction that was not measured: the nearest, or nothing.",
     )
     without: str = Field("", max_length=4000, description="Keys of removed dependencies, comma-separated.")
+    omit: str = Field("", max_length=200, description="Bounds that are left out, comma-separated.")
     loads: Literal["", "hit"] = Field("", description="hit: latencies given for loads are ignored.")
     before: str = Field("", max_length=TEXT_LIMIT, description="Code of another version to compare with.")
     other: str = Field("", max_length=200, description="Name of another core model to compare with.")
     unroll: int = Field(1, ge=1, le=8, description="Copies of the loop's body to compare with.")
     graph: Literal["", "all"] = Field("", description="all: long blocks are drawn with all instructions.")
 
+    @field_validator("omit")
+    @classmethod
+    def _require_bounds(cls, names: str) -> str:
+        for name in filter(None, names.split(",")):
+            if name not in list(BoundKind):
+                raise ValueError(f"there is no bound {name!r}; there are {', '.join(BoundKind)}")
+        return names
+
     @property
     def assumed(self) -> Assumptions:
         return Assumptions(
-            alike=self.registers == "alike", nearest=self.unknown == "nearest", in_loop=self.mode == LOOP
+            [BoundKind(name) for name in self.omit.split(",") if name],
+            alike=self.registers == "alike",
+            nearest=self.unknown == "nearest",
+            in_loop=self.mode == LOOP,
         )
 
     @property

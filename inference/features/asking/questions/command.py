@@ -8,12 +8,19 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.core_model import Assumptions
+from inference.core.loop.simulated import CannotSimulateError
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
+from inference.features.asking.loop.answer import cpu_of, explained
+from inference.features.asking.loop.cpus import LoopCpu, cpus
+from inference.features.asking.loop.document import document_of
+from inference.features.asking.loop.explained_text import lines_of
+from inference.features.asking.loop.request import LoopQuestion
+from inference.features.asking.loop.timeline import FORMATS, timeline_for
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     add_mode_option,
@@ -28,22 +35,21 @@ from inference.features.asking.predictors.query import (
 )
 from inference.features.asking.questions.job import ask
 from inference.features.asking.questions.query import with_aliasing_variants
-from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.quoting import csv_text
 from inference.isa.block_changes import AddressRelation
 from inference.isa.blocks import block_of_bytes, isa_of_fields
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.code.block import Block
-from inference.measuring.blocks import LOOP
-from inference.models import PortMapping, Predictor, StoredCoreModel
+from inference.measuring.blocks import UNROLLED
+from inference.models import PortMapping, Predictor
 from inference.predictors import core_model
 from inference.predictors.kinds import loop_wording
 from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
-from inference.web.data_command import add_piece_option, blocks_of_file
+from inference.web.data_command import add_piece_option, blocks_of_file, pieces_of_file, write_file
 
 MAX_BLOCKS = 100_000
 _CODE_WIDTH = 44
@@ -95,12 +101,32 @@ class Command(PredictExperiment):
         parser.add_argument(
             "--why",
             action="store_true",
-            help="print the bounds and the reason by a core model: that of --predictor, else the newest",
+            help="explain the blocks: what limits them, per instruction, by --cpu or the core model of "
+            "--predictor",
+        )
+        parser.add_argument(
+            "--cpu",
+            metavar="NAME",
+            default="",
+            help="with --why: core model, e.g. 'Recorded Zen 4' (default: that of this computer, else the "
+            "newest; where there is none, the recorded one)",
+        )
+        parser.add_argument(
+            "--timeline",
+            metavar="FILE",
+            type=Path,
+            help="with --why: also write the timeline of the one block, by the end of the file's name: .svg, "
+            ".json (a trace for Perfetto and Chrome) or .txt",
         )
         parser.add_argument("--again", action="store_true", help="with --predictor: ignore cached answers")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not options["predictor"] and not options["ports"] and not options["why"]:
+        if options["why"]:
+            self._write_explanations(options)
+            return
+        if options["cpu"] or options["timeline"]:
+            raise CommandError("--cpu and --timeline go with --why")
+        if not options["predictor"] and not options["ports"]:
             super().handle(*args, **options)
             return
         row = _mapping(options["ports"]) if options["ports"] else None
@@ -108,9 +134,6 @@ class Command(PredictExperiment):
         blocks = blocks_of_file(options["experiment"], options["piece"], MAX_BLOCKS, self.stderr.write, isa)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
-            return
-        if options["why"]:
-            self._write_reasons(options["predictor"], options["mode"], blocks, as_json=options["json"])
             return
         rows = _chosen(options["predictor"], options["processor"], options["mode"])
         if warning := different_processors_text(different_processors(rows)):
@@ -151,29 +174,32 @@ class Command(PredictExperiment):
                     "".join([f"  {text[:_CODE_WIDTH]:<{_CODE_WIDTH}}", *(cells or ["  not described"])])
                 )
 
-    def _write_reasons(
-        self, named: Sequence[str], mode: str, blocks: Sequence[Block], *, as_json: bool
-    ) -> None:
-        """Print per block a sentence, its bounds, and the cycles that each instruction adds to the critical
-        chain."""
-        model, assumed = _core_model(named, mode)
-        reasons = reasons_of(blocks, model, assumed)
-        if as_json:
-            pairs = zip(blocks, reasons, strict=True)
-            described = [{**block.name.as_json(), **reason.as_json()} for block, reason in pairs]
-            self.stdout.write(json.dumps({"blocks": described}, ensure_ascii=False))
-            return
-        for number, (block, reason) in enumerate(zip(blocks, reasons, strict=True), start=1):
-            self.stdout.write(f"block {number}: {reason.sentence}")
-            for bound in reason.prediction.bounds:
-                self.stdout.write(f"  {bound.kind:<14}{bound.cycles:>8.2f}  {bound.why}")
-            for place, instruction in enumerate(block.instructions):
-                cycles = f"{reason.chain[place]:>7.1f}" if place in reason.chain else ""
-                self.stdout.write(f"  {instruction.text[:_CODE_WIDTH]:<{_CODE_WIDTH}}{cycles}")
-            for substitute in reason.prediction.substitutions:
-                self.stdout.write(f"  nearest scheme used: {substitute.text}")
-            for text in reason.prediction.unknown:
-                self.stdout.write(f"  not described by the port mapping: {text}")
+    def _write_explanations(self, options: dict[str, Any]) -> None:
+        """Print per block what a core model says about it, and write its timeline."""
+        timeline: Path | None = options["timeline"]
+        ending = None if timeline is None else _timeline_ending(timeline)
+        question, cpu = _question(options)
+        reading, pieces = pieces_of_file(
+            options["experiment"], options["piece"], MAX_BLOCKS, self.stderr.write, question.isa
+        )
+        if timeline is not None and len(pieces) != 1:
+            raise CommandError(f"--timeline takes one block, not {len(pieces):,}: choose it with --piece")
+        numbers = [reading.pieces.index(piece) + 1 for piece in pieces]
+        answers = [
+            explained(question.model_copy(update={"piece": number}), cpu, reading) for number in numbers
+        ]
+        if options["json"]:
+            documents = [document_of(answer) for answer in answers]
+            self.stdout.write(json.dumps({"blocks": documents}, ensure_ascii=False))
+        else:
+            for number, answer in enumerate(answers, start=1):
+                self.stdout.write("\n".join([f"block {number}: {answer.verdict}", *lines_of(answer)]))
+        if timeline is not None and ending is not None:
+            try:
+                loop = timeline_for(answers[0])
+            except CannotSimulateError as error:
+                raise CommandError(f"there is no timeline: {error}") from error
+            write_file(timeline, FORMATS[ending].write(loop).encode())
 
     def _write_csv(
         self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]
@@ -213,19 +239,40 @@ class Command(PredictExperiment):
                 self.stdout.write(f"  {name}: loop, {loop_wording(row.kind, loop.name)}")
 
 
-def _core_model(named: Sequence[str], mode: str) -> tuple[StoredCoreModel, Assumptions]:
-    """The core model named as the only predictor, else the newest, and its assumptions."""
-    if not named:
-        newest = usable_core_models().first()
-        if newest is None:
-            raise CommandError("there is no core model yet: `manage.py know --machine NAME` makes one")
-        return newest, Assumptions(in_loop=mode == LOOP)
-    rows = _chosen(named, mode=mode)
-    if len(rows) != 1 or rows[0].kind != core_model.KIND:
-        raise CommandError('--why takes one core model: --predictor "core model NAME"')
-    settings = core_model.CoreModelSettings(**rows[0].options)
-    model = usable_core_models().get(name=settings.model)
-    return model, settings.assumed
+_TIMELINE_ENDINGS = {".svg": "svg", ".json": "trace.json", ".txt": "txt"}
+"""{suffix of a file: format}."""
+
+
+def _timeline_ending(file: Path) -> str:
+    ending = _TIMELINE_ENDINGS.get(file.suffix.lower())
+    if ending is None:
+        raise CommandError(
+            f"--timeline: {file.name} ends neither in .svg, nor in .json (a trace for Perfetto and Chrome), "
+            "nor in .txt"
+        )
+    return ending
+
+
+def _question(options: dict[str, Any]) -> tuple[LoopQuestion, LoopCpu]:
+    """The question without its code, and the CPU: by --cpu, or by a core model as the only --predictor."""
+    names = options["predictor"]
+    fields: dict[str, Any] = {"cpu": options["cpu"], "mode": options["mode"] or UNROLLED}
+    if names:
+        if options["cpu"]:
+            raise CommandError("--why takes --cpu or --predictor, not both")
+        rows = _chosen(names, mode=options["mode"])
+        if len(rows) != 1 or rows[0].kind != core_model.KIND:
+            raise CommandError('--why takes one core model: --cpu NAME, or --predictor "core model NAME"')
+        settings = core_model.CoreModelSettings(**rows[0].options)
+        fields = {
+            "cpu": settings.model,
+            "mode": settings.mode,
+            "registers": settings.registers,
+            "unknown": settings.unknown,
+            "omit": ",".join(settings.left_out),
+        }
+    question = LoopQuestion(isa=isa_of_fields(options), **fields)
+    return question, cpu_of(question, cpus(question.isa))
 
 
 def _mapping(name: str) -> PortMapping:

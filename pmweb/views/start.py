@@ -1,4 +1,4 @@
-"""The start page: what is going on, which machines are there, what came out lately, and the first steps."""
+"""The start page: three doors, recent work, the CPUs, and the first steps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from anica_app.features.campaigns.query import discovery_row, newest
+from inference.features.asking.loop.cpus import cpus
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import (
@@ -51,6 +52,21 @@ class FirstStep:
         return bool(self.result)
 
 
+@dataclass(frozen=True)
+class ProfileDoor:
+    """The door *Profile this CPU*, in one of four states: it has a `core`, an unfinished `run`, a
+    `hindrance`, or none of them.
+
+    `processor`: what the site's computer has, "" where it is not known.
+    """
+
+    processor: str
+    core: StoredCoreModel | None
+    run: Run | None
+    hindrance: str
+    machine: Machine | None
+
+
 def start(request: HttpRequest) -> HttpResponse:
     overview = SiteOverview()
     machines = [(machine, condition_of(machine), _processor(machine)) for machine in overview.machines]
@@ -62,13 +78,25 @@ def start(request: HttpRequest) -> HttpResponse:
         "newest_campaigns": anica_results.campaigns,
         "newest_discoveries": [discovery_row(row, None) for row in anica_results.discoveries],
         "checklist": _first_steps(overview),
-        "core": overview.core,
+        "door": _profile_door(overview),
+        "cores": cpus(),
         "newest_set": overview.sets[0].pk if overview.sets else None,
         "comparison": overview.compared,
         "machines": online,
         "away": len(machines) - len(online),
     }
     return render(request, "pmweb/start.html", context)
+
+
+def _profile_door(overview: SiteOverview) -> ProfileDoor:
+    local = overview.local
+    return ProfileDoor(
+        "" if local is None else _processor(local),
+        overview.local_core,
+        overview.profile_run,
+        obstacle(local),
+        local,
+    )
 
 
 def _processor(machine: Machine) -> str:
@@ -83,9 +111,6 @@ def _steps_here(overview: SiteOverview) -> list[FirstStep]:
     pk = None if local is None else local.pk
     hindrance = obstacle(local)
     processor = "" if local is None else _processor(local)
-    profile_url = (
-        _page("run", overview.profile_run) if overview.core is None else _page("core-model", overview.core.pk)
-    )
     newest = max((mapping for algorithm, mapping in mappings.items() if algorithm != "cegar"), default=None)
     return [
         _or_watch(
@@ -101,16 +126,6 @@ def _steps_here(overview: SiteOverview) -> list[FirstStep]:
                 post=True,
                 hindrance=hindrance,
             ),
-        ),
-        FirstStep(
-            "Profile this CPU",
-            "Measures ports and issue slots, µops and their evidence, latencies, the front end, one after "
-            "another; you can use each result as soon as it is done. Takes some minutes for the default set; "
-            "the starter set is quicker.",
-            "Profile this CPU",
-            _page("know", pk),
-            "" if overview.profile_run is None else profile_url,
-            hindrance=hindrance,
         ),
         _or_watch(
             overview.local_inferences.get("cegar"),
@@ -153,12 +168,8 @@ def _page(name: str, pk: int | None) -> str:
 
 def _first_steps(overview: SiteOverview) -> list[FirstStep]:
     """The first steps with the next one marked; [] when all are done or hindered."""
-    measure, know, ports, explain = _steps_here(overview)
     steps = [
-        measure,
-        know,
-        ports,
-        explain,
+        *_steps_here(overview),
         FirstStep(
             "Try the recorded example",
             "Real measurements of an AMD Zen 4 core and the port mapping inferred from them.",
@@ -221,8 +232,10 @@ class SiteOverview:
         return not (self.runs or self.mappings or self.sets)
 
     @cached_property
-    def core(self) -> StoredCoreModel | None:
-        return StoredCoreModel.objects.only("name").order_by("-pk").first()
+    def local_core(self) -> StoredCoreModel | None:
+        """The newest core model of the local machine; None without one."""
+        rows = StoredCoreModel.objects.filter(machine=self.local).select_related("mapping", "machine")
+        return None if self.local is None else rows.defer("document").order_by("-pk").first()
 
     @cached_property
     def done(self) -> dict[str, int]:
@@ -254,11 +267,12 @@ class SiteOverview:
         return {algorithm or "": pk for algorithm, pk in rows.annotate(newest=Max("pk"))}
 
     @cached_property
-    def profile_run(self) -> int | None:
-        """Id of the newest finished run that profiled the local machine; None without one."""
+    def profile_run(self) -> Run | None:
+        """The unfinished run that profiles the local machine; None without one."""
         if self.local is None:
             return None
-        return _newest(Run.objects.filter(kind="know", state=Run.State.DONE, config__machine=self.local.pk))
+        rows = Run.objects.filter(kind="know", config__machine=self.local.pk).exclude(state__in=Run.FINAL)
+        return rows.only("name", "state", "progress").order_by("-pk").first()
 
 
 def _newest(rows: QuerySet[Any]) -> int | None:

@@ -3,7 +3,7 @@
 const PAUSE = 60; // milliseconds without a key before a request
 const MIN_LENGTH = 2; // characters
 
-/** @param {HTMLTextAreaElement} field */
+/** @param {HTMLTextAreaElement | HTMLInputElement} field */
 function suggest(field) {
   const list = document.createElement("div");
   list.className = "suggestions";
@@ -65,6 +65,6 @@ function suggest(field) {
   });
 }
 
-for (const field of document.querySelectorAll("textarea[data-suggestions]")) {
-  suggest(/** @type {HTMLTextAreaElement} */ (field));
+for (const field of document.querySelectorAll("[data-suggestions]")) {
+  suggest(/** @type {HTMLTextAreaElement | HTMLInputElement} */ (field));
 }

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run
+from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run, StoredCoreModel
 
 MEASURE = "Measure this computer"
 PORTS = "Find ports (quick)"
@@ -26,7 +26,6 @@ def test_a_fresh_site_shows_the_first_steps_and_nothing_else(visitor: Client, db
         MEASURE: False,
         PORTS: False,
         EXPLAIN: False,
-        KNOW: False,
         "Load the example": False,
         "Upload": False,
         "Infer": False,
@@ -46,7 +45,6 @@ def test_the_next_step_is_marked_and_taken_ones_are_done(
         MEASURE: False,
         PORTS: False,
         EXPLAIN: False,
-        KNOW: False,
         "Load the example": True,
         "Upload": False,
         "Infer": False,
@@ -87,6 +85,30 @@ def here(isa: ISA) -> Machine:
         session=1,
         last_seen=timezone.now(),
     )
+
+
+def test_the_door_of_this_cpu_has_a_button_until_it_is_profiled(
+    visitor: Client, here: Machine, mapping: PortMapping
+) -> None:
+    form = reverse("know", args=[here.pk])
+    page = visitor.get(reverse("start")).text
+    assert f'href="{form}">{KNOW}</a>' in page
+    run = Run.objects.create(name="profile", kind="know", config={"machine": here.pk})
+    page = visitor.get(reverse("start")).text
+    assert f'href="{reverse("run", args=[run.pk])}">Watch the profile</a>' in page
+    assert f'href="{form}"' not in page
+    Run.objects.update(state="done")
+    core = StoredCoreModel.objects.create(name="Zen 3", isa=here.isa, machine=here, mapping=mapping)
+    page = visitor.get(reverse("start")).text
+    assert f'href="{reverse("core-model", args=[core.pk])}">Open its core model</a>' in page
+    assert f'href="{form}">Profile again</a>' in page
+    assert "Zen 3, this computer" in page
+
+
+def test_a_core_comes_with_the_site(visitor: Client, experiment_set: ExperimentSet) -> None:
+    page = visitor.get(reverse("start"))
+    (recorded,) = [cpu for cpu in page.context["cores"] if cpu.is_recorded]
+    assert f"{recorded.label} <span" in page.text
 
 
 def test_the_first_step_is_to_measure_this_computer(visitor: Client, here: Machine) -> None:

@@ -33,6 +33,15 @@ Describe = Callable[[str], Scheme | None]
 """The scheme of a text, None where there is none."""
 
 _CONDITIONAL = re.compile(r"(cmov|set|j)(?:n?[abeglopsz]|n?[abgl]e|n?[cp]|p[eo])")
+_BY_ELEMENT = re.compile(
+    r"((?:add|sub|mul|min|max|and|andn|or|xor|fn?m(?:add|sub)(?:132|213|231))(?=[ps][sd])|movs(?=[sd])"
+    r"|p(?:add|sub)(?=[bwdq])|p(?:and|andn|or|xor))(?:[ps]?[sd]|[bwdq])?"
+)
+"""Vector operations that take as long for other types of elements. Divisions, square roots, conversions and
+multiplications of integers do not.
+"""
+_VECTOR_MOVE = re.compile(r"mov[au]p[sd]|movdq[au](?:8|16|32|64)?|lddqu")
+_STEPS = ("inc", "dec")
 _LOADS = ("mov GPR[64]:W, MEM[64]:R", "mov GPR[32]:W, MEM[32]:R")
 _VECTOR_LOADS = {
     128: ("movaps XMM:W, MEM[128]:R", "vmovaps XMM:W, MEM[128]:R", "movdqa XMM:W, MEM[128]:R"),
@@ -47,6 +56,10 @@ _OTHER_ENCODING = 2
 """The rank of the form with or without VEX."""
 _WITH_MEMORY = 3
 """The rank of a form with registers in place of memory."""
+_WITH_CONSTANT = 4
+"""The rank of an operand in place of a constant."""
+_OTHER_ELEMENTS = 5
+"""Added to the rank of an operation with other elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,11 @@ class _Match:
     differs: str
     apart: float
     scheme: Scheme
+
+    @property
+    def with_memory(self) -> bool:
+        """Whether it has registers in place of memory."""
+        return self.rank % _OTHER_ELEMENTS == _WITH_MEMORY
 
 
 class CoreModelBlocks:
@@ -184,12 +202,24 @@ def _best(scheme: Scheme, known: Iterable[Scheme]) -> _Match | None:
 
 
 def _root(scheme: Scheme) -> str:
-    """The operation of a mnemonic, without condition and encoding."""
+    """The operation of a mnemonic, without condition, encoding and type of elements."""
     mnemonic = scheme.mnemonic
     conditional = _CONDITIONAL.fullmatch(mnemonic)
     if conditional is not None:
         return conditional[1]
-    return mnemonic.removeprefix("v") if scheme.encoding != "legacy" else mnemonic
+    if mnemonic in _STEPS:
+        return "add"
+    operation = _without_encoding(scheme)
+    if "vector" not in map(_kind, scheme.operands):
+        return operation
+    if _VECTOR_MOVE.fullmatch(operation):
+        return "vector move"
+    by_element = _BY_ELEMENT.fullmatch(operation)
+    return operation if by_element is None else f"vector {by_element[1]}"
+
+
+def _without_encoding(scheme: Scheme) -> str:
+    return scheme.mnemonic.removeprefix("v") if scheme.encoding != "legacy" else scheme.mnemonic
 
 
 def _match(scheme: Scheme, known: Scheme) -> _Match | None:
@@ -207,20 +237,40 @@ def _difference(
     scheme: Scheme, known: Scheme, mine: Sequence[str], theirs: Sequence[str]
 ) -> tuple[int, str] | None:
     """(rank, text) of two schemes with operands of these kinds; "" where only widths differ."""
-    encodings = scheme.encoding == "legacy", known.encoding == "legacy"
-    if mine == theirs:
-        if scheme.mnemonic == known.mnemonic:
-            return 0, ""
-        return (1, "other condition") if encodings[0] == encodings[1] else (_OTHER_ENCODING, "other encoding")
+    elements, extra, text = _element_difference(scheme, known)
+    shape = _shape_difference(scheme, known, mine, theirs, same=elements or scheme.mnemonic == known.mnemonic)
+    if shape is None or not elements:
+        return shape
+    return shape[0] + extra, ", ".join(filter(None, (shape[1], text)))
+
+
+def _shape_difference(
+    scheme: Scheme, known: Scheme, mine: Sequence[str], theirs: Sequence[str], *, same: bool
+) -> tuple[int, str] | None:
+    """As `_difference`, of operands, conditions and encodings; `same`: the operations are."""
+    differs = (scheme.encoding == "legacy") != (known.encoding == "legacy")
     shorter, longer = sorted((mine, theirs), key=len)
-    if encodings[0] != encodings[1] and longer[1:] == shorter:
+    pairs = {(a, b) for a, b in zip(mine, theirs, strict=False) if a != b}
+    if mine == theirs:
+        other = (_OTHER_ENCODING, "other encoding") if differs else (1, "other condition")
+        return (0, "") if same else other
+    if scheme.mnemonic in _STEPS and theirs == [*mine, "immediate"]:
+        return _WITH_CONSTANT, "an immediate for the constant"
+    if differs and longer[1:] == shorter:
         return _OTHER_ENCODING, "other encoding"
-    if len(mine) != len(theirs) or scheme.mnemonic != known.mnemonic:
-        return None
-    pairs = {(a, b) for a, b in zip(mine, theirs, strict=True) if a != b}
-    if pairs <= {("memory", "general"), ("memory", "vector")}:
+    if len(mine) == len(theirs) and same and pairs <= {("memory", "general"), ("memory", "vector")}:
         return _WITH_MEMORY, "memory beside the form with registers"
-    return (4, "register for the immediate") if pairs == {("immediate", "general")} else None
+    if scheme.mnemonic == known.mnemonic and len(mine) == len(theirs) and pairs == {("immediate", "general")}:
+        return _WITH_CONSTANT, "register for the immediate"
+    return None
+
+
+def _element_difference(scheme: Scheme, known: Scheme) -> tuple[bool, int, str]:
+    """Whether two schemes with one root differ by the type of their elements; what that adds to the rank, and
+    its name.
+    """
+    differs = _root(scheme).startswith("vector ") and _without_encoding(scheme) != _without_encoding(known)
+    return (True, _OTHER_ELEMENTS, "other type of elements") if differs else (False, 0, "")
 
 
 def _visible_operands(scheme: Scheme) -> list[Operand]:
@@ -299,7 +349,7 @@ def _with_member(members: frozenset[str], text: str, near: str) -> frozenset[str
 def _uops(scheme: Scheme, match: _Match, model: CoreModel, mapping: PortMapping) -> Uops:
     near = match.scheme.text
     own = () if near in model.moves else mapping.usage.get(near, ())
-    if match.rank != _WITH_MEMORY:
+    if not match.with_memory:
         return own
     added: list[Uops] = []
     for operand in _visible_operands(scheme):
@@ -326,14 +376,15 @@ def _renamed(
     """The latencies of the nearest scheme between the operands of this one."""
     mine, theirs = _visible_operands(scheme), _visible_operands(match.scheme)
     names = _names(mine)
-    moved = len(mine) - len(theirs)  # VEX has the destination beside the first source
+    # VEX has the destination beside the first source.
+    moved = 0 if match.rank == _WITH_CONSTANT else len(mine) - len(theirs)
     sources = {
         name: names[place + moved]
         for place, name in enumerate(_names(theirs))
         if 0 <= place + moved < len(names)
     }
     stored = {name for name, member in zip(names, mine, strict=True) if member.kind == "memory"}
-    in_memory = stored if match.rank == _WITH_MEMORY else set()
+    in_memory = stored if match.with_memory else set()
     for (first, last), cycles in latencies.items():
         operand, space, part = first.partition(" ")
         if operand not in sources and operand.isdecimal():

@@ -46,6 +46,57 @@ def test_the_nearest_scheme_is_named_with_the_difference(code: str, nearest: str
     assert taken.scheme == block(code).instructions[0].scheme
 
 
+FMA, MOVE, STEP = (
+    "vfmadd231pd YMM:RW, YMM:R, YMM:R",
+    "vmovaps YMM:W, MEM[256]:R",
+    "add GPR[64]:RW, IMM[8]:R",
+)
+FUSED_CORE = CoreModel(
+    PortMapping(("0", "1", "2"), {FMA: ((1, 1),), MOVE: ((2, 1),), STEP: ((4, 1),)}),
+    {
+        FMA: {("1", "1"): 4.0, ("2", "1"): 4.0, ("3", "1"): 4.0},
+        MOVE: {("2 address", "1"): 7.0},
+        STEP: {("1", "1"): 1.0, ("1", "flags"): 1.0},
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "nearest", "differs", "uops"),
+    [
+        ("vfmadd231ps ymm0, ymm1, ymm2", FMA, "other type of elements", ((1, 1),)),
+        ("vfmadd231ss xmm0, xmm1, xmm2", FMA, "other type of elements", ((1, 1),)),
+        (
+            "vfmadd231ps ymm0, ymm1, ymmword ptr [rdi]",
+            FMA,
+            "memory beside the form with registers, other type of elements",
+            ((1, 1), (2, 1)),
+        ),
+        ("vmovups ymm0, ymmword ptr [rdi]", MOVE, "other type of elements", ((2, 1),)),
+        ("inc rax", STEP, "an immediate for the constant", ((4, 1),)),
+        ("dec eax", STEP, "an immediate for the constant", ((4, 1),)),
+    ],
+)
+def test_other_elements_and_steps_are_near(
+    code: str, nearest: str, differs: str, uops: tuple[tuple[int, int], ...]
+) -> None:
+    blocks = CoreModelBlocks(FUSED_CORE, NEAREST)
+    (substitution,) = blocks.predict(block(code)).substitutions
+    assert (substitution.nearest, substitution.differs) == (nearest, differs)
+    assert blocks.model.mapping is not None
+    assert blocks.model.mapping.usage[substitution.scheme] == uops
+    cycles = FUSED_CORE.latencies[nearest].get(("1", "1"))
+    assert blocks.model.latencies[substitution.scheme].get(("1", "1")) == cycles
+
+
+@pytest.mark.parametrize(
+    "code", ["vdivps ymm0, ymm1, ymm2", "vfmadd213ps ymm0, ymm1, ymm2", "neg rax", "vmovups ymm0, ymm1"]
+)
+def test_other_operations_are_not_near(code: str) -> None:
+    blocks = CoreModelBlocks(FUSED_CORE, NEAREST)
+    assert blocks.predict(block(code)).substitutions == ()
+
+
 def test_it_has_the_latencies_and_ports_of_the_nearest_with_a_load_for_memory() -> None:
     assert bound(predicted("imul eax, ebx"), BoundKind.DEPENDENCES) == 3
     chased = predicted("add rsi, qword ptr [rsi]")

@@ -12,7 +12,7 @@ from inference.isa.blocks import name_of_location
 from inference.isa.code.block import Block
 
 _MAX_NAMES = 4
-_EQUAL_SHARE = 0.97
+_EQUAL_SHARE = 0.95
 """Share of the largest bound from which on another one takes equally long."""
 _BUSY_SHARE = 0.99
 _CHAINS = (BoundKind.DEPENDENCES, BoundKind.MEMORY)

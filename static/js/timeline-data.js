@@ -125,9 +125,10 @@ export class TimelineData {
   }
 }
 
-/** The sentence for a cycle of a µop's life: that of the last phase that has begun. */
-export function sentenceAt(phases, cycle) {
-  return phases.filter(([from]) => from <= cycle).at(-1)?.[1] ?? phases[0][1];
+/** The phase that a µop is in at a cycle, null before its life and after it. */
+export function phaseAt(phases, cycle) {
+  const last = phases.at(-1);
+  return cycle > last[0] ? null : phases.findLast(([from]) => from <= cycle) ?? null;
 }
 
 /** The rows of a drawing: every µop of an iteration, or a single row for one that is folded. */

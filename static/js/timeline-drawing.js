@@ -8,6 +8,7 @@ export const HEAD = 24; // height of the axis
 const MIN_TEXT = 10; // height of a row from which on it has room for text
 const MIN_NUMBER = 8; // width of a cell from which on it has room for the number of a port
 const MIN_LABEL = 5; // px
+const NAMES = 44; // where names begin, behind the numbers of iterations
 const FONT = "12px ui-monospace, Menlo, Consolas, monospace";
 
 /** Black or white, whichever is easier to read on a colour. */
@@ -57,9 +58,15 @@ export class TimelineDrawing {
   /** The width of the names: as long as the longest, at most a share of what is visible. */
   leftWidth(visible) {
     this.context.font = FONT;
-    const texts = new Set(this.data.body.uops.map((_, place) => this.data.text(place)));
-    const longest = Math.max(...[...texts].map((text) => this.context.measureText(text).width));
-    return Math.ceil(Math.min(44 + longest + 10, Math.max(110, visible * 0.36)));
+    const letter = this.context.measureText("0").width;
+    const longest = Math.max(...this.data.body.instructions.map((text) => text.length)) * letter;
+    const width = Math.ceil(Math.min(NAMES + longest + 10, Math.max(110, visible * 0.36)));
+    this.letters = Math.floor((width - NAMES - 4) / letter);
+    return width;
+  }
+
+  #shortened(text) {
+    return text.length <= this.letters ? text : `${text.slice(0, this.letters - 1)}…`;
   }
 
   /** Draw a window; `marked`: the number of the µop that is pointed at, or null. */
@@ -182,8 +189,8 @@ export class TimelineDrawing {
         context.fillText(`${place === null ? "▸" : "▾"} ${iteration}`, 6, middle);
       }
       context.fillStyle = row === markedRow ? palette.accent : palette.ink;
-      if (place === null) context.fillText(`${this.data.size} µops`, 44, middle);
-      else if (this.data.siblings[place][0] === place) context.fillText(this.data.text(place), 44, middle);
+      if (place === null) context.fillText(`${this.data.size} µops`, NAMES, middle);
+      else if (this.data.siblings[place][0] === place) context.fillText(this.#shortened(this.data.text(place)), NAMES, middle);
     }
   }
 
@@ -194,7 +201,9 @@ export class TimelineDrawing {
       this.#uop(start + place, row, start + place === marked);
       return;
     }
-    for (let number = start; number < start + this.data.size; number += 1) this.#execution(number, row);
+    const numbers = Array.from({ length: this.data.size }, (_, at) => start + at);
+    for (const number of numbers) this.#result(number, row, 0.2);
+    for (const number of numbers) this.#issue(number, row);
   }
 
   /** Dispatched, waits, executes, waits to retire, retires. */
@@ -222,7 +231,8 @@ export class TimelineDrawing {
     if (data.hasPort(number)) {
       this.#line(dispatched[number] + 1, earliest, middle, palette.muted, 1.5, []);
       this.#line(earliest, issued[number], middle, palette.warn, 4, [2, 2]);
-      this.#execution(number, row);
+      this.#result(number, row, 0.35);
+      this.#issue(number, row);
     }
     this.#line(data.done(number), retired[number], middle, palette.muted, 1, [1, 3]);
     context.fillStyle = palette.ink;
@@ -245,18 +255,25 @@ export class TimelineDrawing {
     context.setLineDash([]);
   }
 
-  #execution(number, row) {
+  /** The cycles until the result is there. */
+  #result(number, row, alpha) {
+    if (!this.data.hasPort(number)) return;
+    const { context, view, data } = this;
+    const issued = data.body.issued[number];
+    context.fillStyle = palette.ports[data.body.port[number] % COLOURS];
+    context.globalAlpha = alpha;
+    context.fillRect(this.x(issued), this.y(row) + 1, (data.done(number) - issued) * view.cell, Math.max(2, view.row - 2));
+    context.globalAlpha = 1;
+  }
+
+  /** The cycle of the issue, with the port. */
+  #issue(number, row) {
     if (!this.data.hasPort(number)) return;
     const { context, view, data } = this;
     const hue = data.body.port[number] % COLOURS;
-    const issued = data.body.issued[number];
-    const [x, y] = [this.x(issued), this.y(row)];
-    const [top, height] = [y + 1, Math.max(2, view.row - 2)];
+    const [x, y] = [this.x(data.body.issued[number]), this.y(row)];
     context.fillStyle = palette.ports[hue];
-    context.globalAlpha = 0.35;
-    context.fillRect(x, top, (data.done(number) - issued) * view.cell, height);
-    context.globalAlpha = 1;
-    context.fillRect(x, top, Math.max(1, view.cell), height);
+    context.fillRect(x, y + 1, Math.max(1, view.cell), Math.max(2, view.row - 2));
     if (view.cell < MIN_NUMBER || view.row < MIN_TEXT) return;
     const label = data.body.labels[data.body.port[number]];
     const size = Math.min(12, view.row - 4, (view.cell - 1) / (0.62 * label.length)); // a letter is 0.6 em wide

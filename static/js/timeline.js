@@ -2,7 +2,7 @@
 // a µop waits for, and writes the steady iteration as a table.
 
 import { onThemeChange } from "./colours.js";
-import { Rows, TimelineData, sentenceAt } from "./timeline-data.js";
+import { Rows, TimelineData, phaseAt } from "./timeline-data.js";
 import { COLOURS, HEAD, TimelineDrawing } from "./timeline-drawing.js";
 
 const ZOOM = 1.3; // of a step
@@ -193,19 +193,21 @@ class TimelineView {
     return { ...this.rows.at(row), row, cycle, isNumber: x < 40 };
   }
 
-  /** Mark a µop and say its life, first what happens in `cycle`. */
+  /** Mark a µop and say its life, with what happens in `cycle` marked. */
   mark(number, cycle = null) {
     this.marked = number;
     this.redraw();
     this.sentence.textContent = HINT;
     if (number === null) return;
     const phases = this.data.phases(number);
-    const strong = document.createElement("strong");
-    strong.textContent = this.data.name(number);
-    const now = cycle === null ? null : sentenceAt(phases, cycle);
-    const line = document.createElement("span");
-    line.textContent = (now ? [now, ...phases.map(([, text]) => text).filter((text) => text !== now)] : phases.map(([, text]) => text)).join(" ");
-    this.sentence.replaceChildren(strong, " ", line);
+    const now = cycle === null ? null : phaseAt(phases, cycle);
+    const name = document.createElement("strong");
+    name.textContent = this.data.name(number);
+    this.sentence.replaceChildren(name, ...phases.flatMap((phase) => {
+      const span = document.createElement(phase === now ? "mark" : "span");
+      [, span.textContent] = phase;
+      return [" ", span];
+    }));
   }
 
   point(event) {

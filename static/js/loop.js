@@ -4,7 +4,7 @@ import { MAX_CODE_LENGTH, codeOfFragment, loopAddress } from "./loop-address.js"
 import { CodeEditor } from "./loop-editor.js";
 import { replaceRegion } from "./regions.js";
 
-const DELAY = 150; // ms after the last key
+const DELAY = 120; // ms after the last key
 const REGIONS = ["loop-pieces", "loop-problem", "loop-answer"];
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("loop-form"));
@@ -37,13 +37,12 @@ function showPending(isPending) {
 
 /** Show what the server answers; where the code cannot be read, the last answer stays, greyed. */
 function show(page) {
+  const hasAnswer = page.getElementById("loop-answer") !== null;
+  status.textContent = (page.querySelector("#loop-problem p") ?? page.getElementById("loop-verdict"))?.textContent ?? "";
   editor.showProblems(problemsOf(page));
   for (const id of REGIONS) replaceRegion(page, id, { keep: true });
-  const hasAnswer = page.getElementById("loop-answer") !== null;
   showPending(!hasAnswer);
   if (hasAnswer) document.dispatchEvent(new Event("loop-answered"));
-  const summary = page.querySelector("#loop-problem p") ?? page.getElementById("loop-verdict");
-  status.textContent = summary ? summary.textContent : "";
 }
 
 async function ask() {

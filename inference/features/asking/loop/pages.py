@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -14,7 +14,7 @@ from django.urls import path, reverse
 
 from inference.core.protocols import Json
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
-from inference.features.asking.loop.cpus import chosen_cpu, cpus
+from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
 from inference.features.asking.loop.sections import HEAD_SECTIONS, SECTIONS
 from inference.features.library.example.query import RECORDED_ON
@@ -41,18 +41,19 @@ _MAX_LISTED = 200
 
 
 def loop_page(request: HttpRequest) -> HttpResponse:
-    fields: Mapping[str, Any] = {"cpu": _remembered(request), **request.GET.dict()}
-    if "code" not in fields:
-        fields = {**fields, "code": EXAMPLE}
-    context = _answer_context(request, fields)
-    status = 400 if context["problem"] else 200
-    return render(request, "inference/loop/loop.html", context, status=status)
+    choices = cpus()
+    remembered = unquote(request.COOKIES.get(_COOKIE, ""))
+    fields: dict[str, Any] = {"code": EXAMPLE, **request.GET.dict()}
+    if "cpu" not in fields and chosen_cpu(choices, remembered) is not None:
+        fields["cpu"] = remembered
+    context = _answer_context(request, fields, choices)
+    return render(request, "inference/loop/loop.html", context, status=400 if context["problem"] else 200)
 
 
 def loop_answer(request: HttpRequest) -> HttpResponse:
     """The parts of the page that depend on the question; the CPU is remembered."""
     fields = request.POST if request.method == "POST" else request.GET
-    context = _answer_context(request, fields.dict())
+    context = _answer_context(request, fields.dict(), cpus())
     status = 400 if context["problem"] else 200
     response = render(request, "inference/loop/answer.html", context, status=status)
     if fields.get("cpu") and context["cpu"] is not None:
@@ -63,31 +64,20 @@ def loop_answer(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _remembered(request: HttpRequest) -> str:
-    """The CPU chosen last, "" where it does not exist any more."""
-    name = unquote(request.COOKIES.get(_COOKIE, ""))
-    return name if any(cpu.name == name for cpu in cpus()) else ""
-
-
-def _answer_context(request: HttpRequest, fields: Mapping[str, Any]) -> Context:
+def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Sequence[LoopCpu]) -> Context:
     """The context of `inference/loop/answer.html`: an answer, or a `problem` with the lines it is about."""
-    context: Context = {
-        "question": LoopQuestion(),
-        "cpu": None,
-        "cpus": cpus(),
-        "problem": "",
-        "problems": [],
-    }
+    context: Context = {"question": LoopQuestion(), "cpu": None, "cpus": choices}
+    context |= {"problem": "", "problems": []}
     try:
         question = _with_assembly(read(LoopQuestion, fields))
-        context |= {"question": question, "cpu": chosen_cpu(context["cpus"], question.cpu)}
+        context |= {"question": question, "cpu": chosen_cpu(choices, question.cpu)}
         if not question.code.strip():
             return context
-        answer = answer_of(question, context["cpus"])
+        answer = answer_of(question, choices)
     except RequestError as error:
-        return context | {"problem": _sentence(error)}
+        return context | {"problem": _request_problem(error)}
     except BlockError as error:
-        return context | {"problem": f"{_capitalised(str(error))}.", "problems": [_marked(error)]}
+        return context | {"problem": _sentence(str(error)), "problems": [_marked(error)]}
     dropped = [BlockError(f"{line.reason}: not in any block", line.line) for line in answer.reading.dropped]
     if answer.cpu.is_recorded:
         context |= {"recorded_on": RECORDED_ON, "profile_url": _profile_url()}
@@ -117,14 +107,14 @@ def _with_assembly(question: LoopQuestion) -> LoopQuestion:
     return question.model_copy(update={"code": block_of_hex(question.code, question.isa).text})
 
 
-def _sentence(error: RequestError) -> str:
+def _request_problem(error: RequestError) -> str:
     if error.field == "code":
         return f"The text has more than {TEXT_LIMIT:,} characters: paste a function or a loop."
-    return f"{_capitalised(str(error))}."
+    return _sentence(str(error))
 
 
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
 
 
 def _marked(error: BlockError, severity: str = "error") -> Json:
@@ -132,7 +122,7 @@ def _marked(error: BlockError, severity: str = "error") -> Json:
     return {
         "line": error.line,
         "column": error.column,
-        "message": _capitalised(error.message),
+        "message": _sentence(error.message),
         "severity": severity,
     }
 

@@ -1,4 +1,4 @@
-"""The section of a block's page in which a core model explains its cycles, with a link to all that it says."""
+"""The section of a block's page in which a core model explains its cycles, and a link to the whole."""
 
 from __future__ import annotations
 

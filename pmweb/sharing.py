@@ -58,7 +58,7 @@ _TYPES = {
 class ShareRequest(PublishRequest):
     """Description of a new link: one result, title, text, and lifetime in days."""
 
-    items: list[Item] = Field(min_length=1, max_length=1, description="One thing, as its kind and number.")
+    items: list[Item] = Field(min_length=1, max_length=1, description="One item, as its kind and id.")
     days: int = Field(DEFAULT_DAYS, ge=1, le=MAX_DAYS, examples=[DEFAULT_DAYS])
 
 

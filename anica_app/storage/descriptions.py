@@ -36,8 +36,8 @@ Interest = Annotated[
     InterestSettings,
     settings_of(InterestSettings),
     Field(
-        description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
-        "disagree where they differ by more.",
+        description="metric: relative (by the mean of both) or absolute (in cycles); threshold: "
+        "larger differences are disagreements.",
         examples=[{"metric": "relative", "threshold": 0.5}],
     ),
 ]

@@ -58,15 +58,17 @@ class _Part(BaseModel):
 class RepeatedReading(_Part):
     """A machine's measurement with some operand values; `holds`: whether it shows the finding."""
 
-    values: _Text = Field(description="as found, 0, 1, small or all ones", examples=["as found"])
+    values: _Text = Field(
+        description="Operand values: as found, 0, 1, small or all ones.", examples=["as found"]
+    )
     operands: dict[_Text, _Text] = Field(
         max_length=64,
-        description="What the block reads of each.",
+        description="{operand that the block reads: value}.",
         examples=[{"rax": "0x62345600", "cl": "0"}],
     )
     cycles: float | None = Field(examples=[41.0])
-    holds: bool | None = Field(description="null where nothing could be measured.", examples=[True])
-    note: str = Field("", description="Why not.", examples=[""])
+    holds: bool | None = Field(description="null if the measurement failed.", examples=[True])
+    note: str = Field("", description="Why the measurement failed.", examples=[""])
 
     @property
     def operands_text(self) -> str:
@@ -81,9 +83,14 @@ class RepeatedFinding(_Part):
     """
 
     machine: _Text = Field(examples=["machine lab · unrolled"])
-    is_example: bool = Field(False, description="Another block than the discovery's witness.")
+    is_example: bool = Field(
+        False, description="Whether the block is an example instead of the discovery's witness."
+    )
     block: str = Field(max_length=2 * MAX_BYTES, pattern=r"^([0-9a-f]{2})+$", examples=["48d3e0"])
-    condition: _Text = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
+    condition: _Text = Field(
+        description="Operand values with which the finding holds; empty: with all of them.",
+        examples=["only where cl = 0"],
+    )
     readings: list[RepeatedReading] = Field(min_length=1, max_length=20)
 
     @property

@@ -37,4 +37,4 @@ def store_judgement(request: HttpRequest, row: Discovery | Family) -> None:
         messages.success(request, "Saved.")
     except ValidationError as error:
         first = error.errors()[0]
-        messages.error(request, f"Nothing was saved: {first['loc'][0]}: {error_message(first)}")
+        messages.error(request, f"The judgement was not saved: {first['loc'][0]}: {error_message(first)}")

@@ -45,10 +45,10 @@ def result_name(*parts: str) -> str:
     named = [part for part in parts if part]
     while (excess := len(SEPARATOR.join(named)) - _LIMIT) > 0:
         longest = max(range(len(named)), key=lambda place: len(named[place]))
-        kept = max(_MIN_PART_LENGTH, len(named[longest]) - excess - 1)
-        if kept >= len(named[longest]) - 1:
+        length = max(_MIN_PART_LENGTH, len(named[longest]) - excess - 1)
+        if length >= len(named[longest]) - 1:
             return SEPARATOR.join(named)[:_LIMIT]
-        named[longest] = f"{named[longest][:kept].rstrip()}…"
+        named[longest] = f"{named[longest][:length].rstrip()}…"
     return SEPARATOR.join(named)
 
 
@@ -91,9 +91,9 @@ def processor_name(machine: Machine | int) -> str:
     name = _core_or_product(machine.isa.name, machine.facts, machine.cpu)
     if not name:
         return machine.name
-    others = Machine.objects.filter(isa=machine.isa_id).exclude(kind=Machine.Kind.SIMULATED)
-    facts = others.exclude(pk=machine.pk).values_list("facts", "cpu")
-    if all(_core_or_product(machine.isa.name, *of_other) != name for of_other in facts):
+    computers = Machine.objects.filter(isa=machine.isa_id).exclude(kind=Machine.Kind.SIMULATED)
+    rivals = computers.exclude(pk=machine.pk).values_list("facts", "cpu")
+    if all(_core_or_product(machine.isa.name, facts, cpu) != name for facts, cpu in rivals):
         return name
     return machine.name if name.casefold() in machine.name.casefold() else f"{name} ({machine.name})"
 

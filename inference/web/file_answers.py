@@ -71,7 +71,7 @@ def export_path(rows: QuerySet[Any], page: str, listing: str, exports: Exports) 
         try:
             text = chosen.write(row)
         except ExchangeError as error:
-            messages.error(request, f"Nothing was exported: {error}")
+            messages.error(request, f"The file was not exported: {error}")
             return redirect(page, pk)
         return file_answer(text, chosen.content_type, row.name, chosen.extension)
 

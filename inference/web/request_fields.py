@@ -211,7 +211,7 @@ def form_page(request: HttpRequest, template: str, form: forms.Form, **context: 
     return render(request, template, {"form": form, **context}, status=400 if form.errors else 200)
 
 
-NOTHING_STARTED = "Nothing was started: "
+NOT_STARTED = "The run was not started: "
 
 
 def start_run(

@@ -122,7 +122,7 @@ def _change(request: HttpRequest, pk: int, change: Callable[[User], object], out
     try:
         change(user)
     except AccountError as error:
-        messages.error(request, f"Nothing was changed: {error}.")
+        messages.error(request, f"The account was not changed: {error}.")
     else:
         messages.success(request, f"{user.get_username()} {outcome}.")
     return redirect("account-of", pk)

@@ -47,13 +47,13 @@ class ApiTokenOut(Schema):
     created: Time
     expires: Time | None
     last_used: Time | None
-    ended: str = Field(description="expired or revoked; empty while it lets somebody in.", examples=[""])
+    ended: str = Field(description="expired or revoked; empty while it is valid.", examples=[""])
 
 
 class CallerOut(Schema):
     """The user and scope of the calling token or session."""
 
-    name: str = Field(description="Empty where nobody is logged in.", examples=["ada"])
+    name: str = Field(description="Name of the account; empty for visitors.", examples=["ada"])
     role: str | None = Field(examples=["operator"])
     scope: str = Field(examples=["operate"])
     tokens: list[ApiTokenOut]
@@ -64,26 +64,28 @@ class AccountOut(RowOut):
     name: str = Field(validation_alias="username", examples=["ada"])
     role: str = Field(description="viewer, operator or admin.", examples=["operator"])
     active: bool = Field(
-        validation_alias="is_active", description="Whether they may come in.", examples=[True]
+        validation_alias="is_active", description="Whether the account may log in.", examples=[True]
     )
-    invited: bool = Field(description="Whether they have still to come.", examples=[False])
-    fixed: bool = Field(description="Whether it keeps its role, whatever happens.", examples=[False])
+    invited: bool = Field(description="Whether the invited person has not logged in yet.", examples=[False])
+    fixed: bool = Field(description="Whether the role cannot be changed.", examples=[False])
     joined: Time = Field(validation_alias="date_joined")
     last_login: Time | None
-    tokens: int = Field(description="Of their programs, that are valid.", examples=[1])
+    tokens: int = Field(description="Number of valid API tokens.", examples=[1])
 
 
 class AccountInFull(AccountOut):
     """An account with the tokens of its programs."""
 
-    link_until: Time | None = Field(description="Until when a log-in link lets them in.")
+    link_until: Time | None = Field(description="Expiry of the newest log-in link.")
     token_list: list[ApiTokenOut]
 
 
 class Invitation(Input):
     """Name and role of a new account."""
 
-    name: str = Field(min_length=1, max_length=150, description="What they log in with.", examples=["ada"])
+    name: str = Field(
+        min_length=1, max_length=150, description="Name of the account, used to log in.", examples=["ada"]
+    )
     role: RoleName = Field("operator", examples=["operator"])
 
 
@@ -100,15 +102,15 @@ class AccountChange(Input):
 
     role: RoleName | None = Field(None, examples=["viewer"])
     active: bool | None = Field(
-        None, description="false shuts them out at once, with links and tokens.", examples=[True]
+        None, description="false deactivates the account at once, with its links and tokens.", examples=[True]
     )
 
 
 @account_router.get("/account", response=CallerOut)
 def get_caller(request: HttpRequest) -> Any:
-    """Who is calling, what that may do, and the tokens of their programs.
+    """The caller's account, the scope of its token or session, and its API tokens.
 
-    Tokens are made on the page of the account alone: one that leaks shall not be able to make others.
+    New tokens are made on the account's page only, so that a leaked token cannot make others.
     """
     user: Any = request.user
     has_account = user.is_authenticated
@@ -123,7 +125,7 @@ def get_caller(request: HttpRequest) -> Any:
 
 @account_router.delete("/account/tokens/{own_token_id}", response={204: None})
 def revoke_own_token(request: HttpRequest, own_token_id: Id) -> Any:
-    """Take a token of one's own back. To everybody else it does not exist."""
+    """Revoke one of the caller's own tokens; 404 for the tokens of other accounts."""
     user: Any = request.user
     row = get_object_or_404(ApiToken, pk=own_token_id, user=user if user.is_authenticated else None)
     api_tokens.revoke(ApiToken.objects.filter(pk=row.pk), by=user)
@@ -132,15 +134,15 @@ def revoke_own_token(request: HttpRequest, own_token_id: Id) -> Any:
 
 @account_router.get("/accounts", response=list[AccountOut], auth=admin_access)
 def list_accounts(request: HttpRequest) -> Any:
-    """Everybody who has an account, those who are shut out last."""
+    """All accounts, deactivated ones last."""
     return [_account(user) for user in accounts()]
 
 
 @account_router.post("/accounts", response={201: LinkOut}, auth=confirmed_in_person)
 def invite(request: HttpRequest, data: Invitation) -> Any:
-    """Make an account, and the link by which its owner comes in for the first time.
+    """Create an account and the one-time link for its first log-in.
 
-    Not by a token, but by a session that was begun, or confirmed, within a quarter of an hour.
+    Needs a session begun or confirmed in the last 15 minutes, not an API token.
     """
     form = InviteForm({"username": data.name, "role": data.role})
     if not form.is_valid():
@@ -163,10 +165,10 @@ def get_account(request: HttpRequest, account_id: Id) -> Any:
 
 @account_router.patch("/accounts/{account_id}", response=AccountOut, auth=admin_access)
 def change_account(request: HttpRequest, account_id: Id, data: AccountChange) -> Any:
-    """Give somebody another role from the next request on, shut them out, or let them in again.
+    """Change the role of an account, effective at its next request; deactivate or reactivate it.
 
-    Where one of these is refused, nothing is changed. A token may shut somebody out, no more: for the rest it
-    takes a session that was begun, or confirmed, within a quarter of an hour.
+    If one change is refused, none is made. Tokens may only deactivate; other changes need a session begun or
+    confirmed in the last 15 minutes.
     """
     if data.role is not None or data.active:
         confirmed_in_person(request)
@@ -185,9 +187,9 @@ def change_account(request: HttpRequest, account_id: Id, data: AccountChange) ->
 
 @account_router.post("/accounts/{account_id}/links", response={201: LinkOut}, auth=confirmed_in_person)
 def make_link(request: HttpRequest, account_id: Id) -> Any:
-    """Another log-in link, for somebody who has forgotten the password or never came; others end.
+    """Create another log-in link, for a forgotten password or an unused invitation; earlier links end.
 
-    Not by a token, but by a session that was begun, or confirmed, within a quarter of an hour.
+    Needs a session begun or confirmed in the last 15 minutes, not an API token.
     """
     user = _row(account_id)
     try:
@@ -202,7 +204,7 @@ def _row(account_id: int) -> User:
 
 def _refused(error: AccountError) -> ProblemError:
     return ProblemError(
-        409, f"Nothing was changed: {error}", where="path account_id", right="another account"
+        409, f"The account was not changed: {error}", where="path account_id", right="another account"
     )
 
 
@@ -225,16 +227,16 @@ class BrowserSessionOut(Schema):
 
     id: Id
     browser: str = Field(examples=["Firefox on Linux"])
-    way: str = Field(description="How they came in: password, link, or empty.", examples=["password"])
-    created: Time = Field(description="When they logged in.")
-    address: str = Field(description="From where they logged in.", examples=["192.0.2.7"])
-    last_seen: Time = Field(description="To the minute.")
-    last_address: str = Field(description="Where it was seen last.", examples=["192.0.2.7"])
+    way: str = Field(description="Log-in method: password, link, or empty.", examples=["password"])
+    created: Time = Field(description="Time of the log-in.")
+    address: str = Field(description="Network address of the log-in.", examples=["192.0.2.7"])
+    last_seen: Time = Field(description="Time of the last use, to the minute.")
+    last_address: str = Field(description="Network address of the last request.", examples=["192.0.2.7"])
 
 
 @session_router.get("/account/sessions", response=list[BrowserSessionOut], auth=operator_access)
 def list_own_sessions(request: HttpRequest) -> Any:
-    """The browsers in which the caller's person is logged in, the one seen last first."""
+    """The caller's browser sessions, the most recently used first."""
     return [
         fields_of(row, BrowserSessionOut, browser=row.browser_name)
         for row in sessions.sessions_of(account_of(request))
@@ -243,7 +245,7 @@ def list_own_sessions(request: HttpRequest) -> Any:
 
 @session_router.delete("/account/sessions/{own_session_id}", response={204: None})
 def end_own_session(request: HttpRequest, own_session_id: Id) -> Any:
-    """Log one of one's own browsers out. To everybody else it does not exist."""
+    """End one of the caller's own browser sessions; 404 for those of other accounts."""
     user = account_of(request)
     sessions.end_session(get_object_or_404(sessions.sessions_of(user), pk=own_session_id), by=user)
     return Status(204, None)
@@ -251,7 +253,7 @@ def end_own_session(request: HttpRequest, own_session_id: Id) -> Any:
 
 @session_router.delete("/accounts/{account_id}/sessions", response={204: None}, auth=admin_access)
 def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
-    """Log somebody out everywhere. Tokens, links and the password stay, so that they can come back."""
+    """End all browser sessions of an account. Its tokens, links and password stay valid."""
     sessions.log_out(get_object_or_404(User, pk=account_id), by=request.user)
     return Status(204, None)
 
@@ -260,15 +262,15 @@ class SharedLinkOut(Schema):
     """A link that shows one result to everyone who has it."""
 
     id: Id
-    item: str = Field(description="What it shows: kind and number.", examples=["mapping:7"])
+    item: str = Field(description="Shown item: kind and id.", examples=["mapping:7"])
     name: Name
-    title: str = Field(description="Shown in place of the name.", examples=[""])
-    user: str = Field(description="Who has made it.", examples=["ada"])
+    title: str = Field(description="Title shown instead of the item's name.", examples=[""])
+    user: str = Field(description="Account that created it.", examples=["ada"])
     created: Time
     expires: Time
-    matter: str = Field(description="Why it shows nothing, empty where it does.", examples=[""])
-    uses: int = Field(description="How often its page was opened.", examples=[12])
-    last_used: Time | None = Field(description="To the minute.")
+    matter: str = Field(description="Why it shows nothing; empty while it works.", examples=[""])
+    uses: int = Field(description="Number of times its page was opened.", examples=[12])
+    last_used: Time | None = Field(description="Time of the last use, to the minute.")
 
 
 class NewSharedLinkOut(SharedLinkOut):
@@ -279,13 +281,13 @@ class NewSharedLinkOut(SharedLinkOut):
 
 @sharing_router.get("/shared-links", response=list[SharedLinkOut], auth=operator_access)
 def list_shared_links(request: HttpRequest) -> Any:
-    """All shared links, those that show something first."""
+    """All shared links, working ones first."""
     return [_link_json(link) for link in sharing.listed_links(SharedLink.objects.all())]
 
 
 @sharing_router.post("/shared-links", response={201: NewSharedLinkOut}, auth=confirmed_operator)
 def share_item(request: HttpRequest, data: ShareRequest) -> Any:
-    """Make a link that shows one thing to whoever has it, for some days."""
+    """Create a link that shows one item to everyone who has it, until it expires."""
     user = account_of(request)
     try:
         row, token = sharing.share(user, data, by=user)
@@ -297,7 +299,7 @@ def share_item(request: HttpRequest, data: ShareRequest) -> Any:
 
 @sharing_router.delete("/shared-links/{shared_link_id}", response={204: None})
 def revoke_shared_link(request: HttpRequest, shared_link_id: Id) -> Any:
-    """Revoke a shared link: from now on it shows nothing."""
+    """Revoke a shared link; it shows nothing from now on."""
     sharing.revoke(get_object_or_404(SharedLink, pk=shared_link_id), by=account_of(request))
     return Status(204, None)
 

@@ -46,12 +46,12 @@ class AboutOut(Schema):
 
     facts: dict[str, str] = Field(examples=[{"pmweb": "0.8.0", "Python": "3.11.7"}])
     access: dict[str, str] = Field(
-        description="Who may read, and how much somebody may have at a time.",
+        description="Access for visitors, and limits per account.",
         examples=[{"Unfinished runs of a user": "at most 20"}],
     )
     computing: dict[str, str] = Field(examples=[{"Processors": "16 of this computer"}])
     containment: dict[str, str] = Field(
-        description="What keeps predictors' programs from all else here.",
+        description="How predictors' programs are isolated.",
         examples=[{"Files": "closed by Landlock 7"}],
     )
     measuring: dict[str, str] = Field(examples=[{"Agent": "0.8.0, protocol 3"}])
@@ -61,7 +61,7 @@ class AboutOut(Schema):
 
 @about_router.get("/about", response=AboutOut)
 def get_about(request: HttpRequest) -> Any:
-    """Versions, limits, and what this installation has or lacks, for whoever has an account."""
+    """Versions, limits, and installed or missing components. Needs an account, of any role."""
     if not request.user.is_authenticated:
         raise ProblemError(
             403, "This is for those who have an account", where="header Authorization", right="a token"
@@ -81,7 +81,7 @@ def get_about(request: HttpRequest) -> Any:
 class AuditFilter(Schema):
     """Filter of entries; both days are included, in UTC."""
 
-    q: Text = Field("", description="A text in who did it, what it was done to, or how.", examples=["ada"])
+    q: Text = Field("", description="Text in the account, the object or the action.", examples=["ada"])
     action: ActionName = ""
     via: Way = ""
     since: date | None = Field(None, examples=["2026-11-01"])
@@ -93,21 +93,21 @@ class AuditFilter(Schema):
 
 
 class AuditOut(RowOut):
-    """An entry of the audit log; names are those of that time."""
+    """An entry of the audit log, with names as of its time."""
 
     id: Id
     at: Time
     who: str = Field(
         validation_alias="actor_name",
-        description="Empty: a visitor who was not logged in.",
+        description="Account; empty for a visitor.",
         examples=["ada"],
     )
     action: str = Field(examples=["started"])
-    kind: str = Field(description="Of what it was done to.", examples=["run"])
+    kind: str = Field(description="Kind of the object.", examples=["run"])
     object_id: Id | None
     name: str = Field(examples=["PMEvo on pairs, seed 1"])
     detail: str = Field(examples=[""])
-    via: str = Field(description="page, API or command.", examples=["API"])
+    via: str = Field(description="Origin of the action: page, API or command.", examples=["API"])
     address: str = Field(examples=["192.0.2.7"])
 
 
@@ -130,10 +130,10 @@ class TraceOut(Schema):
 
     key: str = Field(examples=["checkpoints"])
     title: str = Field(examples=["Checkpoints of ended runs"])
-    keep: int = Field(description="In `unit`; 0: for ever.", examples=[7])
+    keep: int = Field(description="Retention in `unit`; 0: forever.", examples=[7])
     unit: str = Field(examples=["days"])
     variable: str = Field(
-        description="Of the environment, that says so.", examples=["PMWEB_KEEP_CHECKPOINTS"]
+        description="Environment variable that sets the retention.", examples=["PMWEB_KEEP_CHECKPOINTS"]
     )
     rows: int | None = Field(examples=[12])
     size: int | None = Field(description="Bytes.", examples=[1_048_576])
@@ -144,7 +144,9 @@ class PruningOut(Schema):
 
     id: Id
     asked: Time
-    asked_by: str | None = Field(description="Null: the night.", examples=["ada"])
+    asked_by: str | None = Field(
+        description="Account that requested it; null for the nightly pruning.", examples=["ada"]
+    )
     dry: bool = Field(examples=[True])
     started: Time | None
     ended: Time | None
@@ -155,10 +157,10 @@ class PruningOut(Schema):
 class StorageOut(Schema):
     """All kinds of old data, and the newest prunings."""
 
-    nightly: bool = Field(description="Whether each night prunes.", examples=[False])
+    nightly: bool = Field(description="Whether pruning runs every night.", examples=[False])
     traces: list[TraceOut]
-    look: PruningOut | None = Field(description="The newest look that has ended.")
-    waiting: PruningOut | None = Field(description="What a worker has been asked for and has not ended.")
+    look: PruningOut | None = Field(description="The newest finished dry run.")
+    waiting: PruningOut | None = Field(description="Requested prunings that have not finished.")
     prunings: list[PruningOut]
 
 
@@ -166,13 +168,13 @@ class NewPruning(Input):
     """A pruning for a worker to do."""
 
     remove: bool = Field(
-        False, description="Remove what is older than it is kept; without, only look what would go."
+        False, description="true removes data older than its retention; false only lists it."
     )
 
 
 @storage_router.get("/storage", response=StorageOut, auth=admin_access)
 def get_storage(request: HttpRequest) -> Any:
-    """What takes room, for how long it is kept, and what was removed lately."""
+    """Size and retention of each kind of old data, and the newest prunings."""
     storage = overview()
     return {
         "nightly": storage.nightly,
@@ -193,7 +195,7 @@ def get_storage(request: HttpRequest) -> Any:
 
 @storage_router.post("/storage/prunings", response={202: PruningOut}, auth=admin_access)
 def ask_for_pruning(request: HttpRequest, data: NewPruning) -> Any:
-    """Let a worker look what is older than it is kept, or remove it; `GET /storage` says what came of it."""
+    """Have a worker list, or remove, data older than its retention; `GET /storage` has the outcome."""
     row = request_pruning(request.user, dry=not data.remove)
     action = audit.Action.DELETED if data.remove else audit.Action.STARTED
     audit.record(request.user, action, row, detail="storage-prune")

@@ -30,7 +30,7 @@ def test_the_page_of_basic_blocks_refuses_directives(visitor: Client, mapping: P
                 else visitor.get(address, {"isa": "x86-64", "code": code})
             )
             assert page.status_code == 400, (press, spelling)
-            assert "Nothing was decoded" in page.text, (press, spelling)
+            assert "The code was not decoded" in page.text, (press, spelling)
             watch.expect_silence(page.text)
     assert not Run.objects.exists()
 

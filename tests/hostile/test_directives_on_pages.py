@@ -15,7 +15,7 @@ def test_the_loop_of_a_mapping_refuses_directives(visitor: Client, mapping: Port
         for spelling in SPELLINGS:
             page = visitor.get(address, {"tab": "loop", "code": written(spelling, watch.file)})
             assert page.status_code == 400, spelling
-            assert "Nothing was decoded" in page.text, spelling
+            assert "The code was not decoded" in page.text, spelling
             watch.expect_silence(page.text)
 
 

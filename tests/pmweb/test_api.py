@@ -77,7 +77,7 @@ def test_of_a_change_that_is_refused_nothing_is_kept(administrator: User) -> Non
     set_role(boss, Role.ADMIN)
     change = {"role": "viewer", "active": False}
     status, problem = session_of(boss)("PATCH", f"/accounts/{boss.pk}", change)
-    assert (status, problem["detail"].partition(":")[0]) == (409, "Nothing was changed")
+    assert (status, problem["detail"].partition(":")[0]) == (409, "The account was not changed")
     assert role_of(User.objects.get(pk=boss.pk)) == Role.ADMIN
     assert not AuditEntry.objects.filter(action="accounts").exists()
 

@@ -181,7 +181,7 @@ def test_the_administrator_can_neither_be_shut_out_nor_lose_the_role(
     boss: Client, administrator: User, way: str
 ):
     page = boss.post(reverse(way, args=[administrator.pk]), {"role": "viewer"}, follow=True)
-    assert "Nothing was changed" in page.text
+    assert "The account was not changed" in page.text
     administrator.refresh_from_db()
     assert administrator.is_active
     assert role_of(administrator) == Role.ADMIN

@@ -64,56 +64,71 @@ class CampaignRequest(Input):
     """The description of a campaign. Absent parts have their defaults, or those of the campaign in `like`."""
 
     like: Id | None = Field(
-        None, description="A campaign whose predictors and settings are taken over.", examples=[None]
+        None,
+        description="Id of a campaign whose predictors and settings are the defaults.",
+        examples=[None],
     )
     predictors: list[str] | None = Field(
         None,
         min_length=1,
         max_length=MAX_PREDICTORS,
-        description="Names; with one alone, blocks are searched on which it fails.",
+        description="Names of predictors. With a single one, the campaign searches for blocks on "
+        "which it fails.",
         examples=[["llvm-mca 13 · haswell", "llvm-mca 22 · haswell"]],
     )
     processor: str = Field(
         "",
-        description="For which the tools named here predict that know several; that of the site's computer "
-        "without.",
+        description="Processor for tools that support several; by default that of the site's computer.",
         examples=[""],
     )
     preset: Preset | None = Field(
-        None, description="Settings for a purpose; tools without.", examples=["tools"]
+        None, description="Name of a preset of settings; by default `tools`.", examples=["tools"]
     )
     settings: dict[str, Any] = Field(
         default_factory=dict,
-        description="By their names, as `GET /campaigns/settings` lists them.",
+        description="{name: value}; `GET /campaigns/settings` lists the names.",
         examples=[{"samples": 50, "threshold": 0.5}],
     )
     end: dict[str, int | float | None] | None = Field(
         None,
-        description="minutes, discoveries, barren, blocks: whichever is reached first.",
+        description="Limits: minutes, discoveries, barren (rounds without a discovery), blocks; the "
+        "first one reached ends the campaign.",
         examples=[{"minutes": 10}],
     )
     scheme_filter: str | None = Field(
-        None, max_length=500, description="A search of the scheme table.", examples=["-ext:AVX512"]
+        None,
+        max_length=500,
+        description="A search for schemes, in the syntax of the scheme table.",
+        examples=["-ext:AVX512"],
     )
     uops: Id | None = Field(
-        None, description="A port mapping that gives the numbers of µops.", examples=[None]
+        None, description="Id of a port mapping that gives the schemes' numbers of µops.", examples=[None]
     )
     excluded: list[Id] = Field(
         default_factory=list,
         max_length=1000,
-        description="Discoveries not to be found again, beside those that `like` excludes.",
+        description="Ids of discoveries to exclude, beside those that `like` excludes.",
         examples=[[31]],
     )
-    evaluate: FreshBlocks | None = Field(None, description="Fresh blocks judged at the end.", examples=[0])
+    evaluate: FreshBlocks | None = Field(
+        None, description="Number of random blocks evaluated at the end.", examples=[0]
+    )
     mode: QuestionMode | None = None
-    seed: Seed | None = Field(None, description="The same finds the same, unless time ends it.", examples=[1])
+    seed: Seed | None = Field(
+        None,
+        description="Seed of all random choices. Campaigns with equal seeds find the same, unless a "
+        "time limit ends them.",
+        examples=[1],
+    )
 
 
 class NewCampaign(CampaignRequest):
     """A campaign to be started."""
 
     name: str = Field(
-        "", max_length=NAME_LIMIT, description="Of run and campaign; if empty, one is generated."
+        "",
+        max_length=NAME_LIMIT,
+        description="Name of the run and the campaign; by default the names of the predictors.",
     )
     note: str = Field("", max_length=NOTE_LIMIT)
 
@@ -131,12 +146,14 @@ class PlanOut(Schema):
     config: dict[str, Any] = Field(
         examples=[{"predictors": [2, 5], "preset": "tools", "end": {"minutes": 10.0}}]
     )
-    schemes: int = Field(description="That the filter finds.", examples=[3154])
+    schemes: int = Field(description="Schemes that the filter selects.", examples=[3154])
     left: int | None = Field(
-        description="Of them, so many all tools supported in an earlier campaign.", examples=[3100]
+        description="Number of these that all tools supported in an earlier campaign.", examples=[3100]
     )
-    rate: float | None = Field(description="Blocks per second, in that campaign.", examples=[151.0])
-    blocks: int | None = Field(description="Blocks that will be judged by the end.", examples=[90_600])
+    rate: float | None = Field(description="Blocks per second in that campaign.", examples=[151.0])
+    blocks: int | None = Field(
+        description="Estimated number of blocks evaluated by the end.", examples=[90_600]
+    )
 
 
 class SettingOut(Schema):
@@ -168,7 +185,7 @@ class CampaignSettingsOut(Schema):
 
 @router.get("/campaigns/settings", response=CampaignSettingsOut)
 def list_campaign_settings(request: HttpRequest) -> Any:
-    """What can be set of a campaign, and the presets."""
+    """The settings of campaigns with their defaults, and the presets."""
     settings = [
         {
             "name": entry.name,
@@ -201,7 +218,7 @@ def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
 
 @router.post("/campaigns/check", response=PlanOut)
 def check_campaign(request: HttpRequest, data: CampaignRequest) -> Any:
-    """Complete the description of a campaign, and estimate it. Nothing is started.
+    """Complete the description of a campaign and estimate its duration, without starting it.
 
     Predictors that are named for the first time are stored: the description has their numbers.
     """
@@ -249,18 +266,19 @@ class CampaignOut(RowOut):
     created: Time
     kind: str = Field(description="campaign, generalisation or explanation.", examples=["campaign"])
     origin: str = Field(description="run or import.", examples=["run"])
-    source: str = Field(description="The file of an import.", examples=[""])
+    source: str = Field(description="Name of the imported file.", examples=[""])
     run: Ref | None
-    state: str | None = Field(description="Of its run.", examples=["done"])
+    state: str | None = Field(description="State of its run.", examples=["done"])
     predictors: list[Ref]
     rounds: int = Field(examples=[12])
-    sampled: int = Field(description="Fresh random blocks.", examples=[6000])
-    interesting: int = Field(description="Of them, interesting.", examples=[412])
-    subsumed: int = Field(description="Of them, known through earlier discoveries.", examples=[380])
+    sampled: int = Field(description="Random blocks evaluated at the end.", examples=[6000])
+    interesting: int = Field(description="Interesting ones among these.", examples=[412])
+    subsumed: int = Field(description="Interesting ones that earlier discoveries include.", examples=[380])
     seconds: float = Field(examples=[600.0])
     discoveries: int = Field(validation_alias="discovery_count", examples=[31])
     explained: float | None = Field(
-        description="The share of fresh interesting blocks that the discoveries include.", examples=[0.94]
+        description="Share of the interesting random blocks that the discoveries include, 0 to 1.",
+        examples=[0.94],
     )
 
 
@@ -277,7 +295,7 @@ class CampaignFileOut(Schema):
 
     id: Id
     path: str = Field(examples=["support.json"])
-    size: int = Field(description="Bytes.", examples=[20_480])
+    size: int = Field(description="Size in bytes.", examples=[20_480])
 
 
 class CampaignStatusOut(Schema):
@@ -288,13 +306,15 @@ class CampaignStatusOut(Schema):
     subsumed: int = Field(examples=[380])
     rounds: int = Field(examples=[12])
     discoveries: int = Field(examples=[31])
-    included: int = Field(description="Discoveries that another one includes.", examples=[4])
+    included: int = Field(description="Discoveries that another discovery includes.", examples=[4])
     generalisations: int | None = Field(examples=[35])
-    judged: int | None = Field(description="Blocks that were judged in all.", examples=[91_000])
-    generalising: int = Field(description="Blocks that are generalised now.", examples=[0])
-    rate: float | None = Field(description="Blocks judged per second.", examples=[151.0])
+    judged: int | None = Field(description="Number of blocks evaluated.", examples=[91_000])
+    generalising: int = Field(description="Blocks that are being generalised.", examples=[0])
+    rate: float | None = Field(description="Blocks evaluated per second.", examples=[151.0])
     seconds: float = Field(examples=[600.0])
-    ratio: float | None = Field(description="Share of the fresh blocks that is interesting.", examples=[0.07])
+    ratio: float | None = Field(
+        description="Share of interesting ones among the random blocks, 0 to 1.", examples=[0.07]
+    )
     failures: list[FailureOut]
 
 
@@ -304,7 +324,7 @@ class CampaignInFull(CampaignOut):
     note: Note
     isa: Ref | None
     format: str = Field(
-        description="In whose words it is described: ours, or anica for the published tool's.",
+        description="Vocabulary of the abstract blocks: ours, or anica for that of the published tool.",
         examples=["ours"],
     )
     config: dict[str, Any] = Field(
@@ -312,7 +332,7 @@ class CampaignInFull(CampaignOut):
     )
     standing: CampaignStatusOut
     facts: dict[str, Any] = Field(
-        description="What else is known: schemes, times, what the discoveries explain.",
+        description="Further numbers: schemes, times, explained blocks.",
         examples=[{"schemes": 3100, "unsupported": 54, "judged": 91_000}],
     )
     files: list[CampaignFileOut]
@@ -327,7 +347,7 @@ CAMPAIGNS = NamedRows(
     lambda rows: [_campaign(row) for row in rows],
 )
 CAMPAIGNS.add_changes(
-    "Delete a campaign with its discoveries and all that it has sampled, unless it goes on."
+    "Delete a campaign with its discoveries and sampled blocks, unless it is running."
 )
 
 
@@ -338,7 +358,7 @@ def list_campaigns(
     q: Text = "",
     kind: Kind = "",
     predictor: int | None = parameter(
-        None, ge=0, le=2**63 - 1, description="Number of one that it has asked.", examples=[2]
+        None, ge=0, le=2**63 - 1, description="Id of a predictor that the campaign ran.", examples=[2]
     ),
     sort: CampaignSort = "-newest",
 ) -> Any:

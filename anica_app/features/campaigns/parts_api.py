@@ -62,7 +62,11 @@ router = Router()
 COVERAGE = "coverage"
 DiscoverySort = Annotated[str, allowed_sorts([*DISCOVERY_ORDERS, COVERAGE])]
 Over = parameter(
-    None, ge=0, le=2**63 - 1, description="A run of kind `coverage`; the newest without.", examples=[9]
+    None,
+    ge=0,
+    le=2**63 - 1,
+    description="Id of a run of kind `coverage`; by default the newest.",
+    examples=[9],
 )
 _ABSENT = "null"
 
@@ -79,13 +83,15 @@ class SizeOut(Schema):
 
     k: int = Field(examples=[2])
     covered: int = Field(examples=[180])
-    proven: bool = Field(description="Whether no other choice covers more.", examples=[True])
+    proven: bool = Field(
+        description="Whether it is proved that no other selection covers more.", examples=[True]
+    )
 
 
 class BestSelectionOut(Schema):
     """The k discoveries with the largest joint coverage, and the coverage of other sizes."""
 
-    coverage: Id = Field(description="The run that found it out.")
+    coverage: Id = Field(description="Run that computed the coverage.")
     over: str = Field(examples=["interesting random blocks of the campaign itself"])
     blocks: int = Field(examples=[212])
     k: int = Field(examples=[2])
@@ -99,7 +105,7 @@ class NewCoverageOfCampaign(Input):
     """The blocks to cover: those of a set, or the campaign's own random ones."""
 
     block_set: Id | None = Field(
-        None, description="One with a column of each of the campaign's predictors.", examples=[None]
+        None, description="Id of a set with a column for each of the campaign's predictors.", examples=[None]
     )
 
 
@@ -111,7 +117,7 @@ class BatchOut(Schema):
     discovery_id: Id | None
     n: int = Field(examples=[500])
     interesting: int | None = Field(examples=[34])
-    failed: int = Field(description="Attempts to sample that came to nothing.", examples=[2])
+    failed: int = Field(description="Failed attempts to sample a block.", examples=[2])
     facts: dict[str, Any] = Field(examples=[{"seconds": 3.2}])
 
 
@@ -121,7 +127,7 @@ class LackingOut(RowOut):
     predictor: str = Field(validation_alias="tool", examples=["osaca 0.7.1"])
     reason: str = Field(examples=["unsupported"])
     count: int = Field(examples=[54])
-    schemes: list[str] = Field(description="The first 200.", examples=[["lar GPR[16]:W, GPR[16]:R"]])
+    schemes: list[str] = Field(description="The first 200 schemes.", examples=[["lar GPR[16]:W, GPR[16]:R"]])
 
 
 @router.get("/campaigns/{campaign_id}/discoveries", response=DiscoveriesOut)
@@ -129,7 +135,9 @@ def list_discoveries(
     request: HttpRequest,
     campaign_id: Id,
     paging: Query[Paging],
-    subsumed: bool = parameter(False, description="Those that others include as well.", examples=[False]),
+    subsumed: bool = parameter(
+        False, description="Also return discoveries that others include.", examples=[False]
+    ),
     coverage: int | None = Over,
     sort: DiscoverySort = "-interestingness",
 ) -> Any:
@@ -155,7 +163,7 @@ def list_discoveries(
 def get_best_selection(
     request: HttpRequest,
     campaign_id: Id,
-    k: int = parameter(10, ge=1, le=1000, description="How many discoveries.", examples=[2]),
+    k: int = parameter(10, ge=1, le=1000, description="Number of discoveries.", examples=[2]),
     coverage: int | None = Over,
 ) -> Any:
     """The k discoveries with the largest joint coverage; fewer where fewer cover as much."""
@@ -205,7 +213,9 @@ def list_batch_blocks(
     number: Id,
     paging: Query[Paging],
     sort: Literal["block", "-block", "length", "-length", "1", "-1", "2", "-2"] = parameter(
-        BY_BLOCK, description="As sampled, by length in bytes, or by what the first or second tool says."
+        BY_BLOCK,
+        description="Order: as sampled, by length in bytes, or by the prediction of the first or "
+        "second tool.",
     ),
 ) -> Any:
     """The blocks of a batch, with every tool's answer and whether they are interesting."""
@@ -267,7 +277,7 @@ class Campaigns(Schema):
 
     campaigns: Annotated[
         list[Id],
-        Field(min_length=2, max_length=MAX_CAMPAIGNS, description="Their numbers.", examples=[[4, 5]]),
+        Field(min_length=2, max_length=MAX_CAMPAIGNS, description="Ids of campaigns.", examples=[[4, 5]]),
     ]
 
 
@@ -283,9 +293,9 @@ class SideOut(Schema):
 
     campaign: Ref
     discoveries: int = Field(examples=[31])
-    alone: int | None = Field(description="That no other one of these has.", examples=[9])
+    alone: int | None = Field(description="Discoveries that no other campaign of these has.", examples=[9])
     covered: int | None = Field(
-        description="Interesting blocks of all of them that it includes.", examples=[180]
+        description="Interesting blocks of all these campaigns that its discoveries include.", examples=[180]
     )
 
 
@@ -298,7 +308,7 @@ class CampaignComparisonOut(Schema):
     sides: list[SideOut]
     differing: list[DifferenceOut]
     coverage: Id | None
-    blocks: int | None = Field(description="Interesting blocks of all of them.", examples=[212])
+    blocks: int | None = Field(description="Interesting blocks of all these campaigns.", examples=[212])
     covered: int | None = Field(examples=[190])
     shared: list[list[int | None]] = Field(examples=[[[None, 22], [20, None]]])
 

@@ -60,14 +60,15 @@ class CoverageConfig(RunRequest):
     columns: Annotated[
         list[str],
         Field(
-            description="Whose disagreement makes a block of the set interesting.",
+            description="Names of one or two columns; a block of the set is interesting where they disagree.",
             examples=[["llvm-mca 13", "llvm-mca 22"]],
         ),
     ] = []
     interest: Interest = InterestSettings()
-    blocks: Annotated[int, Field(ge=1, le=1_000_000, description="Looked at, at most: the first ones.")] = (
-        MAX_BLOCKS
-    )
+    blocks: Annotated[
+        int,
+        Field(ge=1, le=1_000_000, description="Largest number of interesting blocks; the first ones count."),
+    ] = MAX_BLOCKS
 
 
 def read_config(description: Json) -> CoverageConfig:

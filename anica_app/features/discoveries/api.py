@@ -45,7 +45,7 @@ MAX_SCHEMES = 50
 Block = parameter(
     "",
     max_length=2000,
-    description="Machine code in hexadecimal digits, of another block than the smallest example.",
+    description="Machine code of a block in hexadecimal digits; by default that of the smallest example.",
     examples=[""],
 )
 
@@ -63,7 +63,8 @@ class ConstraintsOut(Schema):
     features: list[FeatureOut]
     aliasing: list[str] = Field(examples=[["1.register.1 = 2.register.1"]])
     dependencies: list[str] = Field(
-        description="From the instruction that writes to the one that reads.", examples=[["1 → 2 (flag)"]]
+        description="Each from the instruction that writes to the one that reads.",
+        examples=[["1 → 2 (flag)"]],
     )
 
 
@@ -71,13 +72,16 @@ class GeneralisationOut(Schema):
     """A generalisation that led to the discovery. `became`: its outcome."""
 
     number: int = Field(examples=[4])
-    order: int = Field(description="Which of the orders tried for the block.", examples=[0])
+    order: int = Field(
+        description="Number of the order in which expansions were tried.",
+        examples=[0],
+    )
     became: str = Field(
         description="discovery, subsumed, duplicate, concrete or unfinished.", examples=["discovery"]
     )
     steps_count: int = Field(description="Expansions tried.", examples=[23])
     taken_count: int = Field(examples=[11])
-    samples_count: int = Field(description="Blocks that all checks sampled.", examples=[1400])
+    samples_count: int = Field(description="Sampled blocks of all checks.", examples=[1400])
     seconds: float = Field(examples=[12.5])
 
 
@@ -96,23 +100,24 @@ class DiscoveryInFull(DiscoveryOut):
     note: Note
     created: Time
     assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
-    start_hex: str = Field(
-        description="The block as it was sampled, before it was made short.", examples=[""]
-    )
+    start_hex: str = Field(description="The sampled block before minimisation.", examples=[""])
     constraints: ConstraintsOut | None
     abstract: dict[str, Any] | None = Field(
-        description="Its document (docs/abstract-blocks.md).",
+        description="The abstract block as a document (docs/abstract-blocks.md).",
         examples=[{"instructions": [{"mnemonic": {"base": "bsf", "edits": 2}}]}],
     )
-    foreign: Any = Field(description="As an imported file has it, where our words lack.", examples=[None])
+    foreign: Any = Field(
+        description="Text of the imported file where the abstract block cannot be expressed.", examples=[None]
+    )
     remarks: list[str] = Field(examples=[[]])
-    includes: list[Id] = Field(description="Discoveries that it includes.", examples=[[33, 40]])
+    includes: list[Id] = Field(description="Discoveries that this one includes.", examples=[[33, 40]])
     generalisations: list[GeneralisationOut]
     operand_values: list[RepeatedFinding] = Field(
-        description="What machines measured of its block with other values; empty where none did."
+        description="Measurements of its block with other operand values; empty without any."
     )
     represented: list[RepresentedOut] = Field(
-        description="Of each instruction, over all schemes that blocks can have; empty where our words lack."
+        description="Represented schemes of each instruction; empty where the abstract block cannot "
+        "be expressed."
     )
 
 
@@ -130,7 +135,7 @@ class ReproductionOut(NamedBlock):
     assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
     commands: list[CommandOut]
     compiler_explorer: dict[str, Any] = Field(
-        description="The state of a session of Compiler Explorer.", examples=[{"sessions": []}]
+        description="State of a session of Compiler Explorer.", examples=[{"sessions": []}]
     )
     compiler_explorer_link: str = Field(examples=["https://godbolt.org/clientstate/eyJ…"])
     report: str = Field(description="A bug report in Markdown.", examples=["# llvm-mca 22: …"])
@@ -145,9 +150,13 @@ class MentionOut(CampaignDiscoveryOut):
 class MentionsOut(Schema):
     """Discoveries that mention a scheme, at most 20: by name first, then newest first."""
 
-    named: int = Field(description="So many name it, or come from a block with it.", examples=[3])
-    among: int = Field(description="So many others allow it.", examples=[12])
-    looked: int = Field(description="So many, the newest, were looked through.", examples=[150])
+    named: int = Field(
+        description="Discoveries that name the scheme or come from a block with it.", examples=[3]
+    )
+    among: int = Field(
+        description="Further discoveries that include the scheme without naming it.", examples=[12]
+    )
+    looked: int = Field(description="Number of newest discoveries that were searched.", examples=[150])
     discoveries: list[MentionOut]
 
 
@@ -155,7 +164,9 @@ class MentionsOut(Schema):
 def list_all_discoveries(
     request: HttpRequest,
     paging: Query[Paging],
-    mark: Annotated[Mark | None, parameter(description="Only with this mark; empty: without.")] = None,
+    mark: Annotated[
+        Mark | None, parameter(description="Only discoveries with this mark; empty for unmarked ones.")
+    ] = None,
 ) -> Any:
     """The discoveries of all campaigns that no other one covers, newest first."""
     rows = Discovery.listed().filter(subsumed_by=None)

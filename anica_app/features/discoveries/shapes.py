@@ -22,7 +22,11 @@ from inference.web.validation import Id
 Interestingness = Annotated[
     float | Literal["infinite"] | None,
     BeforeValidator(lambda value: finite(value) if isinstance(value, float) else value),
-    Field(description="How far the tools are apart; infinite where a crash counts.", examples=[0.73]),
+    Field(
+        description="Mean interestingness of the blocks: difference of the tools in the campaign's "
+        "metric; infinite for a crash.",
+        examples=[0.73],
+    ),
 ]
 
 
@@ -56,24 +60,24 @@ class DiscoveryOut(NamedBlock):
     """
 
     id: Id
-    number: int = Field(description="In its campaign, from 0.", examples=[3])
-    label: str = Field(description="What an imported file calls it.", examples=[""])
-    kind: str = Field(description="How its blocks are interesting.", examples=["difference"])
+    number: int = Field(description="Number in its campaign, from 0.", examples=[3])
+    label: str = Field(description="Its name in the imported file.", examples=[""])
+    kind: str = Field(description="Why its blocks are interesting.", examples=["difference"])
     words: WordsOut | None
-    length: int = Field(description="Abstract instructions.", examples=[1])
+    length: int = Field(description="Number of abstract instructions.", examples=[1])
     interestingness: Interestingness
     generality: int | None = Field(
-        description="The least number of schemes of one of its instructions.", examples=[42]
+        description="Fewest schemes that one of its instructions represents.", examples=[42]
     )
     concrete: bool = Field(
-        description="Whether nothing but its one block is known to be interesting.", examples=[False]
+        description="Whether no block beside its witness is known to be interesting.", examples=[False]
     )
-    subsumed_by: Id | None = Field(description="The discovery that includes it.", examples=[None])
-    covered: int | None = Field(description="Blocks that it includes, of those looked at.", examples=[120])
+    subsumed_by: Id | None = Field(description="Id of a discovery that includes it.", examples=[None])
+    covered: int | None = Field(description="Evaluated blocks that it includes.", examples=[120])
     mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
     condition: str = Field(
-        description="Of a machine's finding, the operand values with which its block shows it; empty: "
-        "with all that were measured.",
+        description="Operand values with which a machine's measurement shows the finding; empty: with "
+        "all measured values.",
         examples=["only where cl = 0"],
     )
 

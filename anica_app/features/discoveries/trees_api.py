@@ -44,7 +44,7 @@ from inference.web.validation import Id
 
 router = Router()
 Which = parameter(
-    None, ge=0, le=2**31 - 1, description="Number of a generalisation; the main one without.", examples=[0]
+    None, ge=0, le=2**31 - 1, description="Number of a generalisation; by default the main one.", examples=[0]
 )
 
 
@@ -61,7 +61,7 @@ class DecisionStepOut(Schema):
     )
     n: int = Field(examples=[50])
     interesting: int | None = Field(examples=[49])
-    failed: int = Field(description="Attempts to sample that failed.", examples=[0])
+    failed: int = Field(description="Failed attempts to sample a block.", examples=[0])
     mean: Interestingness
     expansion: dict[str, Any] | None = Field(
         examples=[{"instruction": 1, "feature": "operands", "drop": "GPR[64]:R"}]
@@ -108,7 +108,7 @@ class StepQuestion(Input):
     predictors: list[str] = Field(
         [],
         max_length=MAX_PREDICTORS,
-        description="Names, as `GET /predictors` has them; without any the campaign's own are asked again.",
+        description="Names from `GET /predictors`; by default the campaign's predictors run again.",
         examples=[["llvm-mca 22 · haswell"]],
     )
     anew: bool = Field(False, description="Predict again even if an answer is cached.")
@@ -119,7 +119,7 @@ def export_tree(
     request: HttpRequest,
     discovery_id: Id,
     generalisation: int | None = Which,
-    samples: bool = parameter(False, description="With every judged block.", examples=[False]),
+    samples: bool = parameter(False, description="Include every evaluated block.", examples=[False]),
 ) -> HttpResponse:
     """The tree of a generalisation as one JSON document."""
     parts, tree = _tree(discovery_id, generalisation)

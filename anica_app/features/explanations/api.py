@@ -30,10 +30,14 @@ class NewExplanation(Code):
 
     code: str = Field(min_length=1, max_length=MAX_CODE_LENGTH, examples=[_CODE])
     predictors: list[str] = Field(min_length=1, max_length=2, examples=[_NAMES])
-    metric: str = Field("relative", description="relative, absolute or failure.")
-    threshold: float = Field(InterestSettings.threshold, description="What a difference must exceed.")
-    tolerance: float = Field(0.05, description="Of one predictor: what still counts as the same.")
-    samples: int = Field(SearchSettings.samples, description="Blocks evaluated for each step.")
+    metric: str = Field("relative", description="Metric of differences: relative, absolute or failure.")
+    threshold: float = Field(
+        InterestSettings.threshold, description="Threshold: larger differences are interesting."
+    )
+    tolerance: float = Field(
+        0.05, description="With one predictor: largest relative difference of equal predictions."
+    )
+    samples: int = Field(SearchSettings.samples, description="Blocks sampled for each expansion.")
     mode: QuestionMode = AS_NAMED
 
 

@@ -39,20 +39,31 @@ class FamilyOut(Schema):
 
     id: Id
     number: int = Field(
-        description="In its campaign, from 0; the one that explains most first.", examples=[0]
+        description="Number in its campaign, from 0, in descending order of explained disagreements.",
+        examples=[0],
     )
     name: str = Field(examples=["bsf, bsr: throughput"])
     bound: str = Field(
-        description="What the tools see differently: ports, slots, dependencies, memory, front end, failure "
-        "or unknown.",
+        description="Bound on which the tools disagree: ports, slots, dependencies, memory, front "
+        "end, failure or unknown.",
         examples=["ports"],
     )
-    slower: int = Field(description="Which tool, from 1, says more cycles; 0: one fails.", examples=[1])
-    share: float | None = Field(description="Of the disagreements, what it explains.", examples=[0.41])
-    low: float | None = Field(description="The share is above this with 97.5 %.", examples=[0.36])
-    high: float | None = Field(description="And below this.", examples=[0.46])
+    slower: int = Field(
+        description="Number of the tool that predicts more cycles, from 1; 0: one fails.", examples=[1]
+    )
+    share: float | None = Field(
+        description="Share of the disagreements that the family explains, 0 to 1.", examples=[0.41]
+    )
+    low: float | None = Field(
+        description="Lower end of the share's 95 % confidence interval.", examples=[0.36]
+    )
+    high: float | None = Field(
+        description="Upper end of the share's 95 % confidence interval.", examples=[0.46]
+    )
     isa: str = Field(description="Instruction set of the witness.", examples=[DEFAULT])
-    witness: str = Field(description="Its smallest block, machine code in hexadecimal.", examples=["0fbcc3"])
+    witness: str = Field(
+        description="Machine code of its smallest block in hexadecimal.", examples=["0fbcc3"]
+    )
     assembly: list[str] = Field(examples=[["bsf eax, ebx"]])
     condition: str = Field(
         description="Of a machine's finding, the operand values with which its block shows it; empty: "
@@ -60,18 +71,18 @@ class FamilyOut(Schema):
         examples=["only where cl = 0"],
     )
     predictions: list[list[float | None]] = Field(
-        description="Of each tool the lowest and the highest cycles for the members' witnesses.",
+        description="Lowest and highest predicted cycles of each tool for the members' witnesses.",
         examples=[[[7.0, 8.0], [1.0, 1.0]]],
     )
     members: list[int] = Field(examples=[[3, 7]])
     status: str = Field(
-        description="Against an earlier campaign: new, unsure (not known then), there, or empty.",
+        description="Comparison with an earlier campaign: new, unsure (not known then), there, or empty.",
         examples=["there"],
     )
     mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
     judge: dict[str, Any] | None = Field(
-        description="About the blocks that it explains: `blocks` judged, how often each tool is `right`, or "
-        "`neither`; null without a judge.",
+        description="Verdicts of the judge on the explained blocks: number of `blocks`, how often "
+        "each tool is `right`, or `neither`; null without a judge.",
         examples=[{"blocks": 20, "right": [2, 17], "neither": 1}],
     )
 
@@ -79,9 +90,7 @@ class FamilyOut(Schema):
 class EarlierFamilyOut(Schema):
     """A family of the earlier campaign."""
 
-    family: Id | None = Field(
-        description="null where the campaign came with a file, and so for the campaign.", examples=[3]
-    )
+    family: Id | None = Field(description="null if the earlier campaign was imported.", examples=[3])
     name: str = Field(examples=["pop: throughput"])
     isa: str = Field(description="Instruction set of the witness.", examples=[DEFAULT])
     witness: str = Field(examples=["58"])
@@ -103,7 +112,7 @@ class LeagueRowOut(RowOut):
     instruction_class: str = Field(validation_alias="class", examples=["bit scan"])
     blocks: int = Field(examples=[40])
     disputed: int = Field(description="Blocks on which the tools disagree.", examples=[12])
-    right: list[int] = Field(description="Of these, how often each tool is right.", examples=[[1, 10]])
+    right: list[int] = Field(description="Number of these for which each tool is right.", examples=[[1, 10]])
     neither: int = Field(examples=[1])
     errors: list[float | None] = Field(
         description="Mean relative error of each tool over all these blocks.", examples=[[0.61, 0.04]]
@@ -123,9 +132,11 @@ class FamiliesOut(PageOf[FamilyOut]):
     """The families of a campaign and their summary. `sentence` is empty before they are grouped."""
 
     sentence: str = Field(examples=["llvm-mca 22 and OSACA differ on 13.7 % of random blocks; …"])
-    judged: int = Field(description="Random blocks by which families are weighed.", examples=[2000])
-    disagreements: int = Field(description="The tools disagree about so many of them.", examples=[274])
-    explained: int = Field(description="Of these, what families explain.", examples=[230])
+    judged: int = Field(
+        description="Random blocks on which the shares of families are computed.", examples=[2000]
+    )
+    disagreements: int = Field(description="Number of these on which the tools disagree.", examples=[274])
+    explained: int = Field(description="Number of these that families explain.", examples=[230])
     against: AgainstOut | None
     judge: JudgeOut | None
 
@@ -147,7 +158,7 @@ class FamilyInFull(FamilyOut):
 
     campaign: Ref
     note: Note
-    before: Id | None = Field(description="What it was in the earlier campaign.", examples=[None])
+    before: Id | None = Field(description="The family in the earlier campaign.", examples=[None])
     discoveries: list[MemberOut]
     answers: list[NamedAnswerOut]
     measured: bool = Field(description="Whether a machine has measured the witness.", examples=[False])
@@ -167,9 +178,11 @@ class FamilyReportOut(Schema):
     """A family as an issue: title, body, test and snippet."""
 
     title: str = Field(examples=["llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)"])
-    body: str = Field(description="Markdown.", examples=["# llvm-mca 22 predicts …"])
-    test: str = Field(description="A test file for llvm-mca; empty where it is none of the tools.")
-    snippet: str = Field(description="For llvm-exegesis.", examples=["# LLVM-EXEGESIS-DEFREG RBX 9\n…"])
+    body: str = Field(description="Text of the issue in Markdown.", examples=["# llvm-mca 22 predicts …"])
+    test: str = Field(description="A test file for llvm-mca; empty if llvm-mca is not among the tools.")
+    snippet: str = Field(
+        description="Snippet for llvm-exegesis.", examples=["# LLVM-EXEGESIS-DEFREG RBX 9\n…"]
+    )
     searches: list[IssueSearchOut]
 
 

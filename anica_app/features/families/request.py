@@ -19,14 +19,19 @@ class NewGrouping(RunRequest):
     noun = "a grouping"
     evaluate: FreshBlocks = Field(
         DEFAULT_FRESH,
-        description="So many fresh blocks weigh the families; 0: the campaign's own random ones do.",
+        description="Number of new random blocks on which shares of families are computed; 0: use the "
+        "campaign's random blocks.",
         examples=[2000],
     )
     against: Id | None = Field(
-        None, description="A campaign that they are held against; else the newest that fits.", examples=[None]
+        None,
+        description="Id of a campaign to compare with; by default the newest comparable one.",
+        examples=[None],
     )
     judge: Id | None = Field(
-        None, description="A predictor, such as a machine, that says who is right.", examples=[None]
+        None,
+        description="Id of a predictor, such as a machine, that decides which tool is right.",
+        examples=[None],
     )
 
     def config_for(self, campaign: Campaign) -> Json:

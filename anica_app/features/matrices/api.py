@@ -36,7 +36,7 @@ class NewMatrix(MatrixConfig):
 class MatrixToolOut(Schema):
     """A row and column of a matrix."""
 
-    id: Id = Field(description="Of the column of the set.")
+    id: Id = Field(description="Id of the set's column.")
     name: str = Field(examples=["llvm-mca 22"])
     predictor: Id | None
 

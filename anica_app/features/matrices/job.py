@@ -59,9 +59,13 @@ class MatrixConfig(RunRequest):
     noun = "a matrix"
     predictors: list[int] = []
     block_set: Annotated[int, Field(examples=[2])] | None = None
-    columns: Annotated[list[int], Field(description="Of the set.", examples=[[5, 6]])] = []
+    columns: Annotated[
+        list[int], Field(description="Ids of existing columns of the set.", examples=[[5, 6]])
+    ] = []
     blocks: Annotated[int, Field(ge=10, le=MAX_BLOCKS)] = DEFAULT_BLOCKS
-    length: Annotated[int, Field(ge=1, le=30, description="Instructions of random blocks.")] = DEFAULT_LENGTH
+    length: Annotated[int, Field(ge=1, le=30, description="Number of instructions of a random block.")] = (
+        DEFAULT_LENGTH
+    )
     space: Space = SpaceSettings()
     interest: Annotated[Interest, AfterValidator(_counts_differences)] = InterestSettings()
     mode: QuestionMode = AS_NAMED

@@ -16,7 +16,7 @@ from inference.predictors.protocol import Answer
 from inference.web.api.shapes import Input, RowOut
 
 PredictorNames = Annotated[
-    list[str], Field(max_length=50, description="Names of those to ask.", examples=[["osaca 0.7.1"]])
+    list[str], Field(max_length=50, description="Names of predictors.", examples=[["osaca 0.7.1"]])
 ]
 
 
@@ -25,7 +25,7 @@ class AnswerOut(Schema):
 
     cycles: float | None = Field(examples=[6.0])
     failure: str | None = Field(examples=[None])
-    detail: str = Field(description="What the tool said.", examples=[""])
+    detail: str = Field(description="Message of the tool.", examples=[""])
 
 
 class NamedAnswerOut(AnswerOut):
@@ -47,17 +47,17 @@ class NamedBlock(RowOut):
     """A block by its name: digits alone name none where there are several instruction sets."""
 
     isa: str = Field(description="Instruction set of the machine code.", examples=[DEFAULT])
-    hex: str = Field(description="The machine code.", examples=["4801d8480fafc3"])
+    hex: str = Field(description="Machine code in hexadecimal digits.", examples=["4801d8480fafc3"])
 
 
 class SetBlockOut(NamedBlock):
     """A block of a set with what its columns say, null for a tool that was not asked."""
 
-    position: int = Field(description="Its place in the set, from 0.", examples=[0])
+    position: int = Field(description="Position in the set, from 0.", examples=[0])
     assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
     length: int = Field(description="Number of instructions.", examples=[2])
-    weight: float | None = Field(description="How often it ran, where the file said so.", examples=[0.004])
-    origin: str = Field(description="Where it was found, if known.", examples=["a.out, dot, 0x11c8"])
+    weight: float | None = Field(description="Number of executions, if the file has it.", examples=[0.004])
+    origin: str = Field(description="Source of the block, if known.", examples=["a.out, dot, 0x11c8"])
     answers: dict[str, SetAnswerOut | None] = Field(
         examples=[{"llvm-mca 22": {"cycles": 1.03, "failure": None}, "osaca": None}]
     )
@@ -93,7 +93,9 @@ MAX_CODE_LENGTH = 100_000
 class Code(Input):
     """Basic blocks of one instruction set."""
 
-    isa: str = Field(DEFAULT, max_length=200, description="Their instruction set.", examples=[DEFAULT])
+    isa: str = Field(
+        DEFAULT, max_length=200, description="Instruction set of the blocks.", examples=[DEFAULT]
+    )
     code: str = Field(
         min_length=1,
         max_length=MAX_CODE_LENGTH,

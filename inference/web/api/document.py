@@ -38,7 +38,7 @@ class ProblemPart(Schema):
 
     where: str = Field(description="The part of the request, and the field in it.", examples=["query limit"])
     what: str = Field(examples=["it is more than 1000"])
-    right: str = Field(description="What would be right.", examples=["at most 1000"])
+    right: str = Field(description="What would be accepted.", examples=["at most 1000"])
 
 
 class Problem(Schema):
@@ -139,7 +139,7 @@ def _complete(operation: Json, schemas: Json) -> None:
         _complete_answer(int(status), response, operation, schemas)
     problem = {"$ref": f"{_REFERENCE}{_PROBLEM_NAME}"}
     operation["responses"]["default"] = {
-        "description": "Nothing was done; the problem says why",
+        "description": "The request was refused; the problem says why",
         "content": {CONTENT_TYPE: {"schema": problem, "example": example_of(problem, schemas)}},
     }
 

@@ -21,7 +21,9 @@ MAX_LIMIT = 1000
 class Paging(Schema):
     """Selects a page of a list."""
 
-    limit: int = Field(100, ge=1, le=MAX_LIMIT, description="Rows of one answer at most.", examples=[50])
+    limit: int = Field(
+        100, ge=1, le=MAX_LIMIT, description="Largest number of rows in one answer.", examples=[50]
+    )
     cursor: str = Field(
         "", max_length=2000, description="`next` or `previous` of another answer; empty for the first page."
     )
@@ -31,7 +33,7 @@ class PageOf(Schema, Generic[Item]):
     """A page of a list. `next` and `previous` are cursors of the adjacent pages; null at the ends."""
 
     items: list[Item]
-    total: int = Field(examples=[1], description="Rows of the whole list.")
+    total: int = Field(examples=[1], description="Number of rows of the whole list.")
     next: str | None = Field(None, examples=[None])
     previous: str | None = Field(None, examples=[None])
 

@@ -27,8 +27,12 @@ class AnyMappingOut(NamedOut):
 
     isa: Ref
     machine: Ref | None
-    schemes: int = Field(validation_alias="scheme_count", description="That it describes.", examples=[577])
-    evaluation_id: Id | None = Field(description="The one that says most about it.", examples=[3])
+    schemes: int = Field(
+        validation_alias="scheme_count",
+        description="Number of schemes that the mapping describes.",
+        examples=[577],
+    )
+    evaluation_id: Id | None = Field(description="Id of the most informative evaluation.", examples=[3])
 
 
 def described_schemes(
@@ -71,15 +75,17 @@ class PortPrediction(Schema):
     """A port mapping's prediction for an experiment."""
 
     cycles: Cycles
-    port_cycles: float = Field(description="What the ports alone would need.", examples=[0.5])
+    port_cycles: float = Field(description="Cycles that the ports alone need.", examples=[0.5])
     limited_by: str = Field(
-        description="ports, instructions or slots: what takes longest.", examples=["ports"]
+        description="The limiting resource: ports, instructions or slots.", examples=["ports"]
     )
     limits: dict[str, float] = Field(
-        description="Cycles that the limits outside the ports ask for.", examples=[{"slots": 0.4}]
+        description="Cycles that the limits outside the ports need.", examples=[{"slots": 0.4}]
     )
     limited_by_r_max: bool
-    bottleneck: list[str] = Field(description="Ports that are always busy.", examples=[["0", "1", "5"]])
+    bottleneck: list[str] = Field(
+        description="Ports that are busy in every cycle.", examples=[["0", "1", "5"]]
+    )
     loads: list[PortLoad]
 
 
@@ -118,11 +124,13 @@ class MeasurementOut(RowOut):
     )
     state: str = Field(description="settled, unsettled, contended or failed.", examples=["settled"])
     cycles: Cycles | None
-    spread: float | None = Field(description="Relative spread of the passes.", examples=[0.003])
+    spread: float | None = Field(description="Relative spread over the passes.", examples=[0.003])
     passes: int = Field(examples=[11])
     note: str = Field(examples=[""])
-    annotations: dict[str, float] = Field(description="Other tools' cycles.", examples=[{"llvm-mca": 0.5}])
-    counters: dict[str, float] = Field(description="Counted per execution.", examples=[{"uops": 2.0}])
+    annotations: dict[str, float] = Field(description="{tool: its cycles}.", examples=[{"llvm-mca": 0.5}])
+    counters: dict[str, float] = Field(
+        description="{event: count per execution of the experiment}.", examples=[{"uops": 2.0}]
+    )
 
 
 def measurements_json(page_rows: Sequence[Measurement]) -> list[dict[str, Any]]:

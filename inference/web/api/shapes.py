@@ -73,7 +73,7 @@ class Uop(Schema):
 Conflicts = Annotated[
     list[str],
     Field(
-        description="What other results of the machine say of the scheme, each with both sides.",
+        description="Results of the machine that contradict this one, each with both sides.",
         examples=[["PMEvo: 1×[1,2,10]; explained: 3 µops; not settled"]],
     ),
 ]
@@ -84,7 +84,7 @@ class WordOut(Schema):
 
     text: str = Field(examples=["best of 3, 12 experiments unexplained"])
     is_strong: bool = Field(
-        description="Whether held-out experiments and all other results of the machine bear it out.",
+        description="Whether held-out experiments and the machine's other results confirm it.",
         examples=[False],
     )
     reasons: list[str] = Field(examples=[["contradicted by Zen 4 · starter set · PMEvo"]])
@@ -93,7 +93,7 @@ class WordOut(Schema):
 class Scores(Schema):
     """Accuracy of predictions; null where undefined: constant numbers, or fewer than two."""
 
-    n: int = Field(description="Measurements that were predicted.", examples=[1000])
+    n: int = Field(description="Number of predicted measurements.", examples=[1000])
     mape: float | None = Field(None, description="Mean absolute percentage error.", examples=[6.3])
     pearson: float | None = Field(None, description="Pearson's r.", examples=[0.98])
     kendall: float | None = Field(None, description="Kendall's τ.", examples=[0.92])
@@ -132,11 +132,11 @@ class RunOut(Schema):
     state: str = Field(
         description="queued, running, paused, done, failed or cancelled.", examples=["running"]
     )
-    wanted: str = Field(description="pause, cancel or keep, while it has not happened yet.", examples=[""])
+    wanted: str = Field(description="Pending request: pause, cancel or keep.", examples=[""])
     created: Time
     started: Time | None
     finished: Time | None
-    busy_seconds: float = Field(description="Work on it so far.", examples=[83.4])
+    busy_seconds: float = Field(description="Seconds of work so far.", examples=[83.4])
     progress: dict[str, Any] = Field(
         examples=[
             {

@@ -45,7 +45,7 @@ def test_one_scheme_is_told_with_its_experiments(row: PortMapping):
     assert doubt["again"][0] == IMUL
     judged = printed("judge", "mapping:found", "--view", "doubts", "--against", "mapping:other", "--json")
     assert judged == manage("found", "--against", "other", "--json")
-    assert "would decide: " in manage("found", "--against", "other", "--scheme", IMUL)
+    assert "decided by " in manage("found", "--against", "other", "--scheme", IMUL)
 
 
 def test_what_is_missing_is_said(row: PortMapping):

@@ -195,7 +195,7 @@ def test_without_a_machine_the_page_says_what_is_missing(visitor: Client, row: P
     assert "the agent of &#x27;far&#x27; is not connected" in tab(visitor, row).content.decode()
     answer = ask(visitor, row, "again:excluded", BSF)
     assert [str(each) for each in get_messages(answer.wsgi_request)] == [
-        "Nothing was started: no machine for toy is connected."
+        "The measurement was not started: no machine for toy is connected."
     ]
     assert not Run.objects.exists()
 

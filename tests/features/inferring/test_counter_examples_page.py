@@ -183,6 +183,6 @@ def test_programs_read_of_a_clash_and_go_on_as_people_do(
 def test_only_what_clashes_can_be_dropped(visitor: Client, clashing: Run, found: Run):
     for run, scheme in ((clashing, "nothing"), (found, "a x")):
         answer = visitor.post(reverse("run-without", args=[run.pk]), {"scheme": scheme}, follow=True)
-        assert "Nothing was started" in answer.content.decode()
+        assert "The run was not started" in answer.content.decode()
     assert visitor.get(reverse("run-without", args=[clashing.pk])).status_code == 405
     assert Run.objects.count() == 2

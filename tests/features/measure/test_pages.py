@@ -129,7 +129,7 @@ def test_the_instructions_of_a_machine_are_explained_from_the_form(visitor: Clie
 def test_the_ports_of_a_machine_that_cannot_measure_are_not_looked_for(visitor: Client, machine: Machine):
     Machine.objects.update(state="unfit", state_note="no chain of known length")
     answer = visitor.post(reverse("find-ports", args=[machine.pk]), follow=True)
-    assert "Nothing was started" in answer.text
+    assert "The run was not started" in answer.text
     assert "no chain of known length" in answer.text
     assert not Run.objects.exists()
 
@@ -140,5 +140,5 @@ def test_a_computer_that_cannot_be_measured_now_starts_nothing(
 ):
     Machine.objects.update(**{"local": True, **changes})
     answer = visitor.post(reverse("measure-this-computer"), follow=True)
-    assert "Nothing was started" in answer.text
+    assert "The run was not started" in answer.text
     assert not Run.objects.exists()

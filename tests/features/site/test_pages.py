@@ -223,7 +223,7 @@ def test_what_cannot_be_published_is_said_and_leads_back(
 ) -> None:
     answer = visitor.get(f"/publish/site.zip?{query}", follow=True)
     assert answer.redirect_chain
-    assert b"Nothing was published" in answer.content
+    assert b"The site was not published" in answer.content
 
 
 def test_the_command_writes_a_folder_once_and_nothing_over_other_files(

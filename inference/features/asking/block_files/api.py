@@ -43,7 +43,7 @@ class BlockFileOut(Schema):
     """What the import of an uploaded file with basic blocks would store."""
 
     rows: int = Field(examples=[99_999])
-    left_out: int = Field(description="Unreadable rows.", examples=[1])
+    left_out: int = Field(description="Number of unreadable rows.", examples=[1])
     empty: int = Field(description="Rows without a block, which are ignored.", examples=[0])
     instructions: int = Field(examples=[420_000])
     duplicates: int = Field(examples=[3])
@@ -51,7 +51,8 @@ class BlockFileOut(Schema):
     problem_count: int = Field(examples=[1])
     problems: list[FileProblemOut]
     doubts: dict[str, int] = Field(
-        description="{column: answers below what a processor needs}.", examples=[{"osaca": 27}]
+        description="{column: number of answers below the minimum that the processor needs}.",
+        examples=[{"osaca": 27}],
     )
     first: list[FileRowOut]
 
@@ -61,7 +62,13 @@ def preview_block_file(
     request: HttpRequest,
     block_file_id: Id,
     broken: Literal["stop", "skip"] = "skip",
-    issue_width: float | None = parameter(None, gt=0, le=1000, description="Width per cycle.", examples=[8]),
+    issue_width: float | None = parameter(
+        None,
+        gt=0,
+        le=1000,
+        description="Issue width of the processor in instructions per cycle.",
+        examples=[8],
+    ),
 ) -> Any:
     """Preview the import of an uploaded CSV file with basic blocks, given by the id of the upload.
 

@@ -49,8 +49,8 @@ class BlockSetOut(NamedOut):
     """A named list of basic blocks with a column of answers per predictor."""
 
     name: Name = Field(examples=["BHive, Haswell"])
-    run_id: Id | None = Field(description="The run that created or imported it.", examples=[12])
-    origin: str = Field(description="upload or run.", examples=["upload"])
+    run_id: Id | None = Field(description="Id of the run that created or imported it.", examples=[12])
+    origin: str = Field(description="Origin: upload or run.", examples=["upload"])
     source: str = Field(examples=["hsw.csv, basic blocks (CSV)"])
     blocks: int = Field(validation_alias="size", examples=[100_000])
     columns: int = Field(validation_alias="column_count", examples=[3])
@@ -75,7 +75,7 @@ class BlockSetInFull(BlockSetOut):
     isa: Ref | None
     column_list: list[BlockColumnOut]
     report: dict[str, Any] = Field(
-        description="Rows left out, duplicates, answers below what a processor needs.",
+        description="Excluded rows, duplicates, and answers below the minimum that the processor needs.",
         examples=[{"left_out": 1, "problem_count": 1, "duplicates": 0, "doubt_counts": {"osaca": 27}}],
     )
 
@@ -84,7 +84,10 @@ class NewColumns(Input):
     """Predictors that answer for all blocks of a set."""
 
     predictors: list[str] = Field(
-        min_length=1, max_length=MAX_PREDICTORS, description="Names.", examples=[["llvm-mca 22 · haswell"]]
+        min_length=1,
+        max_length=MAX_PREDICTORS,
+        description="Names of predictors.",
+        examples=[["llvm-mca 22 · haswell"]],
     )
     mode: QuestionMode = AS_NAMED
     name: NameOfRun = ""
@@ -117,9 +120,9 @@ def list_set_blocks(
     paging: Query[Paging],
     q: Text = "",
     length: int | None = parameter(None, ge=1, le=10_000, examples=[4]),
-    column: str = parameter("", max_length=200, description="A column by its name."),
+    column: str = parameter("", max_length=200, description="Name of a column."),
     told: Literal["", "number", "failure", "nothing"] = parameter(
-        "", description="What that column has for a block."
+        "", description="Only blocks for which that column has this outcome."
     ),
     sort: str = parameter(
         "position",

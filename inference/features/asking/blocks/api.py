@@ -49,9 +49,9 @@ class BlockPredictionOut(Schema):
 class BlockOut(NamedBlock):
     """A block. Its `hex` is what a run of the kind `block` takes; that of a loop has the jump back."""
 
-    name: str = Field(description="Its label, or a number.", examples=["block 1"])
+    name: str = Field(description="Label of the block, or its number.", examples=["block 1"])
     kind: str = Field(description="straight or loop", examples=["straight"])
-    notes: list[str] = Field(description="Assumptions, and code that was left out.", examples=[[]])
+    notes: list[str] = Field(description="Assumptions, and excluded code.", examples=[[]])
     instructions: list[InstructionOut]
     obstacle: str = Field(description="Why it cannot be measured; empty where it can.", examples=[""])
     predictions: list[BlockPredictionOut]
@@ -84,7 +84,7 @@ class PieceOut(NamedBlock):
 class DroppedOut(Schema):
     """A line that looks like code and is in no block."""
 
-    line: int = Field(description="Its number, from 1.", examples=[7])
+    line: int = Field(description="Number of the line, from 1.", examples=[7])
     text: str = Field(examples=["401126: frob %rax"])
     reason: str = Field(examples=["looks like code"])
 
@@ -120,7 +120,8 @@ class BlockLoadOut(NamedBlock):
     described: bool = Field(examples=[True])
     cycles: Cycles | None
     loads: list[float] | None = Field(
-        description="Of each port, in their order.", examples=[[0.25, 1.25, 0.25, 0.25]]
+        description="Load of each port in cycles, in the order of the ports.",
+        examples=[[0.25, 1.25, 0.25, 0.25]],
     )
     instructions: list[InstructionLoadOut]
 

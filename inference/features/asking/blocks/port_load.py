@@ -182,7 +182,7 @@ def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         pieces = reading.pieces
         chosen = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:
-        return {**context, "error": f"Nothing was decoded: {problem}"}
+        return {**context, "error": f"The code was not decoded: {problem}"}
     block_page = f"{reverse('blocks')}?{urlencode({'isa': code_isa(row.isa), 'code': code})}"
     return {
         **context,

@@ -33,10 +33,10 @@ class OptionOut(Schema):
     name: str = Field(examples=["cpu"])
     type: str = Field(examples=["str"])
     default: Any = Field(examples=[""])
-    choices: list[str] = Field(description="Where only these are allowed.", examples=[[]])
+    choices: list[str] = Field(description="The allowed values, if others are refused.", examples=[[]])
     chooses: str = Field(
-        description="What a value chooses of the program that runs: program, arguments, file or command. "
-        "No token may set such an option. Empty: nothing.",
+        description="Part of the executed program that the option chooses: program, arguments, file "
+        "or command; empty for none. Tokens may not set such options.",
         examples=[""],
     )
     help: str = Field(examples=["processor, as -mcpu takes it"])
@@ -64,7 +64,7 @@ class ConfigurationOut(Schema):
     kind: str = Field(examples=["llvm-mca"])
     version: str = Field(examples=["22.1.0"])
     options: dict[str, Any] = Field(examples=[{"release": "22", "cpu": "haswell"}])
-    origin: str | None = Field(description="found or configured.", examples=["configured"])
+    origin: str | None = Field(description="Origin: found or configured.", examples=["configured"])
     note: Note
     reason: str = Field(description="Why it cannot be used now; empty where it can.", examples=[""])
 
@@ -75,10 +75,10 @@ class NewConfiguration(Input):
     kind: str = Field(max_length=40, examples=["llvm-mca"])
     options: dict[str, Any] = Field(
         default_factory=dict,
-        description="As `GET /predictors/kinds` lists them.",
+        description="Values of options from `GET /predictors/kinds`.",
         examples=[{"cpu": "haswell"}],
     )
-    name: str = Field("", max_length=NAME_LIMIT, description="Empty: the default.")
+    name: str = Field("", max_length=NAME_LIMIT, description="Name of the predictor; empty: the default.")
     note: str = Field("", max_length=NOTE_LIMIT)
 
 

@@ -57,19 +57,19 @@ class NewQuestion(Code):
     predictors: list[str] = Field(
         default_factory=list,
         max_length=MAX_PREDICTORS,
-        description="Names from `GET /predictors`; empty: those that the page preselects.",
+        description="Names from `GET /predictors`; empty: the preselected ones of the page.",
         examples=[_NAMES],
     )
     processor: str = Field(
         "",
-        description="Processor for all tools that know several; empty: that of the site's computer.",
+        description="Processor for tools that support several; empty: that of the site's computer.",
         examples=[""],
     )
     anew: bool = Field(False, description="Predict again even if an answer is cached.")
     memory: bool = Field(
         False,
-        description="Ask about three variants of the one block: same address, other offset, other base. "
-        "llvm-mca is asked with -noalias=false as well.",
+        description="Predict three variants of one block: same address, other offset, other base; "
+        "llvm-mca also with -noalias=false.",
     )
     mode: QuestionMode = AS_NAMED
     name: NameOfRun = ""
@@ -109,7 +109,7 @@ class QuestionOut(Schema):
     run: Ref
     state: str = Field(examples=["done"])
     error: str = Field(examples=[""])
-    page: str = Field(description="Address of its page.", examples=["/blocks/7/"])
+    page: str = Field(description="Address of the question's page.", examples=["/blocks/7/"])
     blocks: list[QuestionBlockOut]
     predictors: list[PredictorReportOut]
     processors: dict[str, list[str]] = Field(

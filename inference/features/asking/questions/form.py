@@ -189,7 +189,7 @@ class BlockForm(RunForm, ProcessorForm):
         try:
             self.reading = read(text, MAX_BLOCKS, isa_of_fields(self.cleaned_data))
         except BlockError as error:
-            raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
+            raise forms.ValidationError(f"The code was not decoded: {error}.") from None
         if self._needs_predictors and self._piece is None and (dropped := self.reading.dropped):
             raise forms.ValidationError(
                 f"{dropped[0]}. Correct or remove that line, or decode and predict one piece."

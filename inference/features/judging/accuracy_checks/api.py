@@ -46,10 +46,14 @@ class TraitOut(Schema):
 
     kind: str = Field(description="scheme, memory, length or bound.", examples=["memory"])
     name: str = Field(examples=["loads what it has stored"])
-    n: int = Field(description="Blocks with it.", examples=[23])
-    inside: float = Field(description="Median absolute error of these.", examples=[31.5])
-    outside: float = Field(description="Median absolute error of all others.", examples=[2.2])
-    signed: float = Field(description="Median error with its sign, of these.", examples=[-28.0])
+    n: int = Field(description="Blocks with the trait.", examples=[23])
+    inside: float = Field(description="Median absolute error of these in per cent.", examples=[31.5])
+    outside: float = Field(
+        description="Median absolute error of the other blocks in per cent.", examples=[2.2]
+    )
+    signed: float = Field(
+        description="Median signed error of these in per cent; above 0: overestimated.", examples=[-28.0]
+    )
     farther: float = Field(
         description="Share of pairs with another block in which the one with the trait has the larger error.",
         examples=[0.83],
@@ -71,10 +75,12 @@ class RepeatSpreadOut(Schema):
 
     n: int = Field(description="Blocks measured twice.", examples=[400])
     set_aside: int = Field(
-        description="Number of these left out, since their readings differ far more than those of others.",
+        description="Number of these excluded, because their readings differ far more than those of others.",
         examples=[1],
     )
-    mape: float | None = Field(description="MAPE of the others, in per cent.", examples=[0.8])
+    mape: float | None = Field(
+        description="MAPE between both measurements of the others, in per cent.", examples=[0.8]
+    )
     median: float | None = Field(examples=[0.2])
 
 
@@ -103,12 +109,12 @@ class AccuracyCheckOut(Schema):
 
     run: RunOut
     machine: str = Field(examples=["lab"])
-    source: str = Field(description="The set that the blocks are from.", examples=["sqlite"])
+    source: str = Field(description="Name of the set of the blocks.", examples=["sqlite"])
     mode: str = Field(examples=["unrolled"])
     rounds: int = Field(description="Measurements of each block; the median counts.", examples=[3])
     blocks: int = Field(examples=[500])
     measured: int = Field(examples=[493])
-    block_set: Id = Field(description="The set with all answers.", examples=[12])
+    block_set: Id = Field(description="Id of the set with all answers.", examples=[12])
     again: CheckedPredictorOut
     floor: RepeatSpreadOut | None = Field(description="null in checks of earlier versions.")
     predictors: list[CheckedPredictorOut]

@@ -41,10 +41,14 @@ class AccuracyCheckConfig(RunRequest):
     noun = "an accuracy check"
     machine: int
     block_set: int
-    blocks: Annotated[int, Field(ge=10, le=5000, description="Drawn from the set, at most.")] = 500
+    blocks: Annotated[
+        int, Field(ge=10, le=5000, description="Largest number of blocks, sampled from the set.")
+    ] = 500
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     mode: Annotated[str, AllowedTexts(MODES)] = UNROLLED
-    rounds: Annotated[int, Field(ge=1, le=9, description="Measurements of each: the median counts.")] = 3
+    rounds: Annotated[
+        int, Field(ge=1, le=9, description="Measurements of each block; the median counts.")
+    ] = 3
     predictors: Annotated[list[int], Field(max_length=MAX_PREDICTORS)] = []
 
 

@@ -34,7 +34,9 @@ _EXAMPLE = {
     "numbers": 498,
     "columns": [{"name": "llvm-mca 22 · znver2", "answered": 457, "mape": 23.6, "kendall": 0.76}],
 }
-Name = parameter(..., min_length=1, max_length=200, description="A column's name.", examples=["measured"])
+Name = parameter(
+    ..., min_length=1, max_length=200, description="Name of the reference column.", examples=["measured"]
+)
 
 
 class ColumnAccuracyOut(Scores):
@@ -48,7 +50,7 @@ class ColumnAccuracyOut(Scores):
     )
     heat_map: HeatMapOut
     worst: list[int] = Field(
-        description="Places of the blocks with the largest relative errors.", examples=[[17, 4]]
+        description="Positions of the blocks with the largest relative errors.", examples=[[17, 4]]
     )
 
 
@@ -119,10 +121,14 @@ class ColumnsToJudge(Input):
     """A baseline, and the tolerance of a larger MAPE."""
 
     baseline: AccuracyBaseline = Field(
-        description="As the same URL returns it without `/judged`.", examples=[_EXAMPLE]
+        description="A baseline as the same URL returns it without `/judged`.", examples=[_EXAMPLE]
     )
     tolerance: float = Field(
-        default=DEFAULT_TOLERANCE, ge=0, le=MAX_TOLERANCE, description="Percentage points.", examples=[0.5]
+        default=DEFAULT_TOLERANCE,
+        ge=0,
+        le=MAX_TOLERANCE,
+        description="Allowed increase of the MAPE in percentage points.",
+        examples=[0.5],
     )
     columns: list[str] = Field(
         default=[], max_length=1000, description="Columns to judge; empty: all.", examples=[[]]
@@ -151,8 +157,10 @@ class GateResultOut(Schema):
     set: str = Field(examples=["sqlite"])
     reference: str = Field(examples=["measured"])
     tolerance: float = Field(examples=[0.5])
-    numbers_before: int = Field(description="Blocks with a reference above 0.", examples=[498])
-    numbers: int = Field(description="The same now.", examples=[498])
+    numbers_before: int = Field(
+        description="Blocks with a reference above 0, in the baseline.", examples=[498]
+    )
+    numbers: int = Field(description="Blocks with a reference above 0, now.", examples=[498])
     worse: list[str] = Field(description="Columns that do not pass.", examples=[["llvm-mca 22 · znver2"]])
     columns: list[ColumnVerdictOut]
     added: list[str] = Field(description="Columns not in the baseline; not judged.", examples=[[]])

@@ -90,8 +90,8 @@ class ContradictionOut(Schema):
     blocker: SchemeText
     copies: int = Field(examples=[8])
     ports: list[str] = Field(examples=[["0", "1"]])
-    shown: int = Field(description="µops, by the witness.", examples=[1])
-    said: int = Field(description="µops, by the second mapping.", examples=[2])
+    shown: int = Field(description="Number of µops by the witness.", examples=[1])
+    said: int = Field(description="Number of µops by the second mapping.", examples=[2])
 
 
 class ComparedSchemeOut(Schema):
@@ -99,7 +99,7 @@ class ComparedSchemeOut(Schema):
 
     scheme: SchemeText
     kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
-    first_cycles: float | None = Field(description="Alone.", examples=[0.5])
+    first_cycles: float | None = Field(description="Cycles of the scheme alone.", examples=[0.5])
     second_cycles: float | None = Field(examples=[1.0])
 
 
@@ -109,7 +109,7 @@ class ComparedOut(ComparedSchemeOut):
     first: list[Uop] | None
     second: list[Uop] | None
     difference: float | None = Field(
-        description="Per cent of the first; null where undefined or without end.", examples=[100.0]
+        description="Per cent of the first; null where undefined or infinite.", examples=[100.0]
     )
     differs_in_hidden: bool = Field(
         description="Whether only hidden µops differ, which no experiment can show.", examples=[False]
@@ -134,9 +134,11 @@ class DeviationOut(Schema):
     first: Ref
     second: Ref
     unit: Unit
-    common: int = Field(description="Schemes that both describe.", examples=[497])
-    r_max: list[float | None] = Field(description="R_max used for each.", examples=[[5.0, 5.0]])
-    skipped: int = Field(description="Experiments that take no time by a model.", examples=[0])
+    common: int = Field(description="Number of schemes that both describe.", examples=[497])
+    r_max: list[float | None] = Field(
+        description="R_max of each in instructions per cycle.", examples=[[5.0, 5.0]]
+    )
+    skipped: int = Field(description="Experiments that take 0 cycles by a model, excluded.", examples=[0])
     scores: Scores
     backwards: Scores
     heat_map: HeatMapOut | None

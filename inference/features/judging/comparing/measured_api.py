@@ -53,7 +53,7 @@ ADDRESS = "/sets/{set_id}/comparisons/{other_set_id}"
 class WithinOut(Schema):
     """Number of experiments within a tolerance."""
 
-    tolerance: float = Field(description="Per cent of the first set.", examples=[5.0])
+    tolerance: float = Field(description="Tolerance in per cent of the first set.", examples=[5.0])
     n: int = Field(examples=[4890])
 
 
@@ -86,7 +86,7 @@ class PairOut(Schema):
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
     first: Cycles
     second: Cycles
-    difference: float = Field(description="Per cent of the first.", examples=[-1.5])
+    difference: float = Field(description="Difference in per cent of the first.", examples=[-1.5])
 
 
 @router.get(ADDRESS, response=SetComparisonOut)
@@ -176,7 +176,7 @@ def _within(close: Closeness | None) -> list[dict[str, Any]]:
 
 ComparedSort = Annotated[str, allowed_sorts(COLUMNS)]
 MoreSets = Annotated[
-    list[Id], parameter(max_length=MAX_SETS - 2, description="Further sets to compare.", examples=[[]])
+    list[Id], parameter(max_length=MAX_SETS - 2, description="Ids of further sets to compare.", examples=[[]])
 ]
 _NO_MORE: list[int] = []
 
@@ -186,8 +186,12 @@ class KnownLatencyOut(Schema):
 
     least: float | None = Field(description="Null if the latency is not isolated.", examples=[1.0])
     most: float | None = Field(examples=[1.0])
-    at_most: float | None = Field(description="An upper bound, if only sums are known.", examples=[None])
-    breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
+    at_most: float | None = Field(
+        description="Upper bound in cycles, if only sums of latencies are known.", examples=[None]
+    )
+    breaks: bool = Field(
+        description="Whether the destination does not depend on the source.", examples=[False]
+    )
 
 
 class ComparedLatencyOut(Schema):
@@ -220,7 +224,7 @@ class LatencyComparisonOut(PageOf[SharedSchemeOut]):
     different: int = Field(examples=[120])
     same: int = Field(examples=[1800])
     unknown: int = Field(description="Schemes without a comparable pair.", examples=[179])
-    only: list[int] = Field(description="Schemes that each set has alone.", examples=[[0, 12]])
+    only: list[int] = Field(description="Schemes that only this set has, per set.", examples=[[0, 12]])
 
 
 @latency_router.get(

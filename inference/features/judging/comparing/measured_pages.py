@@ -43,7 +43,7 @@ from inference.isa.search import SearchError
 from inference.models import ExperimentSet, LatencySet, Run
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.paging import Order, page_in_memory
-from inference.web.request_fields import NOTHING_STARTED, start_run
+from inference.web.request_fields import NOT_STARTED, start_run
 from inference.web.validation import choice_parameter, number_parameter, parse_int
 
 _MAX_OFFERED = 500  # sets that the page offers; others can be given by id in the address
@@ -123,7 +123,7 @@ def sets_compare_start(request: HttpRequest) -> HttpResponse:
     config = {name: parse_int(request.POST.get(name, ""), name) for name in ("first", "second")}
     first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in config.values())
     if comparing_run(first, second) is None:
-        start_run(request, COMPARE_SETS, config, lead=NOTHING_STARTED)
+        start_run(request, COMPARE_SETS, config, lead=NOT_STARTED)
     return redirect(f"{reverse('sets-compare')}?{urlencode(config)}")
 
 

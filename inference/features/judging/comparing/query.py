@@ -54,7 +54,7 @@ class SamplingRequest(BaseModel):
     """The random experiments on which two mappings are compared."""
 
     experiments: int = Field(Sampling.experiments, ge=1, le=MAX_EXPERIMENTS)
-    length: int = Field(Sampling.length, ge=1, le=100, description="Instructions of each.")
+    length: int = Field(Sampling.length, ge=1, le=100, description="Instructions per random experiment.")
     seed: int = Field(Sampling.seed, ge=0, le=2**63 - 1)
     unit: Unit = Sampling.unit
     r_max: float | None = Field(

@@ -62,7 +62,7 @@ ColumnPlace = parameter(
     None,
     ge=0,
     le=100,
-    description="Place of the source to view, from 0; default: the first that is not the reference.",
+    description="Position of the viewed source, from 0; by default the first that is not the reference.",
     examples=[0],
 )
 
@@ -77,15 +77,19 @@ class PartOfComparison(Schema):
     """The items to view, and the unit."""
 
     unit: Units = Field(Units.CYCLES, description="cycles, cpi or ipc.")
-    shortest: int | None = Field(None, ge=1, description="Instructions at least.", examples=[2])
-    longest: int | None = Field(None, ge=1, description="Instructions at most.", examples=[5])
-    q: Text = Field("", description="Experiments with schemes that this search finds.", examples=["ext:AVX2"])
-    only: bool = Field(False, description="Only experiments that contain no other schemes.")
+    shortest: int | None = Field(None, ge=1, description="Fewest instructions of an item.", examples=[2])
+    longest: int | None = Field(None, ge=1, description="Most instructions of an item.", examples=[5])
+    q: Text = Field(
+        "", description="Only experiments with a scheme that matches this search.", examples=["ext:AVX2"]
+    )
+    only: bool = Field(False, description="Only experiments all of whose schemes match the search.")
     common: bool = Field(False, description="Only items that every predictor answered.")
-    bound: Text = Field("", description="Items with this largest bound.", examples=["ports"])
-    apart: float = Field(0.0, ge=0, description="Items with at least this relative error.", examples=[0.25])
+    bound: Text = Field("", description="Only items that this bound limits.", examples=["ports"])
+    apart: float = Field(
+        0.0, ge=0, description="Only items with at least this relative error.", examples=[0.25]
+    )
     against: int | None = Field(
-        None, ge=0, le=100, description="Place of the source that is the reference.", examples=[1]
+        None, ge=0, le=100, description="Position of the reference among the sources, from 0.", examples=[1]
     )
 
 
@@ -114,9 +118,9 @@ class ViewOut(Schema):
     run: Id
     view: str = Field(examples=["worst"])
     items: str = Field(description="experiments or blocks.", examples=["blocks"])
-    source: str = Field(description="The name of the set of the items.", examples=["sqlite"])
-    reference: str = Field(description="The name of the reference.", examples=["measured"])
-    column: str = Field(description="The name of the viewed source.", examples=["uiCA"])
+    source: str = Field(description="Name of the set of the items.", examples=["sqlite"])
+    reference: str = Field(description="Name of the reference.", examples=["measured"])
+    column: str = Field(description="Name of the viewed source.", examples=["uiCA"])
     n: int = Field(examples=[2000])
     selected: int = Field(description="Number of viewed items.", examples=[328])
     tables: list[ViewTableOut]
@@ -208,7 +212,7 @@ class ComparedColumnOut(Scores):
     name: str = Field(examples=["llvm-mca 19 · skylake"])
     kind: str = Field(description="mapping, resource_mapping, tool, set or predictor.", examples=["mapping"])
     coverage: float | None = Field(description="Share of experiments with a number.", examples=[1.0])
-    error: str = Field(description="Why it has no answers at all.", examples=[""])
+    error: str = Field(description="Why the source has no answers; empty if it has.", examples=[""])
     lacks: list[LackOut] = Field(description="Over all experiments.")
 
 
@@ -236,7 +240,7 @@ class BiasOut(Schema):
     scheme: SchemeText
     n: int = Field(examples=[36])
     free: int = Field(
-        description="Number of these predicted to take no time; the means leave them out.", examples=[0]
+        description="Number of these predicted to take 0 cycles, excluded from the means.", examples=[0]
     )
     factor: float | None = Field(examples=[2.1])
     alone: float | None = Field(description="The factor with only this scheme.", examples=[None])

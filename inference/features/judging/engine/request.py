@@ -50,12 +50,17 @@ class QuestionLimits(RunRequest):
     """
 
     instructions: Annotated[
-        int, Field(ge=1, le=200, description="Of a block that is asked for, at least.")
+        int, Field(ge=1, le=200, description="Fewest instructions of a block that tools predict.")
     ] = INSTRUCTIONS
     most: Annotated[
-        int, Field(ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
+        int,
+        Field(
+            ge=1,
+            le=1_000_000,
+            description="Largest number of experiments per tool; above it, a random sample.",
+        ),
     ] = DEFAULT_SAMPLE
-    seed: Annotated[int, Field(ge=0, le=2**32 - 1, description="Draws them, where there are more.")] = 1
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1, description="Seed of that sample.")] = 1
     mode: QuestionMode = AS_NAMED
 
 
@@ -80,9 +85,9 @@ class JudgeConfig(QuestionLimits):
         Field(
             ge=0,
             le=9,
-            description="How often a machine that others are held against measures each block of a set, of "
-            "which the median counts; once more says how far repeating is off. The blocks become a set of "
-            "their own. 0: once, as any source is asked.",
+            description="With a machine as the reference of a block set: number of measurements of each "
+            "block, of which the median counts; one more shows the repeatability. The blocks "
+            "become a set of their own. 0: a single measurement.",
         ),
     ] = 0
     mode: QuestionMode = LOOP
@@ -167,8 +172,12 @@ class ComparisonConfig(QuestionLimits):
     experiment_set: Annotated[int, Field(examples=[3])]
     mappings: Annotated[list[int], Field(examples=[[7]])] = []
     resource_mappings: list[int] = []
-    tools: Annotated[list[str], Field(description="Answers are in the set.", examples=[["IACA"]])] = []
-    other_sets: Annotated[list[int], Field(description="With measurements of the same experiments.")] = []
+    tools: Annotated[
+        list[str], Field(description="Names of tools whose answers are in the set.", examples=[["IACA"]])
+    ] = []
+    other_sets: Annotated[
+        list[int], Field(description="Ids of sets with measurements of the same experiments.")
+    ] = []
     predictors: list[int] = []
 
     def texts_of(self, field: str) -> list[str]:

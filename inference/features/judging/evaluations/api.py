@@ -38,7 +38,7 @@ class EvaluationOut(Scores):
     experiment_set: Ref | None
     held_out_by: Ref | None
     unit: Unit
-    skipped: int = Field(description="Measurements without a prediction.", examples=[0])
+    skipped: int = Field(description="Number of measurements without a prediction.", examples=[0])
     computed: Time
 
 

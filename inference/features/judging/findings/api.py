@@ -73,9 +73,11 @@ class MeasureDoubt(Input):
     """The experiments about a doubt to measure, and the machine."""
 
     machine: Id
-    kind: Kind = Field(description="Of the doubt.", examples=["ambiguous"])
+    kind: Kind = Field(description="Kind of the doubt.", examples=["ambiguous"])
     what: Literal["again", "decide"] = Field(
-        "again", description="again: the evidence; decide: the experiment that decides.", examples=["decide"]
+        "again",
+        description="again: repeat the evidence; decide: measure the deciding experiment.",
+        examples=["decide"],
     )
 
 
@@ -99,9 +101,9 @@ class ConflictsOut(Schema):
     measured."""
 
     experiment_set: Ref
-    pairs: int = Field(description="Pairs that were measured.", examples=[4950])
-    competing: int = Field(description="Pairs with a share of at least a quarter.", examples=[612])
-    left_out: int = Field(description="Schemes in measured pairs without a row.", examples=[0])
+    pairs: int = Field(description="Number of measured pairs.", examples=[4950])
+    competing: int = Field(description="Number of pairs with a share of at least 0.25.", examples=[612])
+    left_out: int = Field(description="Number of schemes in measured pairs without a row.", examples=[0])
     rows: list[ConflictRowOut] = Field(description="Clustered: competing schemes are adjacent.")
     shares: list[list[float | None]] = Field(examples=[[[None, 1.0], [1.0, None]]])
 
@@ -112,7 +114,7 @@ class ConflictPairOut(Schema):
     first: AloneInSetOut
     second: AloneInSetOut
     cycles: Cycles
-    experiment_id: Id = Field(description="The experiment with both.")
+    experiment_id: Id = Field(description="Id of the experiment with both.")
     share: float = Field(
         description="Share of the faster one's cycles that adds to the slower one's.", examples=[1.0]
     )
@@ -123,8 +125,8 @@ class WeakMemberOut(Schema):
 
     scheme: SchemeText
     representative: SchemeText
-    compared: int = Field(description="Compared experiments of both.", examples=[1])
-    missing: list[str] = Field(description="Pairs to measure.", examples=[["add …; imul …"]])
+    compared: int = Field(description="Number of compared experiments.", examples=[1])
+    missing: list[str] = Field(description="Missing pairs.", examples=[["add …; imul …"]])
 
 
 class CongruenceOut(Schema):
@@ -134,7 +136,7 @@ class CongruenceOut(Schema):
     known: bool = Field(description="Whether the run has stored its comparisons.", examples=[True])
     few: int = Field(description="Members with fewer comparisons are listed.", examples=[FEW_COMPARED])
     weak: list[WeakMemberOut]
-    missing: list[str] = Field(description="All pairs to measure, each once.")
+    missing: list[str] = Field(description="All missing pairs, each once.")
 
 
 class MeasurePairs(Input):
@@ -151,7 +153,9 @@ class ExceedingOut(Schema):
     predicted: float = Field(examples=[0.667])
     excess: float = Field(examples=[0.1])
     readings: int = Field(examples=[1])
-    repeated: bool = Field(description="Whether each of several readings is longer.", examples=[False])
+    repeated: bool = Field(
+        description="Whether each of several readings exceeds the prediction.", examples=[False]
+    )
 
 
 class ExcessGroupOut(Schema):

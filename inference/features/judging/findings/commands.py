@@ -252,4 +252,4 @@ def _experiment_tables(
         if doubt in decisions:
             decision = decisions[doubt]
             experiment = decision.distinction.experiment
-            yield PublishedTable("decides", f"would decide: {experiment}: {decision.in_words()}", (), ())
+            yield PublishedTable("decides", f"decided by {experiment}: {decision.in_words()}", (), ())

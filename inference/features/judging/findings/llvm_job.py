@@ -209,11 +209,13 @@ class DifferenceConfig(RunRequest):
     cpu: Annotated[
         str,
         AfterValidator(_processor),
-        Field(max_length=40, description="As -mcpu takes it.", examples=["haswell"]),
+        Field(max_length=40, description="Processor, as LLVM's option -mcpu has it.", examples=["haswell"]),
     ] = ""
     release: Annotated[
         str,
-        Field(pattern=r"^\d{0,3}$", description="Of llvm-mca; empty for the newest.", examples=["22"]),
+        Field(
+            pattern=r"^\d{0,3}$", description="Release of llvm-mca; empty for the newest.", examples=["22"]
+        ),
     ] = ""
     tolerance: Annotated[
         float, Field(ge=0, le=10, description="Largest relative difference of LLVM from the reference.")

@@ -174,7 +174,8 @@ def mapping_doubts_measure(request: HttpRequest, pk: int) -> HttpResponse:
     back = f"{reverse('mapping', args=[pk])}?{urlencode(address)}"
     if "machine" not in request.POST:
         messages.error(
-            request, f"Nothing was started: no machine for {mapping_doubts.row.isa.name} is connected."
+            request,
+            f"The measurement was not started: no machine for {mapping_doubts.row.isa.name} is connected.",
         )
         return redirect(back)
     action, _, target = request.POST.get("ask", "").partition(":")
@@ -245,7 +246,7 @@ def mapping_classes_measure(request: HttpRequest, pk: int) -> HttpResponse:
     back = f"{reverse('mapping', args=[pk])}?tab=classes"
     pairs = congruence_of(row).pairs
     if not pairs:
-        messages.error(request, "Nothing was started: no pair is missing.")
+        messages.error(request, "The measurement was not started: all pairs are measured.")
         return redirect(back)
     return Remeasurement(row, pairs, 1, f"{row.name[:100]}: pairs for its classes").from_page(request, back)
 

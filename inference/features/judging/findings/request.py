@@ -37,7 +37,12 @@ class DoubtsRequest(BaseModel):
         examples=[20.0],
     )
     kind: DoubtKind | None = Field(None, description="Only doubts of this kind.", examples=[None])
-    q: str = Field("", max_length=500, description="Schemes, as the scheme table is searched.", examples=[""])
+    q: str = Field(
+        "",
+        max_length=500,
+        description="A search for schemes, in the syntax of the scheme table.",
+        examples=[""],
+    )
 
 
 class ConflictsBy(StrEnum):
@@ -52,7 +57,12 @@ class ConflictsRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
-    q: str = Field("", max_length=500, description="Schemes, as the scheme table is searched.", examples=[""])
+    q: str = Field(
+        "",
+        max_length=500,
+        description="A search for schemes, in the syntax of the scheme table.",
+        examples=[""],
+    )
     by: ConflictsBy = Field(
         ConflictsBy.SCHEMES,
         description="A row per scheme, or per class of schemes that compete with one another.",

@@ -111,7 +111,7 @@ class DifferingSchemeOut(RowOut):
     scheme_id: Id = Field(validation_alias="pk")
     scheme: SchemeText
     measured: float | None = Field(examples=[0.5])
-    predicted: float = Field(description="By the mapping.", examples=[0.5])
+    predicted: float = Field(description="Cycles predicted by the mapping.", examples=[0.5])
     llvm: float = Field(examples=[1.0])
     verdict: str = Field(examples=["too slow by a factor of 2"])
     usage: str = Field(description="The mapping's µops.", examples=["1×[0,1,5,6]"])
@@ -120,7 +120,9 @@ class DifferingSchemeOut(RowOut):
     pressure: Annotated[dict[str, float], BeforeValidator(dict)] = Field(
         description="{resource of LLVM: cycles}.", examples=[{"HWPort0": 0.25}]
     )
-    command: str = Field(description="Repeats the prediction.", examples=["llvm-mca-22 -mcpu=haswell …"])
+    command: str = Field(
+        description="Shell command that repeats LLVM's prediction.", examples=["llvm-mca-22 -mcpu=haswell …"]
+    )
     evidence: list[str] = Field(examples=[[]])
     doubts: list[str] = Field(description="Doubts about the mapping's µops.", examples=[[]])
 
@@ -138,7 +140,7 @@ class LlvmDifferenceOut(Schema):
     within: int = Field(examples=[540])
     differing: int = Field(examples=[30])
     unknown: list[list[str]] = Field(
-        description="(scheme, reason) of schemes without an answer by LLVM.",
+        description="(scheme, reason) of schemes without a prediction by LLVM.",
         examples=[[["lar GPR[16]:W, GPR[16]:R", "unsupported"]]],
     )
 

@@ -66,8 +66,10 @@ class VerdictOut(Schema):
     text: str = Field(description="The reason with its numbers.", examples=[""])
     uops: list[Uop] | None
     conflicts: Conflicts
-    cycles: float | None = Field(description="Measured alone.", examples=[0.25])
-    counted: float | None = Field(description="µops counted.", examples=[1.0])
+    cycles: float | None = Field(description="Measured cycles of the scheme alone.", examples=[0.25])
+    counted: float | None = Field(
+        description="µops counted by performance counters; null without.", examples=[1.0]
+    )
     doubts: list[Any] = Field(examples=[[]])
     alternatives: list[list[Uop]]
     witnesses: list[EvidenceOut]
@@ -125,9 +127,11 @@ class FrontPointOut(RowOut):
 
     place: int = Field(examples=[0])
     error: float = Field(description="Mean relative error on the training experiments.", examples=[0.03])
-    volume: int = Field(description="µops times ports.", examples=[900])
-    kinds: int = Field(description="Different µops.", examples=[14])
-    mape: float | None = Field(description="Per cent, on the run's test measurements.", examples=[6.3])
+    volume: int = Field(description="Volume: sum over µops of the number of their ports.", examples=[900])
+    kinds: int = Field(description="Number of different µops.", examples=[14])
+    mape: float | None = Field(
+        description="MAPE on the run's held-out measurements, in per cent.", examples=[6.3]
+    )
     mapping: Ref | None = Field(validation_alias="picked")
 
 

@@ -54,14 +54,16 @@ class ProofStepOut(Schema):
     witness_id: Id
     blocker: SchemeText
     ports: list[str] = Field(description="The blocked ports.", examples=[["0", "3"]])
-    copies: int = Field(description="Copies of the blocking scheme.", examples=[10])
+    copies: int = Field(description="Number of copies of the blocking scheme.", examples=[10])
     base: str = Field(description="The experiment without the scheme.", examples=["10*imul …"])
     tested: str = Field(examples=["10*imul …; 1*add …"])
     base_cycles: float | None = Field(examples=[5.02])
-    expected_base: float = Field(description="Predicted from the ports and the bottleneck.", examples=[5.0])
+    expected_base: float = Field(
+        description="Cycles predicted from the ports and the bottleneck.", examples=[5.0]
+    )
     cycles: float | None = Field(examples=[5.53])
     samples: int = Field(examples=[11])
-    surplus: float | None = Field(description="µops that could not evade.", examples=[1.02])
+    surplus: float | None = Field(description="Number of µops bound to the blocked ports.", examples=[1.02])
     formula: str = Field(examples=["(5.53 − 5.02) · 2 = 1.02"])
     seen: str = Field(description="uses, evades, undecided, odd, unstable or failed.", examples=["uses"])
     conclusion: str = Field(examples=["uses 1 × [0,3]"])
@@ -111,7 +113,7 @@ class ProofOut(Schema):
     stage: str | None = Field(examples=["blocking"])
     reason: str = Field(examples=[""])
     text: str = Field(description="The reason with its numbers.", examples=[""])
-    uops: list[Uop] | None = Field(description="Null if the mapping does not describe it.")
+    uops: list[Uop] | None = Field(description="null if the mapping does not describe the scheme.")
     explains: float | None = Field(description="Predicted cycles of the µops alone.", examples=[0.5])
     cycles: float | None = Field(description="Measured alone.", examples=[0.5])
     counted: float | None = Field(description="µops counted.", examples=[1.0])
@@ -128,7 +130,7 @@ class MeasureWitnesses(Input):
     """A request to measure witnesses again."""
 
     machine: Id
-    witness: Id | None = Field(None, description="A single witness; null for all.", examples=[None])
+    witness: Id | None = Field(None, description="Number of a witness; null for all.", examples=[None])
 
 
 @router.get("/mappings/{mapping_id}/verdicts/{scheme_id}", response=ProofOut)

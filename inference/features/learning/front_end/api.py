@@ -26,19 +26,23 @@ class TimedCodeOut(Schema):
     """A timed code; its copies run as a loop or once."""
 
     code: str = Field(description="Machine code of one copy.", examples=["90"])
-    loop: bool = Field(description="The copies form a loop; otherwise they run once.", examples=[True])
-    copies: int = Field(description="0: enough for about 100 instructions, 200 without a loop.")
+    loop: bool = Field(
+        description="Whether the copies form a loop; otherwise they run once.", examples=[True]
+    )
+    copies: int = Field(
+        description="Number of copies; 0: enough for about 100 instructions, 200 without a loop."
+    )
     offset: int = Field(description="Bytes after the start of a cache line.", examples=[0])
-    cycles: float = Field(description="Of one copy.", examples=[0.2])
+    cycles: float = Field(description="Cycles per copy.", examples=[0.2])
 
 
 class FrontEndNumberOut(Schema):
     """One number, with the codes that it follows from."""
 
     name: str = Field(examples=["slots"])
-    label: str = Field(description="What it counts, and in which unit.", examples=["Slots per cycle"])
+    label: str = Field(description="The counted event, with its unit.", examples=["Slots per cycle"])
     value: float | None = Field(description="Null where it was not measured.", examples=[5.0])
-    at_least: bool = Field(description="No larger value was tested.", examples=[False])
+    at_least: bool = Field(description="Whether no larger value was tested.", examples=[False])
     codes: list[TimedCodeOut]
 
 

@@ -16,7 +16,7 @@ from inference.figures.front_ends import length_figure_of_front_end, offset_figu
 from inference.models import MeasuredFrontEnd, Run
 from inference.web.naming import naming_paths
 from inference.web.paging import Page, list_page
-from inference.web.request_fields import NOTHING_STARTED, start_run
+from inference.web.request_fields import NOT_STARTED, start_run
 
 LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
 """Columns of the list."""
@@ -73,13 +73,8 @@ def front_end_measure(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts the run and redirects to it; if one is unfinished, redirects to that."""
     machine = get_object_or_404(machines(), pk=pk)
     runs = Run.objects.filter(kind="front-end", config__machine=pk).exclude(state__in=Run.FINAL)
-    run = runs.first() or start_run(
-        request,
-        "front-end",
-        {"machine": pk},
-        f"Front end of {machine.name}"[:190],
-        lead=NOTHING_STARTED,
-    )
+    config = {"machine": machine.pk}
+    run = runs.first() or start_run(request, "front-end", config, lead=NOT_STARTED)
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 

@@ -37,7 +37,9 @@ class AlgorithmOut(Schema):
 
     key: str = Field(examples=["pmevo"])
     title: str = Field(examples=["PMEvo"])
-    default_ports: int | None = Field(description="Null: algorithms search for the number.", examples=[None])
+    default_ports: int | None = Field(
+        description="Default number of ports; null if the algorithm searches for it.", examples=[None]
+    )
     knows: list[str] = Field(
         description="Facts about schemes that it can use.", examples=[["uops", "widths"]]
     )
@@ -94,7 +96,10 @@ class DroppableOut(Schema):
 class ClashOut(Schema):
     """The newest contradiction, and the schemes that could be left out, most likely first."""
 
-    text: str = Field(description="Empty where nothing clashed.", examples=["no mapping explains both …"])
+    text: str = Field(
+        description="The contradiction as a sentence; empty without one.",
+        examples=["no mapping explains both …"],
+    )
     schemes: list[DroppableOut]
 
 

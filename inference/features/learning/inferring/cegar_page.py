@@ -39,7 +39,7 @@ from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.mappings import load_mapping
 from inference.storage.result_names import result_name
-from inference.web.request_fields import NOTHING_STARTED, start_run
+from inference.web.request_fields import NOT_STARTED, start_run
 from inference.web.validation import number_parameter
 
 SURVIVORS = {
@@ -320,11 +320,11 @@ def run_without(request: HttpRequest, pk: int) -> HttpResponse:
     search = search_of(run)
     what, scheme = request.POST.get("what", SCHEME), request.POST.get("scheme", "")
     if run.state != Run.State.FAILED or scheme not in {choice.scheme for choice in drop_choices(search)}:
-        messages.error(request, "Nothing was started: that scheme is not among those that clash.")
+        messages.error(request, "The run was not started: that scheme is not part of the contradiction.")
         return redirect("run", pk=pk)
     config = config_without(run, search, what, scheme)
     name = name_without(run, what, scheme)
-    new_run = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
+    new_run = start_run(request, "infer", config, name, forked_from=run, lead=NOT_STARTED)
     return redirect("run", pk=pk if new_run is None else new_run.pk)
 
 

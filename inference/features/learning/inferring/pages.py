@@ -34,7 +34,7 @@ from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import code_isa_row
-from inference.web.request_fields import NOTHING_STARTED, start_run
+from inference.web.request_fields import NOT_STARTED, start_run
 from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_parameter
 
 
@@ -208,12 +208,12 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     machine = local_machine()
     reason = obstacle(machine)
     if machine is None or reason:
-        messages.error(request, f"Nothing was started. {reason}")
+        messages.error(request, f"{NOT_STARTED}{reason}")
         return redirect("start")
     run = unfinished_inference_on(machine, "pmevo")
     if run is None:
         config = starter_inference(machine)
-        run = start_run(request, "infer", config, lead=NOTHING_STARTED)
+        run = start_run(request, "infer", config, lead=NOT_STARTED)
     return redirect("start") if run is None else redirect("run", pk=run.pk)
 
 
@@ -222,7 +222,7 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     machine = get_object_or_404(machines(), pk=pk)
     run = unfinished_inference_on(machine, "cegar")
     if run is None:
-        run = start_run(request, "infer", search_for_ports(machine), lead=NOTHING_STARTED)
+        run = start_run(request, "infer", search_for_ports(machine), lead=NOT_STARTED)
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
@@ -230,7 +230,7 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts PMEvo on the set with default settings."""
     experiment_set = get_object_or_404(ExperimentSet, pk=pk)
     config: Json = {"algorithm": "pmevo", "source": {"datasets": [experiment_set.pk]}}
-    run = start_run(request, "infer", config, lead=NOTHING_STARTED)
+    run = start_run(request, "infer", config, lead=NOT_STARTED)
     return redirect("set", pk=experiment_set.pk) if run is None else redirect("run", pk=run.pk)
 
 

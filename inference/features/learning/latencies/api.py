@@ -47,11 +47,11 @@ class LatencySetOut(NamedOut):
     )
     isolated: int = Field(
         validation_alias="pair_count",
-        description="Pairs of operands that have a latency of their own.",
+        description="Number of pairs of operands with an isolated latency.",
         examples=[120],
     )
     connectors: dict[str, float] = Field(
-        description="Latencies by which chains were closed, in cycles.",
+        description="Latencies of the instructions that closed chains, in cycles.",
         examples=[{"movsxd GPR[64]:W, GPR[32]:R: 2 → 1": 1.0}],
     )
 
@@ -63,7 +63,9 @@ class DisagreeingPairOut(Schema):
     scheme: SchemeText
     source: str = Field(examples=["2"])
     destination: str = Field(examples=["1"])
-    least: float | None = Field(description="As measured; null where it is not isolated.", examples=[2.0])
+    least: float | None = Field(
+        description="Measured latency in cycles; null where it is not isolated.", examples=[2.0]
+    )
     most: float | None = Field(examples=[2.0])
     why: str = Field(description="Why there is no value.", examples=[""])
     documented_least: float = Field(examples=[1.0])
@@ -74,9 +76,11 @@ class DocumentedShareOut(Schema):
     """How well a set agrees with documented latencies of the machine's core."""
 
     core: str = Field(examples=["Zen 4"])
-    according_to: str = Field(description="Who documents it.", examples=["Agner Fog, Instruction tables"])
-    pairs: int = Field(description="Pairs of the set that are documented.", examples=[61])
-    within: int = Field(description="Those within 0.1 cycles as measured.", examples=[60])
+    according_to: str = Field(
+        description="Source of the documented latency.", examples=["Agner Fog, Instruction tables"]
+    )
+    pairs: int = Field(description="Number of the set's pairs with a documented latency.", examples=[61])
+    within: int = Field(description="Number of these measured within 0.1 cycles of it.", examples=[60])
     off: list[DisagreeingPairOut]
 
 
@@ -84,15 +88,17 @@ class DocumentedLatencySetOut(LatencySetOut):
     """The latencies of one run, compared with documented ones."""
 
     documented: DocumentedShareOut | None = Field(
-        description="Null where no latencies are documented of the machine's core."
+        description="null if no latencies of the machine's core are documented."
     )
 
 
 class LatencyChainOut(Schema):
     """A measured chain of dependent instructions."""
 
-    code: str = Field(description="Machine code of one turn.", examples=["4801c3"])
-    cycles: float | None = Field(description="Per turn; null where it did not settle.", examples=[1.0])
+    code: str = Field(description="Machine code of one iteration.", examples=["4801c3"])
+    cycles: float | None = Field(
+        description="Cycles per iteration; null if the measurement did not settle.", examples=[1.0]
+    )
     spread: float | None = Field(examples=[0.004])
     note: str = Field(examples=[""])
     values: str = Field(
@@ -101,7 +107,7 @@ class LatencyChainOut(Schema):
         examples=[""],
     )
     listing: list[str] = Field(
-        default=[], description="The code as text, of instruction sets other than x86-64.", examples=[[]]
+        default=[], description="The code as text, for instruction sets other than x86-64.", examples=[[]]
     )
     connectors: list[str] = Field(examples=[["movsxd GPR[64]:W, GPR[32]:R: 2 → 1"]])
 
@@ -110,9 +116,11 @@ class LatencyOfValuesOut(Schema):
     """The latency of a pair for particular values of the operands."""
 
     values: str = Field(
-        description="quick or slow; for immediates the number, empty for the usual one", examples=["slow"]
+        description="Values of the operands, quick or slow, or the number of an immediate; empty for "
+        "the default.",
+        examples=["slow"],
     )
-    told: str = Field(description="The values.", examples=["0x3485 / 0x75"])
+    told: str = Field(description="The values as text.", examples=["0x3485 / 0x75"])
     least: float | None = Field(examples=[17.0])
     most: float | None = Field(examples=[17.0])
     at_most: float | None = Field(examples=[None])
@@ -126,9 +134,11 @@ class OperandPairOut(Schema):
     destination: str = Field(examples=["1"])
     least: float | None = Field(description="Null where it is not isolated.", examples=[1.0])
     most: float | None = Field(examples=[1.0])
-    at_most: float | None = Field(description="A bound where only sums are known.", examples=[None])
+    at_most: float | None = Field(
+        description="Upper bound in cycles where only sums of latencies are known.", examples=[None]
+    )
     why: str = Field(description="Why there is no value.", examples=[""])
-    throughput_limited: bool = Field(description="Chains were limited by throughput.", examples=[False])
+    throughput_limited: bool = Field(description="Whether throughput limited the chains.", examples=[False])
     breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
     values: list[LatencyOfValuesOut] = Field(
         default=[], description="Latencies per value or immediate; least and most are over all."
@@ -140,9 +150,9 @@ class IdiomCodeOut(Schema):
     """A code with an idiom, or the code that it is compared with."""
 
     code: str = Field(examples=["4831db"])
-    cycles: float | None = Field(description="Per instance of the scheme.", examples=[0.25])
+    cycles: float | None = Field(description="Cycles per instance of the scheme.", examples=[0.25])
     spread: float = Field(examples=[0.004])
-    instances: int = Field(description="Of the scheme in one turn.", examples=[4])
+    instances: int = Field(description="Instances of the scheme in one iteration.", examples=[4])
     loop: bool
 
 
@@ -151,8 +161,8 @@ class IdiomOut(Schema):
 
     kind: str = Field(examples=["zero idiom"])
     destination: str = Field(examples=["1"])
-    latency: float | None = Field(description="Null where it waits for nothing.", examples=[None])
-    needs_port: bool | None = Field(description="Null where that is not known.", examples=[False])
+    latency: float | None = Field(description="null for a dependency-breaking idiom.", examples=[None])
+    needs_port: bool | None = Field(description="null where unknown.", examples=[False])
     measured: IdiomCodeOut
     compared: IdiomCodeOut
 
@@ -169,22 +179,26 @@ class SchemeLatenciesOut(Schema):
 class MemoryLatencyOut(Schema):
     """The latency from an address, or from a stored value, to the loaded value."""
 
-    stored: int = Field(description="Bits; 0 without a store.", examples=[64])
-    loaded: int = Field(description="Bits; 0 for stores alone.", examples=[64])
+    stored: int = Field(description="Width of the store in bits; 0 without a store.", examples=[64])
+    loaded: int = Field(description="Width of the load in bits; 0 for stores alone.", examples=[64])
     register_class: str = Field(description="General or vector registers.", examples=["general"])
-    address: str = Field(description="How memory is addressed.", examples=["same base"])
+    address: str = Field(description="Addressing mode.", examples=["same base"])
     offset: int = Field(description="Bytes from the store to the load.", examples=[0])
-    between: int = Field(description="Operations between them.", examples=[1])
-    cycles: float | None = Field(description="Null where it did not settle.", examples=[4.0])
-    at_most: bool = Field(description="The cycles are a bound.", examples=[False])
-    how: str | None = Field(description="renamed, forwarded, failed; null of loads.", examples=["forwarded"])
+    between: int = Field(description="Operations between store and load.", examples=[1])
+    cycles: float | None = Field(description="null if the measurement did not settle.", examples=[4.0])
+    at_most: bool = Field(description="Whether the cycles are only a bound.", examples=[False])
+    how: str | None = Field(
+        description="renamed, forwarded or failed; null for loads.", examples=["forwarded"]
+    )
     condition: str = Field(
         default="",
         description="The varied condition besides widths and addresses.",
         examples=["other stores in between"],
     )
     number: int = Field(
-        default=0, description="Of other stores, of pairs in the loop, or of lines.", examples=[12]
+        default=0,
+        description="Number of other stores, of pairs in the loop, or of cache lines.",
+        examples=[12],
     )
     code: str = Field(examples=["488906488b06"])
     note: str = Field(examples=[""])
@@ -193,7 +207,7 @@ class MemoryLatencyOut(Schema):
 class BypassKindOut(Schema):
     """Schemes with equal bypass delays to all others."""
 
-    kind: int = Field(description="Its number.", examples=[0])
+    kind: int = Field(description="Number of the kind.", examples=[0])
     schemes: int = Field(examples=[412])
     examples: list[str] = Field(examples=[["vaddps XMM:W, XMM:R, XMM:R"]])
     beside: list[float] = Field(
@@ -247,7 +261,8 @@ class MemoryConditionsOut(Schema):
     )
     other_page: float | None = Field(
         default=None,
-        description="Cycles of an iteration whose load reads what was just stored, by another page.",
+        description="Cycles of an iteration whose load reads a value just stored through an address "
+        "in another page.",
         examples=[1.5],
     )
     stores: list[dict[str, Any]] = Field(

@@ -46,7 +46,7 @@ from inference.storage.latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, list_page, page_of
-from inference.web.request_fields import NOTHING_STARTED, start_run
+from inference.web.request_fields import NOT_STARTED, start_run
 
 KIND = "latencies"
 
@@ -149,7 +149,7 @@ def latency_set_reread(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a run that evaluates the recorded chains of a set again, into a new set."""
     row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
     config: Json = {"recorded": pk, "schemes": scheme_ids_of(row)}
-    run = start_run(request, KIND, config, lead=NOTHING_STARTED)
+    run = start_run(request, KIND, config, lead=NOT_STARTED)
     return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 

@@ -53,15 +53,19 @@ class FormOnCpuOut(Schema):
     cpu: str = Field(description="The key of the CPU.", examples=["m3"])
     uops: list[Uop] | None
     slots: int | None = Field(examples=[1])
-    measured: Cycles | None = Field(description="One instance alone.")
-    predicted: Cycles | None = Field(description="One instance alone, predicted by the mapping.")
-    experiment_id: Id | None = Field(description="One instance alone, as an experiment.")
-    latency_least: float | None = Field(description="Over all pairs of operands.", examples=[3.0])
+    measured: Cycles | None = Field(description="Measured cycles of one instance alone.")
+    predicted: Cycles | None = Field(description="Cycles of one instance alone, predicted by the mapping.")
+    experiment_id: Id | None = Field(description="Id of the experiment with one instance alone.")
+    latency_least: float | None = Field(
+        description="Smallest latency of all pairs of operands, in cycles.", examples=[3.0]
+    )
     latency_most: float | None = Field(examples=[4.0])
-    latency_at_most: float | None = Field(description="The largest bound of a pair.", examples=[None])
+    latency_at_most: float | None = Field(
+        description="Largest upper bound of a pair, in cycles.", examples=[None]
+    )
     latency_set_id: Id | None
     certainty: Certainty
-    why: str = Field(description="Where the number comes from.", examples=["12 witnesses"])
+    why: str = Field(description="Source of the number.", examples=["12 witnesses"])
     conflicts: Conflicts
     witnesses: int = Field(examples=[12])
     others: list[OtherUsageOut]
@@ -85,7 +89,9 @@ class InstructionCardOut(Schema):
     further: list[CpuOut] = Field(description="CPUs that were not selected.")
     forms: list[InstructionFormOut] = Field(description="Registers first, then memory, then immediates.")
     silent: list[SchemeText]
-    relatives: list[str] = Field(description="With or without the leading v.", examples=[[]])
+    relatives: list[str] = Field(
+        description="The mnemonic with or without a leading v, if it exists.", examples=[[]]
+    )
 
 
 @router.get("/isas/{isa_id}/instructions/{mnemonic}", response=InstructionCardOut)

@@ -19,8 +19,8 @@ class InstructionRequest(BaseModel):
     cpus: str = Field(
         "",
         pattern=f"^({_KEY}(,{_KEY}){{0,7}})?$",
-        description="Keys of up to 8 CPUs, separated by commas: m and the number of a machine, p and that of "
-        "an imported port mapping. By default the three with most facts.",
+        description="Keys of up to 8 CPUs, separated by commas: m with the id of a machine, p with "
+        "that of an imported port mapping. By default the three with most facts.",
         examples=[""],
     )
 

@@ -49,7 +49,9 @@ class IsaOut(RowOut):
     source: str = Field(examples=["iced-x86 1.21"])
     schemes: int = Field(validation_alias="scheme_count", examples=[14000])
     default_schemes: int = Field(
-        validation_alias="default_count", description="Schemes offered for inference.", examples=[1500]
+        validation_alias="default_count",
+        description="Number of schemes in the default set for inference.",
+        examples=[1500],
     )
     experiment_sets: int = Field(validation_alias="set_count", examples=[12])
     mappings: int = Field(validation_alias="mapping_count", examples=[5])
@@ -62,7 +64,7 @@ class SchemeOut(Schema):
     mnemonic: str = Field(examples=["add"])
     extension: str = Field(description="Required CPU features, joined by +.", examples=["X64"])
     category: str = Field(examples=["arithmetic"])
-    memory: str = Field(description='"", R, W, RW or A (address only).', examples=[""])
+    memory: str = Field(description='Memory access: "", R, W, RW or A (address only).', examples=[""])
     width: int = Field(description="Widest operand in bits.", examples=[64])
     exclusion: str = Field(description="Why it is not in the default set; empty if it is.", examples=[""])
     starter: bool = Field(examples=[True])

@@ -41,7 +41,7 @@ class UnknownNameOut(Schema):
     """An unknown scheme name with its rows and the nearest schemes."""
 
     name: str = Field(examples=["ad GPR[64]:RW, GPR[64]:R"])
-    row: int = Field(description="Its first row.", examples=[3])
+    row: int = Field(description="The first row of the file.", examples=[3])
     rows: int = Field(examples=[2])
     nearest: list[str] = Field(examples=[["add GPR[64]:RW, GPR[64]:R"]])
 
@@ -61,11 +61,11 @@ class PreviewOut(Schema):
     makes: str = Field(description="The kind of row that it becomes.", examples=["experiment set"])
     acceptable: bool = Field(description="Whether it can be imported unchanged.")
     name: str = Field(description="The proposed name.", examples=["pairs"])
-    isa: Ref | None = Field(description="Its instruction set; null if the import would create one.")
-    rows: int = Field(description="Measurements or schemes.", examples=[4950])
+    isa: Ref | None = Field(description="Instruction set; null if the import would create one.")
+    rows: int = Field(description="Number of measurements or schemes.", examples=[4950])
     problem_count: int = Field(examples=[0])
     problems: list[FileProblemOut]
-    broken: int = Field(description="Rows with problems.", examples=[0])
+    broken: int = Field(description="Number of rows with problems.", examples=[0])
     can_leave_out: bool = Field(description="Whether it can be imported without them.", examples=[False])
     unknown: list[UnknownNameOut]
     taken: dict[str, str] = Field(

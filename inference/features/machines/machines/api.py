@@ -47,7 +47,7 @@ class MachineOut(RowOut):
     isa: Ref
     cpu: str = Field(examples=["AMD Ryzen 9 5950X"])
     microarchitecture: str | None = Field(examples=["Zen 3"])
-    local: bool = Field(description="The computer that the site runs on.", examples=[False])
+    local: bool = Field(description="Whether the site runs on this computer.", examples=[False])
     online: bool = Field(examples=[True])
     state: str = Field(examples=["idle"])
     state_note: str = Field(examples=[""])
@@ -58,7 +58,9 @@ class MachineOut(RowOut):
     )
     last_seen: Time | None
     rate: float | None = Field(description="Recent settled experiments per second.", examples=[80.0])
-    noise: float | None = Field(description="Median deviation of reference blocks.", examples=[0.004])
+    noise: float | None = Field(
+        description="Median relative deviation of reference blocks.", examples=[0.004]
+    )
     ghz: float | None = Field(examples=[3.4])
 
 
@@ -84,11 +86,11 @@ class MachineInFull(MachineOut):
 
     facts: dict[str, Any] = Field(examples=[{"vendor": "AuthenticAMD", "family": 25, "cores": 16}])
     counts: str = Field(
-        description="The performance counters that it can read.",
+        description="Readable performance counters.",
         examples=["time, cycles, instructions and µops"],
     )
     likely_ports: int | None = Field(
-        description="The number of ports of its microarchitecture, for inference.", examples=[10]
+        description="Number of ports of its microarchitecture, from which inference starts.", examples=[10]
     )
     queues: list[QueueOut]
     tokens: list[TokenOut]
@@ -148,7 +150,7 @@ def list_machines(request: HttpRequest) -> Any:
 
 @router.post("/machines", response={201: NewToken}, auth=in_person)
 def add_a_machine(request: HttpRequest, data: NewMachine) -> Any:
-    """Add a computer. Start its agent there with the token, as on the page *Add a machine*.
+    """Add a computer; its agent starts there with the returned token.
 
     Needs a session, not an API token; `manage.py add-machine` does the same in the shell.
     """

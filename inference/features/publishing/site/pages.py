@@ -72,7 +72,7 @@ def publish_zip(request: HttpRequest) -> HttpResponse:
         selection = read(PublishRequest, fields)
         title, files = build_site(selection.chosen, selection.title, selection.text)
     except (RequestError, ExchangeError) as error:
-        messages.error(request, f"Nothing was published: {_error_text(error)}.")
+        messages.error(request, f"The site was not published: {_error_text(error)}.")
         return redirect(f"{reverse('publish')}?{request.GET.urlencode()}")
     return attachment(zip_files(files), "application/zip", title, "zip")
 

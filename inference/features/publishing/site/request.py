@@ -80,7 +80,8 @@ class PublishRequest(BaseModel):
     items: list[Item] = Field(
         min_length=1,
         max_length=MAX_ITEMS,
-        description="mapping, core (a core model), comparison (its run) or campaign, and the number.",
+        description="mapping, core (a core model), comparison (its run), campaign or loop (a run about "
+        "blocks), and the number.",
         examples=[["mapping:7"]],
     )
     title: str = Field("", max_length=120, description="Of the page, or of the gallery.", examples=["Zen 3"])

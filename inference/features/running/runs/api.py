@@ -70,8 +70,8 @@ class RunInFull(RunOut):
 
     config: dict[str, Any] = Field(examples=[examples()["infer"]])
     forked_from: Ref | None
-    ahead: list[Ref] = Field(description="What it waits for.")
-    events: int = Field(description="Number of its last event.", examples=[120])
+    ahead: list[Ref] = Field(description="What the run waits for.")
+    events: int = Field(description="Number of the run's last event.", examples=[120])
     webhooks: list[WebhookOut]
 
 
@@ -91,7 +91,7 @@ class Described(Input):
 
     kind: str = Field(max_length=20, description="infer, measure, evaluate, campaign, …")
     config: dict[str, Any] = Field(
-        description="As docs/api.md describes it for each kind; what is absent has its default."
+        description="Configuration of this kind of run (docs/api.md); absent fields have defaults."
     )
 
 
@@ -100,8 +100,10 @@ class NewRun(Described):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_with_named_examples)
 
-    name: str = Field("", max_length=NAME_LIMIT, description="If empty, one is generated.")
-    note: str = Field("", max_length=NOTE_LIMIT, description="Free text.")
+    name: str = Field(
+        "", max_length=NAME_LIMIT, description="Name of the run; if empty, it is named by what it is of."
+    )
+    note: str = Field("", max_length=NOTE_LIMIT, description="Note of the run.")
     forked_from: Id | None = Field(None, description="The run that this one is a changed copy of.")
     webhook: str = Field("", max_length=URL_LIMIT, description="Webhook to call when the run ends.")
 
@@ -163,7 +165,7 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
 
 @router.post("/runs/check", response=Described, auth=read_access)
 def check_run(request: HttpRequest, data: Described) -> Any:
-    """Complete a configuration with defaults, or report what is invalid. Nothing is started."""
+    """Complete a configuration with defaults, or report what is invalid, without starting it."""
     return {"kind": data.kind, "config": job(data.kind).check(data.config)}
 
 

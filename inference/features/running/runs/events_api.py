@@ -59,7 +59,7 @@ def list_events(
     request: HttpRequest,
     run_id: Id,
     since: Annotated[
-        int, Query(ge=0, le=2**63 - 1, description="The number of the last event that you have.")
+        int, Query(ge=0, le=2**63 - 1, description="Number of the last event that you have.")
     ] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = _PAGE,
 ) -> HttpResponseBase:

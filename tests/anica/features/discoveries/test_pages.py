@@ -186,7 +186,7 @@ def test_mark_and_note_are_kept(visitor, discovery):
     page = visitor.get(f"/discoveries/{discovery.pk}/").content.decode()
     assert '<span class="badge plain">reported</span>' in page
     answer = visitor.post(f"/discoveries/{discovery.pk}/edit/", {"mark": "eaten", "note": ""}, follow=True)
-    assert "Nothing was saved: mark" in answer.content.decode()
+    assert "The judgement was not saved: mark" in answer.content.decode()
     discovery.refresh_from_db()
     assert discovery.mark == "reported"
 

@@ -211,7 +211,7 @@ def test_mark_and_note_are_kept_and_a_wrong_mark_changes_nothing(visitor, family
     family.refresh_from_db()
     assert (family.mark, family.note) == ("reported", "LLVM 12345")
     answer = visitor.post(f"/families/{family.pk}/edit/", {"mark": "eaten", "note": ""}, follow=True)
-    assert "Nothing was saved: mark" in answer.content.decode()
+    assert "The judgement was not saved: mark" in answer.content.decode()
     family.refresh_from_db()
     assert family.mark == "reported"
     visitor.post(f"/families/{family.pk}/edit/", {"mark": "", "note": ""})

@@ -20,6 +20,7 @@ class PublishedKind(StrEnum):
     CORE = "core"
     COMPARISON = "comparison"
     CAMPAIGN = "campaign"
+    LOOP = "loop"
 
 
 class CellKind(StrEnum):

@@ -1,4 +1,4 @@
-"""Mappings, core models, comparisons and campaigns as a static site."""
+"""Mappings, core models, comparisons, campaigns and explained loops as a static site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inference.web.contributions import Publishable
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-    from inference.models import PortMapping, StoredCoreModel
+    from inference.models import PortMapping, Run, StoredCoreModel
     from inference.web.published_page import PublishedPage
 
 
@@ -37,7 +37,20 @@ def _core_page(pk: int) -> PublishedPage:
     return core_page(pk)
 
 
+def _loops() -> QuerySet[Run]:
+    from inference.features.publishing.site.loops import publishable  # noqa: PLC0415  pages load it
+
+    return publishable()
+
+
+def _loops_page(pk: int) -> PublishedPage:
+    from inference.features.publishing.site.loops import loops_page  # noqa: PLC0415  pages load it
+
+    return loops_page(pk)
+
+
 PUBLISHED = (
     Publishable("mapping", "Port mappings", _mappings, _mapping_page),
     Publishable("core", "Core models", _cores, _core_page),
+    Publishable("loop", "Explained loops", _loops, _loops_page),
 )

@@ -1,4 +1,4 @@
-"""`manage.py publish`: writes mappings, core models, comparisons and campaigns as a static site."""
+"""`manage.py publish`: writes mappings, core models, comparisons, campaigns and loops as a static site."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class _AppendItem(Action):
 
 class Command(DataCommand):
     help = (
-        "Write a page of a port mapping, a core model, a comparison or a campaign, or a gallery of several, "
-        "as a static site: a folder, or a zip if the name ends in .zip. It needs no server."
+        "Write a page of a port mapping, a core model, a comparison, a campaign or explained loops, or a "
+        "gallery of several, as a static site: a folder, or a zip if the name ends in .zip. It needs no "
+        "server."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -84,4 +85,5 @@ _KIND_HELP = {
     PublishedKind.CORE: "a core model",
     PublishedKind.COMPARISON: "the run of a comparison of predictors",
     PublishedKind.CAMPAIGN: "a campaign",
+    PublishedKind.LOOP: "a run that predicted or measured loops and other blocks, which are explained",
 }

@@ -42,9 +42,14 @@ MAX_CONCURRENT = 4
 _WAIT_SECONDS = 10.0
 """Limit for waiting until one of these is free."""
 
+_GRACE_SECONDS = 1.0
+"""Beyond the limit, for a process that does not even end at it: it was stopped, or the computer is busy."""
+
 _REQUEST_HEAD = struct.Struct("=I")
 _ANSWER_HEAD = struct.Struct("=c?dI")
 """Status; whether the process ends with this answer; seconds of processor time; bytes that follow."""
+_READY = b"r"
+"""The first byte from a process: what it is asked from then on takes no time of its start."""
 _READ, _REFUSED, _TOO_LARGE = b"+", b"-", b"m"
 
 
@@ -90,10 +95,8 @@ class _Processes:
     def exchange(self, request: bytes) -> tuple[bytes, bytes]:
         """(status, content) of the answer. Raises `UnreadTextError`."""
         with self._slot():
-            connection = self._idle_connection() or open_worker(
-                answer_texts, MEMORY_BYTES, seconds=TEXT_SECONDS
-            )
-            connection.settimeout(TEXT_SECONDS + START_SECONDS)
+            connection = self._idle_connection() or _new_connection()
+            connection.settimeout(TEXT_SECONDS + _GRACE_SECONDS)
             started = time.monotonic()
             try:
                 status, ends, answer = _ask(connection, request)
@@ -134,6 +137,18 @@ class _Processes:
                 continue
             return connection
         return None
+
+
+def _new_connection() -> socket.socket:
+    """The connection to a new process that is ready. Raises `UnreadTextError`."""
+    connection = open_worker(answer_texts, MEMORY_BYTES, seconds=TEXT_SECONDS)
+    connection.settimeout(START_SECONDS)
+    try:
+        _receive(connection, len(_READY))
+    except (OSError, EOFError):
+        connection.close()
+        raise UnreadTextError("no process could be started that reads pasted text: try again") from None
+    return connection
 
 
 def _failure(seconds: float) -> str:
@@ -199,6 +214,7 @@ def answer_texts(connection: socket.socket, seconds: float) -> None:
     _confine()
     most = _peak_bytes() + MEMORY_BYTES // 2
     with suppress(EOFError, ConnectionError):
+        connection.sendall(_READY)
         while True:
             (size,) = _REQUEST_HEAD.unpack(_receive(connection, _REQUEST_HEAD.size))
             request = json.loads(_receive(connection, size))

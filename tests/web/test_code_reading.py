@@ -198,6 +198,19 @@ def test_a_text_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch)
     assert read("nop", 1).pieces
 
 
+def test_a_process_that_was_stopped_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = worker()
+    os.kill(stopped, signal.SIGSTOP)
+    monkeypatch.setattr(code_reading, "TEXT_SECONDS", 0.4)
+    try:
+        with pytest.raises(UnreadTextError, match=r"took longer than 0\.4 s"):
+            read("nop", 1)
+        monkeypatch.undo()
+        assert read("nop", 1).pieces
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+
+
 def test_a_text_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     replaced(monkeypatch, greedy)
     with pytest.raises(UnreadTextError, match="more than 512 MiB of memory"):

@@ -1,5 +1,6 @@
 """What the reader of assembly makes of listings, our own printing and compilers' output, and how quickly.
 
+`apart-…`: how much longer pages wait for their reading process, 95 % of the time, than for the reader itself.
 `cold-1000`: a thousand different instructions in a fresh process. `printer`, `printer-att`: BHive's blocks
 as we print them. `compilers`, `compilers-same-code`: a corpus of C and C++ files at several levels of
 optimisation. `LIBRARY-DISASSEMBLER`: instructions of a library as a disassembler lists them without their
@@ -13,10 +14,11 @@ import os
 import random
 import statistics
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import Result
 from benchmarks._published_data import block_rows, published
@@ -34,6 +36,9 @@ from benchmarks._reader_libraries import (
 )
 from benchmarks._reader_same_code import differing
 
+if TYPE_CHECKING:
+    from inference.isa.code.block import BlockInstruction
+
 INSTRUCTIONS = 100_000
 """Of each listing; `PMWEB_READER_INSTRUCTIONS` is another number."""
 QUICK = 50
@@ -41,6 +46,8 @@ QUICK = 50
 MIN_SHARE = 99.9
 DIFFERENT, COLD_MS, PROCESSES = 1000, 100.0, 9
 MAX_PIECES = 100_000
+READINGS, APART_MS = 200, 20.0
+SHORT, LISTED = 20, 2000
 OUT = Path(__file__).parent / "out"
 _PARAGRAPH = 100
 _SHOWN = 10
@@ -52,6 +59,7 @@ def run(quick: bool) -> Iterator[Result]:
     less = QUICK if quick else 1
     codes = _bhive()[::less]
     cases: dict[str, Callable[[], Iterator[Result]]] = {
+        "apart": lambda: _apart(codes, 20 if quick else READINGS),
         "cold-1000": lambda: _cold(3 if quick else PROCESSES),
         "printer": lambda: _printer(codes),
         "compilers": lambda: _compilers(quick),
@@ -218,3 +226,50 @@ def _cold(processes: int) -> Iterator[Result]:
         times = milliseconds(Path(file.name), processes)
     more = {"different_instructions": DIFFERENT, "processes": processes, "all": sorted(times), "seed": SEED}
     yield Result("cold-1000", statistics.median(times), "ms", COLD_MS, more)
+
+
+def _apart(codes: list[bytes], times: int) -> Iterator[Result]:
+    """The additional time of the process that reads for pages: 20 instructions, and 2,000 listed ones."""
+    from inference.isa import blocks
+    from inference.web import code_reading
+
+    instructions: list[BlockInstruction] = []
+    listing: list[str] = []
+    address = 0x401000
+    for number, code in enumerate(random.Random(SEED).sample(codes, LISTED)):
+        listing.append(f"{address:016x} <function{number}>:")
+        for step in _instructions(code)[: LISTED - len(instructions)]:
+            listing.append(f"{address:8x}:\t{step.code.hex(' ')}\t{step.text}")
+            instructions.append(step)
+            address += len(step.code)
+        if len(instructions) == LISTED:
+            break
+    texts = {SHORT: "\n".join(step.text for step in instructions[:SHORT]), LISTED: "\n".join(listing)}
+    for size, text in texts.items():
+        pairs = []
+        for _ in range(times):
+            began = time.perf_counter()
+            blocks.read(text, MAX_PIECES)
+            between = time.perf_counter()
+            code_reading.read(text, MAX_PIECES)
+            pairs.append((1000 * (between - began), 1000 * (time.perf_counter() - between)))
+        more = sorted(apart - itself for itself, apart in pairs)
+        itself, apart = (round(statistics.median(column), 2) for column in zip(*pairs, strict=True))
+        shown = {
+            "median": round(statistics.median(more), 2),
+            "itself": itself,
+            "apart": apart,
+            "readings": times,
+        }
+        yield Result(f"apart-{size}", round(more[int(0.95 * times)], 2), "ms", APART_MS, shown)
+
+
+def _instructions(code: bytes) -> Sequence[BlockInstruction]:
+    """The instructions of a block that can be measured; none of others."""
+    from inference.isa.blocks import BlockError, block_of_bytes
+
+    try:
+        block = block_of_bytes(code)
+    except BlockError:
+        return ()
+    return () if block.obstacle() else block.instructions

@@ -323,7 +323,8 @@ def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOve
     """Kinds of instructions by port (one query if `model`, the row's value, is given)."""
     model = core_model_of(row) if model is None else model
     mapped_schemes = () if model.mapping is None else model.mapping.usage
-    facts = row.isa.schemes.values_list("text", "mnemonic", "category", "memory")
+    schemes = InstructionScheme.objects.filter(isa__name=row.isa.name)  # a recorded core has no row of it
+    facts = schemes.values_list("text", "mnemonic", "category", "memory")
     kinds = {text: unit_class(text, *columns) for text, *columns in facts if text in mapped_schemes}
     return core_overview(model, kinds, UNIT_CLASSES, STORES)
 

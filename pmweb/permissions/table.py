@@ -122,12 +122,12 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (page(), "machines machines-arm machine machine-state machine-noise machine-trust"),
     (page(), "mappings mapping scheme-proof resource-mappings resource-mapping"),
     (page(), "latencies latencies-compare latency-set latency-memory latency-bypasses latency-scheme"),
-    (page(), "core-models core-model front-ends front-end runs run run-heat-map"),
+    (page(), "core-models core-model core-model-compare front-ends front-end runs run run-heat-map"),
     (page(), "accuracy-checks accuracy-check comparisons comparison block-sets block-set"),
     (page(), "campaigns campaign campaign-compare campaign-round family matrices matrix matrix-cell"),
     (page(), "discovery discovery-schemes discovery-reproduce"),
     (page(), "loop loop-evidence"),
-    (page(), "loop-measured loop-missing"),
+    (page(), "loop-measured loop-missing loop-tools"),
     (form(AccessLevel.READER), "loop-answer loop-timeline"),  # POST for long code: it changes nothing
     (PAGE_WITH_BUTTONS, "blocks asked-blocks mapping-llvm"),
     # what readers take away
@@ -152,7 +152,7 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (button(), "upload-discard upload-import-all upload-read measure-this-computer find-ports"),
     (button(), "mapping-classes-measure mapping-doubts-measure mapping-evaluate scheme-again"),
     (button(), "latency-set-again front-end-measure resource-mapping-evaluate"),
-    (button(), "run-action run-without front-pick loop-measure loop-complete"),
+    (button(), "run-action run-without front-pick loop-measure loop-complete loop-tools-ask"),
     (button(), "block-set-paste block-set-compare block-set-cover block-set-explain"),
     (button(), "campaign-overlap campaign-coverage campaign-families family-measure discovery-again"),
     (form(), "upload upload-preview upload-run upload-core-model anica-import anica-loops block-set-upload"),

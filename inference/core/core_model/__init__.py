@@ -15,6 +15,7 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `scheduler_experiments`, `scheduler_inference`, `scheduled_times` | inferring a core's scheduler |
 | `loop_code`, `memory_reading` | a core's fetching and its memory, read from measurements |
 | `overview` | which kinds of instructions each port runs |
+| `differences` | two cores side by side |
 """
 
 from inference.core.core_model.bounds import predict_core

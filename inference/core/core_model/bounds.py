@@ -119,6 +119,7 @@ def _supply_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
     instructions = len(block)
+    counted = _counted(instructions, "instruction")
     shared_slots = paired_nops(block, model) + fused_moves(shape, limits)
     width = None if model.mapping is None else model.mapping.r_max
     # Whatever runs at the core's width has passed the front end at that rate.
@@ -128,21 +129,25 @@ def _supply_bound(
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
         slots = instructions + 1 - fused_jumps(shape, limits.fused or ()) - shared_slots
         reasons = [
-            (slots, slots_per_cycle, f"{slots:g} slots"),
+            (slots, slots_per_cycle, _counted(slots, "slot")),
             (1, limits.taken, "one taken branch"),
             _portless(block, shape, model, limits),
         ]
     elif shape.copied:
         slots = instructions - shared_slots + _closing_slots(shape.pairs, limits.fused) / shape.copies
-        reasons = [(slots, slots_per_cycle, f"{slots:g} slots"), _portless(block, shape, model, limits)]
+        reasons = [(slots, slots_per_cycle, _counted(slots, "slot")), _portless(block, shape, model, limits)]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
         if width and instructions > _FULL_RATE * width * cycles:  # as quick as the core is wide
             cycles = instructions / float(width)
-        why = f"{instructions} instructions of {shape.size / instructions:.1f} bytes to decode"
+        why = f"{counted} of {shape.size / instructions:.1f} bytes to decode"
         return CoreBound(BoundKind.FRONT_END, cycles, why)
     else:
         reasons = [
-            (instructions, limits.straight_instructions, f"{instructions} instructions to decode"),
+            (
+                instructions,
+                limits.straight_instructions,
+                f"{_counted(instructions, 'instruction')} to decode",
+            ),
             (shape.size, limits.straight_bytes, f"{shape.size} bytes of code"),
         ]
     limiting = [(amount / rate, why) for amount, rate, why in reasons if rate]
@@ -150,6 +155,12 @@ def _supply_bound(
         limiting.append(by_size)
     cycles, why = max(limiting, default=(0.0, "not measured"))
     return CoreBound(BoundKind.FRONT_END, cycles, why)
+
+
+def _counted(count: float, noun: str) -> str:
+    """`1 slot`, `3.03 slots`."""
+    number = round(count, 2)
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
 def _portless(
@@ -255,10 +266,12 @@ def _mapping_bounds(
     jumps = own_jumps(shape, model) - paired_nops(block, model) - fused_moves(shape, model.front_end)
     if mapping.issue_width is not None:
         slots = sum(mapping.slots_of(instruction.scheme or "") for instruction in counted) + jumps
-        bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots:g} issue slots"))
+        bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, _counted(slots, "issue slot")))
     if mapping.r_max is not None:
         count = len(counted) + jumps
-        bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count:g} instructions"))
+        bounds.append(
+            CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, _counted(count, "instruction"))
+        )
     return bounds
 
 

@@ -238,17 +238,21 @@ def shared_stores(
     port, nothing changes. Where it is one of those of loads, these µops may go to any of them.
     """
     storing = [place for place, instruction in enumerate(block) if _places(instruction)]
-    usages = [dict(mapping.usage.get(block[place].scheme or "", ())) for place in storing]
-    single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in uops for uops in usages)]
-    if not single:
+    known = [work for place in storing if (work := works[place])]
+    single = [mask for mask in known[0] if mask.bit_count() == 1] if known else []
+    common = [mask for mask in single if all(mask in work for work in known)]
+    if not common:
         return [*works]
-    port = min(single, key=lambda mask: (sum((work or {}).get(mask, 0.0) for work in works), mask))
-    needed = sum(usage[port] for usage in usages)
+    port = min(common, key=lambda mask: (sum((work or {}).get(mask, 0.0) for work in works), mask))
+    unknown = len(storing) - len(known)  # each needs the port once at least
+    needed = sum(work[port] for work in known) + unknown
     share = max(1 - cycles / needed, 0.0)
     loading = ports_of_loads(mapping)
     changed = [*works]
     for place in storing:
         work = dict(works[place] or {})
+        if not work:
+            continue
         moved = share * work.get(port, 0.0)
         work[port] = work.get(port, 0.0) - moved
         if loading is not None and loading & port:

@@ -13,7 +13,7 @@ from inference.core.mapping import PortMapping
 from inference.core.schedule import distribution
 from inference.isa.dependences import InstructionAccesses
 
-_UOP_PARTS = 1000
+UOP_PARTS = 1000
 """Parts of a µop in which fractions are distributed over ports."""
 Work = Mapping[int, float]
 """{port mask: µops}; numbers of µops need not be whole."""
@@ -75,13 +75,13 @@ def port_pressures(
 ) -> tuple[list[tuple[float, ...] | None], tuple[float, ...]]:
     """The cycles of each instruction on each port in a fair optimal distribution, and their sums."""
     total = total_work(works)
-    parts = {mask: round(_UOP_PARTS * uops) for mask, uops in total.items()}
+    parts = {mask: round(UOP_PARTS * uops) for mask, uops in total.items()}
     spread = distribution({mask: amount for mask, amount in parts.items() if amount}, ports)
     shares: dict[int, list[tuple[int, float]]] = {}
     for (mask, port), amount in spread.shares.items():
-        shares.setdefault(mask, []).append((port, amount / _UOP_PARTS / total[mask]))
+        shares.setdefault(mask, []).append((port, amount / UOP_PARTS / total[mask]))
     pressures = [None if work is None else _pressure(work, shares, ports) for work in works]
-    return pressures, tuple(load / _UOP_PARTS for load in spread.loads)
+    return pressures, tuple(load / UOP_PARTS for load in spread.loads)
 
 
 def _pressure(work: Work, shares: Mapping[int, Sequence[tuple[int, float]]], ports: int) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from inference.core.core_model import Assumptions, BoundKind
 from inference.core.errors import CoreError
+from inference.features.learning.core_model.comparison import comparable_cores, compare_cores
 from inference.features.learning.core_model.query import (
     COLUMNS,
     contents_of,
@@ -30,7 +31,7 @@ from inference.web.api.access import AuditAction, read_access
 from inference.web.api.answers import MAX_BLOCKS, ChainStepOut, Code, SubstitutionOut
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
-from inference.web.api.shapes import Input, Name, Note, Ref, fields_of
+from inference.web.api.shapes import Input, Name, Note, Ref, fields_of, parameter
 from inference.web.code_reading import read_blocks
 from inference.web.validation import Id
 
@@ -150,6 +151,42 @@ CORE_MODELS.add_exports(
     "application/json",
     "The core model as a file (docs/formats.md): `json` imports again, the others are for other tools.",
 )
+
+
+class CoreNumberOut(Schema):
+    """A number of two cores; null where it was not measured."""
+
+    subject: str = Field(description="A stage, memory, or a kind of instructions.", examples=["ALU"])
+    aspect: str = Field(examples=["ports"])
+    unit: str = Field(examples=[""])
+    first: float | None = Field(examples=[6])
+    second: float | None = Field(examples=[4])
+    differs: bool = Field(description="Both are known and differ by more than 3 %.", examples=[True])
+
+
+class CoreComparisonOut(Schema):
+    """Two core models side by side."""
+
+    first: str = Field(examples=["Zen 5 · core model"])
+    second: str = Field(examples=["Recorded Zen 4"])
+    summary: str = Field(examples=["Zen 5 against Zen 4: ALU ports 6 against 4"])
+    numbers: list[CoreNumberOut]
+
+
+@router.get("/core-models/{core_model_id}/differences", response=CoreComparisonOut)
+def compare_core_models(
+    request: HttpRequest,
+    core_model_id: Id,
+    other: str = parameter(..., alias="with", max_length=200, examples=["Recorded Zen 4"]),
+) -> Any:
+    """Compare a core model with another one, or with the recorded one, by its name, number by number."""
+    row = CORE_MODELS.row(core_model_id)
+    choices = comparable_cores(row)
+    second = next((choice for choice in choices if choice.name == other), None)
+    if second is None:
+        names = ", ".join(choice.name for choice in choices) or "none: there is no other core model"
+        raise ProblemError(404, f"no core model {other!r} of {row.isa.name}", where="with", right=names)
+    return compare_cores(row, second).as_json()
 
 
 @router.post("/core-models", response={201: CoreModelOut})

@@ -15,6 +15,7 @@ from django.urls import path, reverse
 from django.utils.safestring import mark_safe
 
 from inference.core.core_model import CoreOverview, UnitKind
+from inference.features.learning.core_model.comparison import core_label
 from inference.features.learning.core_model.query import (
     COLUMNS,
     CoreModelContents,
@@ -140,6 +141,7 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
     kinds = _kind_rows(overview.kinds, row)
     context = {
         "row": row,
+        "label": core_label(row),
         "diagram": _drawings(overview, row) if overview.ports else None,
         "kinds": kinds,
         "unsettled": sum(kind.unsettled for kind in kinds),

@@ -70,14 +70,14 @@ def question_of(text: str) -> SearchQuestion:
     names, words = _split_names(words)
     words = [word for word in words if not _ASKING.fullmatch(word)]
     operands = tuple(word for word in words if _is_operand(word))
-    others = [word for word in words if not _is_operand(word)]
-    instruction = _instruction(others[0]) if len(others) == 1 else None
+    remaining = [word for word in words if not _is_operand(word)]
+    instruction = _instruction(remaining[0]) if len(remaining) == 1 else None
     return SearchQuestion(
         instruction,
         operands,
         frozenset(names),
         "" if port is None else port[1],
-        not others or instruction is not None,
+        not remaining or instruction is not None,
     )
 
 

@@ -51,6 +51,14 @@ function diagnostic(doc, { line, column, message, severity }) {
   return { from: start, to: Math.max(start, to), severity, message };
 }
 
+/** Typing over a selection: Chromium would keep the look of the first letter by a style attribute, which the policy forbids. */
+function typeOver(event, view) {
+  if (event.inputType !== "insertText" || event.isComposing || !event.data || view.state.selection.main.empty) return false;
+  event.preventDefault();
+  view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+  return true;
+}
+
 export class CodeEditor {
   /** In place of `field`, a text area in a label's reach. `onChange` is called after each change by a person. */
   constructor(field, onChange) {
@@ -72,6 +80,7 @@ export class CodeEditor {
           StreamLanguage.define({ name: "assembly", startState, token }),
           syntaxHighlighting(COLOURS), THEME, placeholder("Paste a loop, a function, or a listing"),
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
+          EditorView.domEventHandlers({ beforeinput: typeOver }),
           EditorView.contentAttributes.of({ "aria-label": label.textContent, spellcheck: "false", autocapitalize: "off" }),
           EditorView.updateListener.of((update) => {
             if (!update.docChanged) return;

@@ -26,7 +26,8 @@ _NAMED_CPUS = 5
 class LoopAnswer:
     """What a core model says about one block of a text.
 
-    `number`: the block's place among `reading.pieces`, from 1. `verdict`: a sentence.
+    `question`: as asked; of a text that is too long for an address, about the block alone. `number`: the
+    block's place among `reading.pieces`, from 1. `verdict`: a sentence.
     """
 
     question: LoopQuestion
@@ -85,4 +86,5 @@ def explained(question: LoopQuestion, cpu: LoopCpu, reading: BlocksOfText) -> Lo
     refuse_dropped(reading.dropped_in(piece))
     changes = Changes(question.removed_dependences, question.loads == "hit", piece.latencies)
     analysis = analysis_of(piece.block, cpu.row, question.assumed, changes)
-    return LoopAnswer(question, cpu, reading, number, changes, analysis, verdict_of(piece.block, analysis))
+    linked = question.of_block(piece.block)
+    return LoopAnswer(linked, cpu, reading, number, changes, analysis, verdict_of(piece.block, analysis))

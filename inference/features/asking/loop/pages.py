@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 
+from inference.core.loop.values import Remedy
 from inference.core.protocols import Json
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
 from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
@@ -36,7 +37,7 @@ EXAMPLE = """\
 _COOKIE = "loop-cpu"
 _COOKIE_SECONDS = 365 * 24 * 3600
 _DIGITS = re.compile(r"(?:[0-9a-f]{2})+", re.IGNORECASE)
-_MAX_LISTED = 200
+_MAX_LISTED = 50
 """Pieces of a text in the list."""
 
 
@@ -85,11 +86,8 @@ def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Se
         "answer": answer,
         "head": [section.render(request, answer) for section in HEAD_SECTIONS],
         "sections": [section.render(request, answer) for section in SECTIONS],
-        "pieces": _listed_pieces(answer),
-        "remedies": [
-            (remedy, question.address(without=",".join([*question.removed_dependences, remedy.dependence])))
-            for remedy in answer.analysis.remedies
-        ],
+        "pieces": _listed_pieces(answer, question),
+        "remedies": _listed_remedies(answer),
         "problems": [_marked(error, "warning") for error in dropped],
     }
 
@@ -128,6 +126,27 @@ def _marked(error: BlockError, severity: str = "error") -> Json:
 
 
 @dataclass(frozen=True)
+class ListedRemedy:
+    """A remedy, and the page about the block with it; "" where it cannot be tried.
+
+    `without`: keys of the dependencies that are taken away then.
+    """
+
+    remedy: Remedy
+    without: str
+    url: str
+
+
+def _listed_remedies(answer: LoopAnswer) -> list[ListedRemedy]:
+    listed = []
+    for remedy in answer.analysis.remedies:
+        without = ",".join(sorted({*answer.question.removed_dependences, remedy.dependence} - {""}))
+        url = answer.question.address(without=without) if remedy.dependence else ""
+        listed.append(ListedRemedy(remedy, without, url))
+    return listed
+
+
+@dataclass(frozen=True)
 class ListedPiece:
     """A loop or other block of the text by its number, and the page about it."""
 
@@ -137,21 +156,21 @@ class ListedPiece:
     is_chosen: bool
 
 
-def _listed_pieces(answer: LoopAnswer) -> list[ListedPiece]:
+def _listed_pieces(answer: LoopAnswer, question: LoopQuestion) -> list[ListedPiece]:
     """The pieces of the text, the hottest or innermost first; empty for a single one."""
     pieces = answer.reading.pieces
     if len(pieces) < 2:
         return []
     numbers = {piece.name: number for number, piece in enumerate(pieces, start=1)}
     return [
-        ListedPiece(
-            number := numbers[piece.name],
-            piece,
-            answer.question.address(piece=number, without=""),
-            number == answer.number,
-        )
+        _listed(piece, numbers[piece.name], question, answer.number)
         for piece in ranked_pieces(answer.reading)[:_MAX_LISTED]
     ]
+
+
+def _listed(piece: Piece, number: int, question: LoopQuestion, chosen: int) -> ListedPiece:
+    linked = question.model_copy(update={"piece": number, "without": ""}).of_block(piece.block)
+    return ListedPiece(number, piece, linked.address(), number == chosen)
 
 
 urlpatterns = [

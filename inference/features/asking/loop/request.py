@@ -9,11 +9,14 @@ from django.utils.http import urlencode
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from inference.core.core_model import Assumptions, BoundKind
+from inference.isa.code.block import Block
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP
 
 TEXT_LIMIT = 100_000
 """Characters of a text with loops."""
+ADDRESS_LIMIT = 3000
+"""Characters of a text that fit into an address: a page has dozens of them. Scripts pack longer ones."""
 
 
 class LoopQuestion(BaseModel):
@@ -71,6 +74,12 @@ class LoopQuestion(BaseModel):
     @property
     def removed_dependences(self) -> frozenset[str]:
         return frozenset(filter(None, self.without.split(",")))
+
+    def of_block(self, block: Block) -> LoopQuestion:
+        """The same question; about the block alone where the text is too long for an address."""
+        if len(self.code) <= ADDRESS_LIMIT:
+            return self
+        return self.model_copy(update={"code": block.text, "piece": 0})
 
     def address(self, **changes: Any) -> str:
         """The address of the page about this question, with some fields changed."""

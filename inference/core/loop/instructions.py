@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.core.core_model.dependences import ChainStep
+from inference.core.core_model.dependences import ChainStep, DependenceGraph
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work
 from inference.core.core_model.prediction import SchemeSubstitution, own_jumps, paired_nops
@@ -28,8 +28,7 @@ def instructions_of(
     """
     block, model, works = modelled.accesses, modelled.model, modelled.works
     pressures, loads = modelled.pressures, modelled.port_loads
-    graph = modelled.graph
-    assumed = {graph.nodes[edge.target][0] for edge in graph.edges if graph.is_assumed(edge)}
+    assumed = _places_of_unknown_latency(modelled.graph)
     fused = frozenset[int]()
     if model.front_end is not None and model.front_end.fused:
         fused = fused_places(modelled.block, model.front_end.fused)
@@ -57,7 +56,15 @@ def instructions_of(
     return tuple(rows), loads
 
 
-def _unknown_parts(modelled: ModelledBlock, place: int, assumed: set[int]) -> tuple[UnknownPart, ...]:
+def _places_of_unknown_latency(graph: DependenceGraph) -> frozenset[int]:
+    """The instructions with an unknown latency to a result that the block reads."""
+    read = {edge.source for edge in graph.edges}
+    return frozenset(
+        graph.nodes[edge.target][0] for edge in graph.edges if edge.target in read and graph.is_assumed(edge)
+    )
+
+
+def _unknown_parts(modelled: ModelledBlock, place: int, assumed: frozenset[int]) -> tuple[UnknownPart, ...]:
     parts = []
     if place in unmapped_places(modelled):
         parts += [UnknownPart.PORTS, UnknownPart.SLOTS]

@@ -17,7 +17,7 @@ from inference.core.mapping import ports_in
 from inference.isa.blocks import reduction_of
 
 MAX_REMEDIES = 4
-_GAIN = 0.97
+_GAIN = 0.95
 """Share of the cycles below which a change is worth to be named."""
 _MAX_EDGES = 6
 """Dependences of a chain that are tried without."""
@@ -184,7 +184,7 @@ def _of_front_end(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaini
 def _of_slots(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:
     """The block with one instruction less."""
     count = len(modelled.block.listing)
-    if count > 1 and bound.why.endswith(("slots", "instructions", "to decode")):
+    if count > 1 and bound.why.endswith(("slots", "slot", "instructions", "to decode")):
         others = remaining.beside(BoundKind.FRONT_END, BoundKind.SLOTS, BoundKind.INSTRUCTIONS)
         cycles = max(others, bound.usual * (count - 1) / count)
         yield Remedy(RemedyKind.FRONT_END, "With one instruction less", cycles)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from math import ceil
 
 from inference.core.core_model.dependences import DependenceGraph, Edge
 from inference.core.core_model.memory_bounds import memory_bounds, ports_of_loads
-from inference.core.core_model.port_work import Work, port_work
+from inference.core.core_model.port_work import UOP_PARTS, Work, port_work, total_work
 from inference.core.core_model.prediction import BoundKind, own_jumps
 from inference.core.core_model.scheduler_inference import dispatch_width
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
 from inference.core.loop.modelled import ModelledBlock
 from inference.core.mapping import PortMapping
+from inference.core.schedule import distribution
 from inference.core.simulation.program import Binding, SchedulerPolicy, SimulatedProgram
 
 _NOT_SIMULATED = frozenset({BoundKind.PORTS, BoundKind.SLOTS, BoundKind.INSTRUCTIONS, BoundKind.SCHEDULER})
 
 _PLAIN_POLICY = SchedulerPolicy(binding=Binding.AT_ISSUE)
-"""Of a core whose scheduler was not measured: it wastes nothing, since nothing shows that the core does."""
+"""Of a core whose scheduler was not measured: the oldest ready µops issue first, on the ports that an optimal
+distribution gives them. It wastes little, since nothing shows that the core wastes more.
+"""
 
 
 class CannotSimulateError(ValueError):
@@ -59,6 +64,8 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
             "the number of instructions that the core starts per cycle was not measured"
         )
     works = _simulated_works(modelled, model.mapping)
+    if scheduler is None:
+        works = _on_optimal_ports(works, len(model.mapping.ports))
 
     def edges_of(graph: DependenceGraph) -> list[Edge]:
         kinds = {True: BoundKind.MEMORY, False: BoundKind.DEPENDENCES}
@@ -80,6 +87,21 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
         raise CannotSimulateError(str(error)) from None
     policy = _PLAIN_POLICY if scheduler is None else scheduler.policy
     return SimulatedBlock(program, policy, scheduler is not None)
+
+
+def _on_optimal_ports(works: Sequence[Work | None], ports: int) -> list[Work | None]:
+    """The works, each on the ports on which an optimal distribution puts it."""
+    parts = {mask: round(UOP_PARTS * uops) for mask, uops in total_work(works).items()}
+    narrowed: dict[int, int] = {}
+    for mask, port in distribution(parts, ports).shares:
+        narrowed[mask] = narrowed.get(mask, 0) | 1 << port
+    result: list[Work | None] = []
+    for work in works:
+        counts: Counter[int] = Counter()
+        for mask, uops in (work or {}).items():
+            counts[narrowed[mask]] += ceil(uops)
+        result.append(None if work is None else {**counts})
+    return result
 
 
 def _simulated_works(modelled: ModelledBlock, mapping: PortMapping) -> Sequence[Work | None]:

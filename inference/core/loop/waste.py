@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,7 +27,6 @@ _STALLS = {
     DispatchStall.WINDOW: "the core does not look far enough ahead",
     DispatchStall.SCHEDULER: "the scheduler is full",
     DispatchStall.QUEUE: "the queue of a port is full",
-    DispatchStall.FRONT_END: "the front end is late",
 }
 
 
@@ -44,9 +44,12 @@ def waste_note(
     cycles = simulation.cycles
     if abs(cycles - usual) <= TOLERANCE * usual:
         return ""
+    edges = modelled.graph.edges
+    rounded = modelled.graph.bound([replace(edge, cycles=round(edge.cycles)) for edge in edges]).cycles
+    if abs(cycles - rounded) <= TOLERANCE * rounded:
+        return "The simulation rounds latencies to whole cycles."
     if cycles < usual:
-        chains = any(bound.chain and bound.cycles > cycles for bound in modelled.prediction.bounds)
-        return "The simulation rounds latencies to whole cycles." if chains else ""
+        return ""
     return _uneven_ports(modelled, simulated, simulation) or _most_frequent_delay(simulated)
 
 

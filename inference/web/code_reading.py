@@ -179,9 +179,6 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 _processes = _Processes()
 
-# ------------------------------------------------------------------- in the other process
-
-
 _WARM_UP = """
 .L3:
     vmovsd (%rdi,%rax,8), %xmm1     # LATENCY 5
@@ -283,7 +280,6 @@ def _as_json(reading: BlocksOfText) -> Json:
 
 
 def _reading_of(document: Json, isa: str) -> BlocksOfText:
-    """The inverse of `_as_json`."""
     sources = [None, *(SourcePlace(*place) for place in document["sources"])]
     return BlocksOfText(
         tuple(_piece_of(piece, isa, sources) for piece in document["pieces"]),

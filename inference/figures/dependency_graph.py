@@ -242,24 +242,23 @@ def _linked(
 ) -> str:
     """An edge's shapes as a link, or as a group; its title says what it is in words."""
     when = {0: "", 1: " of the next iteration"}.get(edge.iterations, f" {edge.iterations} iterations later")
-    cycles = "unknown latency" if edge.cycles is None else f"{_rounded(edge.cycles)} cycles"
+    known = "" if edge.cycles is not None else ", unknown latency"
     basis = f", {edge.basis}" if edge.basis else ""
-    title = (
-        f"{edge.location} from instruction {edge.producer + 1} to {edge.consumer + 1}{when}: {cycles}{basis}"
-    )
+    ends = f"from instruction {edge.producer + 1} to {edge.consumer + 1}{when}"
+    title = f"{edge_text(edge)} {ends}{known}{basis}"
     kinds = {
         "critical": edge.is_critical and not is_removed,
         "carried": edge.iterations,
         "removed": is_removed,
     }
     classes = " ".join(["dependence", *(name for name, holds in kinds.items() if holds)])
-    ends = f'data-edge="{escape(edge.key)}" data-from="{edge.producer}" data-to="{edge.consumer}"'
+    data = f'data-edge="{escape(edge.key)}" data-from="{edge.producer}" data-to="{edge.consumer}"'
     if address_of is None:
-        return f'<g class="{classes}" {ends}><title>{escape(title)}</title>{shapes}</g>'
-    action = "Restore" if is_removed else "Take away"
-    label = f'id="edge-{escape(edge.key)}" href="{escape(address_of(edge))}" '
-    label += f'aria-label="{action}: {escape(title)}"'
-    return f'<a class="{classes}" {ends} {label}><title>{escape(title)}. {action}</title>{shapes}</a>'
+        return f'<g class="{classes}" {data}><title>{escape(title)}</title>{shapes}</g>'
+    title += ": restore it" if is_removed else ": take it away"
+    address = f'id="edge-{escape(edge.key)}" href="{escape(address_of(edge))}"'
+    label = f'aria-label="{escape(title)}"'
+    return f'<a class="{classes}" {data} {address} {label}><title>{escape(title)}</title>{shapes}</a>'
 
 
 def _fold(hidden: int, x: float, y: float) -> str:

@@ -39,11 +39,11 @@ document.addEventListener("keydown", (event) => {
 
 // An instruction of the graph lights the dependencies that it has.
 function light(node) {
-  const place = node?.dataset.node;
+  const number = node?.dataset.node;
   for (const graph of document.querySelectorAll(".loop-graph svg")) {
-    graph.classList.toggle("has-lit", place !== undefined);
+    graph.classList.toggle("has-lit", number !== undefined);
     for (const edge of graph.querySelectorAll("[data-edge]")) {
-      edge.classList.toggle("lit", place !== undefined && (edge.dataset.from === place || edge.dataset.to === place));
+      edge.classList.toggle("lit", number !== undefined && (edge.dataset.from === number || edge.dataset.to === number));
     }
   }
 }
@@ -122,6 +122,10 @@ document.addEventListener("focusin", (event) => {
   const link = instructionAt(event);
   if (link) soon(() => show(link), HOVER_DELAY);
   else if (!isInside(event)) hide();
+});
+document.addEventListener("focusout", (event) => {
+  const cell = shown?.link.parentElement;
+  if (cell?.contains(/** @type {Node} */ (event.target)) && !cell.contains(/** @type {Node} */ (event.relatedTarget))) soon(hide, LEAVE_DELAY);
 });
 document.addEventListener("click", (event) => {
   const link = instructionAt(event);

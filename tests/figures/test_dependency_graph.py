@@ -71,7 +71,7 @@ def test_carried_critical_and_removed_edges_differ_by_more_than_colour() -> None
     assert "critical" not in edges_of(root)[within.key]
     assert "critical carried" in edges_of(root)[carried.key]
     links = {link.get("data-edge"): link for link in root.iter(f"{SVG}a")}
-    assert links[within.key].get("aria-label").startswith("Restore: rax from instruction 1 to 2")
+    assert links[within.key].get("aria-label") == "rax 1 from instruction 1 to 2: restore it"
     assert links[carried.key].get("href") == f"#{carried.key}"
     widths = {key: link.find(f"{SVG}path").get("stroke-width") for key, link in links.items()}
     assert widths[carried.key] > widths["0-1-CF"]

@@ -136,7 +136,7 @@ def test_known_instructions_have_exact_values_and_the_chain_is_marked() -> None:
     assert imul[1].split("\n")[0] == "imul rax, rbx"
     assert imul[2:] == ["", "1.00", "", "1", "3.0", "+3.0", "3"]
     assert add[2:] == ["0.25", "0.25", "0.50", "1", "1.0", "+1.0", "3"]
-    assert "none · eliminated" in move[1]
+    assert "no port · eliminated" in move[1]
     (sums,) = cells_of(html, "tfoot")
     assert sums[2:] == ["0.25", "1.25 the busiest", "0.50", "3", "", "4.0", "9"]
     assert "&lt;rcx&gt;" in html
@@ -161,7 +161,7 @@ def test_names_of_ports_are_short() -> None:
     assert ports_text(["0", "1", "5", "6"]) == "0–1, 5–6"
     assert ports_text(["ALU0", "ALU1", "AGU2", "BR"]) == "ALU0–1, AGU2, BR"
     assert ports_text(["9′", "10′"]) == "9′, 10′"
-    assert uops_text((), ["0"]) == "none"
+    assert uops_text((), ["0"]) == "no port"
     assert uops_text(None, ["0"]) == "?"
 
 

@@ -168,7 +168,7 @@ def _unrolled_version(answer: LoopAnswer, problems: list[str]) -> Iterator[LoopV
     own_latencies = {place: latencies[origin] for place, origin in enumerate(order) if origin in latencies}
     changes = Changes(loads_hit=answer.changes.loads_hit, latencies=own_latencies)
     analysis = analysis_of(block, answer.cpu.row, answer.assumed, changes)
-    yield LoopVersion(f"Unrolled ×{factor}", analysis, "per iteration of the loop as it is", factor)
+    yield LoopVersion(f"Unrolled ×{factor}", analysis, "per original iteration", factor)
 
 
 def _other_version(

@@ -57,6 +57,7 @@ class PressureCell:
     """Cycles of an instruction on a port. `is_allowed`: a µop can use the port; `shade`: 0 for no cycles."""
 
     port: int
+    name: str
     cycles: float
     shade: int
     is_allowed: bool
@@ -191,7 +192,9 @@ def _row(
     cells = None
     if row.pressure is not None:
         cells = tuple(
-            PressureCell(port, row.pressure[port], _shade(row.pressure[port], largest), port in allowed)
+            PressureCell(
+                port, names[port], row.pressure[port], _shade(row.pressure[port], largest), port in allowed
+            )
             for port in columns
         )
     evidence = card = ""
@@ -207,7 +210,7 @@ def _shade(cycles: float, largest: float) -> int:
 
 
 def uops_text(uops: Uops | None, names: Sequence[str]) -> str:
-    """µops by the names of ports: `1× ALU0–3 + 2× LD0–1`; "none" without, "?" where they are not known.
+    """µops by the names of ports: `1× ALU0–3 + 2× LD0–1`; "no port" without, "?" where they are not known.
 
     >>> uops_text(((0b111, 1), (0b1000, 2)), ["ALU0", "ALU1", "ALU2", "LD"])
     '1× ALU0–2 + 2× LD'
@@ -215,7 +218,7 @@ def uops_text(uops: Uops | None, names: Sequence[str]) -> str:
     if uops is None:
         return "?"
     parts = [f"{count}× {ports_text([names[port] for port in ports_in(mask)])}" for mask, count in uops]
-    return " + ".join(parts) or "none"
+    return " + ".join(parts) or "no port"
 
 
 def ports_text(names: Sequence[str]) -> str:

@@ -138,7 +138,7 @@ def test_a_point_is_reached_by_the_keyboard_and_picked(page: Page, run_path: str
     page.keyboard.press("Enter")
     expect(page.locator("#front-table tr.chosen")).to_have_count(1)
     page.locator("#front-table tbody tr").last.get_by_role("button", name="Pick").click()
-    expect(page.locator("h1")).to_contain_text(re.compile(rf"{MAPPING}, \d+ kinds"))
+    expect(page.locator("h1")).to_contain_text(re.compile(rf"{MAPPING} · \d+ kinds of µops"))
     page.get_by_role("link", name="Accuracy vs. size", exact=True).click()
     expect(page.locator("#front-table tr[aria-current]")).to_contain_text("kinds")
 
@@ -159,5 +159,5 @@ def test_one_press_on_the_page_of_a_set_learns_a_mapping_from_it(page: Page, run
     page.get_by_role("link", name=SET, exact=True).click()
     page.get_by_role("button", name="Infer a mapping from this set").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
-    expect(page.locator("h1")).to_contain_text(f"PMEvo on {SET}")
+    expect(page.locator("h1")).to_contain_text(f"{SET} · PMEvo")
     expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)

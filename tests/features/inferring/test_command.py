@@ -83,7 +83,7 @@ def test_a_mapping_file_can_be_simulated(site, tmp_path):
     file = tmp_path / "processor.json"
     file.write_text(json.dumps(write_mapping_json(TRUTH, name="from a file", isa="toy")))
     text = infer("--simulate", str(file), "--set", "noise=0.01", "--schemes", "a")
-    assert "port mapping 'PMEvo on simulated from a file': 1 schemes" in text
+    assert "port mapping 'from a file · simulated · a · PMEvo': 1 schemes" in text
     assert Run.objects.get().config["source"]["noise"] == 0.01
     assert PortMapping.objects.filter(name="from a file", origin="import").exists()
 
@@ -187,7 +187,7 @@ def test_counter_examples_are_told_as_they_come_and_the_verdict_at_the_end(site,
     uops = tmp_path / "uops"
     uops.write_text("# of the truth\nc: 2\n")
     out, told = exact("--uops", str(uops), "--levels", "3", "--ports", "2")
-    assert "port mapping 'CEGAR on simulated truth': 3 schemes" in out
+    assert "port mapping 'truth · simulated · CEGAR': 3 schemes" in out
     assert "counter-examples, z3 " in out
     assert any(line.startswith(("Unique", "Ambiguous", "Best of")) for line in out.splitlines())
     assert "2 ports: given" in told

@@ -238,7 +238,7 @@ def test_a_point_of_the_front_is_picked_once_and_opened_afterwards(visitor: Clie
         assert "the run’s choice" in text
     first = visitor.post(reverse("front-pick", args=[point.pk]))
     made = PortMapping.objects.exclude(pk=row.pk).get()
-    assert made.name == f"found, {point.kinds} kinds"
+    assert made.name == f"found · {point.kinds} kinds of µops"
     assert first.headers["Location"] == reverse("mapping", args=[made.pk])
     assert made.evaluations.get().mape == point.mape
     assert (

@@ -145,7 +145,7 @@ def test_a_name_in_use_is_refused_and_an_empty_one_is_made_up(visitor: Client, a
     visitor.post("/infer/", {**answers, "name": ""})
     visitor.post("/infer/", {**answers, "name": ""})
     names = set(Run.objects.values_list("name", flat=True))
-    assert names == {"first try", "PMEvo on small, seed 5", "PMEvo on small, seed 5 (2)"}
+    assert names == {"first try", "small · PMEvo · seed 5", "small · PMEvo · seed 5 (2)"}
 
 
 def test_what_is_assumed_can_be_switched_off_and_stays_off_when_run_again(visitor: Client, answers):
@@ -424,7 +424,7 @@ def test_what_is_known_of_schemes_is_asked_with_the_rest(visitor: Client, exact:
     known = {"uops": f"{ADD}: 2", "widths": f"{IMUL}: 1", "improper": ADD}
     visitor.post("/infer/", {**exact, **known, "set_r_max": "4"})
     run = Run.objects.get()
-    assert run.name == "CEGAR on three ports, seed 5"
+    assert run.name == "three ports · simulated · CEGAR · seed 5"
     assert run.config["known"] == {"uops": {ADD: 2}, "widths": {IMUL: 1}, "improper": [ADD]}
     assert (run.config["ports"], run.config["settings"]["r_max"], run.config["bottleneck"]) == (
         None,

@@ -170,11 +170,11 @@ def test_a_live_heat_map_tells_errors_by_length_and_the_worst_schemes(recorded):
 def test_a_simulation_is_measured_and_judged_by_fresh_mixes(mapping):
     run = do({"source": {"simulate": mapping.pk, "noise": 0.01}, "mixes": 30}, "sim")
     assert run.state == "done", run.error
-    mixes = ExperimentSet.objects.get(name="sim five-scheme mixes")
+    mixes = ExperimentSet.objects.get(name="sim · five-scheme mixes")
     assert mixes.measurements.count() == 30
     assert run.result["held_out"]["n"] == 30
     assert Evaluation.objects.get().experiment_set == mixes
-    measured = ExperimentSet.objects.get(name="sim measurements")
+    measured = ExperimentSet.objects.get(name="sim · measurements")
     assert measured.measurements.count() == run.result["experiments"] > 15
 
 

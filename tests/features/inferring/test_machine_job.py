@@ -176,7 +176,7 @@ def test_the_bottleneck_is_not_measured_unless_it_is_wanted(machine, monkeypatch
 def test_a_set_to_judge_by_replaces_the_mixes(machine, monkeypatch):
     put_agent(monkeypatch)
     first = infer(machine)
-    judge = ExperimentSet.objects.get(name="a run five-scheme mixes")
+    judge = ExperimentSet.objects.get(name="a run · five-scheme mixes")
     run = lifecycle.submit(
         "infer",
         {**first.config, "evaluate": judge.pk},

@@ -144,6 +144,11 @@ class DependenceGraph:
         """Whether the latency of an edge is unknown."""
         return self.basis(edge).startswith(ASSUMED_BASIS)
 
+    def computation(self, edge: Edge) -> float:
+        """Cycles of an edge through memory without storing and loading the value."""
+        operation = self._operation(*self.nodes[edge.target])
+        return min(edge.cycles, UNKNOWN_LATENCY if operation is None else operation)
+
     def _basis(self, place: int, source: str, destination: str) -> str:
         instruction = self._block[place]
         scheme = instruction.scheme or ""

@@ -9,7 +9,7 @@ from functools import cached_property
 from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.dependences import MEMORY, ChainStep, DependenceGraph, Edge
 from inference.core.core_model.loop_branch import jump_schemes
-from inference.core.core_model.memory_bounds import store_bound
+from inference.core.core_model.memory_bounds import memory_bounds, store_bound
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
 from inference.core.core_model.port_work import Work, port_pressures, port_work
@@ -67,6 +67,14 @@ class ModelledBlock:
     def stores(self) -> CoreBound | None:
         """The bound of the block's stores."""
         return store_bound(self.accesses, self.model.memory)
+
+    @cached_property
+    def memory_throughput(self) -> float:
+        """Cycles of the block's loads and stores, without what waits for them."""
+        if BoundKind.MEMORY in self.without:
+            return 0.0
+        bounds = memory_bounds(self.accesses, self.model.memory, self.stores)
+        return max((bound.cycles for bound in bounds), default=0.0)
 
     @cached_property
     def works(self) -> Sequence[Work | None]:

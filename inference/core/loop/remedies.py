@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 from inference.core.core_model.bounds import busiest_ports, front_end_bound
-from inference.core.core_model.dependences import MEMORY, ChainStep
+from inference.core.core_model.dependences import MEMORY, ChainStep, Edge
 from inference.core.core_model.port_work import total_work
 from inference.core.core_model.prediction import BoundKind
 from inference.core.loop.modelled import ModelledBlock, critical_chain, critical_keys, key_of_edge
@@ -21,6 +21,7 @@ _GAIN = 0.95
 """Share of the cycles below which a change is worth to be named."""
 _MAX_EDGES = 6
 """Dependences of a chain that are tried without."""
+_MAX_NAMES = 4
 _MAX_ACCUMULATORS = 8
 _FULL = 0.99
 _CHAINS = (BoundKind.DEPENDENCES, BoundKind.MEMORY)
@@ -65,19 +66,32 @@ class _Remaining:
 
     def without_dependence(self, key: str) -> float:
         """The largest bound without a dependence."""
+        graph = self._modelled.graph
+        return self._with_edges([edge for edge in self._edges if key_of_edge(graph, edge) != key])
+
+    def in_register(self, key: str) -> float:
+        """The largest bound where a dependence through memory takes no longer than its computation."""
+        graph = self._modelled.graph
+        return self._with_edges(
+            [
+                edge if key_of_edge(graph, edge) != key else replace(edge, cycles=graph.computation(edge))
+                for edge in self._edges
+            ]
+        )
+
+    def _with_edges(self, edges: Sequence[Edge]) -> float:
+        return max(self._beside_chains, self._modelled.graph.bound(edges).cycles)
+
+    @property
+    def _edges(self) -> list[Edge]:
         graph, left_out = self._modelled.graph, self._modelled.without
-        edges = [
-            edge
-            for edge in graph.edges
-            if key_of_edge(graph, edge) != key
-            and (BoundKind.MEMORY if graph.is_through_memory(edge) else BoundKind.DEPENDENCES) not in left_out
-        ]
-        return max(self._beside_chains, graph.bound(edges).cycles)
+        kinds = {True: BoundKind.MEMORY, False: BoundKind.DEPENDENCES}
+        return [edge for edge in graph.edges if kinds[graph.is_through_memory(edge)] not in left_out]
 
     @property
     def _beside_chains(self) -> float:
-        bounds = [bound for bound in self._bounds if not bound.chain]
-        return max((bound.usual for bound in bounds), default=0.0)
+        bounds = [bound.usual for bound in self._bounds if not bound.chain]
+        return max([self._modelled.memory_throughput, *bounds])
 
 
 def _of_chain(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:
@@ -85,31 +99,51 @@ def _of_chain(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
     if not bound.chain or not chain:
         return
     steps = critical_keys(chain)
-    by_effect = sorted(steps, key=lambda key: -steps[key].cycles)
-    for key in islice(by_effect, _MAX_EDGES):
-        cycles = remaining.without_dependence(key)
-        yield Remedy(RemedyKind.DEPENDENCE, _without_text(modelled, key, steps[key]), cycles, key)
-        if len(steps) == 1 and (rounding := _accumulates(modelled, steps[key])) is not None:
-            yield from _accumulators(bound.usual, cycles, rounding, key)
+    (first, *more) = steps
+    if not more and (rounding := _accumulates(modelled, steps[first])) is not None:
+        yield from _accumulators(bound.usual, remaining.without_dependence(first), rounding)
+        return
+    by_effect: dict[float, list[str]] = {}
+    for key in islice(sorted(steps, key=lambda key: -steps[key].cycles), _MAX_EDGES):
+        by_effect.setdefault(round(remaining.without_dependence(key), 2), []).append(key)
+    for cycles, keys in by_effect.items():
+        names = _names(modelled, [*steps.values()])
+        text = f"Without this chain ({names})" if more and len(keys) > 1 else ""
+        yield Remedy(
+            RemedyKind.DEPENDENCE,
+            text or _without_text(modelled, keys[0], steps[keys[0]]),
+            cycles,
+            keys[0],
+        )
+    for key, step in steps.items():
+        if step.location == MEMORY:
+            producer = modelled.mnemonic(int(key.partition("-")[0]))
+            text = f"Value kept in a register from `{producer}` to `{modelled.mnemonic(step.instruction)}`"
+            yield Remedy(RemedyKind.DEPENDENCE, text, remaining.in_register(key))
+
+
+def _names(modelled: ModelledBlock, steps: Sequence[ChainStep]) -> str:
+    """`xor` → `imul`, in the order of the block; of a long chain, its ends."""
+    places = sorted({step.instruction for step in steps})
+    names = [f"`{modelled.mnemonic(place)}`" for place in places]
+    return " → ".join(names if len(names) <= _MAX_NAMES else [names[0], "…", names[-1]])
 
 
 def _without_text(modelled: ModelledBlock, key: str, step: ChainStep) -> str:
     producer, consumer = int(key.partition("-")[0]), step.instruction
     names = modelled.mnemonic(producer), modelled.mnemonic(consumer)
     through = key.split("-", 2)[2]
-    if step.location == MEMORY:
-        return f"Value kept in a register instead of `{names[0]}` → memory → `{names[1]}`"
     if producer == consumer:
         return f"Without `{names[0]}` waiting for its own result in {through}"
     return f"Without `{names[1]}` waiting for {through} of `{names[0]}`"
 
 
-def _accumulators(usual: float, least: float, note: str, key: str) -> Iterator[Remedy]:
+def _accumulators(usual: float, least: float, note: str) -> Iterator[Remedy]:
     """Two accumulators, and as many as the chain needs in order not to limit the block."""
     needed = next((n for n in range(2, _MAX_ACCUMULATORS + 1) if usual / n <= least), _MAX_ACCUMULATORS)
     for number in sorted({2, needed}):
         text = f"{number} accumulators{note}"
-        yield Remedy(RemedyKind.DEPENDENCE, text, max(usual / number, least), key)
+        yield Remedy(RemedyKind.DEPENDENCE, text, max(usual / number, least))
 
 
 def _accumulates(modelled: ModelledBlock, step: ChainStep) -> str | None:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from math import ceil
 
 from inference.core.core_model.dependences import DependenceGraph, Edge
-from inference.core.core_model.memory_bounds import memory_bounds, ports_of_loads
+from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.port_work import UOP_PARTS, Work, port_work, total_work
 from inference.core.core_model.prediction import BoundKind, own_jumps
 from inference.core.core_model.scheduler_inference import dispatch_width
@@ -135,7 +135,4 @@ def _interval(modelled: ModelledBlock) -> float:
     if any(work is None for work in modelled.works[: len(modelled.accesses)]):
         kinds.add(BoundKind.PORTS)  # of schemes of which the time alone is known
     bounds = [bound.cycles for bound in modelled.prediction.bounds if bound.kind in kinds]
-    if BoundKind.MEMORY not in modelled.without:
-        throughput = memory_bounds(modelled.accesses, modelled.model.memory, modelled.stores)
-        bounds += [bound.cycles for bound in throughput]
-    return max(bounds, default=0.0)
+    return max([modelled.memory_throughput, *bounds])

@@ -83,7 +83,9 @@ class TimelineView {
     this.data = data;
     this.container.removeAttribute("data-empty");
     this.frame.removeAttribute("data-pending");
-    this.message.textContent = `${data.body.pace}.`;
+    const requested = Number(this.form.elements.namedItem("iterations").value);
+    const fewer = data.body.iterations < requested ? ` The first ${data.body.iterations} iterations: of so long a block, no more are drawn.` : "";
+    this.message.textContent = `${data.body.pace}.${fewer}`;
     this.container.querySelector("[data-assumption]").textContent = data.body.assumption;
     this.rows = new Rows(data.body.iterations, data.size);
     this.rows.foldAll(settings.isFolded);

@@ -44,14 +44,23 @@ def loop_timeline(request: HttpRequest, extension: str) -> HttpResponse:
     fields["code"] = fields.get("code", "").replace("\r\n", "\n")  # forms send these
     try:
         question = read(TimelineQuestion, fields)
-        loop = timeline_for(answer_of(question, cpus(question.isa)), question.iterations)
-    except (RequestError, BlockError, CannotSimulateError) as error:
-        problem = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return JsonResponse({"problem": f"No timeline: {problem}"}, status=400)
+        answer = answer_of(question, cpus(question.isa))
+    except (RequestError, BlockError) as error:
+        return _without_timeline(str(error), status=400)
+    try:
+        loop = timeline_for(answer, question.iterations)
+    except CannotSimulateError as error:
+        # The page shows the reason in place of the drawing: nothing is wrong with its request.
+        problem = f"{error}; measure what is missing to see it"
+        return _without_timeline(problem, status=200 if extension == "json" else 400)
     chosen = FORMATS[extension]
     if extension == "json":
         return HttpResponse(chosen.write(loop), content_type=chosen.content_type)
     return file_answer(chosen.write(loop), chosen.content_type, f"timeline {loop.title}", extension)
+
+
+def _without_timeline(problem: str, status: int) -> HttpResponse:
+    return JsonResponse({"problem": f"No timeline: {problem}."}, status=status)
 
 
 urlpatterns = [path("loop/timeline.<str:extension>", loop_timeline, name="loop-timeline")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,53 @@ def test_the_hottest_pieces_come_first_and_without_samples_the_loops() -> None:
     ]
     assert kinds == sorted(kinds)
     assert "loop" in kinds
+
+
+VTUNE = """
+Address   Source Line  Assembly                                       CPU Time  Clockticks
+--------  -----------  ---------------------------------------------  --------  ----------
+0x1270                 Block 1:
+0x1270    11           vmovss xmm1, dword ptr [rsi+rax*4]               0.010s   1,000,000
+0x1275    11           vfmadd213ss xmm1, xmm0, dword ptr [rdx+rax*4]    0.110s  11,000,000
+0x127b    11           vmovss dword ptr [rdx+rax*4], xmm1               2.100s
+0x1280    10           inc rax                                          1.040s
+0x1283    10           cmp rdi, rax
+0x1286    10           jnz 0x1270 <Block 1>                             0.010s
+"""
+
+
+def with_tabs(table: str) -> str:
+    lines = [re.sub(r" {2,}", "\t", line) for line in table.splitlines() if "---" not in line]
+    return "\n".join(lines).replace("\tBlock", "\t\tBlock")
+
+
+def with_commas(table: str) -> str:
+    rows = (line.split("\t") for line in with_tabs(table).splitlines())
+    return "\n".join(",".join(f'"{cell}"' if "," in cell else cell for cell in row) for row in rows)
+
+
+@pytest.mark.parametrize("table", [VTUNE, with_tabs(VTUNE), with_commas(VTUNE)])
+def test_tables_of_vtune(table: str) -> None:
+    piece = only_piece(table)
+    assert piece.block.kind == "loop"
+    assert piece.name == "Block 1"
+    assert [line.samples for line in piece.lines] == [0.01, 0.11, 2.1, 1.04, None, 0.01]
+    assert sources(piece) == ["11", "11", "11", "10", "10", "10"]
+    assert piece.block.code.startswith(bytes.fromhex("c5fa100c86"))
+
+
+def test_prose_about_assembly_is_no_table() -> None:
+    text = "# the address of this assembly, and its instruction\nadd rax, rbx\n"
+    assert only_piece(text).block.hex == "4801d8"
+
+
+def test_java_methods_stand_behind_their_instructions() -> None:
+    perfasm = (
+        "  3.46%   ↗  0x00007f0d3c11a2c6: add %rbx,%rax  ;*iadd\n"
+        "          │                                         ; - Sum::inner@12 (line 5)\n"
+        "          │                                         ; - Sum::outer@3 (line 9)\n"
+        " 50.10%   ╰  0x00007f0d3c11a2c9: jne 0x00007f0d3c11a2c6  ;*goto ; - Sum::outer@7 (line 10)\n"
+    )
+    piece = only_piece(perfasm)
+    assert sources(piece) == ["Sum::inner:5", "Sum::outer:10"]
+    assert [line.samples for line in piece.lines] == [3.46, 50.1]

@@ -198,6 +198,16 @@ _BRACES = re.compile(r"[{}();,\s]+")
 _FILE_NAME = re.compile(r"[^\s.:][^\s:]*\.[A-Za-z]\w{0,3}")
 
 
+_JAVA = re.compile(r";\s*- ([\w.$/<>]+::[\w$<>]+)@-?\d+(?: \(line (\d+)\))?")
+"""The method of the instruction in the same or a preceding line, the innermost one first: HotSpot's hsdis."""
+
+
+def java_place(line: str) -> SourcePlace | None:
+    """The Java method in a line of HotSpot's disassembly."""
+    match = _JAVA.search(line)
+    return None if match is None else SourcePlace(match[1], int(match[2] or 0))
+
+
 class ListedSource:
     """Source lines between those of a listing, as of `objdump -S -l`. `place`: of the next instructions."""
 

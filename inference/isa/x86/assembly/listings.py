@@ -8,6 +8,7 @@
 | JMH's perfasm | `  3.46%   ↗  0x00007f0d3c11a2c6: push %rbp` |
 | xed | `XDIS 401126: PUSH BASE 55 push rbp` |
 | IDA, Ghidra, x64dbg | `.text:0000000000401126 55 push rbp` |
+| VTune | see `profile_tables` |
 | LuaJIT | `0bcbffcf  addsd xmm7, [0x40015d78]`, `0bcbffde  jle 0x0bcbffcf ->LOOP` |
 | radare2 | `│ ┌─> 0x00401126  55  push rbp` |
 """
@@ -19,7 +20,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from inference.isa.code.annotations import LatencyComments, ListedSource, SourcePlace
+from inference.isa.code.annotations import LatencyComments, ListedSource, SourcePlace, java_place
 from inference.isa.code.block import DroppedLine, dropped_line
 from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
@@ -175,14 +176,19 @@ def _without_share(line: str) -> str:
 def _with_source(entries: Sequence[ListedLine], other_lines: Sequence[tuple[int, str]]) -> list[ListedLine]:
     """The lines with the source lines that stand before them."""
     source = ListedSource()
-    annotated = []
+    annotated: list[ListedLine] = []
     remaining = deque(other_lines)
     for entry in entries:
         while remaining and remaining[0][0] < entry.number:
-            source.read(remaining.popleft()[1])
+            line = remaining.popleft()[1]
+            if (place := java_place(line)) is None:
+                source.read(line)
+            elif annotated and annotated[-1].source is None:
+                annotated[-1] = replace(annotated[-1], source=place)
         if not (entry.text or entry.code):
             source.label(entry.label, entry.address)
-        annotated.append(replace(entry, source=source.place) if source.place else entry)
+        place = java_place(entry.text) or source.place
+        annotated.append(replace(entry, source=place) if place else entry)
     return annotated
 
 

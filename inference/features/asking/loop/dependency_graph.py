@@ -13,6 +13,9 @@ from inference.features.asking.loop.query import analysis_of
 from inference.figures.dependency_graph import dependency_drawing, edge_text, usual_places
 from inference.web.contributions import Context
 
+_LINKS_SIZE = 100_000
+"""Characters of all addresses in a graph, each with the code, above which only a script follows its links."""
+
 
 @dataclass(frozen=True)
 class RemovedDependence:
@@ -66,7 +69,11 @@ def graph_context(_request: HttpRequest, answer: LoopAnswer) -> Context | None:
     removed = removed_dependences(answer, unchanged)
     keys = {dependence.key for dependence in removed}
 
+    has_addresses = len(answer.question.address()) * len(unchanged.dependences) <= _LINKS_SIZE
+
     def address_of(dependence: Dependence) -> str:
+        if not has_addresses:
+            return "#loop-graph"
         return answer.question.address(without=",".join(sorted(keys ^ {dependence.key})))
 
     places = usual_places(unchanged)

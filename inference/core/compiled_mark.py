@@ -27,6 +27,13 @@ def is_compiled() -> bool:
         return False
 
 
+def is_cached(package: str, function: str) -> bool:
+    """Whether a process has compiled a function of exactly these sources, by the names of the package that it
+    is in, and of module and function (`kernel.run`).
+    """
+    return any(cache_directory().glob(f"{package}_*/{function}-*.nbi"))
+
+
 def record_compiled() -> None:
     """Write the mark; where that is not possible, the loops count as not compiled."""
     mark = _mark()

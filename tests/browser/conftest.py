@@ -18,6 +18,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
+from inference.core.simulation.steady_state import compile_simulation
 from pmweb.installation import CHROMIUMS
 from tests.browser import problem
 from tests.launched import LaunchedSite
@@ -59,6 +60,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedSite]:
     """The site, started as a user starts it."""
+    compile_simulation()  # pages do not wait for it
     environment = {
         "PMWEB_PROCESSOR_SECONDS": "0",  # somebody visits all pages there are, one after the other
         "PMWEB_ALLOW_COMMANDS": "1",

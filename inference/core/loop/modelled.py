@@ -40,6 +40,7 @@ class ModelledBlock:
         substitutions: {scheme: those of it}.
         without: Bounds that are left out.
         ports: Names of the ports, the vendor's where known.
+        may_compile: Whether the simulation may be compiled first, which takes half a minute.
     """
 
     block: Block
@@ -49,6 +50,7 @@ class ModelledBlock:
     substitutions: Mapping[str, tuple[SchemeSubstitution, ...]]
     without: Collection[BoundKind]
     ports: tuple[str, ...] = ()
+    may_compile: bool = True
 
     def mnemonic(self, place: int) -> str:
         """The operation of an instruction of the listing."""

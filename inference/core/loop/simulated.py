@@ -18,6 +18,7 @@ from inference.core.loop.modelled import ModelledBlock
 from inference.core.mapping import PortMapping
 from inference.core.schedule import distribution
 from inference.core.simulation.program import Binding, SchedulerPolicy, SimulatedProgram
+from inference.core.simulation.steady_state import is_compiled
 
 _NOT_SIMULATED = frozenset({BoundKind.PORTS, BoundKind.SLOTS, BoundKind.INSTRUCTIONS, BoundKind.SCHEDULER})
 
@@ -51,11 +52,14 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
     iterations (`interval`).
 
     Raises:
-        CannotSimulateError: Ports, µops or the core's width are not known, or are left out.
+        CannotSimulateError: Ports, µops or the core's width are not known, or are left out; or the simulation
+            would have to be compiled first, and may not.
     """
     model, scheduler, shape = modelled.model, modelled.model.scheduler, modelled.shape
     if left_out := _NOT_SIMULATED & {*modelled.without}:
         raise CannotSimulateError(f"the bounds of {', '.join(sorted(left_out))} are left out")
+    if not modelled.may_compile and not is_compiled():
+        raise CannotSimulateError("the simulation is still being compiled: try again in a minute")
     if model.mapping is None:
         raise CannotSimulateError("the core model has no ports")
     width = dispatch_width(model) if scheduler is None else scheduler.width

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inference.core.compiled_mark import is_cached
 from inference.core.simulation.program import (
     INTERVAL_PARTS,
     Binding,
@@ -59,6 +60,19 @@ def simulate(program: SimulatedProgram, policy: SchedulerPolicy, seed: int = 0) 
     return Simulation(float(ends[-1] - ends[warm_up - 1]) / counted, dispatched, port, issued)
 
 
+_loaded: list[bool] = []  # not empty once this process has simulated something
+
+
+def is_compiled() -> bool:
+    """Whether a simulation begins at once, rather than after half a minute of compiling."""
+    return bool(_loaded) or is_cached("simulation", "kernel.run")
+
+
+def compile_simulation() -> None:
+    """Compile the simulation, so that `is_compiled` holds."""
+    execute(SimulatedProgram((SimulatedUop(1, 0),), 1, 1), SchedulerPolicy(), 1)
+
+
 def execute(
     program: SimulatedProgram, policy: SchedulerPolicy, iterations: int, seed: int = 0
 ) -> tuple[Int64s, Int64s, Int64s]:
@@ -76,6 +90,7 @@ def execute(
         seed,
         timeline,
     )
+    _loaded[:] = [True]
     dispatched, port, issued = (column.reshape(iterations, n) for column in timeline)
     return dispatched, port, issued
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from inference.core.core_model import Assumptions, CoreModel, NearestSchemes
+from inference.core.core_model import Assumptions, BoundKind, CoreModel, NearestSchemes
 from inference.core.loop.analysis import analyse
 from inference.core.loop.modelled import ModelledBlock, modelled
 from inference.core.loop.values import Changes, LoopAnalysis
+from inference.core.simulation.steady_state import is_compiled
 from inference.isa.code.block import Block
 from inference.isa.targets import code_target
 from inference.models import StoredCoreModel
@@ -49,14 +50,20 @@ def analysis_of(
 def modelled_block(
     block: Block, row: StoredCoreModel, assumed: Assumptions | None = None, changes: Changes | None = None
 ) -> ModelledBlock:
-    """The block on the core model, for `analyse` and `simulated_block`; arguments as of `analysis_of`."""
+    """The block on the core model, for `analyse` and `simulated_block`; arguments as of `analysis_of`.
+
+    Until the simulation is compiled, as it is ahead by a worker, nothing is simulated.
+    """
     assumptions = assumed or Assumptions(nearest=True, in_loop=True)
+    if not is_compiled():
+        assumptions = replace(assumptions, without=(*assumptions.without, BoundKind.SCHEDULER))
     cached = _cached(row)
     with cached.lock:
         nearest = cached.nearest if assumptions.nearest else None
-        return modelled(
+        value = modelled(
             block, cached.model, nearest, assumptions, changes or Changes(), port_names=row.port_names
         )
+    return replace(value, may_compile=False)
 
 
 def sources_of(row: StoredCoreModel) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.loop.simulated import CannotSimulateError
+from inference.core.simulation.steady_state import compile_simulation
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.loop.answer import cpu_of, explained
 from inference.features.asking.loop.cpus import LoopCpu, cpus
@@ -184,6 +185,7 @@ class Command(PredictExperiment):
         )
         if timeline is not None and len(pieces) != 1:
             raise CommandError(f"--timeline takes one block, not {len(pieces):,}: choose it with --piece")
+        compile_simulation()
         numbers = [reading.pieces.index(piece) + 1 for piece in pieces]
         answers = [
             explained(question.model_copy(update={"piece": number}), cpu, reading) for number in numbers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from inference.core.core_model import CoreModel
 from inference.features.asking.loop.cpus import chosen_cpu, cpus
 from inference.features.asking.loop.instruction_table import uops_text
+from inference.features.library.instruction.evidence import FormOnCpu
 from inference.features.library.instruction.query import facts_about
 from inference.isa.targets import DEFAULT
 from inference.models import InstructionScheme, StoredCoreModel
@@ -21,13 +22,13 @@ from inference.web.validation import RequestError, read
 
 
 class EvidenceRequest(BaseModel):
-    """A scheme on a CPU."""
+    """Schemes on a CPU: that of an instruction, or those which stand for it."""
 
     model_config = ConfigDict(frozen=True)
 
     cpu: str = Field("", max_length=200)
     isa: str = Field(DEFAULT, max_length=200)
-    scheme: str = Field(min_length=1, max_length=1000)
+    schemes: tuple[Annotated[str, Field(max_length=1000)], ...] = Field(min_length=1, max_length=4)
 
 
 @dataclass(frozen=True)
@@ -43,29 +44,61 @@ class LatencyLine:
     basis: str
 
 
+@dataclass(frozen=True)
+class SchemeEvidence:
+    """What is known about a scheme.
+
+    Args:
+        text: The scheme.
+        scheme: Its row, None where the instruction set has none.
+        uops: By the names of ports; "" where they are not known.
+        is_move: It is eliminated.
+        alone: Cycles of one instance, where its ports are not known.
+        latencies: Of its pairs of operands.
+        facts: What they rest on; None for a core model that is not of this site's results.
+        has_chains: The chains of its latencies are stored.
+    """
+
+    text: str
+    scheme: InstructionScheme | None
+    uops: str
+    is_move: bool
+    alone: float | None
+    latencies: tuple[LatencyLine, ...]
+    facts: FormOnCpu | None
+    has_chains: bool
+
+
 def loop_evidence(request: HttpRequest) -> HttpResponse:
-    question = read(EvidenceRequest, request.GET.dict())
+    fields = {**request.GET.dict(), "scheme": request.GET.getlist("scheme")}
+    question = read(EvidenceRequest, fields, {"schemes": "scheme"})
     cpu = chosen_cpu(cpus(question.isa), question.cpu)
     if cpu is None:
         raise RequestError("cpu", f"there is no core model {question.cpu!r}")
-    row, text = cpu.row, question.scheme
-    model = core_model_of(row, {text})
-    scheme = InstructionScheme.objects.filter(isa__name=row.isa.name, text=text).first()
-    context = {
-        "row": row,
-        "text": text,
-        "scheme": scheme,
-        "uops": _uops(model, row, text),
-        "is_move": text in model.moves,
-        "alone": model.alone.get(text),
-        "latencies": list(_latencies(model, text)),
-        "sources": model.sources,
-        "facts": None if scheme is None or row.pk is None else facts_about(scheme, row.machine, row.mapping),
-        "chains": row.latencies is not None
-        and scheme is not None
-        and row.latencies.schemes.filter(scheme=scheme).exists(),
-    }
+    model = core_model_of(cpu.row, question.schemes)
+    evidence = [_evidence(text, cpu.row, model) for text in question.schemes]
+    context = {"row": cpu.row, "evidence": evidence, "sources": model.sources}
     return render(request, "inference/loop/evidence.html", context)
+
+
+def _evidence(text: str, row: StoredCoreModel, model: CoreModel) -> SchemeEvidence:
+    schemes = InstructionScheme.objects.select_related("isa")
+    scheme = schemes.filter(isa__name=row.isa.name, text=text).first()
+    is_stored = scheme is not None and row.pk is not None
+    bases = model.bases.get(text, {})
+    return SchemeEvidence(
+        text,
+        scheme,
+        _uops(model, row, text),
+        text in model.moves,
+        model.alone.get(text),
+        tuple(
+            LatencyLine(source, destination, cycles, bases.get((source, destination), ""))
+            for (source, destination), cycles in model.latencies.get(text, {}).items()
+        ),
+        facts_about(scheme, row.machine, row.mapping) if scheme is not None and is_stored else None,
+        is_stored and row.latencies is not None and row.latencies.schemes.filter(scheme=scheme).exists(),
+    )
 
 
 def _uops(model: CoreModel, row: StoredCoreModel, text: str) -> str:
@@ -74,12 +107,6 @@ def _uops(model: CoreModel, row: StoredCoreModel, text: str) -> str:
         return ""
     names = [row.port_names.get(port) or port for port in model.mapping.ports]
     return uops_text(model.mapping.usage[text], names)
-
-
-def _latencies(model: CoreModel, text: str) -> Iterator[LatencyLine]:
-    bases = model.bases.get(text, {})
-    for (source, destination), cycles in model.latencies.get(text, {}).items():
-        yield LatencyLine(source, destination, cycles, bases.get((source, destination), ""))
 
 
 urlpatterns = [path("loop/evidence/", loop_evidence, name="loop-evidence")]

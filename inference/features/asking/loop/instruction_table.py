@@ -103,14 +103,13 @@ class TablePort:
 
 @dataclass(frozen=True)
 class InstructionTable:
-    """Instructions and sums. `idle_ports`: those that no µop can use, as text; they have no column.
+    """Instructions and sums. `ports`: those that a µop can use.
 
     `slots`, `chain`, `size`: sums over the instructions of which they are known.
     """
 
     rows: tuple[TableInstruction, ...]
     ports: tuple[TablePort, ...]
-    idle_ports: str
     slots: float
     chain: float
     size: int
@@ -162,11 +161,9 @@ def instruction_table(
         TablePort(port, analysis.ports[port], cycles, bool(largest) and cycles >= largest - _ROUNDING)
         for port, cycles in sums.items()
     )
-    idle = ports_text([name for port, name in enumerate(analysis.ports) if port not in sums])
     return InstructionTable(
         rows,
         columns,
-        idle,
         sum(row.slots or 0.0 for row in analysis.instructions),
         sum(row.on_chain or 0.0 for row in analysis.instructions),
         sum(row.size for row in analysis.instructions),
@@ -199,8 +196,9 @@ def _row(
         )
     evidence = card = ""
     if row.scheme:
-        described = row.scheme if row.substitution is None else row.substitution.nearest
-        evidence = f"{reverse('loop-evidence')}?{urlencode({'cpu': cpu, 'isa': isa, 'scheme': described})}"
+        described = [row.scheme] if row.substitution is None else row.substitution.nearest.split(" and ")
+        fields = {"cpu": cpu, "isa": isa, "scheme": described}
+        evidence = f"{reverse('loop-evidence')}?{urlencode(fields, doseq=True)}"
         card = reverse("instruction", args=[isa, row.scheme.partition(" ")[0]])
     return TableInstruction(row, uops_text(row.uops, names), cells, evidence, card)
 

@@ -111,6 +111,7 @@ REGISTRIES: Mapping[str, Callable[[Any], None]] = {
     "MENUS": contributions.MENUS.extend,
     "FINDERS": contributions.FINDERS.extend,
     "DEPENDENTS": contributions.DEPENDENTS.update,
+    "BLOCK_NOTES": contributions.BLOCK_NOTES.extend,
     "PUBLISHED": contributions.PUBLISHABLE.extend,
     "IMPORTERS": other_formats.register,
     "WRITERS": other_formats.register_writers,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.runs.request import is_id
 from inference.web.validation import choice_parameter
 
@@ -213,6 +213,25 @@ def number_about(run: Run, name: str) -> int | None:
     """An id under the key `about` of the run's description; None if it is missing or malformed."""
     number = run.config.get("about", {}).get(name)
     return number if is_id(number) else None
+
+
+@dataclass(frozen=True)
+class BlockNote:
+    """What is known about predictors of a block: a sentence, and the page that it is from."""
+
+    text: str
+    url: str
+
+
+BlockNotes = Callable[[str, bytes, Sequence[Predictor]], Sequence[BlockNote]]
+"""Notes on a block: its instruction set, its code, and the predictors that it is compared with."""
+
+BLOCK_NOTES: list[BlockNotes] = []
+
+
+def notes_on_block(isa: str, code: bytes, predictors: Sequence[Predictor]) -> list[BlockNote]:
+    """What is known about these predictors of a block."""
+    return list(chain.from_iterable(find(isa, code, predictors) for find in BLOCK_NOTES))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class MeasuredQuestion(BaseModel):
     isa: str = Field(DEFAULT, max_length=200)
     code: str = Field(max_length=20_000)
     cpu: str = Field(max_length=200)
-    mode: Literal["loop", "unrolled"] = LOOP
+    mode: Literal["loop", "unrolled"] = "loop"
     predicted: float | None = Field(None, ge=0, le=1e9)
 
     @property

@@ -8,12 +8,21 @@ from django.urls import path
 from django.views.decorators.http import require_GET, require_POST
 
 from inference.features.asking.loop import measured
+from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.measured import MeasuredQuestion, context_of
 from inference.features.asking.loop.missing import progress_context
 from inference.features.asking.loop.request import LoopQuestion
+from inference.features.asking.loop.tools import (
+    ASK,
+    ToolsQuestion,
+    processor_of,
+    tool_table,
+    tools_address,
+)
+from inference.features.asking.predictors.query import row_for
 from inference.features.learning.completing import request as completing
 from inference.isa.blocks import block_of_hex
-from inference.isa.code.block import BlockError
+from inference.isa.code.block import Block, BlockError
 from inference.measuring.blocks import BlockOptions
 from inference.models import Machine, Run, StoredCoreModel
 from inference.web.request_fields import ID_DIGITS, start_run
@@ -23,14 +32,14 @@ from inference.web.validation import RequestError, read, row_parameter
 @require_GET
 def measured_fragment(request: HttpRequest) -> HttpResponse:
     """The measurement alone, for a page that waits for it."""
-    question, machine = _asked(request)
+    question, machine = _measured_question(request)
     return render(request, "inference/loop/measured.html", context_of(question, machine))
 
 
 @require_POST
 def measure_loop(request: HttpRequest) -> HttpResponse:
     """Start a measurement; the fragment for a script, else the page."""
-    question, machine = _asked(request)
+    question, machine = _measured_question(request)
     config = {
         "machine": machine.pk,
         "isa": question.isa,
@@ -43,17 +52,59 @@ def measure_loop(request: HttpRequest) -> HttpResponse:
     return redirect(LoopQuestion(**question.model_dump(exclude={"predicted"})).address())
 
 
-def _asked(request: HttpRequest) -> tuple[MeasuredQuestion, Machine]:
+def _measured_question(request: HttpRequest) -> tuple[MeasuredQuestion, Machine]:
     """The question and the machine. Raises `RequestError` (400)."""
     question = read(MeasuredQuestion, (request.POST if request.method == "POST" else request.GET).dict())
     row = StoredCoreModel.objects.select_related("machine__isa").filter(name=question.cpu).first()
     if row is None or row.machine is None:
         raise RequestError("cpu", f"there is no core model {question.cpu!r} of a machine")
+    code = _block(question.code, question.isa).hex
+    return question.model_copy(update={"code": code}), row.machine
+
+
+@require_GET
+def tools_fragment(request: HttpRequest) -> HttpResponse:
+    """The table of tools with the answers so far, for a page that waits for them."""
+    return _tools(request, *_compared(request))
+
+
+@require_POST
+def ask_tools(request: HttpRequest) -> HttpResponse:
+    """Ask the tools that have not answered; the fragment for a script, else the page."""
+    question, cpu, block = _compared(request)
+    offers = tool_table(question, cpu, block).unasked
+    predictors = [row_for(offer.kind, offer.options or {}).pk for offer in offers]
+    config = {"predictors": predictors, "isa": block.isa, "blocks": [block.hex], "mode": question.mode}
+    if predictors:
+        start_run(request, ASK, {**config, "anew": False}, f"tools on {block.instructions[0].text}"[:90])
+    if request.POST.get("fragment"):
+        return _tools(request, question, cpu, block)
+    return redirect(LoopQuestion(**question.model_dump()).address())
+
+
+def _tools(request: HttpRequest, question: ToolsQuestion, cpu: LoopCpu, block: Block) -> HttpResponse:
+    context = {
+        "tools": tool_table(question, cpu, block),
+        "tools_url": tools_address(question),
+        "fields": question.model_dump(),
+    }
+    return render(request, "inference/loop/tools.html", context)
+
+
+def _compared(request: HttpRequest) -> tuple[ToolsQuestion, LoopCpu, Block]:
+    """The question, its CPU and its block. Raises `RequestError` (400)."""
+    question = read(ToolsQuestion, (request.POST if request.method == "POST" else request.GET).dict())
+    cpu = chosen_cpu(cpus(question.isa), question.cpu)
+    if cpu is None or not processor_of(cpu):
+        raise RequestError("cpu", f"there is no core model {question.cpu!r} of a known processor")
+    return question, cpu, _block(question.code, question.isa)
+
+
+def _block(code: str, isa: str) -> Block:
     try:
-        code = block_of_hex(question.code, question.isa).hex
+        return block_of_hex(code, isa)
     except BlockError as error:
         raise RequestError("code", str(error), "machine code in hexadecimal digits") from error
-    return question.model_copy(update={"code": code}), row.machine
 
 
 @require_GET
@@ -83,6 +134,8 @@ def complete(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("loop/measured/", measured_fragment, name="loop-measured"),
     path("loop/measure/", measure_loop, name="loop-measure"),
+    path("loop/tools/", tools_fragment, name="loop-tools"),
+    path("loop/tools/ask/", ask_tools, name="loop-tools-ask"),
     path("loop/missing/", missing_fragment, name="loop-missing"),
     path("loop/complete/", complete, name="loop-complete"),
 ]

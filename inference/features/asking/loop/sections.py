@@ -10,11 +10,13 @@ from django.template.loader import render_to_string
 
 from inference.features.asking.loop.answer import LoopAnswer
 from inference.features.asking.loop.comparison import comparison_context
+from inference.features.asking.loop.confidence import confidence_context
 from inference.features.asking.loop.dependency_graph import graph_context
 from inference.features.asking.loop.instruction_table import bounds_context, instructions_context
 from inference.features.asking.loop.measured import measured_context
 from inference.features.asking.loop.missing import missing_context
 from inference.features.asking.loop.timeline_pages import timeline_context
+from inference.features.asking.loop.tools import tools_context
 from inference.web.contributions import Context
 
 
@@ -34,6 +36,7 @@ class LoopSection:
 
 HEAD_SECTIONS: tuple[LoopSection, ...] = (
     LoopSection("inference/loop/measured.html", measured_context),
+    LoopSection("inference/loop/confidence.html", confidence_context),
 )
 """Beside the verdict."""
 
@@ -44,5 +47,6 @@ SECTIONS: tuple[LoopSection, ...] = (
     LoopSection("inference/loop/graph.html", graph_context),
     LoopSection("inference/loop/timeline.html", timeline_context),
     LoopSection("inference/loop/comparison.html", comparison_context),
+    LoopSection("inference/loop/tools.html", tools_context),
 )
 """Below it."""

@@ -20,7 +20,7 @@ from inference.core.pacing import SilentReporter
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.texts import count_of
 from inference.features.learning.completing.request import CompletionConfig, read_config
-from inference.features.learning.latencies.job import latency_problem, open_chain_measurer
+from inference.features.learning.latencies.chains import latency_problem, open_chain_measurer
 from inference.isa.chains import DependencyChain
 from inference.isa.domains import domains_of
 from inference.isa.targets import preferred_schemes
@@ -72,7 +72,7 @@ class CompletionJob(Job):
         models = StoredCoreModel.objects.select_related("isa", "mapping", "latencies")
         row = needed_row(models, config.core_model)
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
-        completion = Completion(task, machine, list(_texts(config.schemes)))
+        completion = Completion(task, machine, _texts(config.schemes))
         task.reporter.emit(PhaseStarted(STAGES[0], 1, STAGES))
         completion.measure_latencies(row.latencies)
         task.reporter.emit(PhaseStarted(STAGES[1], 2, STAGES))
@@ -83,9 +83,9 @@ class CompletionJob(Job):
         return partial(_store, completion, row.pk, compared)
 
 
-def _texts(ids: Sequence[int]) -> Sequence[str]:
+def _texts(ids: Sequence[int]) -> list[str]:
     rows = InstructionScheme.objects.filter(pk__in=ids).order_by("text")
-    return rows.values_list("text", flat=True)
+    return list(rows.values_list("text", flat=True))
 
 
 @dataclass
@@ -143,8 +143,8 @@ class Completion:
             return
         mapping = load_mapping(base)
         stand_ins = self._stand_ins()
-        wanted = sorted({text for texts in stand_ins.values() for text in texts} - mapping.usage.keys())
-        failures = self._characterise(base, mapping, wanted) if wanted else {}
+        lacking = sorted({text for texts in stand_ins.values() for text in texts} - mapping.usage.keys())
+        failures = self._characterise(base, mapping, lacking) if lacking else {}
         for scheme, texts in stand_ins.items():
             if failed := [text for text in texts if text in failures]:
                 name = "" if failed[0] == scheme else f"{failed[0]}: "
@@ -161,18 +161,18 @@ class Completion:
         isa = self.machine.isa
         texts = isa.schemes.filter(MEASURABLE, text__in=self.schemes).values_list("text", flat=True)
         stand_ins = {text: (text,) for text in texts} | equivalent_schemes(isa, self.schemes)
-        others = isa.schemes.filter(text__in=set(self.schemes) - stand_ins.keys())
-        for text, exclusion in others.values_list("text", "exclusion"):
+        excluded = isa.schemes.filter(text__in=set(self.schemes) - stand_ins.keys())
+        for text, exclusion in excluded.values_list("text", "exclusion"):
             self._note([text], _PORTS, exclusion)
         return stand_ins
 
     def _characterise(
-        self, base: PortMappingRow, mapping: PortMapping, wanted: Sequence[str]
+        self, base: PortMappingRow, mapping: PortMapping, lacking: Sequence[str]
     ) -> dict[str, str]:
         """{scheme: why its ports were not found}."""
-        with self._open_measurer([*wanted, *mapping.usage]) as (measurer, obstacles):
-            failures = {scheme: obstacles[scheme] for scheme in wanted if scheme in obstacles}
-            measurable = [scheme for scheme in wanted if scheme not in obstacles]
+        with self._open_measurer([*lacking, *mapping.usage]) as (measurer, obstacles):
+            failures = {scheme: obstacles[scheme] for scheme in lacking if scheme in obstacles}
+            measurable = [scheme for scheme in lacking if scheme not in obstacles]
             if not measurable:
                 return failures
             try:

@@ -1,0 +1,236 @@
+"""Other predictions of a loop: tools that know its CPU, and other core models of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+from pydantic import BaseModel, ConfigDict, Field
+
+from inference.core.core_model import Assumptions
+from inference.core.loop.values import LoopAnalysis
+from inference.core.protocols import Json
+from inference.features.asking.loop.answer import LoopAnswer
+from inference.features.asking.loop.cpus import LoopCpu
+from inference.features.asking.loop.measured import newest_measurement
+from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.predictors.kinds import kind_of
+from inference.features.asking.predictors.query import options_for, processor_of_machine, program_listings
+from inference.features.learning.core_model.query import usable_core_models
+from inference.isa.blocks import body_of
+from inference.isa.code.block import Block
+from inference.isa.targets import DEFAULT
+from inference.measuring.blocks import LOOP
+from inference.models import AnswerCache, Machine, Predictor, Run, identity_key
+from inference.models.block_set import block_key
+from inference.predictors import nanobench
+from inference.predictors.kinds import InstalledKind, PredictorKind
+from inference.predictors.processor_names import processor_option
+from inference.predictors.protocol import Failure, PredictorError
+from inference.web.contributions import BlockNote, Context, notes_on_block
+
+RECORDED_PROCESSOR = "Zen 4"
+ASK = "ask"
+"""The kind of runs that ask predictors."""
+
+_MOST_MODELS = 4
+_SAME_WITHIN = 0.05
+"""Relative difference up to which a number counts as that of a bound."""
+
+_FAILURES = {
+    Failure.CRASH: "ends with an error for this loop",
+    Failure.TIMEOUT: "did not answer in time",
+    Failure.UNSUPPORTED: "does not know an instruction of this loop",
+    Failure.NO_NUMBER: "has no number for this loop",
+}
+
+
+class ToolsQuestion(BaseModel):
+    """A block in digits, and the CPU that executes it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    isa: str = Field(DEFAULT, max_length=200)
+    code: str = Field(max_length=20_000)
+    cpu: str = Field(max_length=200)
+    mode: Literal["loop", "unrolled"] = "loop"
+
+
+@dataclass(frozen=True)
+class ToolOffer:
+    """A tool as it is installed here; without `options`, `reason` says why it is not asked."""
+
+    name: str
+    kind: str
+    options: Json | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ToolRow:
+    """A line of the table: `cycles` of a predictor, or the `reason` why there are none; neither while it is
+    asked.
+
+    `bound`: the bound of the chosen core model that has about the same cycles. `percent`: off the
+    measurement, or off the chosen core model without one.
+    """
+
+    name: str
+    cycles: float | None = None
+    bound: str = ""
+    percent: float | None = None
+    reason: str = ""
+    measured: bool = False
+
+
+def processor_of(cpu: LoopCpu) -> str:
+    """The name of a CPU's core as tools have it, "" where it is not known."""
+    if cpu.is_recorded:
+        return RECORDED_PROCESSOR
+    machine = cpu.row.machine
+    return "" if machine is None else processor_of_machine(machine)
+
+
+def tool_offers(processor: str, mode: str) -> list[ToolOffer]:
+    """All tools of this computer, each with its options for a processor."""
+    offers: list[ToolOffer] = []
+    for kind, installed, reason in program_listings():
+        if kind.name == nanobench.KIND:
+            continue  # measures the site's computer
+        if reason:
+            offers.append(ToolOffer(kind.title, kind.name, None, "not installed here"))
+        offers += [_offer(kind, installation, processor, mode) for installation in installed]
+    return offers
+
+
+def _offer(kind: PredictorKind, installation: InstalledKind, processor: str, mode: str) -> ToolOffer:
+    name = f"{kind.title} {installation.version}".strip()
+    if not processor_option(kind.name):
+        return ToolOffer(name, kind.name, None, "no choice of a CPU")
+    for choice in options_for(kind.name, installation.options, processor):
+        chosen = kind.in_mode(choice, mode)
+        try:
+            kind.predictor(chosen).close()
+        except PredictorError:
+            continue
+        return ToolOffer(name, kind.name, chosen)
+    return ToolOffer(name, kind.name, None, f"no model of {processor}")
+
+
+def stored_predictor(offer: ToolOffer) -> Predictor | None:
+    """The stored predictor of an offer with options, None before it is asked for the first time."""
+    assert offer.options is not None, "offers without options are not asked"
+    predictor = kind_of(offer.kind).predictor(offer.options)
+    try:
+        return Predictor.objects.filter(key=identity_key(predictor.identity)).first()
+    finally:
+        predictor.close()
+
+
+def tools_context(request: HttpRequest, answer: LoopAnswer) -> Context | None:
+    """The context of `inference/loop/tools.html`, which loads the table; None where the CPU is not known."""
+    del request
+    if not processor_of(answer.cpu):
+        return None
+    question = ToolsQuestion(
+        isa=answer.block.isa, code=answer.block.hex, cpu=answer.cpu.name, mode=answer.question.mode
+    )
+    return {"tools_url": tools_address(question)}
+
+
+def tools_address(question: ToolsQuestion) -> str:
+    return f"{reverse('loop-tools')}?{urlencode(question.model_dump())}"
+
+
+@dataclass(frozen=True)
+class ToolTable:
+    """The answers of all tools, and the `unasked` ones.
+
+    `run`: the newest query, if it has not ended. `left_out`: {why tools are not asked: their names}.
+    """
+
+    rows: Sequence[ToolRow]
+    left_out: Mapping[str, Sequence[str]]
+    unasked: Sequence[ToolOffer]
+    run: Run | None
+    notes: Sequence[BlockNote]
+    is_measured: bool
+
+
+def tool_table(question: ToolsQuestion, cpu: LoopCpu, block: Block) -> ToolTable:
+    """The stored answers about a block; asks nothing."""
+    mode = question.mode
+    analysis = analysis_of(block, cpu.row, Assumptions(nearest=True, in_loop=mode == LOOP))
+    machine = None if cpu.is_recorded else cpu.row.machine
+    measured = None
+    if machine is not None and machine.kind != Machine.Kind.PUBLISHED:
+        measurement = newest_measurement(block.hex, block.isa, mode, machine)
+        measured = None if measurement is None else measurement.cycles
+    reference = analysis.usual if measured is None else measured
+    rows = [] if measured is None else [ToolRow("Measured", measured, measured=True)]
+    rows += [_row(f"Core model {cpu.name}", analysis.usual, analysis, measured)]
+    models = _other_models(block, cpu, mode)
+    rows += [_row(f"Core model {name}", cycles, analysis, reference) for name, cycles in models]
+    offers = tool_offers(processor_of(cpu), mode)
+    runs = Run.objects.filter(kind=ASK, config__blocks=[block.hex], config__isa=block.isa, config__mode=mode)
+    newest = runs.order_by("-pk").first()
+    run = None if newest is None or newest.state in Run.FINAL else newest
+    queried = () if newest is None else newest.config["predictors"]
+    unasked: list[ToolOffer] = []
+    predictors: list[Predictor] = []
+    for offer in offers:
+        if offer.options is None:
+            continue
+        row = stored_predictor(offer)
+        stored = None if row is None else _stored_answer(row, block)
+        if row is None or stored is None:
+            is_queried = row is not None and row.pk in queried
+            rows.append(
+                ToolRow(offer.name, reason="could not be asked" if is_queried and run is None else "")
+            )
+            unasked += [] if is_queried else [offer]
+            continue
+        predictors.append(row)
+        cycles, failure = stored
+        if cycles is None:
+            rows.append(ToolRow(offer.name, reason=_FAILURES[Failure(failure)]))
+        else:
+            rows.append(_row(offer.name, cycles, analysis, reference))
+    left_out: dict[str, list[str]] = {}
+    for offer in offers:
+        if offer.options is None:
+            left_out.setdefault(offer.reason, []).append(offer.name)
+    notes = notes_on_block(block.isa, block.code, predictors)
+    return ToolTable(rows, left_out, unasked, run, notes, measured is not None)
+
+
+def _row(name: str, cycles: float, analysis: LoopAnalysis, reference: float | None) -> ToolRow:
+    percent = 100 * (cycles - reference) / reference if reference else None
+    return ToolRow(name, cycles, _closest_bound(cycles, analysis), percent)
+
+
+def _closest_bound(cycles: float, analysis: LoopAnalysis) -> str:
+    distances = [(abs(bound.usual - cycles), str(bound.kind)) for bound in analysis.bounds]
+    distance, kind = min(distances, default=(0.0, ""))
+    return kind if cycles and distance <= _SAME_WITHIN * cycles else ""
+
+
+def _other_models(block: Block, cpu: LoopCpu, mode: str) -> Iterator[tuple[str, float]]:
+    """(name, cycles) of further core models of the same processor."""
+    processor = processor_of(cpu)
+    rows = usable_core_models().filter(isa__name=cpu.row.isa.name).exclude(pk=cpu.row.pk)
+    same = [row for row in rows if row.machine is not None and processor_of_machine(row.machine) == processor]
+    for row in same[:_MOST_MODELS]:
+        analysis = analysis_of(block, row, Assumptions(nearest=True, in_loop=mode == LOOP))
+        if analysis.bounds:
+            yield row.name, analysis.usual
+
+
+def _stored_answer(row: Predictor, block: Block) -> tuple[float | None, str] | None:
+    code = block.code if kind_of(row.kind).takes_jumps else body_of(block.code, block.isa)
+    answers = AnswerCache.objects.filter(predictor=row, isa=block.isa, block=block_key(code))
+    return answers.values_list("cycles", "failure").first()

@@ -18,6 +18,7 @@ from inference.formats.provenance import PRODUCT
 from inference.formats.quoting import json_text
 
 _PORTS, _INSTRUCTIONS = 1, 2  # processes
+_FIRST_THREAD = 1001  # of instructions: no number of a thread occurs twice, for viewers that look at it alone
 _DELAYS = {
     PortDelay.TAKEN: "port taken by",
     PortDelay.RESULT_BUS: "result bus taken by",
@@ -69,7 +70,7 @@ class _Threads:
         self._uops_of = {place: places for places in loop.uops for place in places}
         for places in loop.uops:
             free_at: list[int] = []  # by lane
-            first = len(self.names) + 1
+            first = len(self.names) + _FIRST_THREAD
             for iteration in range(timeline.iterations):
                 start, end = _span(loop, iteration, places)
                 lane = next((lane for lane, free in enumerate(free_at) if free <= start), len(free_at))

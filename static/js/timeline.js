@@ -90,7 +90,7 @@ class TimelineView {
     this.rows = new Rows(data.body.iterations, data.size);
     this.rows.foldAll(settings.isFolded);
     this.drawing = new TimelineDrawing(this.canvas, data, this.rows);
-    this.mark(null);
+    this.mark(this.marked < data.body.issued.length ? this.marked : null);
     this.explainPorts();
     this.tabulate();
     this.redraw();

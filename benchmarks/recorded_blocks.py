@@ -46,6 +46,7 @@ from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as evolve
 from inference.core.protocols import Json
+from inference.core.simulation.steady_state import compile_simulation
 from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.domains import domains_of, forms_among, single_domains
 from inference.isa.scheme import LEGACY_SSE
@@ -75,6 +76,7 @@ class PredictedBlock:
 def run(quick: bool) -> Iterator[Result]:
     """Both modes; `quick` takes little effort for PMEvo's mapping."""
     effort = PMEvoSettings(starts=1, perturbations=10) if quick else PMEvoSettings()
+    compile_simulation()
     cost = cost_of(lambda: recorded_model(effort))
     model, assumed = cost.value
     blocks = [

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from inference.core.simulation.steady_state import compile_simulation
 from inference.features.asking.questions.query import PredictorReport, event_of
 from inference.features.publishing.site.loops import loops_page
 from inference.formats.problems import ExchangeError
@@ -20,8 +21,16 @@ from tests.rows.lab import machine
 
 __all__ = ["machine"]
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 HASH = block_of_text("xor eax, ecx\nimul eax, eax, 16777619\nadd rdi, 1").code
 UNKNOWN = block_of_text("cpuid").code
+
+
+@pytest.fixture(scope="module")
+def compiled() -> None:
+    """Pages have no timelines while the simulation is being compiled."""
+    compile_simulation()
 
 
 def done(kind: str, config: dict[str, Any], result: Any = None) -> Run:

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from pydantic import ValidationError
 
+from inference.core.simulation.steady_state import compile_simulation
 from inference.features.publishing.site.request import PublishRequest, item_named
 from inference.features.publishing.site.static_site import build_site, write_folder, zip_files
 from inference.formats.problems import ExchangeError
@@ -59,6 +60,8 @@ class Command(DataCommand):
         target: Path = options["target"]
         try:
             items = [item_named(kind, name) for kind, name in options["named"] or ()]
+            if any(item.kind is PublishedKind.LOOP for item in items):
+                compile_simulation()  # pages of a site have no timeline until that is done
             selection = PublishRequest(
                 items=[str(item) for item in items], title=options["title"], text=options["text"]
             )

@@ -175,11 +175,27 @@ def fused_moves(shape: CodeShape, front_end: FrontEndLimits | None) -> int:
 
 
 def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float:
-    """Number of NOPs that share the slot of the instruction beside them."""
+    """Number of NOPs that share the slot of the NOP, eliminated move or idiom beside them.
+
+    A Zen 4 executes six NOPs with six moves in a cycle, and six NOPs with six additions in two.
+    """
     if model.front_end is None or not model.front_end.pairs_nops:
         return 0
-    nops = sum((instruction.scheme or "").partition(" ")[0] == "nop" for instruction in block)
-    return min(nops, len(block) / 2)
+    nops = [(instruction.scheme or "").partition(" ")[0] == "nop" for instruction in block]
+    portless = [
+        is_nop or is_portless(instruction, model) for is_nop, instruction in zip(nops, block, strict=True)
+    ]
+    if all(portless):
+        return min(sum(nops), len(block) / 2)
+    start = portless.index(False)  # a run goes on in the next copy of the block
+    pairs, run, nops_of_run = 0, 0, 0
+    for place in (*range(start, len(block)), *range(start + 1)):
+        if portless[place]:
+            run, nops_of_run = run + 1, nops_of_run + nops[place]
+        else:
+            pairs += min(nops_of_run, run // 2)
+            run = nops_of_run = 0
+    return pairs
 
 
 def is_portless(instruction: InstructionAccesses, model: CoreModel) -> bool:

@@ -13,7 +13,7 @@ from tests.core.core_model.test_bounds import CORE, block
 
 @pytest.mark.parametrize(
     ("code", "nops", "cycles"),
-    # Measured on a Zen 4: twelve NOPs in a cycle, and six of other instructions.
+    # Measured on a Zen 4: twelve NOPs in a cycle, six of other instructions, and no NOP with an addition.
     [
         ("mov rdi, rbp\nnop dword ptr [rax]", 12.0, 1 / 6),
         ("mov rdi, rbp\nnop dword ptr [rax]", 6.0, 2 / 6),
@@ -21,6 +21,10 @@ from tests.core.core_model.test_bounds import CORE, block
         ("nop\nmov rdx, r13\nmov rsi, r14\nmov rdi, r15", 12.0, 3 / 6),
         ("nop\nnop\nnop\nmov rdx, r13", 12.0, 2 / 6),
         ("nop", 12.0, 1 / 12),
+        ("nop\nadd rdx, r13", 12.0, 2 / 6),
+        ("nop\nnop\nadd rdx, r13\nadd rsi, r14", 12.0, 3 / 6),
+        ("nop\nadd rdx, r13\nadd rsi, r14\nnop", 12.0, 3 / 6),
+        ("nop\nadd rdx, r13\nnop\nmov rsi, r14", 12.0, 3 / 6),
     ],
 )
 def test_a_nop_shares_a_slot_where_more_of_them_pass_than_of_others(

@@ -40,26 +40,33 @@ class DomainSettings(AlgorithmSettings):
         paper="mnemonic category extension isa-set lock rep memory operands uops",
     )
     edit_distance: int = setting(
-        3, "edits that mnemonics may differ by before the mnemonic is given up", paper=3
+        3,
+        "largest edit distance of mnemonics that a constraint allows; beyond it, the mnemonic is "
+        "unconstrained",
+        paper=3,
     )
     log_bound: int = setting(
-        5, "largest k for which 'fewer than 2 to the k µops' is told from 'any number'", paper=5
+        5,
+        "largest k of the constraint 'fewer than 2 to the k µops'; beyond it, the number of µops "
+        "is unconstrained",
+        paper=5,
     )
     aliasing: bool = setting(
         True,
-        "whether abstract blocks say which operands are the same; without, blocks are sampled with as few "
+        "constrain which operands are equal; without it, blocks are sampled with as few "
         "dependencies as possible",
         paper=True,
     )
     dependencies: bool = setting(
         True,
-        "whether abstract blocks say which instruction reads what another one wrote, be it a register or a "
-        "flag; only where they say which operands are the same",
+        "constrain which instruction reads a register or flag that another one has written; needs "
+        "constraints on equal operands",
         paper=False,
     )
     gradual: bool = setting(
         True,
-        "whether a width that cannot be dropped may become a range, and a register or flag any of its kind",
+        "relax a width to a range, and a register or flag to any of its kind, where dropping the "
+        "constraint fails",
         paper=False,
     )
 

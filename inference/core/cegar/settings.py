@@ -25,10 +25,10 @@ class CegarSettings(AlgorithmSettings):
         None, "Number of ports; empty: the smallest number that explains the measurements.", "given"
     )
     most_ports: int = setting(
-        MAX_PORTS, "Where the number of ports is searched for: the largest one to try.", "not searched"
+        MAX_PORTS, "Largest number of ports to try if the number is empty.", "not searched"
     )
     epsilon: float = setting(
-        0.02, "Cycles per instruction by which a measurement may be off (the noise bound).", 0.02
+        0.02, "Noise bound: largest error of a measurement in cycles per instruction.", 0.02
     )
     r_max: float | None = setting(
         None,
@@ -37,7 +37,7 @@ class CegarSettings(AlgorithmSettings):
         "5 on Zen+",
     )
     max_length: int | None = setting(
-        None, "Most instructions in an experiment; empty: as many as it takes.", "not limited"
+        None, "Most instructions in an experiment; empty: no limit.", "not limited"
     )
     encoding: str = setting(
         CLOSED_FORM,
@@ -46,7 +46,8 @@ class CegarSettings(AlgorithmSettings):
     )
     apart: bool = setting(
         True,
-        "Integer, vector and memory µops have ports of their own, as long as that explains as much.",
+        "Assume that integer, vector and memory µops use different ports, if that explains the "
+        "measurements as well.",
         "not assumed",
     )
     alternatives: int = setting(
@@ -59,11 +60,13 @@ class CegarSettings(AlgorithmSettings):
         "drop-mnemonic, by hand",
     )
     time_limit: float = setting(
-        100.0, "Seconds of computing after which the best mapping so far is the result; 0: no limit.", "none"
+        100.0,
+        "Time limit in seconds of computation; the result is the best mapping so far. 0: no limit.",
+        "none",
     )
     solver_limit: int = setting(
         100_000_000,
-        "z3 resource units for one call of the solver, 0 for none; a second is some 200,000.",
+        "Limit of a solver call in z3's resource units, about 200,000 per second; 0: no limit.",
         "none",
     )
 

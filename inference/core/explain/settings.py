@@ -39,14 +39,12 @@ class ExplainSettings(AlgorithmSettings):
     ports: int | None = setting(
         None, "Number of ports; empty: the smallest number that explains the blocking instructions.", 10
     )
-    most_ports: int = setting(
-        16, "Where the number of ports is searched for: the largest one to try.", "not searched"
-    )
+    most_ports: int = setting(16, "Largest number of ports to try if the number is empty.", "not searched")
     r_max: float | None = setting(
-        None, "Instructions per cycle beside the ports; empty: measured (§6.2.3).", "measured"
+        None, "R_max, the largest instructions per cycle; empty: measured (§6.2.3).", "measured"
     )
     widest: int | None = setting(
-        None, "The most ports that one µop may use; what is quicker alone uses none. Empty: any number.", None
+        None, "Most ports of one µop; schemes that are quicker alone use no port. Empty: any number.", None
     )
     uops_from: str = setting(
         AUTO,
@@ -71,7 +69,7 @@ class ExplainSettings(AlgorithmSettings):
         0.02, "Cycles per instruction within which times count as equal or as additive.", 0.02
     )
     whole_epsilon: float = setting(
-        0.3, "A number of µops may be so far from a whole one, beside what noise explains.", 0.15
+        0.3, "Largest deviation of a measured number of µops from an integer, beyond the noise.", 0.15
     )
     wasted: float = setting(
         0.6,
@@ -79,7 +77,7 @@ class ExplainSettings(AlgorithmSettings):
         0.0,
     )
     alone_epsilon: float = setting(
-        0.15, "Cycles that a scheme alone may take beside what its µops explain.", 0.15
+        0.15, "Cycles that a scheme alone may take beyond those of its µops.", 0.15
     )
     instability: float = setting(
         5.0, "Samples that scatter so many times as much as usual, or more, are unstable.", "by hand"

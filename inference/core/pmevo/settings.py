@@ -53,33 +53,39 @@ class PMEvoSettings(AlgorithmSettings):
     NAME = "PMEvo"
 
     ports: int | None = setting(
-        None, "Number of ports of the inferred port mapping; empty: as many as the data ask for.", "given"
+        None,
+        "Number of ports of the inferred port mapping; empty: as many as the measurements need.",
+        "given",
     )
     search: str = setting(
         "refit",
-        "evolution: the paper's; refit: exact, one scheme after another; both: within evolution and after.",
+        "Search method. evolution: the paper's; refit: exact local search, scheme by scheme; "
+        "both: re-fit during and after the evolution.",
         "evolution",
     )
     plan: str = setting(
         "adaptive",
-        "Where anything can be measured: all pairs of schemes, or new schemes against class representatives.",
+        "Experiments measured on a machine. exhaustive: all pairs of schemes; adaptive: pairs "
+        "with the representatives of congruence classes.",
         "exhaustive",
     )
     most_experiments: int | None = setting(
         None,
-        "Adaptive plan: pairs to measure at most; schemes without a class by then stay classes of their own.",
+        "Adaptive plan: largest number of pairs; schemes without a class by then become classes "
+        "of their own.",
         None,
     )
     learnt_mixes: float = setting(
-        0.0, "Random mixes of 3 to 5 instructions to measure and learn from beside the pairs, per scheme.", 0
+        0.0, "Random mixes of 3 to 5 instructions measured for training, per scheme.", 0
     )
     population: int = setting(
-        100, "Port mappings kept in each generation (N): more cost time and find better mappings.", 100_000
+        100, "Port mappings kept in each generation (N); more take longer and give better mappings.", 100_000
     )
     max_generations: int = setting(1000, "The evolution stops after this many generations.", "a limit")
     convergence: float = setting(
         0.001,
-        "The evolution stops when error and volume of all kept mappings lie within this share of the best.",
+        "The evolution stops when all kept mappings have errors and volumes within this share of "
+        "the best one's.",
         "a single value",
     )
     congruence_epsilon: float = setting(
@@ -87,30 +93,36 @@ class PMEvoSettings(AlgorithmSettings):
     )
     congruence_evidence: float = setting(
         0.5,
-        "Share of their experiments that must be measured for both before schemes count as alike.",
+        "Share of two schemes' experiments that must be measured for both before they count as congruent.",
         "1: its plan measures all of them",
     )
     congruence_outliers: float = setting(
         0.005,
-        "Share of the compared experiments that may differ all the same: noise exceeds any limit at times.",
+        "Share of the compared experiments that may differ nevertheless, because of outliers.",
         0,
     )
     learn_from: str = setting(
         "classes",
-        "representatives: experiments of these alone; classes: those with other members too, "
-        "rewritten to representatives, with repeated ones as their median.",
+        "Training data. representatives: experiments with class representatives only; classes: "
+        "those with other members too, rewritten to representatives; repeated ones count by their "
+        "median.",
         "representatives",
     )
     r_max: float | None = setting(
-        None, "Instructions per cycle that the bottleneck outside the ports lets through; empty: none.", None
+        None,
+        "Largest instructions per cycle of the bottleneck outside the ports (R_max); empty: no limit.",
+        None,
     )
     ceiling: str = setting(
         "data",
-        "Where R_max is empty: none, or data: the highest rate, if many of the experiments reach it.",
+        "R_max if it is empty above. none: no limit; data: the highest measured rate, if many "
+        "experiments reach it.",
         "none",
     )
     volume_weight: float = setting(
-        0.1, "Weight of the µop volume against the prediction error in the fitness; 0 ignores it.", 1.0
+        0.1,
+        "Weight of the µop volume relative to the prediction error in the fitness; 0 ignores the volume.",
+        1.0,
     )
     scaling: str = setting(
         "range",
@@ -119,107 +131,111 @@ class PMEvoSettings(AlgorithmSettings):
     )
     duplicates: str = setting(
         "drop",
-        "A µop that a child inherits from both parents: add the counts, or drop the second.",
-        "unsaid (the published program: drop)",
+        "µops that a child inherits from both parents. add: counts are added; drop: the second "
+        "one is dropped.",
+        "not stated (the published program: drop)",
     )
     climb_share: float = setting(
         0.1, "Share of the final mappings, best first, from which the hill climb starts.", 1.0
     )
     inheritance: str = setting(
         "rows",
-        "A scheme's µops in children. split: those of both parents, shuffled and split; rows: one parent's.",
+        "Crossover. split: a scheme's µops of both parents are shuffled and split; rows: all are "
+        "one parent's.",
         "split",
     )
-    mutation: float = setting(2.0, "Schemes of a child that change at random, on average; 0: none.", 0)
+    mutation: float = setting(2.0, "Mean number of schemes of a child that mutate; 0: none.", 0)
     parents: str = setting(
-        "tournament", "Who becomes a parent. uniform: anybody; tournament: the fitter of two.", "uniform"
+        "tournament", "Selection of parents. uniform: at random; tournament: the fitter of two.", "uniform"
     )
     repeats: str = setting(
         "keep",
-        "Equal mappings. keep: each counts; replace: the second gives way to any mapping that differs.",
+        "Equal mappings in a population. keep: all stay; replace: duplicates are replaced by other mappings.",
         "keep",
     )
     islands: int = setting(
         1,
-        "Populations that share out the port mappings, evolve apart and exchange their best; "
-        "threads or workers share out the islands.",
+        "Number of populations that evolve separately and exchange their best mappings; threads "
+        "or workers execute them in parallel.",
         1,
     )
-    migrate_every: int = setting(10, "Generations after which islands exchange their best.", None)
-    migrants: int = setting(5, "Port mappings that each island sends on to the next.", None)
+    migrate_every: int = setting(10, "Generations between exchanges of the islands.", None)
+    migrants: int = setting(5, "Port mappings that each island sends to the next one.", None)
     refits: int = setting(
-        2, "With both: schemes of the fittest mapping that are re-fitted in each generation.", None
+        2, "Search method both: schemes of the fittest mapping re-fitted in each generation.", None
     )
-    starts: int = setting(
-        2, "Independent re-fits, of which the best counts; each keeps one processor busy.", None
-    )
-    sweeps: int = setting(
-        2, "Passes of the re-fit over all schemes before it begins to leave out kinds of µops.", None
-    )
+    starts: int = setting(2, "Independent re-fits, of which the best counts; each uses one processor.", None)
+    sweeps: int = setting(2, "Passes of the re-fit over all schemes before it removes kinds of µops.", None)
     rounds: int = setting(
-        1, "How often the re-fit opens up for new kinds of µops and leaves out those without use.", None
+        1, "Number of times that the re-fit adds new kinds of µops and removes unused ones.", None
     )
     patience: int = setting(3, "Rounds without a better mapping after which the re-fit stops.", None)
     kind_price: float = setting(
-        0.004, "By how much a new kind of µop must lower the mean error of a scheme's experiments.", None
+        0.004, "Reduction of a scheme's mean error that a new kind of µop must bring.", None
     )
     volume_price: float = setting(
-        0.00001, "The same for each µop and port that it can use: prefers narrow port sets.", None
+        0.00001, "Reduction of the mean error per µop and port; larger values prefer narrow port sets.", None
     )
     objective: str = setting(
         "bounded",
-        "What is minimised. bounded: a loss that hardly grows once something is not explained; the re-fit "
-        "then ends with few µops and slots that no measurement contradicts. mean: the mean error.",
+        "Minimised loss. bounded: saturates for outliers, and the re-fit ends with few µops and "
+        "slots that no measurement contradicts; mean: the mean error.",
         "mean",
     )
     issue_width: float | None = setting(
-        None, "Issue slots per cycle; empty: found from R_max and the measurements.", None
+        None, "Issue slots per cycle; empty: inferred from R_max and the measurements.", None
     )
-    spread: float = setting(0.025, "Bounded objective: relative errors well below this count as none.", None)
+    spread: float = setting(0.025, "Bounded objective: relative errors well below this count as 0.", None)
     uop_price: float = setting(
-        0.005, "Bounded objective: what a µop costs, per experiment of its scheme.", None
+        0.005, "Bounded objective: penalty for a µop, per experiment of its scheme.", None
     )
     regular_forms: bool = setting(
         True,
-        "Of a scheme with memory, the µops of its register form and those of a load or store, as far as "
-        "measurements speak against it by a few experiments at most.",
+        "Assume that a scheme with a memory operand has the µops of its register form and of a "
+        "load or store, unless more than a few experiments contradict it.",
         "not assumed",
     )
     apart: bool = setting(
         True,
-        "Integer schemes, vector schemes and loads have ports of their own, as far as measurements speak "
-        "against it by a few experiments at most.",
+        "Assume that integer schemes, vector schemes and loads use different ports, unless more "
+        "than a few experiments contradict it.",
         "not assumed",
     )
     forgive_waste: bool = setting(
         True,
-        "Schemes for one part of the core have no µop that only explains times which spreading µops evenly "
-        "over their ports, not as well as possible, would explain too.",
+        "Remove µops that explain nothing but times that an even, suboptimal distribution of the "
+        "other µops over their ports explains as well.",
         "not assumed",
     )
     slot_price: float = setting(
-        0.0034, "Bounded objective: what an issue slot costs, per experiment of its scheme.", None
+        0.0034, "Bounded objective: penalty for an issue slot, per experiment of its scheme.", None
     )
     new_kind_price: float = setting(
-        0.017, "Bounded objective: what another kind of µop costs, per experiment of its scheme.", None
+        0.017, "Bounded objective: penalty for a further kind of µop, per experiment of its scheme.", None
     )
     perturbations: int = setting(
-        100, "Bounded objective: local searches from changes to the best mapping, at most.", None
+        100,
+        "Bounded objective: largest number of local searches from perturbations of the best mapping.",
+        None,
     )
     perturbation_patience: int = setting(
-        40, "Bounded objective: local searches in a row without a better mapping after which it ends.", None
+        40,
+        "Bounded objective: consecutive local searches without improvement after which the search ends.",
+        None,
     )
-    most_ports: int = setting(24, "Where the number of ports is empty: ports at most.", None)
+    most_ports: int = setting(24, "Largest number of ports to try if the number is empty.", None)
     waste: bool = setting(
         True,
-        "Where a scheduler explains them: measured times are corrected by what it wastes, in a few rounds.",
+        "Correct measured times by the cycles that an inferred scheduler wastes, in a few rounds.",
         "not assumed",
     )
     seconds: float | None = setting(
-        900.0, "The search ends after so many seconds with the best mapping so far; empty: no limit.", "none"
+        900.0,
+        "Time limit of the search in seconds; it ends with the best mapping so far. Empty: no limit.",
+        "none",
     )
     threads: int = setting(
-        0, "Threads that evaluate mappings; 0: one per processor. No effect on the answer.", None
+        0, "Threads that evaluate mappings; 0: one per processor. No effect on the result.", None
     )
 
     def __post_init__(self) -> None:

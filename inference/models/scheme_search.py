@@ -106,9 +106,9 @@ PROBE_SELECTION = "probes"
 """One or two schemes for each kind of execution unit; see `inference.isa.facets.SchemeCatalogue`."""
 
 GROUP_SELECTIONS = {
-    "legacy-sse": "legacy SSE: measured apart from VEX-encoded instructions",
+    "legacy-sse": "legacy SSE, measured separately from VEX-encoded instructions",
     "mmx": "MMX",
-    "x87": "x87, as far as it leaves the register stack where it is",
+    "x87": "x87 instructions that do not move the top of the register stack",
     "avx512": "AVX-512",
 }
 """Groups of schemes that are measured only if selected by name; see `inference.isa.scheme`."""

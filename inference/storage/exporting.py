@@ -240,7 +240,7 @@ def _llvm(write: Callable[[Row], str]) -> Export[Row]:
 
 def _exegesis(mode: str) -> Export[StoredCoreModel]:
     title = f"llvm-exegesis benchmarks: {mode} (YAML)"
-    hint = "llvm-exegesis -mode=analysis holds LLVM's scheduling model against it"
+    hint = "llvm-exegesis -mode=analysis compares LLVM's scheduling model with it"
     return Export(title, "yaml", _YAML, partial(exegesis_of, mode=mode), hint, _has_snippets)
 
 

@@ -18,52 +18,52 @@ class SearchSettings(AlgorithmSettings):
     NAME = "the search"
     samples: int = setting(
         100,
-        "random blocks by which an abstract block is judged; all but exceptions must be interesting",
+        "random blocks sampled from each abstract block; all but the allowed exceptions must be interesting",
         paper=100,
     )
     first_look: int = setting(
         20,
-        "of these, how many are looked at first; the others only if all of them are interesting",
+        "number of these evaluated first; the others only if all of these are interesting",
         paper=100,
     )
-    longest: int = setting(5, "instructions of a random block at most", paper=5)
+    longest: int = setting(5, "largest number of instructions of a random block", paper=5)
     orders: int = setting(5, "random orders of expansions in which each block is generalised", paper=5)
-    batch: int = setting(100, "random blocks that a round begins with", paper=5)
-    side_by_side: int = setting(4, "blocks of a round that are generalised at the same time", paper=1)
+    batch: int = setting(100, "random blocks per round", paper=5)
+    side_by_side: int = setting(4, "blocks of a round generalised in parallel", paper=1)
     new_share: float = setting(
         0.5,
-        "share of the samples of an expanded abstract block that are of what the expansion has added; the "
-        "others are of all that it represents",
+        "share of the samples taken from the blocks that an expansion adds; the others are from all blocks that "
+        "the abstract block represents",
         paper=0.0,
     )
     confirming: int = setting(
         100,
-        "further samples of each result; one that is not interesting sends the generalisation back to where "
-        "it went wrong",
+        "further samples of each result; if one is not interesting, the generalisation resumes before the "
+        "expansion that admitted it",
         paper=0,
     )
     share_evidence: bool = setting(
         True,
-        "reject an expansion without sampling where it would admit a block that was seen to be uninteresting",
+        "reject an expansion without sampling if it admits a block known to be uninteresting",
         paper=False,
     )
     kinds_apart: bool = setting(
         True,
-        "a difference and the failures of each tool are found and generalised apart from one another",
+        "generalise differences, and the failures of each tool, separately",
         paper=False,
     )
     exceptions: float = setting(
         0.0,
-        "share of the samples that need not be interesting: measurements err, processors have special cases",
+        "share of the samples that need not be interesting, for measurement errors and special cases",
         paper=0.0,
     )
     names_first: bool = setting(
         True,
-        "the first order relaxes mnemonics, categories and instruction sets before all else: what is left "
-        "says what instructions do",
+        "the first order relaxes mnemonics, categories and instruction sets first, so that the remaining "
+        "constraints describe behaviour",
         paper=False,
     )
-    attempts: int = setting(20, "attempts at sampling one block before it is given up", paper=None)
+    attempts: int = setting(20, "largest number of attempts to sample a block", paper=None)
 
     def __post_init__(self) -> None:
         check_integer("samples", self.samples, 1, 100_000)
@@ -106,8 +106,8 @@ class Termination(AlgorithmSettings):
     NAME = "the end of a campaign"
     minutes: float | None = setting(None, "minutes of searching", paper=None)
     discoveries: int | None = setting(None, "discoveries not covered by another one", paper=150)
-    barren: int | None = setting(None, "random blocks in a row without a new discovery", paper=None)
-    blocks: int | None = setting(None, "random blocks in all", paper=None)
+    barren: int | None = setting(None, "consecutive random blocks without a new discovery", paper=None)
+    blocks: int | None = setting(None, "random blocks in total", paper=None)
 
     def __post_init__(self) -> None:
         if self.minutes is not None:

@@ -111,7 +111,7 @@ def assumptions(problem: CegarProblem, apart: Apart) -> tuple[str, ...]:
         else "every scheme has one µop",
         "the given number of ports"
         if problem.settings.ports
-        else "as few ports as explain as much as any number of them",
+        else "the smallest number of ports that explains the measurements best",
         f"a core may lose up to {100 * WASTE} % of its time by its choice of ports",
     )
 

@@ -253,15 +253,15 @@ def _reason(search: SchedulerFinding) -> str:
     if search.closest is None:
         return "the time limit was reached before the first policy was simulated"
     errors = (
-        f"without one, experiments are {search.without:.1%} off; with the best of {search.tried}, "
-        f"{search.closest.judged:.1%}"
+        f"mean error on experiments {search.without:.1%} without a scheduler, {search.closest.judged:.1%} with "
+        f"the best of {search.tried}"
     )
     if search.code is not None:
         errors += (
-            f"; blocks with dependences are {search.code.error_without:.1%} off without it, "
-            f"{search.code.error:.1%} with it, and {search.code.overstated:.0%} of them are predicted "
-            f"too slow instead of {search.code.overstated_without:.0%}"
+            f"; on blocks with dependences {search.code.error_without:.1%} without and {search.code.error:.1%} "
+            f"with it, where {search.code.overstated:.0%} instead of {search.code.overstated_without:.0%} of "
+            "the blocks are overestimated"
         )
     if is_explained(search.closest.judged, search.without):
-        return f"the best scheduler does not hold where instructions wait for each other: {errors}"
-    return f"no scheduler explains clearly more than ports and slots do: {errors}"
+        return f"the best scheduler fails on blocks with dependences: {errors}"
+    return f"no scheduler explains clearly more than ports and slots alone: {errors}"

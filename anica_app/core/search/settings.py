@@ -32,7 +32,7 @@ class SearchSettings(AlgorithmSettings):
     side_by_side: int = setting(4, "blocks of a round generalised in parallel", paper=1)
     new_share: float = setting(
         0.5,
-        "share of the samples taken from the blocks that an expansion adds; the others are from all blocks that "
+        "share of the samples taken from the blocks that an expansion adds; the others are from all that "
         "the abstract block represents",
         paper=0.0,
     )

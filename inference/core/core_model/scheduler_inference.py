@@ -253,14 +253,15 @@ def _reason(search: SchedulerFinding) -> str:
     if search.closest is None:
         return "the time limit was reached before the first policy was simulated"
     errors = (
-        f"mean error on experiments {search.without:.1%} without a scheduler, {search.closest.judged:.1%} with "
-        f"the best of {search.tried}"
+        f"mean error on experiments {search.without:.1%} without a scheduler, "
+        f"{search.closest.judged:.1%} with the best of {search.tried}"
     )
     if search.code is not None:
+        code = search.code
         errors += (
-            f"; on blocks with dependences {search.code.error_without:.1%} without and {search.code.error:.1%} "
-            f"with it, where {search.code.overstated:.0%} instead of {search.code.overstated_without:.0%} of "
-            "the blocks are overestimated"
+            f"; on blocks with dependences {code.error_without:.1%} without and {code.error:.1%} with it, "
+            f"where {code.overstated:.0%} instead of {code.overstated_without:.0%} of the blocks are "
+            "overestimated"
         )
     if is_explained(search.closest.judged, search.without):
         return f"the best scheduler fails on blocks with dependences: {errors}"

@@ -155,7 +155,7 @@ def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[
         "graph": (f"{mapping}?tab=graph", json.dumps(SAYS)[1:-1]),
         "legend of the graph": (
             f"{mapping}?tab=graph",
-            "says otherwise of 1 scheme<",
+            "for 1 scheme, another result of the machine contradicts this one<",
         ),
         "kinds of instructions": (reverse("core-model", args=[core.pk]), "1 not settled</span>"),
         "kinds of instructions as a table": (

@@ -35,6 +35,7 @@ from inference.features.asking.loop.request import LoopQuestion
 from inference.features.library.example.query import RECORDED_NAME, recorded_core
 from inference.figures.dependency_graph import edge_text
 from inference.isa.blocks import block_of_text
+from inference.isa.code.annotations import InstructionLine, SourcePlace
 from inference.isa.code.block import BlockError
 from inference.isa.targets import DEFAULT
 from tests.loop_analyses import known_loop, random_loop, unknown_loop, unmapped_loop
@@ -115,7 +116,7 @@ def test_what_is_unknown_is_a_question_mark_and_never_a_number() -> None:
     assert unknown[2:6] == ["?", "?", "?", ""]
     assert unknown[1].startswith("vfrob ymm0, ymm1")
     assert re.search(r"\s\?$", unknown[1])
-    assert "≈ nearest form: other width" in known[1]
+    assert "≈ nearest form" in known[1]
     assert html.count("scheme=add+GPR%5B64%5D%3ARW%2C+GPR%5B64%5D%3AR") == 1
     assert "Sum of what is known" in html
     assert "Its latency was not measured" in html
@@ -140,6 +141,20 @@ def test_known_instructions_have_exact_values_and_the_chain_is_marked() -> None:
     (sums,) = cells_of(html, "tfoot")
     assert sums[2:] == ["0.25", "1.25 the busiest", "0.50", "3", "", "4.0", "9"]
     assert "&lt;rcx&gt;" in html
+
+
+def test_samples_and_source_lines_stand_beside_their_instructions() -> None:
+    place, line = SourcePlace("dot.c", 5, "s += <a>[i];"), InstructionLine(1)
+    lines = [replace(line, source=place, samples=7.5), replace(line, source=place, samples=1), line]
+    answer = answer_with(known_loop())
+    answer = replace(
+        answer, reading=replace(answer.reading, pieces=(replace(answer.piece, lines=tuple(lines)),))
+    )
+    html = rendered("instructions", answer)
+    assert html.count("dot.c:5: s += &lt;a&gt;[i];") == 1
+    assert [row[2] for row in cells_of(html, "tbody")] == ["7.50", "1.00", ""]
+    assert [row[2] for row in cells_of(html, "tfoot")] == ["8.50"]
+    assert "Samples" not in rendered("instructions", answer_with(known_loop()))
 
 
 def test_bounds_are_ranges_and_the_simulation_stands_beside_them() -> None:

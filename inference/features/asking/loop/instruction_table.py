@@ -68,7 +68,8 @@ class TableInstruction:
     """An instruction of the table. `uops`: as text with the ports' names, "?" where they are not known.
 
     `pressure`: of the table's ports, None where it is not known. `evidence`: the address of the facts that
-    its description rests on; `card`: that of its page; "" without a scheme. `line`: what the text has on it.
+    its description rests on; `card`: that of its page; "" without a scheme. `line`: what the text has on it;
+    `source`: its source line, "" where it is that of the instruction before.
     """
 
     instruction: InstructionAnalysis
@@ -77,6 +78,7 @@ class TableInstruction:
     evidence: str
     card: str
     line: InstructionLine | None = None
+    source: str = ""
 
     @property
     def lacks_ports(self) -> bool:
@@ -132,7 +134,7 @@ def instructions_context(_request: HttpRequest, answer: LoopAnswer) -> Context:
         "table": table,
         "ports_bound": ports_bound,
         "samples": sum(samples) if samples else None,
-        "has_sources": any(line.source for line in answer.piece.lines),
+        "samples_format": "0g" if all(count == round(count) for count in samples) else "2g",
     }
 
 
@@ -153,16 +155,20 @@ def instruction_table(
         for port in used
     }
     largest = max(sums.values(), default=0.0)
-    rows = tuple(
-        replace(_row(row, analysis.ports, used, largest, cpu, isa), line=line)
-        for row, line in zip_longest(analysis.instructions, lines[: len(analysis.instructions)])
-    )
+    rows = []
+    before = None
+    for row, line in zip_longest(analysis.instructions, lines[: len(analysis.instructions)]):
+        source = None if line is None else line.source
+        row_text = "" if source is None or source == before else str(source)
+        described = _row(row, analysis.ports, used, largest, cpu, isa)
+        rows.append(replace(described, line=line, source=row_text))
+        before = source
     columns = tuple(
         TablePort(port, analysis.ports[port], cycles, bool(largest) and cycles >= largest - _ROUNDING)
         for port, cycles in sums.items()
     )
     return InstructionTable(
-        rows,
+        tuple(rows),
         columns,
         sum(row.slots or 0.0 for row in analysis.instructions),
         sum(row.on_chain or 0.0 for row in analysis.instructions),

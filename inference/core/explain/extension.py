@@ -11,7 +11,7 @@ from inference.core.explain.blockers import Improper
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.characterising import build_result
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import Blocker, is_wide, sorted_blockers
+from inference.core.explain.flooding import Blocker, Floods, is_wide, sorted_blockers
 from inference.core.explain.problem import BlockingClass, ExplainProblem, ExplainResult
 from inference.core.explain.remaining import Remaining
 from inference.core.explain.reporting import ExplainReporter
@@ -68,6 +68,10 @@ def extend_mapping(
     find_candidates(context)
     sampler.learn_noise(singles)  # anew: those of a few schemes show little
     blocking = _BlockersOfMapping(mapping.ports, _blockers(context, members, mapping.r_max))
+    # At once: the last stage asks for one blocking instruction after the other, and a batch takes as long to
+    # hand over as to measure.
+    floods = Floods(context, mapping.ports)
+    floods.measure([floods.test(s, blocker) for s in context.left for blocker in blocking.blockers], 1)
     conclusion = Remaining(context, blocking, mapping.r_max).run()
     return build_result(context, conclusion, mapping.r_max, progress.seconds())
 

@@ -16,8 +16,7 @@ from inference.core.loop.timeline import LoopTimeline
 from inference.core.simulation.program import SchedulerPolicy, SimulatedProgram
 from inference.core.simulation.timeline import timeline_of
 from inference.formats.provenance import PRODUCT
-from inference.formats.timeline_text import write_timeline_text
-from inference.formats.timeline_trace import write_timeline_trace
+from inference.formats.timeline_files import write_timeline_text, write_timeline_trace
 from tests.core.simulation.test_scheduler import POLICIES, programs
 from tests.drawn import examples
 from tests.timelines import mixed_loop

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inference.core.simulation.timeline import NONE, Timeline
+from inference.core.loop.modelled import ModelledBlock
+from inference.core.loop.simulated import simulated_block
+from inference.core.loop.values import LoopAnalysis
+from inference.core.simulation.timeline import NONE, Timeline, timeline_of
 
 _MAX_IN_CELL = 3
 """Characters in a cell of a cycle."""
+_MAX_UOPS = 10_000
+"""µops in a timeline: a drawing of 100 instructions and 50 iterations stays quick, and its data small."""
 _MAX_PERIOD = 8
 """Iterations of a period that is worth telling."""
 
@@ -73,3 +79,32 @@ class LoopTimeline:
 
     def port_name(self, port: int) -> str:
         return "" if port == NONE else self.ports[port]
+
+
+def timeline_of_block(
+    block: ModelledBlock, analysis: LoopAnalysis, title: str, iterations: int
+) -> LoopTimeline:
+    """The timeline of a block; its cycles are those of `LoopAnalysis.simulated`.
+
+    Args:
+        block: The block on its core.
+        analysis: Of the same block.
+        title: As in `LoopTimeline`.
+        iterations: 1 to `MAX_ITERATIONS`; of long blocks, fewer are simulated.
+
+    Raises:
+        CannotSimulateError: The core model does not have what a simulation needs.
+    """
+    simulated = simulated_block(block)
+    limit = max(1, _MAX_UOPS // len(simulated.program.uops))
+    locations = defaultdict[tuple[int, int, int], list[str]](list)
+    for dependence in analysis.dependences:
+        key = dependence.producer, dependence.consumer, dependence.iterations
+        locations[key].append(dependence.location)
+    return LoopTimeline(
+        title,
+        timeline_of(simulated.program, simulated.policy, min(iterations, limit)),
+        tuple(instruction.text for instruction in analysis.instructions),
+        analysis.ports,
+        {key: " and ".join(dict.fromkeys(names)) for key, names in locations.items()},
+    )

@@ -167,7 +167,6 @@ def timeline_of(
 
 
 def _operands(program: SimulatedProgram, issued: Int64s) -> tuple[Int64s, Int64s]:
-    """`ready` and `operand`."""
     ready, operand = np.zeros_like(issued), np.full_like(issued, NONE)
     for place, uop in enumerate(program.uops):
         for number, wait in enumerate(uop.waits):

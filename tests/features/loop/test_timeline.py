@@ -16,7 +16,7 @@ from inference.core.loop.simulated import CannotSimulateError
 from inference.features.asking.loop import query
 from inference.features.asking.loop.answer import LoopAnswer
 from inference.features.asking.loop.timeline import FORMATS, timeline_for
-from inference.formats.timeline_text import write_timeline_text
+from inference.formats.timeline_files import write_timeline_text
 from tests.features.loop.test_sections import CHAIN, DOT, answer_to
 from tests.rows.library import visitor
 

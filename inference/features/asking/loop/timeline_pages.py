@@ -25,7 +25,6 @@ class TimelineQuestion(LoopQuestion):
 
 
 def timeline_context(_: HttpRequest, answer: LoopAnswer) -> Context:
-    """The context of `inference/loop/timeline.html`."""
     question = {**answer.question.model_dump(exclude_defaults=True), "code": answer.question.code}
     return {
         "fields": {**question, "cpu": answer.cpu.name, "piece": answer.number},

@@ -1,10 +1,12 @@
-"""The timeline of a loop in Chrome's Trace Event Format, which chrome://tracing and Perfetto read.
+"""The timeline of a loop as files: a trace in Chrome's Trace Event Format, and text.
 
-A cycle is a microsecond. The process "ports" has a thread per port with a slice per µop. The process
-"instructions" has a thread per instruction, and more where its iterations overlap, with a slice from dispatch
-to retirement and the parts of it inside. Arrows lead from a result to the µop that waited for it.
+In a trace, a cycle is a microsecond. The process "ports" has a thread per port with a slice per µop. The
+process "instructions" has a thread per instruction, and more where its iterations overlap, with a slice from
+dispatch to retirement and the parts of it inside. Arrows lead from a result to the µop that waited for it.
+chrome://tracing and Perfetto read it: "Trace Event Format", Google,
+https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 
-"Trace Event Format", Google, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
+The text has the signs of llvm-mca's timeline view.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from collections.abc import Iterator
 
 from inference.core.loop.timeline import LoopTimeline
 from inference.core.protocols import Json
-from inference.core.simulation.timeline import NONE, PortDelay
+from inference.core.simulation.timeline import NONE, PortDelay, Timeline
+from inference.core.texts import REPLACEMENT, UNSAFE
 from inference.formats.provenance import PRODUCT
 from inference.formats.quoting import json_text
 
@@ -182,3 +185,45 @@ def _thread(process: int, number: int, name: str) -> Iterator[Json]:
 
 def _metadata(kind: str, process: int, thread: int, **about: str | int) -> Json:
     return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": about}
+
+
+_LEGEND = "D dispatched   = waiting   e executing   E result available   - waiting to retire   R retired"
+
+
+def write_timeline_text(loop: LoopTimeline) -> str:
+    """A line per instruction and iteration, a column per cycle, and the ports that executed it."""
+    timeline, uops = loop.timeline, loop.uops
+    lines = [
+        f"Timeline of {loop.title}: {loop.pace}",
+        loop.assumption,
+        _LEGEND,
+        "",
+        f"{'':10}{_digits(timeline.span, odd=True)}".rstrip(),
+        f"{'Index':10}{_digits(timeline.span, odd=False)}".rstrip(),
+        "",
+    ]
+    width = max(map(len, uops)) * (1 + max(map(len, loop.ports)))
+    for iteration in range(timeline.iterations):
+        for places in uops:
+            index = f"[{iteration},{timeline.program.uops[places[0]].instruction}]"
+            ports = " ".join(loop.port_name(int(port)) for port in timeline.port[iteration, list(places)])
+            cells = _cells(timeline, iteration, list(places))
+            lines.append(f"{index:10}{cells}   {ports:{width}}{loop.text_of(places[0])}")
+    return "".join(f"{UNSAFE.sub(REPLACEMENT, line)}\n" for line in lines)
+
+
+def _digits(span: int, *, odd: bool) -> str:
+    """The last digits of the cycles in every second group of ten."""
+    return "".join(str(cycle % 10) if cycle // 10 % 2 == odd else " " for cycle in range(span))
+
+
+def _cells(timeline: Timeline, iteration: int, uops: list[int]) -> str:
+    """The cycles of an instruction with these µops."""
+    dispatched = int(timeline.dispatched[iteration, uops[0]])
+    issued = int(timeline.issued[iteration, uops].min())
+    done = int(timeline.done[iteration, uops].max())
+    retired = int(timeline.retired[iteration, uops[-1]])
+    life = "D" + "=" * (issued - dispatched - 1) + "e" * (done - issued) + "E" * (done > dispatched)
+    life += "-" * (retired - dispatched - len(life)) + "R"
+    blank = " " + "    ." * (timeline.span // 5 + 1)
+    return blank[:dispatched] + life + blank[retired + 1 : timeline.span]

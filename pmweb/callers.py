@@ -101,7 +101,6 @@ class ConnectionCaller:
 
 
 def account_key(account: int) -> str:
-    """Key of an account among visitors."""
     return f"account {account}"
 
 

@@ -51,7 +51,6 @@ class GlossaryTerm:
 
     @property
     def anchor(self) -> str:
-        """Anchor on the glossary's page."""
         return _anchor(self.name)
 
 

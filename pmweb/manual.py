@@ -79,7 +79,6 @@ def manual_parts() -> tuple[ManualPart, ...]:
 
 @cache
 def manual_pages() -> dict[str, ManualPage]:
-    """All pages by their names."""
     return {page.name: page for part in manual_parts() for page in part.pages}
 
 

@@ -102,7 +102,6 @@ def _header(headers: Headers, header: bytes) -> str:
 
 
 def cookie_name_at(origin: Origin | None, name: str) -> str:
-    """Name of the site's cookie in a browser at this origin."""
     return f"{name}-{origin.port if origin else 0}"
 
 

@@ -317,7 +317,6 @@ class TraceRow:
 
     @property
     def variable(self) -> str:
-        """Environment variable of the retention."""
         return f"PMWEB_KEEP_{self.trace.key.upper()}"
 
 

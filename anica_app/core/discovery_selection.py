@@ -159,7 +159,6 @@ class ExplainedBlocks:
 
     @property
     def top_share(self) -> float | None:
-        """The share that the top discoveries cover."""
         return self.top_covered / self.interesting if self.interesting else None
 
     def as_json(self) -> Json:

@@ -27,7 +27,6 @@ class Filler:
         self._instructions: dict[tuple[int, Filling], AbstractedInstruction] = {}
 
     def instruction(self, scheme: int, filling: Filling) -> AbstractedInstruction:
-        """The instruction of this scheme with these operands."""
         key = scheme, filling
         instruction = self._instructions.get(key)
         if instruction is None:

@@ -18,5 +18,4 @@ FEATURES = {
 
 
 def register_all() -> None:
-    """Register all features of this app."""
     register(FEATURES)

@@ -141,8 +141,6 @@ class PublishedStep(PublishedPart):
 
 
 class PublishedTrace(PublishedPart):
-    """A generalisation from its start."""
-
     start: _Abstract
     steps: list[PublishedStep] = Field(alias="trace")
 

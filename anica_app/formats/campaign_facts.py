@@ -83,8 +83,6 @@ class _Exclusion(ArchivedPart):
 
 
 class ArchivedConfig(ArchivedPart):
-    """The config of a campaign of this program."""
-
     interest: Json = {}
     search: Json = {}
     domain: Json = {}
@@ -160,8 +158,6 @@ class _Families(ArchivedPart, extra="forbid"):
 
 
 class CampaignFacts(ArchivedPart):
-    """Counts and results of a campaign."""
-
     judged: float = 0
     generalisations: float = 0
     schemes: float = 0

@@ -140,7 +140,6 @@ def _json(value: Any) -> bytes:
 
 
 def is_campaign_archive(names: Iterable[str]) -> bool:
-    """Whether these are the files of a campaign's archive."""
     return {MAIN, ALL_DISCOVERIES} <= set(names)
 
 
@@ -209,8 +208,6 @@ def _distinct(numbers: Sequence[int], where: str, complaint: str = "occurs twice
 
 
 class CampaignFileKind(StrEnum):
-    """Formats of files with campaigns."""
-
     PUBLISHED = anica_campaigns.TITLE
     ARCHIVE = TITLE
 

@@ -110,7 +110,6 @@ def _predictor_row(value: PredictorValue) -> Predictor:
 
 
 def _store_discoveries(campaign: Campaign, values: Sequence[DiscoveryValue]) -> Discoveries:
-    """The rows by their numbers."""
     rows = Discovery.objects.bulk_create(
         [Discovery(**_columns(value), campaign=campaign) for value in values],
         batch_size=_ROWS_PER_BATCH,

@@ -75,7 +75,6 @@ def restricted_domain(
 
 
 def search_context(domain: BlockDomain, search: Json, seed: int) -> SearchContext:
-    """The context of a run's searches."""
     settings = SearchSettings(**{"names_first": False, **search})  # which older descriptions do not know
     return SearchContext(domain, settings, seed)
 
@@ -135,7 +134,6 @@ class Support:
     lacking: Mapping[str, Mapping[int, Answer]]
 
     def by_predictor(self, number: int) -> int:
-        """The number of schemes that a predictor does not support."""
         return sum(number in answers for answers in self.lacking.values())
 
 

@@ -148,7 +148,6 @@ def condition_of(row: Discovery) -> str:
 
 
 def witness_of(row: Family) -> Discovery | None:
-    """The prefetched discovery whose witness is that of the family."""
     code = bytes(row.code)
     members: Iterable[Discovery] = row.discoveries.all()
     return next((member for member in members if bytes(member.code) == code), None)

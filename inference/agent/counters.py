@@ -57,8 +57,6 @@ class CountersError(Exception):
 
 
 class EventGroup(Protocol):
-    """Events that are counted simultaneously."""
-
     names: Sequence[str]
 
     def count(self, execution: Callable[[], object]) -> Sequence[int]:

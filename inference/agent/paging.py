@@ -155,7 +155,6 @@ class BlockMemory:
                 )
 
     def release(self) -> None:
-        """Unmap the pages that a block touched."""
         for page in self._touched():
             _libc.munmap(page, PAGE)
 

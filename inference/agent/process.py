@@ -103,7 +103,6 @@ class ForkServer:
         return future is None or future.done()
 
     def forget(self, pid: int) -> None:
-        """Drop the record of a process."""
         self._exits.pop(pid, None)
 
     def close(self) -> None:

@@ -144,7 +144,6 @@ class Settings:
     timeout: float = 2.0
 
     def as_json(self) -> Json:
-        """A JSON object of the fields."""
         return dict(vars(self))
 
     @classmethod
@@ -204,7 +203,6 @@ class Batch:
     seed: int = 0
 
     def as_json(self) -> Json:
-        """A JSON object of the fields."""
         return {
             "frame": self.frame.as_json(),
             "settings": self.settings.as_json(),
@@ -275,7 +273,6 @@ class Beat:
     checks: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
 
     def as_json(self) -> Json:
-        """A JSON object of the fields."""
         return {**vars(self), "checks": {name: list(pair) for name, pair in self.checks.items()}}
 
     @classmethod

@@ -161,7 +161,6 @@ def make_scratch() -> str:
 
 @contextmanager
 def scratch_folder() -> Iterator[str]:
-    """A scratch folder that is removed with the context."""
     folder = make_scratch()
     try:
         yield folder

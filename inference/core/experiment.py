@@ -52,7 +52,6 @@ class Experiment:
 
     @property
     def is_singleton(self) -> bool:
-        """Whether this is one instance of one scheme."""
         return len(self.terms) == 1 and self.terms[0][1] == 1
 
     def __str__(self) -> str:
@@ -72,7 +71,6 @@ class OrderedExperiment(Experiment):
 
     @classmethod
     def in_order(cls, order: Iterable[str]) -> OrderedExperiment:
-        """The experiment of a sequence of schemes."""
         sequence = tuple(order)
         return cls(Experiment.of(sequence).terms, sequence)
 

@@ -36,7 +36,6 @@ class Unit(StrEnum):
 
     @property
     def label(self) -> str:
-        """The unit as a label of axes and columns."""
         return _LABELS[self]
 
 

@@ -99,7 +99,6 @@ class ExcessGroup:
         return statistics.median(slow.excess for slow in self.exceeding)
 
     def port_names(self, ports: Sequence[str]) -> list[list[str]]:
-        """The port sets by the names of their ports."""
         return [[ports[k] for k in ports_in(mask)] for mask in self.port_sets]
 
     def as_json(self, ports: Sequence[str], most: int) -> Json:
@@ -383,7 +382,6 @@ class Doubts:
 
     @property
     def counts(self) -> Counter[DoubtKind]:
-        """Number of doubts of each kind."""
         return Counter(doubt.kind for doubt in self.rows)
 
     def of(self, scheme: str) -> list[Doubt]:

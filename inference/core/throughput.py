@@ -65,7 +65,6 @@ def issue_bound(mapping: PortMapping, experiment: Experiment) -> float:
 
 
 def slots_in(mapping: PortMapping, experiment: Experiment) -> int:
-    """Issue slots of one execution of the experiment."""
     return sum(count * mapping.slots_of(scheme) for scheme, count in experiment.terms)
 
 
@@ -275,7 +274,6 @@ def pack(masses: Mapping[int, int], *, capacity: int, unit: int) -> Packing:
 
 
 def union(masks: Iterable[int]) -> int:
-    """The ports that are in any of the sets."""
     ports = 0
     for mask in masks:
         ports |= mask

@@ -137,7 +137,6 @@ def register(features: Mapping[ModuleType, str]) -> None:
 
 
 def register_all() -> None:
-    """Register all features of this app."""
     journal_events.register(lambda: [run_events])
     register(FEATURES)
 

@@ -101,7 +101,6 @@ def _stage(title: str, lines: Sequence[str], y: float, shape: _Shape) -> tuple[s
 
 
 def _ends_of_stages(core: CoreOverview, shape: _Shape) -> list[float]:
-    """The y coordinate of each stage's end."""
     ends, y = [], float(_MARGIN)
     for _, lines in _stages(core):
         height = _HEAD + _LINE * len(_stage_lines(lines, shape))

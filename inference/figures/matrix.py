@@ -62,7 +62,6 @@ def side_by_side(
 
 
 def alone(mapping: PortMapping) -> Matrix:
-    """The matrix of a single mapping."""
     return _matrix(mapping, mapping.usage, mapping.ports, {})
 
 

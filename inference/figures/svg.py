@@ -45,7 +45,6 @@ class SvgDrawing:
         return self._svg("", f' role="{role}" aria-label="{escape(self.label)}"')
 
     def file(self) -> str:
-        """The SVG as a file with a style sheet."""
         return self._svg(f"<title>{escape(self.label)}</title><style>{_RULES}{self.rules}</style>", "")
 
     def _svg(self, head: str, more: str) -> str:

@@ -113,7 +113,6 @@ class ProgramLoops:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """The result as lines of text."""
         functions = count_of(self.functions, "function")
         lines = [f"{count_of(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
         if self.total is not None:

@@ -56,8 +56,6 @@ class LimitsPart(DocumentPart):
 
 
 class PortMappingPart(DocumentPart):
-    """A port mapping with issue slots."""
-
     ports: list[_Text]
     limits: LimitsPart = LimitsPart()
     usage: dict[_Text, list[UopsPart]]

@@ -310,7 +310,6 @@ def read(
 
 
 def pack(reading: ParsedFile) -> bytes:
-    """A parsed file as compressed JSON."""
     form = None if reading.format is None else reading.format.key
     return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None)), by_alias=True), 1)
 

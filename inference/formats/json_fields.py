@@ -15,7 +15,6 @@ COUNT_LIMIT = 10_000  # µops of one kind in one scheme; microcoded instructions
 
 
 def as_object(value: object, place: FilePlace) -> dict[str, Any] | None:
-    """The value if it is a JSON object."""
     if isinstance(value, dict):
         return value
     place.add(f"{excerpt(value)} is not an object", "an object {…} is expected")

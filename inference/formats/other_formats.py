@@ -37,7 +37,6 @@ class Importer(Protocol):
         return True
 
     def reads_directory(self, path: Path) -> bool:
-        """Whether a directory is in one of them."""
         del path
         return False
 

@@ -341,7 +341,6 @@ def _verdicts(
 
 
 def _note_unknown(instructions: int, problems: Problems) -> None:
-    """Note as a problem that no instruction of a file has a scheme."""
     problems.add(
         f"none of the {instructions} instructions is known",
         "choose the instruction set that the file is about, or import it as a new one",

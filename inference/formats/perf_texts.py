@@ -88,7 +88,6 @@ class PerfSamples:
         _check(len(counter))
 
     def count_unread(self, number: int, line: str) -> None:
-        """Count a line that cannot be read."""
         self.unread += 1
         if self.first_unread is None:
             self.first_unread = (number, line.strip()[:80])

@@ -36,7 +36,6 @@ class FileProblem:
         return ", ".join(parts)
 
     def line(self, file_name: str) -> str:
-        """The problem in one line of text."""
         return f"{self.place(file_name)}: {self.message}; {self.right}"
 
 

@@ -76,12 +76,10 @@ def json_by_line(document: Mapping[str, Any], long: str) -> str:
 
 
 def yaml_line(text: str) -> str:
-    """A text as a single-quoted YAML scalar of one line."""
     return "'" + as_single_line(text).replace("'", "''") + "'"
 
 
 def shell_word(text: str) -> str:
-    """A text as one word of a shell command line."""
     return shlex.quote(as_single_line(text))
 
 
@@ -104,7 +102,6 @@ def _escaped_markup(match: re.Match[str]) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """A text as a cell of a Markdown table."""
     return markdown_line(text).replace("|", "\\|")
 
 

@@ -87,8 +87,6 @@ class ArchivedEvaluation(_Document):
 
 
 class ArchivedWitness(_Document):
-    """A witness of explainable inference."""
-
     blocker: str
     mask: int = Field(ge=1, le=2**62)
     copies: int = Field(ge=1, le=2**31 - 1)
@@ -260,17 +258,14 @@ class ArchivedEvent(_Document):
 
 
 def set_file(number: int) -> str:
-    """Path of a set's measurements in the archive."""
     return f"sets/{number}.jsonl"
 
 
 def mapping_file(number: int) -> str:
-    """Path of a port mapping in the archive."""
     return f"mappings/{number}.json"
 
 
 def resource_mapping_file(number: int) -> str:
-    """Path of a resource mapping in the archive."""
     return f"resource-mappings/{number}.json"
 
 

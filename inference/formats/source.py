@@ -50,7 +50,6 @@ class Source:
 
     @property
     def is_json(self) -> bool:
-        """Whether the file is a JSON document."""
         return self.data is not _NO_JSON
 
     def at(self, column: str = "", row: int | None = None) -> FilePlace:

@@ -46,7 +46,6 @@ DIFFERENT_USAGES = "the table has different port usages for its variants"
 
 
 def mapping_name(microarchitecture: str) -> str:
-    """The name proposed for a mapping of uops.info."""
     return f"uops.info, {NAMES.get(microarchitecture, microarchitecture)}"
 
 

@@ -99,7 +99,6 @@ class _Reader:
         self._values = 0
 
     def value(self, event: Any, depth: int) -> Any:
-        """The value that begins with this event."""
         self._check(event, depth)
         if isinstance(event, yaml.ScalarEvent):
             self._check_text(event)

@@ -21,8 +21,6 @@ NOPS_PER_BLOCK = 4
 
 
 class CarrierRole(StrEnum):
-    """The reads and writes of a carrier in the block."""
-
     ACCUMULATOR = "accumulator"
     """One instruction reads and writes it."""
     RESULT = "result"
@@ -56,8 +54,6 @@ class Carrier:
 
 
 class ChangeKind(StrEnum):
-    """The kinds of changes of a block."""
-
     REPEATED = "repeated"
     CUT_ALL = "all dependencies cut"
     CUT = "one dependency cut"

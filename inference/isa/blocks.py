@@ -99,7 +99,6 @@ def schemes_of_bytes(code: bytes, isa: str = DEFAULT) -> tuple[str | None, ...]:
 
 
 def general_registers(isa: str = DEFAULT) -> Sequence[str]:
-    """The general-purpose registers by number."""
     return block_reader(isa).GENERAL
 
 
@@ -227,7 +226,6 @@ def reduction_of(instruction: BlockInstruction) -> Reduction | None:
 
 
 def stores_of(instruction: BlockInstruction) -> int:
-    """The number of stores of an instruction."""
     return access_reader(instruction.isa).stores_of(instruction)
 
 

@@ -44,7 +44,6 @@ class MemoryPlace(NamedTuple):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether the address has an index register."""
         return len(self.registers) > 1 or any(scale > 1 for _, scale in self.registers)
 
     def overlaps(self, other: MemoryPlace) -> bool:

@@ -18,8 +18,6 @@ from inference.isa.tables import table_of_module
 
 
 class MemoryPart(StrEnum):
-    """The kind of a memory access."""
-
     LOAD = "load"
     STORE = "store"
 
@@ -99,7 +97,6 @@ def _single_domain(scheme: str) -> ExecutionDomain | None:
 
 
 def domains_in(operands: str) -> set[ExecutionDomain]:
-    """All domains of the operands in a scheme's text."""
     return {_DOMAINS.get(name, ExecutionDomain.VECTOR) for name in _OPERAND_NAME.findall(operands)}
 
 

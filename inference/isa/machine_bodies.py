@@ -62,7 +62,6 @@ class Options:
     written_lines: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The options that differ from the defaults."""
         return {name: value for name, value in vars(self).items() if value != getattr(Options, name)}
 
     @property
@@ -109,8 +108,6 @@ class BodyContext(Protocol):
 
 
 class LoopBody(MachineCode, Protocol):
-    """A loop body with a listing."""
-
     @property
     def listing(self) -> tuple[str, ...]: ...
 
@@ -124,8 +121,6 @@ class LoopBody(MachineCode, Protocol):
 
 
 class MachineBodies(BodyContext, Protocol):
-    """Makes the bodies for a machine."""
-
     @property
     def flags(self) -> frozenset[str] | None:
         """The CPU's flags, None where the bodies themselves refuse missing features."""

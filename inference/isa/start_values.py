@@ -41,8 +41,6 @@ class StartValues:
 
 
 class InputKind(StrEnum):
-    """The origin of a block's input."""
-
     REGISTER = "register"
     VECTOR = "vector"
     MASK = "mask"

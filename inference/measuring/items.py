@@ -77,7 +77,6 @@ class ItemMeasurer:
                         yield result.id, result
 
     def _batches(self, remaining: dict[str, tuple[Frame, BatchItem]]) -> Iterator[Batch]:
-        """Batches of items with equal frames."""
         by_frame: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
         for frame, item in remaining.values():
             by_frame[repr(sorted(frame.as_json().items()))].append((frame, item))

@@ -179,5 +179,4 @@ class SecondOpinion:
 
 
 def multiple(experiment: Experiment, times: int) -> Experiment:
-    """The experiment with all its multiplicities times as large."""
     return Experiment.of({scheme: times * count for scheme, count in experiment.terms})

@@ -28,7 +28,6 @@ class RecordedMeasurer:
 
     @property
     def identity(self) -> Json:
-        """A digest of all recorded results."""
         digest = hashlib.sha256()
         for experiment, answer in sorted(self._answers.items(), key=lambda item: item[0]):
             digest.update(f"{experiment.terms!r} {answer.cycles!r} {answer.state}\n".encode())

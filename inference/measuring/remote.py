@@ -43,7 +43,6 @@ def result_of(item: str, measured: Measured) -> Result:
 
 
 def failure(experiment: Experiment, reason: str) -> Measured:
-    """A failed measurement with its reason."""
     return Measured(experiment, None, MeasurementState.FAILED, passes=0, note=reason)
 
 
@@ -281,7 +280,6 @@ class _Request:
 
     @property
     def is_over(self) -> bool:
-        """Whether all results have been yielded."""
         return self._exhausted and not self._order
 
     @property

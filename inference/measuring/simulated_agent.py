@@ -36,7 +36,6 @@ class DummyCode:
 
 
 def dummy_code(_instructions: Sequence[object]) -> DummyCode:
-    """The same code for any instructions."""
     return DummyCode()
 
 

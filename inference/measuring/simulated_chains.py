@@ -106,6 +106,5 @@ class SimulatedLatencies:
         return max(together, self.throughput * max(len(latencies), chain.instances))
 
     def _slower(self, dice: random.Random) -> float:
-        """The random factor of one pass."""
         factor = dice.gauss(1, self.noise)
         return factor * (1 + dice.random()) if dice.random() < self.outliers else factor

@@ -119,7 +119,6 @@ class SimulatedMemory:
             yield ChainReading(chain, self.cycles_of(chain))
 
     def cycles_of(self, chain: DependencyChain) -> float:
-        """Cycles per turn of a chain."""
         return _cycles(self.unit, chain.code, in_loop=chain.loop, copies=chain.copies)
 
     def cycles(self, block: Block, *, in_loop: bool, copies: int = 0) -> float:
@@ -323,7 +322,6 @@ def _moves_stack(places: Sequence[MemoryPlace]) -> bool:
 
 
 def _in_iteration(place: MemoryPlace, iteration: int) -> MemoryPlace:
-    """The place of an access in a later iteration."""
     if not place.step:
         return place
     return place._replace(offset=(place.offset + iteration * (place.step or 0)) % PAGE_BYTES)

@@ -21,7 +21,6 @@ from inference.models.experiment import ExperimentTerm, InstructionScheme
 
 
 def _exclusion_begins_with(prefixes: Iterable[str]) -> Q:
-    """Schemes whose reason for exclusion begins with one of the prefixes."""
     return reduce(or_, (Q(exclusion__startswith=prefix) for prefix in prefixes))
 
 
@@ -62,7 +61,6 @@ def name_condition(value: str) -> Q:
 
 
 def _operand_condition(value: str) -> Q:
-    """Schemes with an operand that the word abbreviates."""
     beginnings = sorted({name for target in targets() for name in target.names.meaning_of(value).operands})
     return reduce(or_, (Q(text__contains=f" {beginning}") for beginning in beginnings), Q(pk__in=()))
 
@@ -143,7 +141,6 @@ def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> Quer
 
 
 def _catalogue_texts(texts_of: Callable[[SchemeCatalogue], Iterable[str]]) -> set[str]:
-    """Texts of schemes from the catalogues of all targets."""
     return {text for target in targets() for text in texts_of(target.schemes)}
 
 

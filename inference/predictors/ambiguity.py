@@ -231,7 +231,6 @@ class CyclesPattern:
         return self.of_text(output)
 
     def of_text(self, text: str) -> Answer:
-        """The answer in a text."""
         if reason := self.unsupported(text):
             return Answer(failure=Failure.UNSUPPORTED, detail=reason)
         match = _bounded_search(self.number, text)

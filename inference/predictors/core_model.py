@@ -57,7 +57,6 @@ class CoreModelSettings:
 
     @property
     def assumed(self) -> Assumptions:
-        """The assumptions as the core model's own value."""
         return Assumptions(
             tuple(map(BoundKind, self.left_out)),
             self.registers == "alike",

@@ -97,7 +97,6 @@ class PredictorKind:
 
     @property
     def options(self) -> list[Field[Any]]:
-        """The options that exist on this site."""
         return [option for option in fields(self.settings) if is_offered(option)]
 
     def launch_options(self, options: Mapping[str, Any]) -> list[str]:

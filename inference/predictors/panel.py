@@ -104,9 +104,7 @@ class Panel:
 class AnswerStore(Protocol):
     """Stores the answers of one predictor, implemented over the database."""
 
-    def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
-        """The stored answers for any of these blocks."""
-        ...
+    def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]: ...
 
     def remember(self, answers: Mapping[bytes, Answer]) -> None:
         """Store new answers; storing one twice changes nothing."""

@@ -97,7 +97,6 @@ class Automaton:
 
     @property
     def all_characters(self) -> int:
-        """The mask of all characters."""
         return (1 << len(self._characters)) - 1
 
     def text_of(self, masks: Iterable[int]) -> str:
@@ -233,7 +232,6 @@ def _maybe(_before: str | None, _after: str | None) -> bool:
 
 
 def _anchor(code: Any, flags: int) -> Condition:
-    """The condition of an anchor."""
     lines = flags & re.MULTILINE
     if code is _constants.AT_BEGINNING:
         return lambda before, _after: before is None or (bool(lines) and before == "\n")

@@ -46,7 +46,6 @@ def are_commands_allowed() -> bool:
 
 
 def is_offered(option: Field[Any]) -> bool:
-    """Whether an option exists on this site."""
     return are_commands_allowed() or option.metadata.get("chooses") != COMMAND
 
 

@@ -35,8 +35,6 @@ It is called in the transaction that marks the run done: the rows are written ex
 
 
 class Job(Protocol):
-    """Executes the runs of one kind."""
-
     def check(self, config: Json) -> Json:
         """The description of a run completed with defaults. Raises `ConfigError` naming the wrong field."""
         ...
@@ -200,7 +198,6 @@ def ahead_of(run: Run) -> QuerySet[Run]:
 
 
 def _runs_that_wait(state: str) -> list[Run]:
-    """Runs in a state that wait for each other's machines."""
     rows = Run.objects.filter(state=state).exclude(kind__in=interactive_kinds())
     return list(rows.only("pk", "config").order_by("id"))
 

@@ -47,8 +47,6 @@ def _has_partial_result(part: Run) -> bool:
 
 
 class Parts:
-    """Executes parts of the task's run."""
-
     def __init__(self, task: Task, processes: RunProcesses) -> None:
         self._task = task
         self._processes = processes
@@ -119,8 +117,6 @@ class Parts:
 
 
 class _SupervisorThread(threading.Thread):
-    """A thread with an event loop for one supervisor."""
-
     def __init__(self, lease: Lease, processes: RunProcesses) -> None:
         super().__init__(name=f"run {lease.run_id}", daemon=True)
         self._lease = lease

@@ -63,7 +63,6 @@ class Stages:
         self.reporter.pulse()
 
     def log(self, text: str, level: str = "info") -> None:
-        """Add a sentence to the run's log."""
         self.reporter.emit(Log(level, text))
 
     def emit(self, event: Event) -> None:

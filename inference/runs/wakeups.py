@@ -36,7 +36,6 @@ def batches_topic(machine_id: int) -> str:
 
 
 def results_topic(run_id: int) -> str:
-    """Topic of a run that waits for results."""
     return f"results-{run_id}"
 
 

@@ -132,7 +132,6 @@ class Deliveries:
             task.add_done_callback(self._active.pop)
 
     async def wait(self) -> None:
-        """Wait for the active attempts."""
         await asyncio.gather(*self._active)
         self._threads.shutdown(wait=False)
 

@@ -16,7 +16,6 @@ UNPRIVILEGED = 65533
 
 
 def is_root() -> bool:
-    """Whether this process runs as root."""
     return os.geteuid() == 0
 
 

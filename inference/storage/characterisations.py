@@ -170,7 +170,6 @@ def load_characterisation(row: Characterisation, usage: Uops) -> Value:
 
 
 def witness_of(row: WitnessRow, scheme: str) -> Witness:
-    """A stored witness as a value."""
     blocker = row.blocker.text
     numbers: dict[str, Any] = {name: getattr(row, name) for name in _NUMBERS}
     base, tested = flood_of(blocker, row.copies), flood_of(blocker, row.copies, scheme)

@@ -274,8 +274,6 @@ def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
 
 @dataclass(frozen=True)
 class SchemeResidual:
-    """Error of a mapping for a scheme in an evaluation."""
-
     error: SchemeError
     evaluation: Evaluation
 
@@ -324,7 +322,6 @@ def scores_of(evaluation: Evaluation) -> Json:
 
 
 def summary_of(evaluation: Evaluation) -> str:
-    """An evaluation as a line for a log."""
     judge = evaluation.experiment_set
     source = f"{evaluation.n} held-out experiments" if judge is None else f"{evaluation.n} of {judge.name}"
     mape = "undefined" if evaluation.mape is None else f"{evaluation.mape:.2f} %"

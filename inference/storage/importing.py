@@ -66,7 +66,6 @@ class Preview:
 
     @property
     def model(self) -> type[ImportedRow]:
-        """Model of the row that an import creates."""
         return _MODELS.get(self.parsed.content, ExperimentSet)
 
     @cached_property
@@ -76,7 +75,6 @@ class Preview:
 
     @property
     def acceptable(self) -> bool:
-        """Whether the file can be imported as it is."""
         return self.parsed.blocking == 0
 
     @property
@@ -298,7 +296,6 @@ def _store(
 
 
 def _mapping_report(preview: Preview) -> dict[str, Any]:
-    """The report of an imported port mapping."""
     report = _report_of(preview.parsed)
     if preview.explanation is not None:
         report[KEY] = preview.explanation.report

@@ -111,7 +111,6 @@ class MappingGrounds:
         )
 
     def scheme_grounds(self, scheme: str) -> ClaimEvidence:
-        """Grounds for claims about a scheme."""
         held_out = None if self.checks is None else self.checks.schemes.get(scheme)
         contradicting = _result_names([self.conflicts.get(scheme, [])])
         return ClaimEvidence(held_out, self.results, contradicting, objections=self.objections)
@@ -121,7 +120,6 @@ class MappingGrounds:
         return strongest_word(StrongClaim.PROVEN, self.scheme_grounds(scheme))
 
     def conflict_words(self, scheme: str) -> list[str]:
-        """Sentences about the conflicts of a scheme."""
         return [text.words for text in self.conflicts.get(scheme, [])]
 
 
@@ -186,7 +184,6 @@ class SearchVerdict:
 
 
 def search_verdict(row: PortMappingRow, evidence: Evidence) -> SearchVerdict:
-    """The verdict on a mapping with this evidence."""
     word = strongest_word(StrongClaim.UNIQUE, grounds_of(row).mapping_grounds(len(evidence.unexplained)))
     is_strong = evidence.verdict is Determinacy.UNIQUE and word.is_strong
     demoted = evidence.verdict is Determinacy.UNIQUE and not is_strong

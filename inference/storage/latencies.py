@@ -249,12 +249,10 @@ class MeasuredLatencies:
     idioms: dict[IdiomKind, set[str]] = field(default_factory=lambda: {kind: set() for kind in IdiomKind})
 
     def of(self, kinds: Collection[IdiomKind]) -> frozenset[str]:
-        """The schemes that are idioms of any of these kinds."""
         return frozenset().union(*(self.idioms[kind] for kind in kinds))
 
 
 def latencies_of_schemes(rows: Iterable[LatencyRow]) -> MeasuredLatencies:
-    """The latencies and idioms of a set's rows."""
     measured = MeasuredLatencies()
     kinds: dict[str, dict[tuple[str, str], int]] = {}
     excess: dict[int, Sequence[float]] = {}

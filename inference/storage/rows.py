@@ -372,7 +372,6 @@ def stored_summary(experiment_set: ExperimentSet) -> SetSummary | None:
 
 
 def store_summary(experiment_set: ExperimentSet) -> SetSummary:
-    """Compute the summary of a set and store it with the set."""
     rows = rows_of(experiment_set)  # first: rows added meanwhile make the summary outdated, not wrong
     summary = summarise(experiment_set)
     experiment_set.summary = {"rows": rows, "numbers": asdict(summary)}

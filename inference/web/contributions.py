@@ -73,8 +73,6 @@ class PagePanel:
 
 @dataclass(frozen=True)
 class RenderedPanel:
-    """A panel with its context and its HTML."""
-
     panel: PagePanel
     context: Context
     html: str

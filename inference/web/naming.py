@@ -80,7 +80,6 @@ def naming_paths(model: type[Named], page: str, listing: str, menu: str = "") ->
     """
 
     def edit(request: HttpRequest, pk: int) -> HttpResponse:
-        """Name and note of a row."""
         return _edit_page(request, get_object_or_404(model, pk=pk), page, menu or listing)
 
     def delete(request: HttpRequest, pk: int) -> HttpResponse:

@@ -103,7 +103,6 @@ def _is_storable(value: str | float) -> bool:
 
 
 def is_cursor(text: str) -> bool:
-    """Whether the text decodes to a cursor."""
     return _Cursor.decode(text) is not None
 
 

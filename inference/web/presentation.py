@@ -54,7 +54,6 @@ _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+
 
 @register.filter
 def kind_label(kind: str) -> str:
-    """Return the label of a kind of run."""
     return label_of(kind)
 
 

@@ -96,7 +96,6 @@ class PublishedPage:
 
     @property
     def summary(self) -> str:
-        """The facts in a line."""
         return " · ".join(f"{fact.text} {fact.label}" for fact in self.facts)
 
 

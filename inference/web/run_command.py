@@ -38,8 +38,6 @@ _REPORT_INTERVAL = 1.0
 
 
 class RunCommand(DataCommand):
-    """A command that executes one run."""
-
     def do_run(self, submit: Callable[[], Run]) -> Run:
         """Execute the run that `submit` queues; raises `CommandError` unless it ends as done.
 

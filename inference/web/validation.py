@@ -225,5 +225,4 @@ def row_id_or_none(text: str) -> int | None:
 
 
 def row_ids(texts: Iterable[str]) -> list[int]:
-    """The ids among the texts."""
     return [number for text in texts if (number := row_id_or_none(text)) is not None]

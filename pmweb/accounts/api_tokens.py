@@ -158,5 +158,4 @@ def with_status(tokens: QuerySet[ApiToken]) -> list[tuple[ApiToken, str]]:
 
 
 def digest_of(plain: str) -> str:
-    """The digest under which a token is stored."""
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()

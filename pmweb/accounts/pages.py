@@ -138,7 +138,6 @@ def session_end(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def other_sessions_end(request: HttpRequest) -> HttpResponse:
-    """End all sessions but the current one."""
     number = sessions.end_other_sessions(request, user_of(request))
     ended = "1 session has" if number == 1 else f"{number} sessions have"
     messages.success(request, f"{ended} been ended. You are logged in only here.")

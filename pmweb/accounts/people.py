@@ -153,7 +153,6 @@ def issue_link_in_shell(user: User, how: str) -> str:
 
 
 def valid_links(user: User) -> QuerySet[LoginLink]:
-    """The user's unused links that have not expired."""
     return LoginLink.objects.filter(user=user, used=None, expires__gt=timezone.now())
 
 

@@ -81,7 +81,6 @@ class SessionStore(db.SessionStore):
         return await super().aexists(digest_of(session_key))
 
     def create_model_instance(self, data: dict[str, Any]) -> Any:
-        """The row to be saved."""
         row = super().create_model_instance(data)
         row.session_key = digest_of(row.session_key)
         return row
@@ -304,8 +303,6 @@ def _within_window(request: HttpRequest, key: str) -> bool:
 
 @dataclass(frozen=True)
 class SessionUse:
-    """The last request of a session."""
-
     user_id: int
     at: datetime
     address: str
@@ -332,7 +329,6 @@ class LastUses:
                 self._timer.start()
 
     def write(self) -> None:
-        """Write all recorded uses to the database."""
         with self._lock:
             uses, self._uses, self._timer = self._uses, {}, None
         for session, use in uses.items():

@@ -84,7 +84,6 @@ class Channel(HTTPChannel):
         super().requestDone(request)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
-        """Remove the deadlines of the connection."""
         self._stop_waiting()
         super().connectionLost(reason)
 
@@ -106,7 +105,6 @@ class Channel(HTTPChannel):
         )
 
     def wait_for_body(self) -> None:
-        """Start the deadline of a body."""
         now = time.monotonic()
         self.factory.bodies[self] = TransferDeadline(now, now + settings.BODY_SECONDS)
 

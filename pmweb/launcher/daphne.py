@@ -105,7 +105,6 @@ class SpooledBody:
 
     @property
     def closed(self) -> bool:
-        """Whether the request was aborted."""
         return self._file.closed and not self._is_detached
 
     def detach(self) -> BinaryIO:
@@ -124,8 +123,6 @@ class SpooledBody:
 
 
 class BoundedRequest(http_protocol.WebRequest):
-    """A request with a limit of its body."""
-
     content: Any  # a file, or a `SpooledBody`
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

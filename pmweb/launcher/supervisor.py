@@ -139,7 +139,6 @@ class Child:
         return is_hung
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to the process group."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)

@@ -28,7 +28,6 @@ from pmweb.retention import overview, request_pruning
 
 
 def about(request: HttpRequest) -> HttpResponse:
-    """The page about this installation."""
     context = {
         **installation.sections(),
         "programs": installation.find_programs(),
@@ -38,17 +37,14 @@ def about(request: HttpRequest) -> HttpResponse:
 
 
 def glossary(request: HttpRequest) -> HttpResponse:
-    """The page of all terms."""
     return render(request, "pmweb/glossary.html", {"terms": glossary_terms()})
 
 
 def manual(request: HttpRequest) -> HttpResponse:
-    """The contents of the documentation."""
     return render(request, "pmweb/manual.html", {"parts": manual_parts()})
 
 
 def manual_chapter(request: HttpRequest, name: str) -> HttpResponse:
-    """A page of the documentation."""
     if (page := manual_pages().get(name)) is None:
         raise Http404(f"the documentation has no page {name}")
     if page.address != request.path:

@@ -48,7 +48,6 @@ class FirstStep:
 
     @property
     def done(self) -> bool:
-        """Whether the step has a result."""
         return bool(self.result)
 
 
@@ -223,7 +222,6 @@ class SiteOverview:
 
     @cached_property
     def machines(self) -> list[Machine]:
-        """Machines that have an agent."""
         return list(machines().filter(kind=Machine.Kind.AGENT))
 
     @property

@@ -151,8 +151,6 @@ class AliasExpansion:
 
 @dataclass(frozen=True, slots=True)
 class DependencyExpansion:
-    """Removes the requirement of a dependency."""
-
     dependency: Dependency
 
 

@@ -85,7 +85,6 @@ class Singletons(Abstraction[str, tuple[str, ...]]):
         return (value,)
 
     def represents(self, abstract: tuple[str, ...], value: str) -> bool:
-        """Whether the value is one of the words."""
         return value in abstract
 
     def below(self, special: tuple[str, ...], general: tuple[str, ...]) -> bool:
@@ -132,11 +131,9 @@ class EditDistances(Abstraction[str, tuple[str, int]]):
         return (base, edits + 1) if edits < self._most else None
 
     def document(self, abstract: tuple[str, int]) -> Any:
-        """Base and number of edits."""
         return {"base": abstract[0], "edits": abstract[1]}
 
     def read(self, document: Any) -> tuple[str, int]:
-        """Base and number of edits."""
         match document:
             case {"base": str(base), "edits": int(edits)} if len(document) == 2 and 0 <= edits <= self._most:
                 return base, edits

@@ -62,7 +62,6 @@ class DiscoveryFamily:
 
     @property
     def bound(self) -> DifferingBound:
-        """The bound on which the tools differ."""
         return self.group.way.bound
 
 

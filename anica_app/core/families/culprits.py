@@ -76,7 +76,6 @@ def instruction_class(scheme: Scheme) -> str:
 
 
 def is_vector(scheme: Scheme) -> bool:
-    """Whether an operand is a vector register."""
     return any(
         operand.kind == "register" and _VECTOR.fullmatch(operand.name.partition("{")[0])
         for operand in scheme.operands

@@ -57,7 +57,6 @@ class FamilyMember:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes that it can be grouped by."""
         if self.cause.bound is DifferingBound.MEMORY:
             return (MEMORY_CLASS,)
         if self.cause.chain is ChainKind.LOAD:
@@ -91,7 +90,6 @@ class MemberGroup:
 
     @property
     def merged(self) -> bool:
-        """Whether it was merged from several groups."""
         return len(self.classes) > 1
 
 
@@ -291,7 +289,6 @@ def cause(group: MemberGroup, tools: Sequence[str]) -> str:
 
 
 def _of_class(member: FamilyMember, name: str) -> Sequence[str]:
-    """The mnemonics of a member that are of the class."""
     return [mnemonic for class_name, mnemonic in member.culprits.mnemonics if class_name == name]
 
 

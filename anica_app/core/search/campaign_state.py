@@ -105,8 +105,6 @@ class CampaignUpdate:
 
 
 class CampaignStore(Protocol):
-    """Stores the results of a running campaign."""
-
     def save_update(self, update: CampaignUpdate, checkpoint: Checkpoint) -> None:
         """Store both or neither, so that a campaign resumed from the checkpoint repeats no update."""
         ...

@@ -105,7 +105,6 @@ class GeneralisingStep:
 
     @property
     def accepted(self) -> bool:
-        """Whether the generalisation went on with it."""
         return self.check.interesting
 
 
@@ -131,7 +130,6 @@ class GeneralisingTrace:
 
     @property
     def result_check(self) -> AbstractCheck:
-        """The check by which the result was found interesting."""
         sampled = (step.check for step in reversed(self.steps) if step.check.reason is InterestReason.ALL)
         return next(sampled, self.start_check)
 

@@ -81,7 +81,6 @@ class InterestSettings(AlgorithmSettings):
 
     @property
     def counted(self) -> frozenset[Failure]:
-        """The failures that count as interesting."""
         names = [name.strip() for name in self.failures.split(",") if name.strip()]
         for name in names:
             check_choice("failures", name, tuple(failure.value for failure in Failure))

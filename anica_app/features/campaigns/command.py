@@ -118,7 +118,6 @@ class Command(RunCommand):
     _reported_seconds = 0.0
 
     def line(self, event: Event) -> str:
-        """An event for the shell."""
         if isinstance(event, CountersEvent):
             if event.seconds - self._reported_seconds < _REPORT_INTERVAL:
                 return ""

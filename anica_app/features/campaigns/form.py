@@ -272,7 +272,6 @@ class CampaignForm(RunForm):
 
     @property
     def groups(self) -> Mapping[str, list[forms.BoundField]]:
-        """The fields of each group of settings."""
         names = {getattr(field, "group", "") for field in self.fields.values()}
         return {
             name: [field for field in self if getattr(field.field, "group", "") == name] for name in names

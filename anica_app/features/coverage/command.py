@@ -68,7 +68,6 @@ class Command(RunCommand):
             self.stdout.write(f"  and {left:,} more; --json lists them")
 
     def line(self, event: Event) -> str:
-        """An event for the shell."""
         return "" if isinstance(event, Progress) else super().line(event)
 
 

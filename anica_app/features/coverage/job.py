@@ -236,7 +236,6 @@ class Coverage:
 
     @property
     def uncovered(self) -> list[SetBlock]:
-        """The blocks that no discovery covers."""
         if not self.discoveries:
             return list(self.blocks)
         is_covered: Any = self.covered.any(axis=0)

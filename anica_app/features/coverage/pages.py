@@ -62,7 +62,6 @@ class CoverageForm(RequestForm):
         self.set_choices(first=choices, second=choices, campaigns=campaigns_offered())
 
     def config(self, block_set: BasicBlockSet) -> Json:
-        """The description of the run."""
         data = self.cleaned_data
         return {
             "campaigns": [row.pk for row in data["campaigns"]],
@@ -131,7 +130,6 @@ def _askable(column: BlockColumn) -> bool:
 
 @require_POST
 def block_set_cover(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start to compute the coverage of a set."""
     block_set = get_object_or_404(BasicBlockSet, pk=pk)
     form = CoverageForm(columns_of(block_set), request.POST)
     if form.is_valid():
@@ -166,7 +164,6 @@ def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) ->
 
 
 def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResponse:
-    """The uncovered interesting blocks as CSV."""
     block_set = get_object_or_404(BasicBlockSet, pk=pk)
     row = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk, state=Run.State.DONE)
     names = set(row.config["columns"])

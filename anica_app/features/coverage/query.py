@@ -42,7 +42,6 @@ def measure_of(campaign: Campaign, run: int | None = None) -> Measure | None:
 
 
 def own_measure(campaign: Campaign) -> Measure | None:
-    """The coverage that a campaign computed at its end."""
     explained: Json = campaign.facts.get("explained") or {}
     if not explained.get("interesting"):
         return None
@@ -54,7 +53,6 @@ def own_measure(campaign: Campaign) -> Measure | None:
 
 
 def measure_of_run(runs: CoverageRuns) -> Measure:
-    """The result of the selected run."""
     result = runs.result
     by_pk = {int(pk): count for pk, count in result["by_discovery"].items()}
     assert runs.selected is not None
@@ -145,7 +143,6 @@ def _select_run(rows: QuerySet[Run], chosen: int | None) -> CoverageRuns:
 
 
 def coverage_words(run: Run) -> Iterator[DescriptionItem]:
-    """The campaigns and the blocks of a run."""
     config = run.config
     yield DescriptionItem("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
     if config["block_set"] is None:
@@ -160,7 +157,6 @@ def coverage_words(run: Run) -> Iterator[DescriptionItem]:
 
 
 def coverages_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """Outcome and page of these runs."""
     done = [run for run in runs if run.result]
     return {
         run.pk: RunOutcome(f"{run.result['covered']:,} of {run.result['blocks']:,} blocks", run.result["url"])

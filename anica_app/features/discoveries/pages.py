@@ -282,7 +282,6 @@ def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The bug report as a file."""
     parts, report = _report(request, pk)
     return file_answer(markdown(report), "text/markdown", f"{parts.campaign.name} {parts.discovery}", "md")
 

@@ -56,8 +56,6 @@ _KINDS = tuple(
 
 @dataclass(frozen=True)
 class IssueSearch:
-    """A search of a tool's issue tracker."""
-
     title: str
     url: str
 

@@ -208,7 +208,6 @@ def question_about_step(
 
 
 def name_of_question(discovery: Discovery, number: int) -> str:
-    """The name of that run."""
     return result_name(discovery.campaign.name, str(discovery), f"step {number}")
 
 

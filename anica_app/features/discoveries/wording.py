@@ -105,7 +105,6 @@ def _phrases(before: Sequence[str], now: Sequence[str]) -> tuple[Phrase, ...]:
 
 
 def table_of(document: Json) -> Table:
-    """The constraints of a document by feature."""
     instructions = document["instructions"]
     features = dict.fromkeys(name for instruction in instructions for name in instruction)
     rows = [
@@ -132,7 +131,6 @@ def _value(value: Any) -> str:
 
 
 def decision_text(node: Node) -> str:
-    """The tried expansion as text."""
     if node.kind == GeneralisationStep.Kind.START:
         return "the block itself"
     if node.kind == GeneralisationStep.Kind.END:
@@ -213,7 +211,6 @@ class Mentions:
 
     @property
     def more(self) -> int:
-        """The number of mentions that are not listed."""
         return self.named + self.among - len(self.listed)
 
 

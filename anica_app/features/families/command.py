@@ -76,7 +76,6 @@ class Command(RunCommand):
             self.stdout.write(line.removeprefix("  "))
 
     def line(self, event: Event) -> str:
-        """An event for the shell."""
         return "" if isinstance(event, Progress) else super().line(event)
 
 

@@ -61,7 +61,6 @@ def _about(row: Family) -> dict[str, int]:
 
 
 def family_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The report as a file."""
     parts = family_or_404(pk)
     name = f"{parts.campaign.name} {parts.family.name}"[:150]
     return file_answer(markdown(parts.report(request)), "text/markdown", name, "md")

@@ -74,7 +74,6 @@ class FamilyAnswer:
 
     @property
     def explained(self) -> float | None:
-        """Share of the disagreements that any family explains."""
         return share_of(self.summary, "explained")
 
 
@@ -91,7 +90,6 @@ class FamilyCell:
 
     @property
     def labelled(self) -> bool:
-        """Whether it has room for text."""
         return self.box.width > _MIN_WIDTH and self.box.height > _MIN_HEIGHT
 
 
@@ -242,7 +240,6 @@ class FamilyParts:
 
     @property
     def searches(self) -> list[IssueSearch]:
-        """Searches of the tools' issue trackers."""
         return issue_searches(self.code, self.tools)
 
     @property

@@ -35,7 +35,6 @@ class NewGrouping(RunRequest):
     )
 
     def config_for(self, campaign: Campaign) -> Json:
-        """The description of the run."""
         return {"campaign": campaign.pk, **self.model_dump()}
 
 

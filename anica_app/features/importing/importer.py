@@ -53,7 +53,6 @@ class CampaignImporter(UploadImporter):
     list_title = "Campaigns"
 
     def reads(self, file: BinaryIO) -> bool:
-        """Whether an archive contains campaigns."""
         return kind_of_file(file) is not None
 
     def reads_directory(self, path: Path) -> bool:

@@ -11,7 +11,6 @@ from inference.models import Run
 
 
 def matrix_words(run: Run) -> Iterator[DescriptionItem]:
-    """The tools and the blocks of a run."""
     config = run.config
     if config["block_set"] is None:
         yield DescriptionItem(

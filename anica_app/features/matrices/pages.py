@@ -63,7 +63,6 @@ class RandomBlocksForm(RunForm, ProcessorForm):
         return data
 
     def config(self) -> Json:
-        """The description of the run."""
         predictors = [row.pk for row in self.rows]
         return {"predictors": predictors, **self.stated(), "interest": self.stated(InterestSettings)}
 
@@ -89,7 +88,6 @@ def _interest(run: Run) -> Json:
 
 
 def matrix_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """All pairs of tools as CSV."""
     run = get_object_or_404(Run, pk=pk, kind=KIND, state=Run.State.DONE)
     names = [column["name"] for column in run.result["columns"]]
     pairs = combinations(range(len(names)), 2)

@@ -75,9 +75,7 @@ class Target(Protocol):
         """What the blocks with known answers need around them. `avx` matters to x86-64 alone."""
         ...
 
-    def checks(self, *, avx: bool) -> tuple[ReferenceBlock, ...]:
-        """The blocks with known answers."""
-        ...
+    def checks(self, *, avx: bool) -> tuple[ReferenceBlock, ...]: ...
 
     def documented(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
         """{check: cycles per instruction} of the computer with these facts, empty where nothing is known."""

@@ -58,7 +58,6 @@ class Division:
                 self.join(crossing.schemes)
 
     def join(self, schemes: Collection[str]) -> None:
-        """Join the parts of these schemes."""
         joined = frozenset().union(*(self._joined[self._domains[scheme]] for scheme in schemes))
         for domain in joined:
             self._joined[domain] = set(joined)

@@ -44,7 +44,6 @@ class FactTable:
 
     @staticmethod
     def suits(shape: Shape) -> bool:
-        """Whether the table of this shape is small."""
         facts = shape.ports * math.prod(n + 1 for n in shape.counts)
         return len(shape.owners) << shape.ports <= MAX_CELLS and facts <= MAX_FACTS
 

@@ -166,7 +166,6 @@ class Formula:
         return self._unions[rows]
 
     def either(self, *literals: Literal) -> Literal:
-        """A literal that is their disjunction."""
         result = self.literal()
         for literal in literals:
             self.clause(-literal, result)
@@ -174,7 +173,6 @@ class Formula:
         return result
 
     def both(self, *literals: Literal) -> Literal:
-        """A literal that is their conjunction."""
         return -self.either(*(-literal for literal in literals))
 
     def satisfiable(self, *assumptions: Literal) -> bool:

@@ -31,7 +31,6 @@ class PortChoice:
         self._search = search
 
     def first(self) -> int:
-        """The number of ports to begin with."""
         return self._search.settings.ports or self.fewest(self._search.problem.least_ports)
 
     def after_contradiction(self, ports: int) -> int:

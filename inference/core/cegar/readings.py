@@ -99,7 +99,6 @@ class Readings:
 
     @property
     def schemes(self) -> set[str]:
-        """Schemes with a usable measurement."""
         return {scheme for experiment in self._readings for scheme in experiment.schemes}
 
     def observations(self, shape: Shape) -> list[Observation]:

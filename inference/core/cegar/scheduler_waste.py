@@ -99,7 +99,6 @@ class SchedulerWaste:
         return bool(self._preferred)
 
     def _compared_uops(self, mapping: PortMapping) -> tuple[Uops, ...]:
-        """The mapping's µops of the schemes by which mappings are compared."""
         schemes = {scheme for experiment in self._scheduler_cycles for scheme in experiment.schemes}
         return tuple(mapping.usage[scheme] for scheme in sorted(schemes))
 

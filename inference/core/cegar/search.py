@@ -161,7 +161,6 @@ class CegarSearch:
         return is_short and is_new and self.answers.has(experiment)
 
     def measure(self, experiment: Experiment) -> None:
-        """Measure an experiment and record the result."""
         (measured,) = self.answers.measure([experiment])
         self.record(measured)
 

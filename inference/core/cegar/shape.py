@@ -46,7 +46,6 @@ class Shape:
 
     @cached_property
     def rows_of(self) -> tuple[range, ...]:
-        """The rows of each scheme."""
         ends = [sum(self.counts[: i + 1]) for i in range(len(self.counts))]
         return tuple(range(end - count, end) for end, count in zip(ends, self.counts, strict=True))
 
@@ -70,7 +69,6 @@ class Shape:
         return Fraction(0) if self.r_max is None else 1 / decimal(self.r_max)
 
     def mapping(self, candidate: Candidate) -> PortMapping:
-        """The candidate as a port mapping with ports named by number."""
         usage = {
             scheme: uops_of((candidate[row], 1) for row in rows)
             for scheme, rows in zip(self.schemes, self.rows_of, strict=True)
@@ -111,7 +109,6 @@ class Observation:
         return Fraction(sum(self.work.values()) + 1)
 
     def holds(self, candidate: Candidate) -> bool:
-        """Whether the candidate explains the measurement."""
         slowest = max(Fraction(mass, width) for _, mass, width in self.bounds(candidate))
         return slowest < self.high and (self.low is None or slowest > self.low)
 

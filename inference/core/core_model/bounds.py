@@ -174,7 +174,6 @@ def _portless(
 
 
 def _loop_size(block: Sequence[InstructionAccesses], shape: CodeShape) -> LoopSize:
-    """The size of the loop that consists of copies of a block."""
     return LoopSize(shape.copies * len(block), shape.copies * shape.size, shape.copies)
 
 

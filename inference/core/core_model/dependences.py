@@ -141,7 +141,6 @@ class DependenceGraph:
         return basis
 
     def is_assumed(self, edge: Edge) -> bool:
-        """Whether the latency of an edge is unknown."""
         return self.basis(edge).startswith(ASSUMED_BASIS)
 
     def computation(self, edge: Edge) -> float:

@@ -215,7 +215,6 @@ class MemoryTimes:
         return self.failed
 
     def between(self, stored: MemoryPlace, loaded: MemoryPlace, *, vector: bool) -> float:
-        """Cycles from a store to a load of the same place."""
         if stored.page != loaded.page:
             return self.failed
         cycles = self.cycles(stored.bits, loaded.bits, loaded.offset - stored.offset, vector=vector)

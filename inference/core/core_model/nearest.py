@@ -71,7 +71,6 @@ class _Match:
 
     @property
     def with_memory(self) -> bool:
-        """Whether it has registers in place of memory."""
         return self.rank % _OTHER_ELEMENTS == _WITH_MEMORY
 
 
@@ -373,7 +372,6 @@ def _load_latency(model: CoreModel) -> float:
 def _renamed(
     scheme: Scheme, match: _Match, latencies: OperandLatencies, load: float
 ) -> Iterator[tuple[tuple[str, str], float | None]]:
-    """The latencies of the nearest scheme between the operands of this one."""
     mine, theirs = _visible_operands(scheme), _visible_operands(match.scheme)
     names = _names(mine)
     # VEX has the destination beside the first source.

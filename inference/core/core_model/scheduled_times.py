@@ -48,17 +48,13 @@ of 30 recorded ones on a Zen 5, chains alone explain all but 9.5 %, simulated al
 
 
 class ExperimentBody(Protocol):
-    """The loop body of an experiment."""
-
     @property
     def instructions(self) -> Sequence[InstructionAccesses]:
         """All instructions of the body, in order."""
         ...
 
     @property
-    def copies(self) -> int:
-        """Copies of the experiment in the body."""
-        ...
+    def copies(self) -> int: ...
 
     @property
     def size(self) -> int: ...
@@ -201,8 +197,6 @@ class ScheduledTimes:
 def _on_new_ports(
     scheduler: CoreScheduler, before: Mapping[str, OperationKind], now: Mapping[str, OperationKind]
 ) -> CoreScheduler:
-    """The scheduler on the ports that the operations have now."""
-
     def ports(mask: int) -> int:
         moved = Counter(
             now[text].ports for text, kind in before.items() if kind.ports == mask and text in now

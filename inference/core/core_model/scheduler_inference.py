@@ -188,7 +188,6 @@ def _scheduled(body: MeasuredBody, model: CoreModel, width: int) -> ScheduledExp
 def _scheduled_block(
     measured: MeasuredBlock, model: CoreModel, width: int, ports: int
 ) -> ScheduledExperiment:
-    """The block as predictions of blocks in loops model it."""
     accesses, shape = accesses_of(measured.block, equal_start=True), shape_of(measured.block, in_loop=True)
     bound = predict_core(accesses, shape, model).cycles
     program = program_of(accesses, model, width, simulated_ports=ports, copies=shape.copies)

@@ -147,7 +147,6 @@ class StoredValues:
         return conditions.stores_between is None or stores <= conditions.stores_between
 
     def _between(self, place: int, last: LastWrite) -> list[InstructionAccesses]:
-        """The instructions from a store to its load."""
         first = last.writer + 1
         if not last.iterations:
             return [*self._block[first:place]]

@@ -27,7 +27,6 @@ _FASTER = 0.02
 
 
 def singleton(scheme: str) -> Experiment:
-    """An experiment of one instruction."""
     return Experiment.of([scheme])
 
 

@@ -20,7 +20,6 @@ class Improper:
 
 
 def only_mask(mapping: PortMapping, scheme: str) -> int:
-    """The port set of a scheme with one µop."""
     ((mask, _),) = mapping.usage[scheme]
     return mask
 

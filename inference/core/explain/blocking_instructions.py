@@ -37,9 +37,7 @@ class BlockingInstructions(Protocol):
         """Choose among equally good mappings the one that fewest schemes contradict; whether it changed."""
         ...
 
-    def table(self) -> list[BlockingClass]:
-        """The blocking instructions with their classes."""
-        ...
+    def table(self) -> list[BlockingClass]: ...
 
 
 class BlockersByTime:

@@ -82,7 +82,6 @@ class ExplainContext:
         return None if count is None else integer_count(count)
 
     def cycles(self, scheme: str) -> float:
-        """Cycles of the scheme alone."""
         cycles = self.alone[scheme].cycles
         assert cycles is not None, "schemes without a time are excluded first"
         return cycles

@@ -37,7 +37,6 @@ class _WrittenClass:
 
 
 def class_json(blocking: BlockingClass) -> Json:
-    """A blocking class as plain JSON."""
     beside = [list(uop) for uop in blocking.beside]
     return {**asdict(blocking), "members": list(blocking.members), "beside": beside}
 

@@ -48,7 +48,6 @@ def joint_rate(
 
 
 def with_r_max(answer: BlockingAnswer, r_max: float) -> BlockingAnswer:
-    """The answer with this R_max in all its mappings."""
     alternatives = tuple(replace(alternative, r_max=r_max) for alternative in answer.alternatives)
     return replace(answer, mapping=replace(answer.mapping, r_max=r_max), alternatives=alternatives)
 

@@ -71,8 +71,6 @@ class SchemeFate(StrEnum):
 
 
 class NotCharacterised(StrEnum):
-    """Why a scheme is not characterised."""
-
     NONE = ""
     UNMEASURED = "unmeasured"
     UNSTABLE = "unstable"

@@ -73,7 +73,6 @@ class Regularity:
     schemes: int
 
     def checked(self, pattern: Pattern) -> list[RegularityCheck]:
-        """The schemes to which the pattern applies."""
         return [check for check in self.checks if check.pattern is pattern]
 
     @property
@@ -92,7 +91,6 @@ class Regularity:
         return self.judged - len({check.scheme for check in self.breakers})
 
     def of(self, scheme: str) -> list[RegularityCheck]:
-        """The checks of one scheme."""
         return [check for check in self.checks if check.scheme == scheme]
 
 

@@ -54,7 +54,6 @@ class ExplainReporter:
         self.pace.save(lambda: to_checkpoint(self._identity, self.n_events, self.seconds(), chunks), now=True)
 
     def chunk_tested(self) -> None:
-        """Count a chunk of schemes as tested."""
         self._chunks += 1
         if not self.is_repeating:
             self._save()

@@ -25,8 +25,6 @@ or to the core's choice of ports, lets other µops evade."""
 
 @dataclass(frozen=True)
 class FloodingMembers:
-    """Measures the floods of classes."""
-
     context: ExplainContext
 
     def of(self, classes: Sequence[list[str]]) -> list[list[str]]:

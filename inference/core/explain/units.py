@@ -86,7 +86,6 @@ def units_of(
 
 
 def mnemonics(members: Sequence[str]) -> int:
-    """Number of mnemonics in a class."""
     return len({scheme.partition(" ")[0] for scheme in members})
 
 

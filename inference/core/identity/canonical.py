@@ -75,7 +75,6 @@ def same_up_to_renaming(a: PortMapping, b: PortMapping) -> bool:
 
 
 def canonical_order(mapping: PortMapping) -> tuple[int, ...]:
-    """For each port its index in the canonical form."""
     return _Search(len(mapping.ports), labelled_kinds(mapping)).order()
 
 

@@ -34,7 +34,6 @@ class PortModelCheck:
 
     @classmethod
     def of(cls, name: str, reference: int | None, result: Mapping[str, Any]) -> Self:
-        """The check from the result of its run."""
         mixes = result.get("mixes") or ()
         orders = [row for row in result.get("orders") or () if row["mean"] is not None]
         scored = [row for row in mixes if row["scores"] and row["scores"]["mape"] is not None]

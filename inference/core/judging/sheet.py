@@ -160,7 +160,6 @@ class ItemSelection:
 
     @property
     def is_all(self) -> bool:
-        """Whether all items are selected."""
         return self == ALL_ITEMS
 
     def among(self, items: Items) -> Bools:
@@ -199,7 +198,6 @@ class AnswerSheet:
     columns: Sequence[Answers]
 
     def against(self, column: int) -> AnswerSheet:
-        """The same answers with one of the columns as the reference."""
         return replace(self, reference=self.columns[column].cycles)
 
     @cached_property

@@ -26,7 +26,6 @@ _FEW_KINDS = 6
 
 @compiled_in_place
 def prepare(arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers) -> None:
-    """Update these places of the arrays from their rows."""
     for place in places:
         prepare_place(arrays, rows, base, np.int64(place))
 

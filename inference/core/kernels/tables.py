@@ -156,7 +156,6 @@ def _array(context: Any, builder: Any, signature: Any, arguments: Any, k: int) -
 
 
 def _row(builder: Any, table: Any, place: Value) -> Value:
-    """Pointer to the table of a place."""
     columns = cgutils.unpack_tuple(builder, table.shape)[1]
     return builder.gep(table.data, [builder.mul(place, columns)])
 

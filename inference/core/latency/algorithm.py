@@ -211,7 +211,6 @@ class _Readings:
         ]
 
     def is_sure(self, code: tuple[bytes, bool]) -> bool:
-        """Whether two readings of a code agree."""
         return any(a.agrees(b) for a, b in combinations(self._by_code.get(code, ()), 2))
 
 

@@ -129,7 +129,6 @@ def _least(pair: PairLatency) -> float:
 
 
 def _direct(pair: PairLatency, mixer: ChainMixer) -> DependencyChain | None:
-    """A chain of one instruction alone."""
     chains = (reading.chain for reading in pair.readings if reading.cycles is not None)
     direct = (chain for chain in chains if chain.links == (pair.link,))
     return next((chain for chain in direct if mixer.mixed(chain, chain) is not None), None)
@@ -250,7 +249,6 @@ def _alone(
 def _evidence(
     plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]
 ) -> dict[ChainLink, list[ChainReading]]:
-    """The readings of each representative."""
     evidence: dict[ChainLink, list[ChainReading]] = defaultdict(list)
     for chain in plan.chains():
         if chain in readings:

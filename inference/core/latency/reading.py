@@ -96,7 +96,6 @@ class PairLatency:
 
     @property
     def is_isolated(self) -> bool:
-        """Whether there is a value."""
         return self.least is not None
 
     def as_json(self) -> Json:

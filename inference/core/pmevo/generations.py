@@ -35,7 +35,6 @@ class GenerationReporter:
         self._last_reported = -1
 
     def report(self, state: Evolution) -> None:
-        """Report a generation of a single population."""
         self._emit(state.generation, generation_statistics(state))
         self.report_population(state)
 

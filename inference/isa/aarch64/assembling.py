@@ -284,7 +284,6 @@ class AArch64Bodies:
 
     @cached_property
     def frame(self) -> Frame:
-        """Registers and memory of the bodies."""
         return frame()
 
     @property

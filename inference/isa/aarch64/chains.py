@@ -78,8 +78,6 @@ _MOVES = {
 
 @dataclass(frozen=True, slots=True)
 class _ChainText:
-    """A chain before it is assembled."""
-
     lines: tuple[str, ...]
     links: tuple[ChainLink, ...]
 
@@ -179,8 +177,6 @@ def _assembled(lines: set[str]) -> dict[str, bytes | str]:
 
 
 class _Linker:
-    """Makes the chains of one link."""
-
     def __init__(self, link: ChainLink, values: EndValues | None) -> None:
         self._link = link if values is None else replace(link, values=values.kind.name)
         self._values = {} if values is None else values.patterns
@@ -361,7 +357,6 @@ class _Linker:
         return any(operand.name.endswith(ADDRESS) for operand in self._ends)
 
     def _to_scratch(self, registers: dict[str, int]) -> _Steps:
-        """The destination in the scratch register."""
         target = self._target
         if target.bank == "vector":
             return [f"fmov x{_SCRATCH}, d{registers[target.name]}"], [_FROM_VECTOR]
@@ -376,7 +371,6 @@ class _Linker:
         return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [_EXTEND]
 
     def _from_scratch(self, registers: dict[str, int]) -> _Steps:
-        """Moves the scratch register to the source."""
         source = self._source
         if source.is_in_address:
             return self._through_address(registers, _SCRATCH, 1)

@@ -25,7 +25,6 @@ class AArch64LinkEnd:
 
     @property
     def is_in_address(self) -> bool:
-        """Whether it is a register of an address."""
         return self.name.endswith((ADDRESS, INDEX))
 
 
@@ -61,7 +60,6 @@ def is_target(end: AArch64LinkEnd) -> bool:
 
 
 def bank_in_words(end: AArch64LinkEnd) -> str:
-    """The class of the operand."""
     if end.is_in_address:
         return "an address"
     words = {"general": "a general-purpose register", "vector": "a vector register"}

@@ -31,7 +31,6 @@ class BlockError(ValueError):
         super().__init__(f"{where}{message}")
 
     def at(self, line: int, column: int = 0) -> BlockError:
-        """The same error at another line."""
         return BlockError(self.message, line, column)
 
 

@@ -54,7 +54,6 @@ class BlocksOfText:
     dropped: tuple[DroppedLine, ...] = ()
 
     def dropped_in(self, piece: Piece) -> tuple[DroppedLine, ...]:
-        """The dropped lines from the beginning of a piece to that of the next one."""
         starts = sorted(dropped.line for dropped in self.pieces)
         place = bisect_right(starts, piece.line)
         start = piece.line if place > 1 else 0

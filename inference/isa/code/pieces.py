@@ -167,7 +167,6 @@ def pieces_of(program: AssemblyProgram, reader: CodeReader) -> list[Piece]:
 
 
 def with_names(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces with unique names."""
     used: dict[str, int] = {}
     named_pieces = []
     for number, piece in enumerate(pieces, start=1):

@@ -155,7 +155,6 @@ class Regions:
 
     @property
     def inside(self) -> frozenset[int]:
-        """The indices of the open regions."""
         return frozenset(number for number, _ in self._open.values())
 
     def read_comment(self, comment: str, line: int) -> None:

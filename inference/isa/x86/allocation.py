@@ -120,7 +120,6 @@ class Partition:
         self._assign_remaining("RW" if chained else "W", len(chained) if mixed else 1)
 
     def families(self, role: Role) -> tuple[int, ...]:
-        """The families for operands of this role."""
         return tuple(self._sets[role])
 
     def _provide_all(self, bank: Bank, schemes: Sequence[Demands]) -> None:
@@ -204,7 +203,6 @@ class Allocator:
         }
 
     def families(self, bank: Bank, role: Role) -> tuple[int, ...]:
-        """The families for operands of this role."""
         return self._partitions[bank].families(role)
 
     def chains(self) -> float | None:

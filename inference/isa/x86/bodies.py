@@ -67,7 +67,6 @@ class X86Bodies:
 
     @property
     def frame(self) -> Frame:
-        """Registers and memory of the bodies."""
         return self.context.frame
 
     @property
@@ -79,7 +78,6 @@ class X86Bodies:
         return self.context.obstacle(scheme)
 
     def unroll(self, terms: Sequence[tuple[str, int]]) -> LoopCode:
-        """The body of an experiment."""
         return unroll(terms, **self.options.unrolling)
 
     def unroll_in_order(self, order: Sequence[str]) -> LoopCode:

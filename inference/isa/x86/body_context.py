@@ -31,7 +31,6 @@ _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm", "zmm")
 
 
 def needs(scheme: Scheme) -> frozenset[Need]:
-    """The requirements of a scheme on its context."""
     names = [operand.name for operand in scheme.operands]
     vectors = any(name.startswith(_VECTORS) for name in names)
     requirements: set[Need] = set()

@@ -26,7 +26,6 @@ _NEAR_TARGETS = (OpKind.NEAR_BRANCH64, OpKind.NEAR_BRANCH32, OpKind.NEAR_BRANCH1
 
 
 def step_of(instruction: Instruction, code: bytes) -> CodeStep:
-    """A decoded instruction as a step."""
     flow = _FLOWS.get(instruction.flow_control, "end")
     target = None
     if flow in ("jump", "branch") and instruction.op_kind(0) in _NEAR_TARGETS:

@@ -35,7 +35,6 @@ class DependencyBreaker:
 
     @property
     def choices(self) -> Iterator[RegisterChoice]:
-        """The register choices of the breaker alone."""
         if isinstance(self.target, RegisterChoice) and self.target.part == "breaker":
             yield self.target
         if self.source is not None:
@@ -80,7 +79,6 @@ def _free_choice(role: Literal["R", "W"], hole: str) -> RegisterChoice:
 
 
 def instruction(breaker: DependencyBreaker, families: dict[RegisterChoice, int]) -> Instruction:
-    """The breaker with the chosen families."""
     target = breaker.target.family if isinstance(breaker.target, Fixed) else families[breaker.target]
     if breaker.kind == "copy":
         source = families[_source_of(breaker)]

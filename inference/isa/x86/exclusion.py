@@ -77,7 +77,6 @@ def reasons(
 
 
 def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> Iterator[str]:
-    """The reasons from the form and its operands."""
     names = {hole.name for hole in form.holes}
     in_memory = any(hole.kind == "memory" for hole in form.holes)
     legacy_vector = info.encoding == EncodingKind.LEGACY and (

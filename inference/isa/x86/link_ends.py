@@ -102,7 +102,6 @@ def is_partial(end: LinkEnd) -> bool:
 
 
 def bank_in_words(end: LinkEnd) -> str:
-    """The class of the operand."""
     if is_in_address(end) and end.bank == "general":
         return "an address"
     registers = {"general": "a general-purpose register", "vector": "a vector register", MASK: "a mask"}

@@ -117,7 +117,6 @@ def family_of(register: RegisterValue) -> tuple[Bank, int]:
 
 
 def bank_of(hole: str) -> Bank:
-    """The bank of a hole's registers."""
     return _BANKS.get(hole, "general")
 
 

@@ -75,7 +75,6 @@ def text_of_form(form: Form) -> str:
 
 @cache
 def _texts_before_evex(mnemonic: str) -> frozenset[str]:
-    """The texts of schemes of a mnemonic that need no EVEX encoding."""
     earlier = (form for form in forms(mnemonic) if OpCodeInfo(form.code).encoding != EncodingKind.EVEX)
     return frozenset(map(text_of_form, earlier))
 

@@ -42,7 +42,6 @@ def _number(text: str) -> float:
 
 
 def _links(entry: str) -> list[ChainLink]:
-    """The links of a table's entry."""
     if "→" in entry:
         text, _, way = entry.rpartition(": ")
         source, destination = way.split(" → ")

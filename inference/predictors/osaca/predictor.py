@@ -63,8 +63,6 @@ only.
 
 @dataclass(frozen=True)
 class OsacaSettings:
-    """The processor that OSACA analyses for."""
-
     program: str = setting(
         "",
         "OSACA's Python or its command `osaca`; empty: $PMWEB_OSACA, else from the PATH",

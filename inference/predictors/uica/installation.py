@@ -101,7 +101,6 @@ def _sites(prefix: Path) -> list[Path]:
 
 
 def _environment_of(directory: Path) -> Path | None:
-    """The Python environment that a directory is installed in."""
     return next((parent for parent in directory.parents if (parent / "pyvenv.cfg").is_file()), None)
 
 

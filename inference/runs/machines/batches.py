@@ -99,7 +99,6 @@ def _preferred(
 
 
 def _had_turns(machine_id: int, interactive: Collection[str]) -> bool:
-    """Whether the batches measured last were all interactive."""
     measured = BatchRow.objects.filter(machine=machine_id, state=BatchRow.State.DONE).order_by("-id")
     recent = list(measured.values_list("finished", "run__kind")[:_RECENT])
     last = sorted(recent, key=itemgetter(0), reverse=True)[:INTERACTIVE_TURNS]

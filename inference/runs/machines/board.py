@@ -86,7 +86,6 @@ class WaitReporter:
 
     @property
     def is_wait_reported(self) -> bool:
-        """Whether the last report was a reason to wait."""
         return bool(self._reported.kind)
 
     def record_results(self, reason: WaitReason) -> None:

@@ -117,7 +117,6 @@ def close_session(session: Session) -> None:
 
 
 def end_sessions(machine_id: int) -> None:
-    """End all connections of the machine."""
     with transaction.atomic():
         Machine.objects.filter(pk=machine_id).update(session=F("session") + 1, last_seen=None)
         batches.requeue(machine_id, "the agent's token was revoked")

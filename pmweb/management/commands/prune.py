@@ -35,7 +35,6 @@ class Command(DataCommand):
         parser.add_argument("--asked", action="store_true", help="carry out pending requests of the page")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Prune and print a report."""
         if options["asked"]:
             if PARENT_VARIABLE in os.environ:
                 bind_to_parent()

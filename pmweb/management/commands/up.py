@@ -38,7 +38,6 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
 
     def site(self, options: dict[str, Any]) -> Site:
-        """The site with the processes that the options select."""
         return Site(
             options["host"],
             options["port"],

@@ -23,7 +23,6 @@ _SMALLER = 1e-12  # differences of equal objectives by rounding
 
 @compiled_in_place
 def losses(cycles: Floats, measured: Floats, loss: Loss) -> Number:
-    """The sum of the losses of all predictions."""
     total = 0.0
     for i in range(len(cycles)):
         total += loss_of(cycles[i], measured[i], loss)

@@ -107,7 +107,6 @@ class Chain:
 
     @property
     def done(self) -> bool:
-        """Whether the chain has ended."""
         return self.place.stage == DONE
 
     def advance(self) -> Swept | None:

@@ -36,7 +36,6 @@ class ChainState:
         return cls(chain.usage.copy(), chain.place, dict(chain.losses), chain.front)
 
     def restore(self, chain: Chain) -> None:
-        """Set a chain to this state."""
         chain.usage, chain.place = self.usage.copy(), self.place
         chain.losses, chain.front = dict(self.losses), self.front
 
@@ -78,7 +77,6 @@ def unpack_chains(
 
 
 def pack_bounded(state: BoundedState, n_ports: int) -> tuple[Json, dict[str, npt.NDArray[np.generic]]]:
-    """The state of the bounded search as JSON and arrays."""
     facts: Json = {
         "issue_width": state.issue_width,
         "done": state.done,

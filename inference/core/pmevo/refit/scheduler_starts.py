@@ -19,7 +19,6 @@ _SECOND = 2
 
 
 def two_uop_schemes(usage: Usage, domains: Sequence[str | None]) -> list[int]:
-    """Schemes with two µops for one part of the core."""
     return [
         scheme
         for scheme, domain in enumerate(domains)

@@ -187,8 +187,6 @@ class SearchForm(RequestForm):
 
 
 class ListingForm(BlockImportForm):
-    """The import of the loops of a listing."""
-
     functions = SearchForm.base_fields["functions"]
 
 

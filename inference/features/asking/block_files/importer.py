@@ -283,7 +283,6 @@ def preview_of(content: bytes, file_name: str, options: Json) -> Json:
 
 
 def block_import_lines(row: BasicBlockSet, reading: BlockSetSummary) -> list[str]:
-    """The lines of the report on an imported table."""
     columns = ", ".join(
         f"{column.name} ({column.scale}, {count_of(column.answers, 'answer')})" for column in reading.columns
     )

@@ -58,7 +58,6 @@ def upload_importer_of_content(content: bytes) -> UploadImporter | None:
 
 
 def upload_importer_of_sort(sort: str) -> UploadImporter:
-    """The importer of files of this sort."""
     return next(importer for importer in upload_importers() if sort in importer.sorts)
 
 

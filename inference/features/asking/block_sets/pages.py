@@ -188,7 +188,6 @@ def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def block_column_delete(request: HttpRequest, pk: int, column: int) -> HttpResponse:
-    """Delete a column of the set with its answers."""
     row = get_object_or_404(BlockColumn, pk=column, block_set=pk)
     row.delete()
     messages.success(request, f"The column “{row.name}” has been removed.")

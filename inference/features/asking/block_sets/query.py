@@ -54,8 +54,6 @@ _WORD = re.compile(r"-?[a-z][a-z0-9_]*\*?")
 
 
 class ColumnKind(StrEnum):
-    """What a column has for a block."""
-
     NUMBER = "number"
     FAILURE = "failure"
     NOTHING = "nothing"

@@ -86,7 +86,6 @@ class AddForm(StrictForm):
         describe_fields(self)
 
     def main_fields(self) -> list[forms.BoundField]:
-        """The fields that define the predictor."""
         return [field for field in self.visible_fields() if field.name not in self._limit_options]
 
     def limit_fields(self) -> list[forms.BoundField]:
@@ -118,7 +117,6 @@ class AddForm(StrictForm):
         return row
 
     def _options(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The options that differ from their defaults."""
         changed: dict[str, Any] = {}
         for entry in self._kind.options:
             value = data[entry.name]

@@ -102,7 +102,6 @@ class PredictorAnswer:
 
     @property
     def measures(self) -> bool:
-        """Whether it is a machine."""
         return self.row is not None and self.row.kind == machine.KIND
 
 

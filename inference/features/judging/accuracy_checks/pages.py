@@ -22,7 +22,6 @@ from inference.web.validation import number_parameter
 
 
 def accuracy_check_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The scores of all predictors as CSV."""
     run = get_object_or_404(Run, pk=pk, kind=KIND, state=Run.State.DONE)
     check = check_of(run)
     assert check is not None, "it is done"

@@ -77,7 +77,6 @@ def block_set_compare(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The scores of all columns as CSV."""
     block_set = get_object_or_404(BasicBlockSet, pk=pk)
     columns = columns_of(block_set)
     reference = column_in_address(request, columns)

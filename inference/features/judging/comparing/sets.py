@@ -69,7 +69,6 @@ class ComparedSets:
 
     @cached_property
     def question(self) -> ViewQuestion:
-        """The question for the views of the comparison."""
         columns = columns_of(self.row)
         return ViewQuestion(self.row, columns, columns[0])
 

@@ -24,8 +24,6 @@ def comparisons_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 
 def redirecting_to_list(kind: str) -> View:
-    """A view that redirects to the list of comparisons of a run kind."""
-
     def redirect_to_list(request: HttpRequest) -> HttpResponse:
         query = urlencode({**request.GET.dict(), "kind": kind})
         return redirect(f"{reverse('comparisons')}?{query}")

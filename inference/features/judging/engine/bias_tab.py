@@ -86,7 +86,6 @@ def grade_words(grade: int) -> str:
 
 
 def grade_class(grade: int) -> str:
-    """The CSS class of a grade's colour."""
     return f"bias-{'within' if grade == 0 else f'slow-{grade}' if grade > 0 else f'quick-{-grade}'}"
 
 

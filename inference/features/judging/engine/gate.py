@@ -87,7 +87,6 @@ class GateResult:
 
     @property
     def worse(self) -> tuple[ColumnVerdict, ...]:
-        """The verdicts on columns that do not pass."""
         return tuple(verdict for verdict in self.verdicts if verdict.reasons)
 
     def as_json(self) -> Json:

@@ -157,12 +157,10 @@ class ViewQuestion:
 
     @property
     def points(self) -> ComparedPoints:
-        """The points of the column and the reference."""
         return points_of(key_of(self.row), self.column.position, self.part)
 
     @property
     def reference(self) -> str:
-        """The name of the reference."""
         if self.part.against is not None:
             return self.columns[self.part.against].name
         return self.row.reference or "measured"
@@ -248,7 +246,6 @@ def _verdict(key: SheetKey, position: int, part: ComparisonPart, roles: ColumnRo
 
 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
-    """The heat map of a column against the reference of a part."""
     if part.is_all and column.pk is not None:
         pictures = _pictures(key_of(column.comparison), column.pk)
         return HeatMap.from_json(pictures[part.unit.value]["all"])

@@ -181,12 +181,10 @@ class ComparisonConfig(QuestionLimits):
     predictors: list[int] = []
 
     def texts_of(self, field: str) -> list[str]:
-        """The entries of a list as sources."""
         return [f"{SOURCE_LISTS[field]}:{entry}" for entry in getattr(self, field)]
 
     @property
     def as_judge(self) -> JudgeConfig:
-        """The same as any comparison is described."""
         return JudgeConfig(
             experiment_set=self.experiment_set,
             sources=[text for field in SOURCE_LISTS for text in self.texts_of(field)],

@@ -126,7 +126,6 @@ class AnswerSource:
 
     @property
     def is_published(self) -> bool:
-        """Whether it is a published tool."""
         return self.kind is SourceKind.TOOL or self.predictor_kind in PUBLISHED
 
     @property

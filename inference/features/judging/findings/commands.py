@@ -71,7 +71,6 @@ class FindingsCommand(DataCommand):
         """Add the options that only this command has."""
 
     def findings(self, row: Any, options: Options) -> Findings:
-        """The findings about a row."""
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -54,12 +54,10 @@ class MappingDoubts:
 
     @property
     def csv(self) -> str:
-        """The listed doubts as CSV."""
         return csv_of(doubts_table(self.listed_doubts), doubts_head(self.row, self.other))
 
     @property
     def listed_doubts(self) -> Doubts:
-        """The listed doubts with the names of ports."""
         return Doubts(self.listed, self.doubts.ports)
 
     def decisions(self, doubts: Sequence[Doubt]) -> dict[Doubt, DoubtDecision]:
@@ -279,7 +277,6 @@ def _conflicting_results(row: PortMapping, value: Mapping, other: PortMapping | 
 
 
 def _merge(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
-    """The doubts merged to one per kind and scheme."""
     by_scheme: dict[tuple[DoubtKind, str], list[Doubt]] = {}
     for doubt in doubts:
         by_scheme.setdefault((doubt.kind, doubt.scheme), []).append(doubt)

@@ -107,7 +107,6 @@ class LlvmDifference:
 
     @classmethod
     def of(cls, report: Mapping[str, Any]) -> LlvmDifference:
-        """The report in a run's result."""
         rows = [DifferingScheme(**row) for row in report["differing"]]
         return cls(**{**report, "differing": rows})
 

@@ -134,7 +134,6 @@ def _differing_table(
 
 
 def mapping_llvm_report(request: HttpRequest, pk: int, run: int) -> HttpResponse:
-    """A finished report as Markdown."""
     row = get_object_or_404(PortMapping, pk=pk)
     report_run = get_object_or_404(_runs(row).filter(state=Run.State.DONE), pk=run)
     return file_answer(

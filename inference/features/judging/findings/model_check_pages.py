@@ -187,7 +187,6 @@ def _linked_schemes(
 
 
 def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
-    """A table of the page as CSV."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
     content = csv_of(TABLES[table](model_check_of(run)))
     return table_answer(content, f"{run.name} {table}", check=run.name)

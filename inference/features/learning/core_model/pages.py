@@ -202,8 +202,6 @@ def core_model_new(request: HttpRequest) -> HttpResponse:
 
 
 class PortNamesForm(StrictForm):
-    """A field per port for the vendor's name."""
-
     def __init__(self, row: StoredCoreModel, names: Mapping[str, str], data: object = None) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         self.of = {f"port_{place}": port for place, port in enumerate(ports_of(row))}
@@ -240,7 +238,6 @@ def core_model_ports(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
-    """A core model as a file."""
     row = get_object_or_404(core_models(), pk=pk)
     known = tuple(CORE_MODEL_EXPORTS)
     export = CORE_MODEL_EXPORTS[choice_parameter(request, "format", known, known[0])]

@@ -82,8 +82,6 @@ def document_summary(document: CoreModelDocument) -> Json:
 
 
 class CoreModelFiles(Importer):
-    """Importer of core models' documents."""
-
     titles = "core model (own JSON)"
     preview = "upload-core-model"
 

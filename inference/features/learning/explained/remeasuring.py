@@ -41,7 +41,6 @@ class MachineOptions:
 
 
 def machine_options(row: PortMapping) -> MachineOptions:
-    """The machines of the mapping's instruction set."""
     able, lacking = [], []
     for machine in machines().filter(isa=row.isa).exclude(kind=Machine.Kind.PUBLISHED):
         if obstacle := obstacle_to_measuring(machine):

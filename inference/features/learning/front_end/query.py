@@ -28,7 +28,6 @@ def front_ends(text: str = "") -> QuerySet[MeasuredFrontEnd]:
 
 
 def front_end_of(row: MeasuredFrontEnd) -> FrontEnd:
-    """The front end computed from a row's readings."""
     return read_front_end(settled_readings(row))
 
 

@@ -83,7 +83,6 @@ class Setting:
 
     @property
     def default_text(self) -> str:
-        """The default as the form's text."""
         return setting_text(self.default)
 
 

@@ -222,7 +222,6 @@ def _reference(request: HttpRequest, row: PortMapping, candidates: list[PortMapp
 
 
 def experiment_url(experiment: Experiment, isa: ISA | None, row: PortMapping | None) -> str:
-    """The address of an experiment's page."""
     parameters = {"e": str(experiment)}
     if isa is not None:
         parameters["isa"] = str(isa.pk)
@@ -310,7 +309,6 @@ def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Js
 
 
 def name_without(run: Run, what: str, scheme: str) -> str:
-    """The default name of the new run."""
     return run.name if what == ALWAYS else result_name(run.name, f"without {mnemonic(scheme)}")
 
 

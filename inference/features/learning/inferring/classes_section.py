@@ -59,7 +59,6 @@ class ClassLine:
 
     @property
     def size(self) -> int:
-        """The number of schemes in the class."""
         return 1 + len(self.other_members)
 
     @property

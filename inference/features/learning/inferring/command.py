@@ -47,8 +47,6 @@ OPTIONAL_KEYS = (
 
 
 class Command(RunCommand):
-    """Runs an inference to its end."""
-
     help = "Infer a port mapping from recorded data, a machine, or a simulated processor. Ctrl-C cancels."
     makes_data = True
 

@@ -172,7 +172,6 @@ def _requested_so_far(record: RunRecord) -> int | None:
 
 
 def tally_of(requested: int | None, outcomes: Iterable[SchemeOutcome]) -> Tally:
-    """The numbers of schemes per outcome."""
     count = Counter(scheme.outcome for scheme in outcomes)
     return Tally(
         requested, count[SchemeFate.CHARACTERISED], count[SchemeFate.EXCLUDED], count[SchemeFate.AMBIGUOUS]

@@ -267,7 +267,6 @@ class InferForm(RunForm):
             self.add_error("evaluate", "This set is among the sets to learn from: choose another.")
 
     def settings(self) -> Json:
-        """The algorithm's settings as JSON."""
         return self.offer.parse(
             {
                 name.removeprefix(SETTING): value

@@ -124,7 +124,6 @@ class FrontView:
 
 
 def stored_front(front: StoredFront) -> FrontView:
-    """The view of a stored front."""
     lines = [
         FrontLine(
             FrontPlotPoint(point.kinds, point.volume, round(100 * point.error, 4), point.mape),
@@ -137,7 +136,6 @@ def stored_front(front: StoredFront) -> FrontView:
 
 
 def live_front(points: Sequence[FrontObjectives]) -> FrontView:
-    """The view of a front of an unfinished run."""
     return FrontView(
         [
             FrontLine(FrontPlotPoint(point.kinds, point.volume, round(100 * point.error, 4), None))
@@ -154,7 +152,6 @@ def most_accurate(front: StoredFront | None) -> dict[str, Any] | None:
 
 
 def front_tab(row: PortMapping) -> dict[str, Any]:
-    """Context of the tab with the mapping's front."""
     front = front_of(row)
     assert front is not None, "the tab is there for mappings with a front alone"
     return {"front": stored_front(front)}

@@ -131,7 +131,6 @@ def _key(outcome: SchemeOutcome) -> str:
 
 
 def explanation_of(record: RunRecord) -> ExplainRecord:
-    """The explainable inference's part of a run's record."""
     part = record.parts["explain"]
     assert isinstance(part, ExplainRecord)
     return part
@@ -172,7 +171,6 @@ class ExclusionList:
 
 
 def is_excluded(outcome: SchemeOutcome) -> bool:
-    """Whether the scheme is excluded from the mapping."""
     return outcome.outcome in (SchemeFate.EXCLUDED, SchemeFate.AMBIGUOUS)
 
 

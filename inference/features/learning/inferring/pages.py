@@ -138,7 +138,6 @@ def _machine_choices(form: InferForm) -> list[MachineChoice]:
 
 
 def _with_preset(data: QueryDict, name: str) -> QueryDict:
-    """The form's data with the preset's settings."""
     offer = InferForm(data).offer
     completed = data.copy()
     for key, value in preset_values(offer.key, name).items():

@@ -102,7 +102,6 @@ def append_step(steps: list[Step], step: Step, number: Callable[[Step], int]) ->
 
 
 def evolution_of(record: RunRecord) -> EvolutionRecord:
-    """The evolution's part of a run's record."""
     part = record.parts["evolution"]
     assert isinstance(part, EvolutionRecord)
     return part

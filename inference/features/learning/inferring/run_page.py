@@ -40,7 +40,6 @@ def partial_result(run: Run) -> str:
 
 
 def infer_lines(run: Run) -> Iterator[DescriptionItem]:
-    """The configuration of an inference as lines."""
     config = run.config
     algorithm = ALGORITHMS[config["algorithm"]]
     yield DescriptionItem("Algorithm", algorithm.title)

@@ -27,8 +27,6 @@ from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_scheme
 
 
 class Command(RunCommand):
-    """Runs a profile to its end."""
-
     help = "Profile a machine's core. Ctrl-C cancels; finished parts are kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

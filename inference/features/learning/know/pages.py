@@ -62,7 +62,6 @@ def know(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def parts(_request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
-    """Additional context of the run's page."""
     model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
     return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL, "core_model": model}
 

@@ -57,7 +57,6 @@ def latencies_page(request: HttpRequest) -> HttpResponse:
 
 
 def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
-    """The schemes of a set with the latencies of their pairs."""
     row = get_object_or_404(latency_sets(), pk=pk)
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "scheme")
@@ -72,7 +71,6 @@ def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
-    """The chains behind the latencies of a scheme."""
     rows = SchemeLatencies.objects.select_related("latency_set__machine__isa", "scheme")
     row = get_object_or_404(rows, latency_set=pk, scheme=scheme)
     core = documented_core(row.latency_set.machine)

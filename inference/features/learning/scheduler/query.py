@@ -35,7 +35,6 @@ def record_of(row: StoredCoreModel) -> SchedulerRecord | None:
 
 
 def policy_sentences(scheduler: SchedulerPart) -> list[str]:
-    """One sentence per property of the policy."""
     return list(_sentences(scheduler))
 
 
@@ -76,7 +75,6 @@ def code_sentence(record: SchedulerRecord) -> str:
 
 
 def summary(record: Json) -> str:
-    """The outcome of an inference as one sentence."""
     if record["scheduler"] is None:
         return f"no scheduler: {record['reason']}"
     if record["error"] is None or record["error_without"] is None:

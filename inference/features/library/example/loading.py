@@ -21,8 +21,6 @@ from inference.storage.rows import store_measurements
 
 @dataclass(frozen=True)
 class ExamplePages:
-    """The example's rows that pages link to."""
-
     training: ExperimentSet
     mixes: ExperimentSet
     mapping: PortMapping
@@ -103,14 +101,11 @@ FACTS: Json = {
 
 
 def source_of(file: Path) -> str:
-    """The source of rows from one of the example's files."""
     return f"{SOURCE}: {file.name}"
 
 
 @dataclass(frozen=True)
 class RecordedExample:
-    """All rows of the recorded example."""
-
     machine: Machine
     training: ExperimentSet
     mixes: ExperimentSet

@@ -51,7 +51,6 @@ class Pinned:
 
 
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page of a measured experiment."""
     stored = get_object_or_404(ExperimentRow.objects.select_related("isa"), pk=pk)
     value = experiment_of(stored.key, texts_in([stored.key]))
     measurements = list(

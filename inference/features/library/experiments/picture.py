@@ -46,7 +46,6 @@ class BucketBlock:
 
     @property
     def baseline(self) -> float:
-        """The baseline of its letter."""
         return self.y + self.height / 2 + 4
 
     @property
@@ -124,7 +123,6 @@ class Picture:
 
     @property
     def summary(self) -> str:
-        """The description of the figure."""
         return f"{self.caption}. {'; '.join(bucket.description for bucket in self.buckets)}."
 
     @property
@@ -133,7 +131,6 @@ class Picture:
 
     @property
     def has_full(self) -> bool:
-        """Whether any port limits the experiment."""
         return any(bucket.full for bucket in self.buckets)
 
     @property

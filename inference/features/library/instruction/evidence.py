@@ -114,7 +114,6 @@ class FormOnCpu:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no facts."""
         return all(fact is None for fact in (self.uops, self.alone, self.latency, self.verdict))
 
     @property
@@ -150,7 +149,6 @@ class FormOnCpu:
 
     @property
     def why(self) -> str:
-        """The evidence for the certainty."""
         reasons = []
         if self.off is not None and self.alone is not None and self.predicted is not None:
             reasons.append(f"alone {self.alone.cycles:.2f} cycles, predicted {self.predicted:.2f}")
@@ -199,7 +197,6 @@ class FormEvidence:
         return {machine for machine, _ in (*self.alone, *self.latencies)}
 
     def forms_on(self, machine: int) -> int:
-        """The number of forms measured on a machine."""
         return len({scheme for pk, scheme in (*self.alone, *self.latencies) if pk == machine})
 
     def alone_for(self, mapping: PortMapping, scheme: int) -> AloneTime | None:

@@ -63,7 +63,6 @@ class Cpu:
 
     @property
     def imported(self) -> bool:
-        """Whether it is an imported mapping."""
         return self.machine is None
 
 
@@ -316,7 +315,6 @@ def facts_about(scheme: InstructionScheme, machine: Machine | None, mapping: Por
 
 
 def card_as_json(card: InstructionCard) -> Json:
-    """The card in the API's form."""
     return {
         "isa": card.isa.name,
         "mnemonic": card.mnemonic,

@@ -21,8 +21,6 @@ RESOURCE_MAPPING_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_
 
 @dataclass(frozen=True)
 class ResourceMappingSubject:
-    """The subject of the panels of a resource mapping's page."""
-
     row: ResourceMapping
     value: Resources
 

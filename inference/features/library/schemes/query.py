@@ -56,8 +56,6 @@ def instruction_sets() -> QuerySet[ISA]:
 
 @dataclass(frozen=True)
 class SchemeUsage:
-    """The µops of a scheme in one mapping."""
-
     mapping: PortMapping
     uops: Uops
 
@@ -101,7 +99,6 @@ class MappingFacts:
 
     @property
     def imported(self) -> bool:
-        """Whether the mapping is imported."""
         return self.mapping.origin == PortMapping.Origin.IMPORT
 
 

@@ -60,7 +60,6 @@ def _matches(text: str, code: PastedCode | None, answers: Sequence[SearchAnswer]
 
 
 def explanation_url(code: PastedCode) -> str:
-    """The address of the page that explains this code."""
     return f"{reverse('loop')}?{urlencode({'isa': DEFAULT, 'code': code.code})}"
 
 

@@ -37,8 +37,6 @@ _DIVIDERS = re.compile(r"[\s,?]+")
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """A page that answers the question."""
-
     text: str
     detail: str
     page: str

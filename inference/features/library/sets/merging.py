@@ -238,7 +238,6 @@ def provenance_of(
 
 
 def log_line(conflicts: Conflicts, merging: Merging) -> str:
-    """A summary of the merge for the log."""
     return (
         f"{merging.experiments:,} experiments, {merging.in_several:,} of them in several sets, "
         f"{merging.conflicting:,} with different numbers: {conflicts.label}"

@@ -191,7 +191,6 @@ def _decision_lines(upload: Preview) -> list[str]:
 
 
 def _unread_part_notes(upload: Preview, selected: Sequence[str]) -> list[str]:
-    """Notes about parts of the file that were not selected."""
     facts = upload.parsed.facts
     if PART not in facts:
         return []

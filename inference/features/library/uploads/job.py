@@ -188,7 +188,6 @@ def _upload(pk: int, missing: str) -> Upload:
 
 
 def _side_file(pk: int, read_it: Callable[[bytes, str], Value]) -> Value:
-    """The content of an accompanying upload."""
     upload = _upload(pk, "an accompanying file was deleted")
     return read_it(bytes(upload.content), upload.file_name)
 

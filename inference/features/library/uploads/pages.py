@@ -86,7 +86,6 @@ class ImportForm(RequestForm):
             del self.fields["evidence"]
 
     def clean_name(self) -> str:
-        """Refuse a name in use."""
         return validated_name(self.model, self.cleaned_data["name"])
 
     def clean_new_isa(self) -> str:

@@ -32,8 +32,6 @@ DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 class AddMachineForm(StrictForm):
-    """The name of a new machine."""
-
     name = forms.CharField(
         max_length=NAME_LIMIT,
         help_text="For example “lab, Zen 4”. Pages and commands find the machine by this name.",

@@ -100,7 +100,6 @@ def state_of(machine_row: Machine) -> dict[str, Any]:
 
 
 def machine_state(request: HttpRequest, pk: int) -> HttpResponse:
-    """The polled part of a machine's page."""
     return render(request, "inference/machines/state.html", state_of(get_object_or_404(machines(), pk=pk)))
 
 

@@ -216,7 +216,6 @@ def _measure_listed(
 def _measure_plan(
     measurer: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig
 ) -> list[Measured]:
-    """Measure the experiments of the plan."""
     if config.plan == "mixes":
         mixes = random_mixes(schemes, config.mixes, config.seed, config.length)
         measurer.expected = len(mixes)

@@ -179,7 +179,6 @@ def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
-    """The zip of a run that has ended."""
     run = get_object_or_404(Run, pk=pk)
     try:
         content = archive_of(run)

@@ -68,7 +68,6 @@ _journals: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedJournal] = WeakKey
 
 
 def shared_journal() -> SharedJournal:
-    """The journal of the running event loop."""
     loop = asyncio.get_running_loop()
     journal = _journals.get(loop)
     if journal is None:

@@ -74,8 +74,6 @@ class Segment:
 
 @dataclass(frozen=True)
 class Headers:
-    """The checked headers of a file."""
-
     kind: str
     fixed: bool
     """Whether it is loaded at the addresses of its headers."""

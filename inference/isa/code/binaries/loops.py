@@ -74,8 +74,6 @@ class Loop:
 
 @dataclass
 class Search:
-    """Counts of a search for loops."""
-
     functions: int = 0
     code: int = 0
     too_long: int = 0

@@ -52,7 +52,6 @@ class CodeRegion:
     size: int
 
     def has(self, address: int) -> bool:
-        """Whether the region contains an address."""
         return self.address <= address < self.address + self.size
 
 
@@ -99,7 +98,6 @@ class CompiledProgram:
         return None
 
     def has_code(self, address: int) -> bool:
-        """Whether there is code at an address."""
         return any(region.has(address) for region in self.regions)
 
     def relocations(self, region: int) -> Relocations:

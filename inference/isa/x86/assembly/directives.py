@@ -63,7 +63,6 @@ def is_refused_undotted(text: str) -> bool:
 
 
 def is_undotted_data(text: str) -> bool:
-    """Whether such a directive is data."""
     return not _UNDOTTED.fullmatch(text) and _UNDOTTED_DATA.fullmatch(text) is not None
 
 

@@ -143,7 +143,6 @@ class _ListingReader:
 
     @cached_property
     def _label_addresses(self) -> dict[str, int]:
-        """The addresses of labels on lines of their own."""
         addresses: dict[str, int] = {}
         labels: list[str] = []
         for line in self._lines:
@@ -207,7 +206,6 @@ def _is_instruction(line: ListedLine) -> bool:
 
 
 def _without_comment(text: str) -> str:
-    """The text up to its comment."""
     comment = _COMMENT.search(text)
     return (text if comment is None else text[: comment.start()]).strip()
 
@@ -265,7 +263,6 @@ def _statements(lines: Sequence[ListedLine]) -> list[Statement]:
 
 
 def _statement(line: ListedLine, labels: tuple[str, ...], content: StatementContent) -> Statement:
-    """A line of a listing as a statement with this content."""
     return Statement(
         line.number,
         0,

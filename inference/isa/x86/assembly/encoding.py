@@ -177,7 +177,6 @@ def _unspecified_width(opcode: Opcode, meaning: MnemonicMeaning) -> int:
 
 
 def _no_form_message(written: WrittenInstruction) -> str:
-    """An error message with the forms that are nearest."""
     names = dict.fromkeys(
         reading.mnemonic for reading in (att_readings if written.is_att else readings)(written.mnemonic)
     )

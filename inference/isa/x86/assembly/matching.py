@@ -123,7 +123,6 @@ def _is_as_wide(opcode: Opcode, reading: MnemonicReading, width: int | None) -> 
 
 
 def _is_as_named(opcode: Opcode, reading: MnemonicReading) -> bool:
-    """Whether the widths in the name are those of the opcode."""
     if reading.size and reading.size not in opcode.widths and opcode.mnemonic not in _OF_TABLES:
         return False
     if not reading.source:
@@ -155,7 +154,6 @@ def _takes(place: OpcodeOperand, kind: int) -> bool:
 
 
 def _fits(place: OpcodeOperand, operand: Operand, opcode: Opcode, *, small_symbols: bool) -> bool:
-    """Whether an operand of an accepted kind fits the place."""
     if isinstance(operand, ImmediateOperand):
         assert place.immediate is not None
         if operand.symbol and not small_symbols and place.immediate[1] < 32:
@@ -165,7 +163,6 @@ def _fits(place: OpcodeOperand, operand: Operand, opcode: Opcode, *, small_symbo
 
 
 def _is_there(place: OpcodeOperand, operand: MemoryOperand, opcode: Opcode) -> bool:
-    """Whether the memory operand fits the place."""
     if place.string:
         return operand.base == place.string[0] and operand.width in (None, opcode.memory_width)
     if place.index:  # the size that is written may be that of an element or of all

@@ -34,8 +34,6 @@ _DEEPEST = 20  # parentheses within each other
 
 
 class RegisterOperand(NamedTuple):
-    """A register by iced's number."""
-
     register: RegisterValue
 
 
@@ -234,7 +232,6 @@ def is_mask(register: RegisterValue) -> bool:
 
 
 def is_segment(register: RegisterValue) -> bool:
-    """Whether it is es … gs."""
     return bool(Register.ES <= register <= Register.GS)
 
 
@@ -253,5 +250,4 @@ def registers() -> dict[str, RegisterValue]:
 
 
 def mentions_register(text: str) -> bool:
-    """Whether a word of the text is the name of a register."""
     return any(word in registers() for word in _WORD.findall(text.lower()))

@@ -82,7 +82,6 @@ def _scheme_of(code: CodeValue, signature: Signature) -> str | None:
 
 @cache
 def _by_signature(code: CodeValue) -> dict[Signature, Form]:
-    """The forms of an opcode by the signatures of their instances."""
     form_by_signature: dict[Signature, Form] = {}
     for form in forms_of_code(code):
         form_by_signature.setdefault(_signature_of(form), form)

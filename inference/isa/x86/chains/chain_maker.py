@@ -222,7 +222,6 @@ class ChainMaker:
 
     @property
     def _bank_of_values(self) -> str:
-        """The bank in which the source's value is restored."""
         if self._source.bank != MEMORY:
             return self._source.bank
         return "vector" if self._target.bank == "vector" else "general"

@@ -180,5 +180,4 @@ def assemble(code: CodeValue, *operands: tuple[Hole, int]) -> Instruction:
 
 
 def register_of(hole: Hole, family: int) -> RegisterValue:
-    """The register of a family for this kind of operand."""
     return aliases(hole.name)[family]

@@ -93,7 +93,6 @@ def memory_chains() -> tuple[MemoryChain, ...]:
 
 
 def _loads() -> Iterator[MemoryChain]:
-    """Chains from an address to the value loaded from it."""
     for words, address in _ADDRESSES.items():
         load = Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RBX, address)
         link = ChainLink("mov GPR[64]:W, MEM[64]:R", f"2 address {words}", "1")

@@ -167,7 +167,6 @@ def _load(bits: int, offset: int = 0) -> Instruction:
 
 
 def _lea(register: RegisterValue) -> Instruction:
-    """Writes the register's own value."""
     return Instruction.create_reg_mem(Code.LEA_R64_M, register, MemoryOperand(register))
 
 

@@ -147,7 +147,6 @@ class ReturnPaths:
             yield [first, *repeated * (times - 1)], (link, *(same,) * (times - 1))
 
     def _general_value(self, family: int) -> Steps:
-        """AND and OR of a register with the constants."""
         zero, value = self._constants()
         instructions = [
             assemble(Code.AND_RM64_R64, (GPR64, family), (GPR64, zero)),

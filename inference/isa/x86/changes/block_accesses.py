@@ -115,7 +115,6 @@ class BlockAccesses:
         return tuple(n for n, reads in enumerate(self._reads) if resource in reads)
 
     def role(self, resource: object) -> CarrierRole:
-        """The block's use of the resource as a carrier."""
         pairs = zip(self._reads, self._writes, strict=True)
         if any(resource in reads and resource in writes for reads, writes in pairs):
             return CarrierRole.ACCUMULATOR

@@ -188,7 +188,6 @@ def _store(place: StoredPlace, base: RegisterValue, touched: BlockAccesses) -> I
 
 
 def _numbered(bank: str, number: int) -> RegisterValue:
-    """The register with a number in one bank."""
     return _banks()[bank][number]
 
 
@@ -200,6 +199,5 @@ def _banks() -> dict[str, list[RegisterValue]]:
 
 
 def _named(name: str) -> RegisterValue:
-    """The register of this name in iced."""
     register: RegisterValue = getattr(Register, name)
     return register

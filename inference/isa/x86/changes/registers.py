@@ -68,7 +68,6 @@ def _register(
 
 
 def _free_vector(instructions: Sequence[Instruction]) -> int | None:
-    """The number of a vector register that no instruction uses."""
     factory = InstructionInfoFactory()
     used = {
         register.register - first

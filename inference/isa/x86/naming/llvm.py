@@ -200,7 +200,6 @@ def _is_accumulator(operand: Operand) -> bool:
 
 
 def _tails(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]:
-    """The letters for the operands."""
     decoration = "".join(
         ("b" if "{1to" in scheme.text or "{er}" in scheme.text or "{sae}" in scheme.text else "",)
         + (("kz",) if "{z}" in scheme.text else ("k",) if "{k}" in scheme.text else ())

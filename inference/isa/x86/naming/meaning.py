@@ -82,7 +82,6 @@ def _assembler_readings(name: str) -> Iterator[MnemonicReading]:
 
 
 def _fits(meant: MnemonicReading, scheme: Scheme) -> bool:
-    """Whether operands of a scheme have the widths in a name."""
     if scheme.text.startswith("data16") != (meant.size == _HALF and scheme.mnemonic in ("push", "pop")):
         return False
     explicit = [operand for operand in scheme.operands if not operand.implicit]

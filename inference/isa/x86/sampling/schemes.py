@@ -26,8 +26,6 @@ _SMALLEST_BYTE, _LARGEST_BYTE = -128, 127
 
 @dataclass(frozen=True, eq=False)
 class X86BlockScheme:
-    """A scheme with the form that encodes it."""
-
     scheme: Scheme
     form: Form
 
@@ -55,7 +53,6 @@ class X86BlockScheme:
 
     @property
     def extension_family(self) -> str:
-        """The family of these features."""
         return extension_family(self.scheme.extension)
 
     def obstacle(self, groups: frozenset[str]) -> str:

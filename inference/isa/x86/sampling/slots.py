@@ -53,7 +53,6 @@ class EncodedRegister(RegisterSlot):
 
     @property
     def only(self) -> int:
-        """The family of a fixed register."""
         return next(iter(self.registers))
 
     def content(self, instruction: Instruction) -> int:
@@ -79,7 +78,6 @@ class EncodedSlots(Slots):
     registers: tuple[EncodedRegister, ...]
 
     def contents(self, instruction: Instruction) -> tuple[Content, ...]:
-        """The contents of the operands in a decoded instruction."""
         registers = [slot.content(instruction) for slot in self.registers]
         if not self.memories:
             return tuple(registers)

@@ -23,7 +23,7 @@ from inference.formats.quoting import json_text
 _PORTS, _INSTRUCTIONS = 1, 2  # processes
 _FIRST_THREAD = 1001  # of instructions: no number of a thread occurs twice, for viewers that look at it alone
 _DELAYS = {
-    PortDelay.TAKEN: "port taken by",
+    PortDelay.OCCUPIED: "port taken by",
     PortDelay.RESULT_BUS: "result bus taken by",
     PortDelay.LOST_SLOT: "port's slot lost",
 }

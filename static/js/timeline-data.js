@@ -5,7 +5,7 @@ const NONE = -1;
 const WINDOW = 1;
 const SCHEDULER = 2;
 const FRONT_END = 4;
-const TAKEN = 1;
+const OCCUPIED = 1;
 const RESULT_BUS = 2;
 
 export class TimelineData {
@@ -118,8 +118,8 @@ export class TimelineData {
     const { kind, cause } = this.delay(number);
     const until = `until cycle ${this.body.issued[number]}`;
     const port = this.body.is_bound_early ? this.portName(number) : this.anyPort(number);
-    if (kind === TAKEN && !this.body.is_bound_early) return `Waits for ${port}, ${until}: ${this.other(cause, iteration)} took ${this.portName(number)}.`;
-    if (kind === TAKEN) return `Waits for ${port}, ${until}: ${this.other(cause, iteration)} took it.`;
+    if (kind === OCCUPIED && !this.body.is_bound_early) return `Waits for ${port}, ${until}: ${this.other(cause, iteration)} took ${this.portName(number)}.`;
+    if (kind === OCCUPIED) return `Waits for ${port}, ${until}: ${this.other(cause, iteration)} took it.`;
     if (kind === RESULT_BUS) return `Waits for ${port}, ${until}: the result of ${this.other(cause, iteration)} had its result bus.`;
     return `Waits for ${port}, ${until}: a slot of the port was lost.`;
   }

@@ -40,7 +40,7 @@ class PortDelay(IntEnum):
     """Why a µop with all its values was not issued in the cycle before."""
 
     NOTHING = 0
-    TAKEN = 1  # `blocker` occupies the port
+    OCCUPIED = 1  # `blocker` occupies the port
     RESULT_BUS = 2  # the result of `blocker` returns when its own would
     LOST_SLOT = 3  # the port issued nothing: the scheduler had selected a µop that was not ready
 
@@ -234,7 +234,7 @@ def _delays(
     for uop in np.flatnonzero((port != NONE) & (issued > earliest)).tolist():
         used, cycle, returned = rows[uop]
         if (used, cycle - 1) in on_port:
-            delay[uop], blocker[uop] = PortDelay.TAKEN, on_port[used, cycle - 1]
+            delay[uop], blocker[uop] = PortDelay.OCCUPIED, on_port[used, cycle - 1]
         elif (used, returned - 1) in on_bus:
             delay[uop], blocker[uop] = PortDelay.RESULT_BUS, on_bus[used, returned - 1]
         else:

@@ -67,7 +67,7 @@ def check_waits(timeline: Timeline) -> None:
             delay, blocker = timeline.delay[iteration, place], int(timeline.blocker[iteration, place])
             assert (delay != PortDelay.NOTHING) == (issued > earliest)
             assert issued >= earliest
-            if delay == PortDelay.TAKEN and blocker < timeline.issued.size:
+            if delay == PortDelay.OCCUPIED and blocker < timeline.issued.size:
                 assert timeline.port.flat[blocker] == timeline.port[iteration, place]
                 busy = timeline.program.uops[blocker % n].busy
                 assert timeline.issued.flat[blocker] < issued <= timeline.issued.flat[blocker] + busy
@@ -130,7 +130,7 @@ def test_a_chain_waits_for_its_value_of_the_iteration_before() -> None:
 def test_independent_uops_wait_for_their_port() -> None:
     timeline = timeline_of(independent(1, 1, 1), SchedulerPolicy(), 2)
     assert timeline.issued.ravel().tolist() == [1, 2, 3, 4, 5, 6]
-    assert timeline.delay[0].tolist() == [PortDelay.NOTHING, PortDelay.TAKEN, PortDelay.TAKEN]
+    assert timeline.delay[0].tolist() == [PortDelay.NOTHING, PortDelay.OCCUPIED, PortDelay.OCCUPIED]
     assert timeline.blocker[0].tolist() == [NONE, 0, 1]
     assert (timeline.cycles, timeline.steady_from, timeline.period) == (3.0, 1, 1)
 

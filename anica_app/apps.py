@@ -4,8 +4,6 @@ from django.apps import AppConfig
 
 
 class AnicaConfig(AppConfig):
-    """Registers the features of AnICA."""
-
     name = "anica_app"
     default_auto_field = "django.db.models.BigAutoField"
 

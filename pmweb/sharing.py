@@ -195,7 +195,6 @@ def share_revoke(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
-    """The page that a link shows."""
     row = find_link(token)
     if row is not None and request.method == "GET":
         note_use(row)

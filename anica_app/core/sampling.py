@@ -20,8 +20,6 @@ _LINK_ATTEMPTS = 5
 
 
 class Filler:
-    """Makes instructions of the schemes of a space."""
-
     def __init__(self, space: SchemeSpace) -> None:
         self._fill = space.operands.filler(space.members)
         self._instructions: dict[tuple[int, Filling], AbstractedInstruction] = {}

@@ -215,7 +215,6 @@ class PublishedReport:
         return {label: absorber.label for absorber in reported for label in absorber.absorbs}
 
     def total(self, key: str) -> int:
-        """The sum of a count over all batches."""
         return sum(_count(batch.get(key, 0)) for batch in self.batches)
 
 

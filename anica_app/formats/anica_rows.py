@@ -293,7 +293,6 @@ def _became(discovered: bool, absorbed: str, repeats: bool) -> Became:
 
 
 def _times(batch: Json) -> Json:
-    """The numbers of a reported round."""
     return {key: value for key, value in batch.items() if isinstance(value, (int, float))}
 
 

@@ -58,7 +58,6 @@ class SearchRequest(RunRequest):
 
     @classmethod
     def purpose(cls, described: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings by name that override the defaults."""
         del described
         return {}
 

@@ -293,7 +293,6 @@ class Beat:
 
 
 def encode(kind: str, **content: object) -> str:
-    """A message as the text of a frame."""
     return json.dumps({"type": kind, **content}, separators=(",", ":"), allow_nan=False)
 
 

@@ -93,7 +93,6 @@ class Event:
             raise TypeError(f"event {cls.kind!r} is declared by {before.__qualname__} and {cls.__qualname__}")
 
     def payload(self) -> Payload:
-        """The fields as plain JSON."""
         payload: Payload = adapter(type(self)).dump_python(self, mode="json", warnings=False)
         return payload
 

@@ -336,8 +336,6 @@ def _mnemonic(scheme: str) -> str:
 
 
 class DoubtKind(StrEnum):
-    """Why a scheme's µops are doubtful."""
-
     AMBIGUOUS = "ambiguous"
     EXCLUDED = "excluded"
     MISPREDICTED = "mispredicted"

@@ -284,7 +284,6 @@ class Population:
         return out
 
     def most_uops(self) -> int:
-        """The largest number of µops in a row."""
         largest = 0
         for first, last in self._pieces():
             offsets = self.offsets[first * self.n_schemes : last * self.n_schemes + 1]

@@ -53,7 +53,6 @@ class Reach:
             self._counts += np.bincount(np.searchsorted(_ENDS, finite), minlength=len(_ENDS))
 
     def merge(self, other: Reach) -> None:
-        """Add the experiments of another one."""
         self._counts += other._counts
 
     @property
@@ -152,7 +151,6 @@ class HeatMap:
 
     @property
     def peak(self) -> int:
-        """The number of experiments in the fullest bin."""
         return max((count for row in self.counts for count in row), default=0)
 
     def figure(
@@ -263,7 +261,6 @@ class BinCounts:
 
     @property
     def heat_map(self) -> HeatMap:
-        """The map of all experiments so far."""
         return HeatMap(
             bins=self._bins,
             limit=self._limit,

@@ -98,8 +98,6 @@ def _goodness(state: str) -> int:
 
 @dataclass(frozen=True)
 class Span:
-    """An interval of time in one state."""
-
     state: str
     start: datetime
     end: datetime

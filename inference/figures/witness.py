@@ -11,8 +11,6 @@ from inference.core.schedule import Schedule, schedule
 
 
 class UopRole(StrEnum):
-    """The role of a µop in a blocking experiment."""
-
     FLOOD = "flood"  # keeps the blocked ports busy
     BESIDE = "beside"  # the other µop of an improper blocking instruction
     CONFINED = "confined"  # of the scheme: cannot evade, and delays the flood

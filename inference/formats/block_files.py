@@ -35,8 +35,6 @@ OnProgress = Callable[[int, int], None]
 
 
 class Weighing(StrEnum):
-    """What the weight of a loop counts."""
-
     SAMPLES = "samples"
     """Samples in the loop: the time spent there."""
     ITERATIONS = "iterations"
@@ -355,8 +353,6 @@ def _loop(piece: Piece, number: int, total: float | None) -> WeightedLoop:
 
 
 class BlockFileSort(StrEnum):
-    """Formats of files from which a basic-block set is made."""
-
     BLOCKS = block_sets.TITLE
     PROGRAM = "compiled program"
     LISTING = "listing of machine code"

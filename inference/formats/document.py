@@ -124,8 +124,6 @@ class PairEntry:
 
 @dataclass(frozen=True, slots=True)
 class LatencyEntry:
-    """The latencies of one scheme as written."""
-
     row: int
     column: str
     scheme: str

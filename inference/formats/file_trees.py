@@ -107,8 +107,6 @@ class Directory:
 
 
 class Subtree:
-    """The files below a directory of another tree."""
-
     def __init__(self, tree: FileTree, directory: str) -> None:
         self._tree = tree
         self._top = f"{directory}/"

@@ -37,7 +37,6 @@ class Provenance:
         return [as_single_line(f"{label}: {text}") for label, text in facts if text]
 
     def as_json(self) -> Json:
-        """The same facts as a JSON object."""
         return {
             "made by": PRODUCT,
             **{label: text for label, text in self.facts if text},

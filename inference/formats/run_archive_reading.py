@@ -70,7 +70,6 @@ class RunArchive:
 
     @property
     def rows(self) -> int:
-        """How many measurements there are."""
         return sum(len(archived.measured) for archived in self.sets)
 
 
@@ -91,7 +90,6 @@ class ArchiveSummary:
 
     @property
     def rows(self) -> int:
-        """How many measurements there are."""
         return sum(self.measurements.values())
 
 

@@ -34,8 +34,6 @@ _FLAGS = ("EFLAGS", "NZCV")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An instruction with its scheme and its place in the file."""
-
     place: FilePlace
     opcode: str
     scheme: Scheme

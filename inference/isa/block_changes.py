@@ -112,8 +112,6 @@ OFFSET_DISTANCE = 128
 
 
 class AddressRelation(StrEnum):
-    """The relation between the addresses of a variant."""
-
     SAME = "same address"
     OFFSET = "other offset"
     BASE = "other base"

@@ -191,8 +191,6 @@ class MemoryChain:
 
 
 class ChainMixer(Protocol):
-    """Combines chains of single instructions."""
-
     def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
         """Both instructions in turn, each waiting for the other; None where they cannot be combined."""
 

@@ -168,8 +168,6 @@ class ForeignNames(Protocol):
 
 
 class FrontEndMaker(Protocol):
-    """Makes code that shows the properties of a front end."""
-
     def front_end_codes(self, *, offsets: bool) -> tuple[FrontEndCode, ...]:
         """All codes; `offsets`: also loops that do not begin at a cache line."""
 
@@ -178,8 +176,6 @@ class FrontEndMaker(Protocol):
 
 
 class LatencyChainMaker(Protocol):
-    """Makes chains of dependent instructions."""
-
     def links_of(self, text: str) -> tuple[ChainLink, ...]:
         """The pairs of source and destination operands of a scheme; () for an unknown one."""
 
@@ -376,8 +372,6 @@ class SnippetRegisters(Protocol):
 
 
 class DependentBlockMaker(Protocol):
-    """Makes short blocks of dependent instructions."""
-
     def dependent_block(self, schemes: Sequence[str], dice: Random) -> bytes:
         """Machine code of the schemes in this order, with random registers of a small pool.
 

@@ -68,7 +68,6 @@ class BlockOptions:
         return options
 
     def as_json(self) -> Json:
-        """A plain object of the fields."""
         return dict(vars(self))
 
     @property

@@ -236,7 +236,6 @@ class RemoteMeasurer:
                 self._unclaimed[item.id] = by_id[item.id]
 
     def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
-        """The experiments that are worth another try."""
         now = self._clock()
         disturbed = [answer.experiment for answer in answers if answer.state is MeasurementState.CONTENDED]
         if len(disturbed) < len(answers):

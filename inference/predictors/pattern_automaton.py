@@ -20,8 +20,6 @@ from typing import Any
 
 
 class PatternUse(StrEnum):
-    """How a pattern is applied to a text."""
-
     MATCH = "match"
     FULL_MATCH = "fullmatch"
     SEARCH = "search"
@@ -214,7 +212,6 @@ class Automaton:
 
 
 def atomic_bodies(pattern: Any) -> list[Any]:
-    """The contents of the atomic groups of a parsed pattern."""
     return [body for op, value in _items(pattern) if op in _ATOMIC for body in _subpatterns(value)]
 
 

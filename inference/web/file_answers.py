@@ -49,7 +49,6 @@ Exports = Mapping[str, Export[Any]]
 
 
 def exports_for(exports: Exports, isa: str) -> dict[str, Export[Any]]:
-    """Formats that support an instruction set."""
     return {key: export for key, export in exports.items() if export.describes(isa)}
 
 

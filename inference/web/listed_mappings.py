@@ -51,7 +51,6 @@ def best_score(row: PortMapping | ResourceMapping) -> tuple[float | None, str, s
 
 
 def evaluation_url(evaluation: Evaluation) -> str:
-    """The address of the evaluation's heat map."""
     if evaluation.mapping_id is None:
         page = reverse("resource-mapping", args=[evaluation.resource_mapping_id])
     else:

@@ -127,8 +127,6 @@ class ChangePasswordForm(_NewPasswordForm, PasswordChangeForm):
 
 
 class InviteForm(StrictForm):
-    """Name and role of a new account."""
-
     username = forms.CharField(
         label="Name",
         max_length=NAME_LIMIT,

@@ -108,7 +108,6 @@ class AbstractInstruction:
         return f"AbstractInstruction({self.values!r})"
 
     def replaced(self, position: int, value: Any) -> AbstractInstruction:
-        """The same with another value of one feature."""
         return AbstractInstruction((*self.values[:position], value, *self.values[position + 1 :]))
 
 
@@ -144,8 +143,6 @@ class FeatureExpansion:
 
 @dataclass(frozen=True, slots=True)
 class AliasExpansion:
-    """Removes the constraint on a pair of operands."""
-
     pair: Pair
 
 

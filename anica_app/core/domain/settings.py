@@ -79,7 +79,6 @@ class DomainSettings(AlgorithmSettings):
 
     @property
     def says_dependencies(self) -> bool:
-        """Whether abstract blocks constrain dependencies."""
         return self.aliasing and self.dependencies
 
     @property

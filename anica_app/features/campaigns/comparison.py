@@ -93,7 +93,6 @@ class ComparedCampaigns:
 
     @property
     def alone(self) -> list[int]:
-        """The ids of discoveries that no other campaign covers."""
         pks = self.result.get("discoveries", [])
         return [pk for pk in pks if pk in self._owner and not self._overlap.get(pk)]
 

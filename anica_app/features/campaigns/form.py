@@ -146,7 +146,6 @@ def _field(cls: type[Any], entry: dataclasses.Field[Any], group: str) -> Any:
 
 
 def value_text(value: Any) -> str:
-    """A setting as people write it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -191,13 +191,11 @@ class Progressing:
 
 
 def _with_seconds(checkpoint: Checkpoint, seconds: float) -> Checkpoint:
-    """The checkpoint with the time spent so far."""
     counters = {**checkpoint.meta["counters"], "seconds": seconds}
     return Checkpoint({**checkpoint.meta, "counters": counters}, checkpoint.arrays)
 
 
 def _progress(counters: CountersEvent, end: Termination) -> Progress:
-    """The progress towards the limit that is nearest."""
     limits = [
         (done, total, unit)
         for done, total, unit in (

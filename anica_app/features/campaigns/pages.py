@@ -272,7 +272,6 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def start_coverage(request: HttpRequest, config: Json, back: str) -> HttpResponse:
-    """Submit the run and redirect to the page of its result."""
     start_run(request, KIND, config)
     return redirect(back)
 

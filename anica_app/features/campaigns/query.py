@@ -171,8 +171,6 @@ def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """A complete description with estimates."""
-
     config: Json
     schemes: int
     pace: CampaignPace | None

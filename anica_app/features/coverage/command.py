@@ -48,7 +48,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run, and print the coverage."""
         if bool(options["block_set"]) != bool(options["columns"]):
             raise CommandError("--set and --columns belong together")
         run = self.do_run(lambda: _submit(options))

@@ -93,8 +93,6 @@ def _check_columns(block_set: object, columns: list[str]) -> None:
 
 
 class CoverageJob(Job):
-    """Runs of kind `coverage`; see `CoverageConfig`."""
-
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 

@@ -60,7 +60,6 @@ def measure_of_run(runs: CoverageRuns) -> Measure:
 
 
 def over_in_words(config: Json) -> str:
-    """A description of the blocks that a run covers."""
     if config.get("block_set") is None:
         return "interesting random blocks of the campaign itself"
     name = BasicBlockSet.objects.filter(pk=config["block_set"]).values_list("name", flat=True).first()

@@ -287,7 +287,6 @@ def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def discovery_session(request: HttpRequest, pk: int) -> HttpResponse:
-    """The Compiler Explorer session as a file."""
     parts, report = _report(request, pk)
     text = json.dumps(report.session, indent=1)
     name = f"{parts.campaign.name} {parts.discovery} compiler explorer"

@@ -309,7 +309,6 @@ def _row(example: JudgedSample, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def tree_answer(parts: DiscoveryParts, tree: Tree, *, samples: bool) -> HttpResponse:
-    """The tree of a generalisation as a JSON file."""
     text = json.dumps(tree_document(parts, tree, samples=samples), ensure_ascii=False)
     name = f"{parts.campaign.name} {parts.discovery} tree {tree.generalisation.number}"
     return attachment(text, "application/json", name, "json")

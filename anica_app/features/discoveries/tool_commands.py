@@ -205,6 +205,5 @@ def state(code: bytes, core: str, comment: str = "") -> Json:
 
 
 def link(session: Json) -> str:
-    """The address that opens a state."""
     text = base64.b64encode(json.dumps(session, separators=(",", ":")).encode()).decode()
     return f"{SITE}/clientstate/{quote(text, safe='')}"

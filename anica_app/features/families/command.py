@@ -50,7 +50,6 @@ class Command(RunCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run and print the families, or print stored ones."""
         if options["list"] or options["mark"] or options["report"] is not None:
             self._stored(options)
             return

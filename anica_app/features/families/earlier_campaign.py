@@ -124,7 +124,6 @@ class ComparedFamilies:
     unseen: tuple[Family, ...]
 
     def as_json(self) -> Json:
-        """The comparison as the campaign's facts store it."""
         vanished, unseen = list(map(_family_json, self.vanished)), list(map(_family_json, self.unseen))
         return {"campaign": self.against.pk, "name": self.against.name, "gone": vanished, "unseen": unseen}
 

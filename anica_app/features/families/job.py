@@ -64,8 +64,6 @@ def read_config(description: Json) -> FamiliesConfig:
 
 
 class FamiliesJob(Job):
-    """Runs of kind `families`; see `FamiliesConfig`."""
-
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 

@@ -67,7 +67,6 @@ def family_report(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def family_test(request: HttpRequest, pk: int) -> HttpResponse:
-    """The test file for llvm-mca."""
     parts = family_or_404(pk)
     test = parts.report().test
     if not test:
@@ -89,7 +88,6 @@ def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start a measurement of the witness."""
     row = get_object_or_404(Family, pk=pk)
     machine_name = request.POST.get("machine", "")
     if machine_name not in [machine.text for machine in offers().machines]:

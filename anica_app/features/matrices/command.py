@@ -52,7 +52,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do the run and print its table."""
         run = self.do_run(lambda: _submit(options))
         if options["json"]:
             self.stdout.write(json.dumps({"run": run.pk, **run.result}, ensure_ascii=False))

@@ -150,7 +150,6 @@ class CegarSearch:
                 mix, highest = more, experiment.length / cycles
 
     def begin_attempt(self, event: Ports) -> None:
-        """Report the number of ports that is tried from now on."""
         self.attempt = f"{event.ports} ports: {event.reason}"
         self.emit(event)
 
@@ -215,7 +214,6 @@ class CegarSearch:
         return frozenset(scheme for scheme in schemes if self.problem.count(scheme) == 1)
 
     def enter_phase(self, phase: str) -> None:
-        """Report that a stage begins."""
         self.emit(PhaseStarted(phase, list(PHASES).index(phase) + 1, tuple(PHASES.values())))
         self.pace.pulse()
 
@@ -260,7 +258,6 @@ class Deadline:
 
     @property
     def is_expired(self) -> bool:
-        """Whether the part has no time left."""
         return self.limit > 0 and self.left <= 0
 
     @property

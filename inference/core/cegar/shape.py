@@ -41,7 +41,6 @@ class Shape:
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """The index of each row's scheme."""
         return tuple(i for i, count in enumerate(self.counts) for _ in range(count))
 
     @cached_property

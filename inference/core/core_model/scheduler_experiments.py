@@ -51,8 +51,6 @@ _MIN_INSTRUCTIONS, _MAX_INSTRUCTIONS = 2, 8
 
 
 class OperandRole(StrEnum):
-    """How an operation uses its registers."""
-
     UPDATES = "updates"  # reads a register and writes it
     WRITES = "writes"  # writes a register that it does not read
     READS = "reads"  # writes none

@@ -209,7 +209,6 @@ class BlockingClass:
 
     @property
     def masks(self) -> tuple[int, ...]:
-        """The port sets of all its µops."""
         return self.mask, *(mask for mask, _ in self.beside)
 
 

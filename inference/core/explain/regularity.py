@@ -209,7 +209,6 @@ class _Family:
         return next((self._by_key[key] for key in keys if key in self._by_key), None)
 
     def wide(self) -> Iterator[RegularityCheck]:
-        """Compare with the form with vectors half as wide."""
         for scheme, reading in self.readings.items():
             other = self._partner(_narrower(reading))
             if other is not None:

@@ -31,8 +31,6 @@ class Conclusion:
 
 @dataclass
 class Remaining:
-    """The last stage of a search."""
-
     context: ExplainContext
     blocking: BlockingInstructions
     r_max: float | None

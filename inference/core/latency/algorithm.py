@@ -78,7 +78,6 @@ class LatencyResult:
 
     @property
     def isolated(self) -> int:
-        """Number of pairs with a value."""
         return sum(pair.is_isolated for pair in self.pairs)
 
     @property

@@ -264,8 +264,6 @@ def _lines(text: str) -> list[str]:
 
 
 class _Patch:
-    """The new content of a model's file."""
-
     def __init__(
         self, core: ExportedCore, model: ShippedModel, file: ModelFile, difference: ModelDifference
     ) -> None:

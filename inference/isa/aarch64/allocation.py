@@ -104,7 +104,6 @@ class AArch64Allocator:
         self._time = 0
 
     def families(self, bank: Bank, role: Role) -> tuple[int, ...]:
-        """The numbers of the registers for operands of this role."""
         return self._sets.get((bank, role), ())
 
     def registers(self, scheme: AArch64Demands) -> list[int]:

@@ -78,7 +78,6 @@ class LoopText:
 
     @property
     def listing(self) -> tuple[str, ...]:
-        """The instructions in the assembler's syntax."""
         return self.lines
 
 
@@ -128,7 +127,6 @@ class Assembler:
 
 
 def frame() -> Frame:
-    """The registers and memory that bodies rely on."""
     return Frame(
         isa=NAME,
         memory_register=f"x{MEMORY}",
@@ -215,7 +213,6 @@ def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> AArch64Choic
 
 
 def _line(plan: _Plan, allocator: AArch64Allocator) -> str:
-    """The next instance of a scheme."""
     registers = allocator.registers(plan.demands)
     offset = allocator.slot(plan.demands) if plan.demands.memory else 0
     operands = []

@@ -87,7 +87,6 @@ _Way = Callable[[dict[str, int]], Iterator[_Steps]]
 
 
 def frame() -> Frame:
-    """The registers and memory that chains rely on."""
     default = assembling.frame()
     return replace(default, registers={**default.registers, "x0": 0})
 

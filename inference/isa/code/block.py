@@ -73,7 +73,6 @@ class BlockName(NamedTuple):
 
     @property
     def hex(self) -> str:
-        """The machine code in hexadecimal digits."""
         return self.code.hex()
 
     def as_json(self) -> dict[str, str]:
@@ -146,7 +145,6 @@ class Block:
 
     @property
     def isa(self) -> str:
-        """The name of its instruction set."""
         return (self.closing or self.instructions[0]).isa
 
     @property

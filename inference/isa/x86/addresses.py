@@ -98,7 +98,6 @@ class Value(NamedTuple):
     parts: Parts = ()
 
     def plus(self, other: Value, factor: int = 1) -> Value:
-        """The sum with a multiple of another value."""
         constant = (self.constant + factor * other.constant) & _ALL_BITS
         if not other.parts:
             return Value(constant, self.parts)
@@ -126,8 +125,6 @@ class _Stored(NamedTuple):
 
 
 class _BlockInterpreter:
-    """Registers and memory while a block is interpreted."""
-
     def __init__(self, *, equal_start: bool, code_bytes: int) -> None:
         self._equal_start = equal_start
         self._code_bytes = code_bytes

@@ -92,8 +92,6 @@ class AllocationError(ValueError):
 
 
 class Partition:
-    """The families of one bank for operands that are read, written, or both."""
-
     def __init__(self, bank: Bank, copy: Sequence[Demands]) -> None:
         """`copy`: the schemes of one copy. Raises `AllocationError` where a scheme lacks registers."""
         schemes = tuple(dict.fromkeys(copy))

@@ -74,7 +74,6 @@ class X86BodyContext:
     def of(
         cls, schemes: Iterable[Scheme], *, avx: bool, flags: Collection[str], options: Options = DEFAULTS
     ) -> X86BodyContext:
-        """The context for these schemes on a processor with these flags."""
         needed: frozenset[Need] = frozenset().union(*map(needs, schemes))
         return cls(avx, needed, 64 if "avx512bw" in flags else 16, options)
 

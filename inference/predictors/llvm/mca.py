@@ -216,7 +216,6 @@ class McaBatch:
 
     @classmethod
     def of(cls, texts: Sequence[Text], settings: McaSettings) -> McaBatch:
-        """The batch of blocks with these instructions."""
         is_rate = settings.counting == RATE
         lines: list[str] = []
         owners: list[int] = []

@@ -32,7 +32,6 @@ class RefitPoint:
 
     @cached_property
     def kinds(self) -> int:
-        """Number of different port sets."""
         return len(self.usage.kinds())
 
     @property

@@ -71,7 +71,6 @@ class Usage:
         self.sizes[scheme] = size
 
     def row(self, scheme: int) -> Uops:
-        """The µops of a scheme in canonical form."""
         size = self.sizes[scheme]
         masks, counts = self.masks[scheme, :size].tolist(), self.counts[scheme, :size].tolist()
         return tuple(sorted(zip(masks, counts, strict=True)))

@@ -38,8 +38,6 @@ MAX_LISTED = 1000
 
 
 class LoopsJob(Job):
-    """Runs of kind `loops`; see `LoopsConfig`."""
-
     request: type[LoopsConfig] = LoopsConfig
 
     def check(self, config: Json) -> Json:
@@ -64,8 +62,6 @@ class LoopsJob(Job):
 
 
 class BlockImportJob(LoopsJob):
-    """Runs of kind `import-anica`; see `BlockImportConfig`."""
-
     request = BlockImportConfig
 
     def default_name(self, config: Json) -> str:

@@ -65,7 +65,6 @@ def check_loops(complete: Json) -> None:
 
 
 def loop_filter_of(config: Json) -> LoopFilter:
-    """The filter of loops that a run's description selects."""
     return LoopFilter(
         config.get("functions") or "",
         config.get("program") or "",

@@ -217,7 +217,6 @@ class BlockForm(RunForm, ProcessorForm):
                 self.add_error("predictors", "; ".join(self.left_out) or "Choose at least one.")
 
     def block_options(self) -> BlockOptions:
-        """The harness that machines put around the blocks."""
         options = {name: self.cleaned_data[name] for name in HARNESS_FIELDS}
         return BlockOptions(**{**options, "mode": options["mode"] or BlockOptions.mode})
 

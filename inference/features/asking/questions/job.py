@@ -105,8 +105,6 @@ DELETED = "it has been deleted"
 
 
 class AskJob(Job):
-    """Runs of kind `ask`; see `AskConfig`."""
-
     def check(self, config: Json) -> Json:
         request = AskConfig.read(config)
         rows = rows_in_mode(read_rows(Predictor, "predictors", request.predictors), request.mode)

@@ -61,7 +61,6 @@ def blocks(request: HttpRequest) -> HttpResponse:
 
 
 def _address(posted: QueryDict) -> str:
-    """The fields of the form that the address of the page carries."""
     named = ("code", "processor", *HARNESS_FIELDS)
     fields: list[tuple[str, Any]] = [(name, posted[name]) for name in named if posted.get(name)]
     return urlencode(

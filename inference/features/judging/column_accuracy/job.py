@@ -27,8 +27,6 @@ class AccuracyConfig(RunRequest):
 
 
 class AccuracyJob(JudgeJob):
-    """Runs of kind `accuracy`; see `AccuracyConfig`."""
-
     def check(self, config: Json) -> Json:
         request = AccuracyConfig.read(config)
         row = read_set(request.block_set)

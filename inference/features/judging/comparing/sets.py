@@ -197,8 +197,6 @@ class SetPair(RunRequest):
 
 
 class CompareSetsJob(JudgeJob):
-    """Runs of kind `compare-sets`; see `SetPair`."""
-
     def check(self, config: Json) -> Json:
         """The description. Raises `ConfigError`, or `ExchangeError` for sets that do not fit."""
         pair = SetPair.read(config)

@@ -61,8 +61,6 @@ def _checkboxes(label: str, help_text: str = "") -> forms.MultipleChoiceField:
 
 
 class JudgeForm(RunForm, ProcessorForm):
-    """The sources that are compared on the items of one set."""
-
     request = JudgeConfig
     mappings = _checkboxes("Port mappings")
     resource_mappings = _checkboxes("Resource mappings", "Palmed’s among them.")

@@ -170,7 +170,6 @@ def _grouped(question: ViewQuestion, groups: Grouping, key: str, title: str) -> 
 
 
 def length_groups(question: ViewQuestion) -> Grouping:
-    """The items grouped by number of instructions."""
     lengths, number_of = np.unique(sheet_of(key_of(question.row)).items.lengths, return_inverse=True)
     return Grouping(tuple(map(str, lengths.tolist())), number_of.astype(np.int64))
 

@@ -44,8 +44,6 @@ class EvaluationConfig(RunRequest):
 
 
 class EvaluateJob(Job):
-    """Runs of kind `evaluate`; see `EvaluationConfig`."""
-
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` for different instruction sets."""
         request = EvaluationConfig.read(config)

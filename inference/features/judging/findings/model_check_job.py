@@ -93,8 +93,6 @@ def _reference(config: CheckConfig) -> PortMapping | None:
 
 
 class _Check:
-    """The stages of one attempt of a run."""
-
     def __init__(
         self,
         task: Task,

@@ -120,7 +120,6 @@ def _length(request: HttpRequest, check: ModelCheck) -> int | None:
 
 
 def _title(length: int | None) -> str:
-    """The title of the heat map of mixes."""
     if length is None:
         return "Mixes"
     return f"Mixes of {length} instruction{'' if length == 1 else 's'}"

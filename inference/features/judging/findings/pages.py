@@ -241,7 +241,6 @@ TABS = {"doubts": doubts_tab, "excess": excess_tab, "classes": classes_tab}
 
 @require_POST
 def mapping_classes_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start a run that measures the missing pairs."""
     row = _mapping(pk)
     back = f"{reverse('mapping', args=[pk])}?tab=classes"
     pairs = congruence_of(row).pairs

@@ -46,8 +46,6 @@ class DoubtsRequest(BaseModel):
 
 
 class ConflictsBy(StrEnum):
-    """What a row of the matrix stands for."""
-
     SCHEMES = "schemes"
     CLASSES = "classes"
 

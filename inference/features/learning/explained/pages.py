@@ -58,14 +58,11 @@ class VerdictRow:
 
     @property
     def remarks(self) -> int:
-        """The number of doubts and alternative usages."""
         return len(self.row.doubts) + len(self.row.alternatives)
 
 
 @dataclass(frozen=True)
 class VerdictFilter:
-    """A value of a filter with its number of schemes."""
-
     value: str
     label: str
     count: int

@@ -59,7 +59,6 @@ class ProofRunView:
 
 
 def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
-    """The evidence for a scheme's µops in a mapping."""
     row, proof = _proof_or_404(pk, scheme)
     witnesses = [step.witness for step in proof.steps]
     repetitions = repeats_of(row.isa, witnesses)

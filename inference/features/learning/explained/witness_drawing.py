@@ -33,8 +33,6 @@ WORDS = {
 
 @dataclass(frozen=True)
 class WitnessBlock:
-    """A kind of µops on one port."""
-
     role: str
     x: float
     y: float

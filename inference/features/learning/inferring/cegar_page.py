@@ -313,7 +313,6 @@ def name_without(run: Run, what: str, scheme: str) -> str:
 
 
 def run_without(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts the new run and redirects to it."""
     run = get_object_or_404(Run, pk=pk, kind="infer")
     search = search_of(run)
     what, scheme = request.POST.get("what", SCHEME), request.POST.get("scheme", "")

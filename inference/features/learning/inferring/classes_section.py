@@ -63,7 +63,6 @@ class ClassLine:
 
     @property
     def few(self) -> int:
-        """The number of members with few comparisons."""
         return sum(other.few for other in self.other_members)
 
 

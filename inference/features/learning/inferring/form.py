@@ -185,7 +185,6 @@ class InferForm(RunForm):
 
     @property
     def first_settings(self) -> list[forms.BoundField]:
-        """The algorithm's settings among the main questions."""
         return [self[SETTING + name] for name in self.offer.first]
 
     @property

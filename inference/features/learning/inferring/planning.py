@@ -54,7 +54,6 @@ class InferencePlan:
 
     @property
     def more(self) -> bool:
-        """Whether there are more schemes than the examples."""
         return self.schemes > len(self.examples)
 
 

@@ -66,7 +66,6 @@ def infer_lines(run: Run) -> Iterator[DescriptionItem]:
 
 
 def _fact_lines(known: Json) -> Iterator[DescriptionItem]:
-    """The given facts about schemes as lines."""
     labels = {
         "uops": "µops known",
         "widths": "Ports known",

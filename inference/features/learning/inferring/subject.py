@@ -98,7 +98,6 @@ class Subject:
 
 
 def own_stages(config: InferConfig) -> tuple[str, ...]:
-    """The stages before those of the algorithm."""
     if isinstance(config.source, RecordedSource):
         return ()
     stages = []
@@ -112,7 +111,6 @@ def own_stages(config: InferConfig) -> tuple[str, ...]:
 
 
 def last_stages(config: InferConfig) -> tuple[str, ...]:
-    """The stages after those of the algorithm."""
     fresh = not isinstance(config.source, RecordedSource) and config.evaluate is None
     return (MIXES,) if fresh and ALGORITHMS[config.algorithm].explores else ()
 

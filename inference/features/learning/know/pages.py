@@ -57,7 +57,6 @@ class KnowForm(MeasuringForm):
 
 
 def know(request: HttpRequest, pk: int) -> HttpResponse:
-    """The form that starts a profile."""
     return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan)
 
 

@@ -105,8 +105,6 @@ def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
 
 
 class _Progress:
-    """Reports the number of measured chains."""
-
     def __init__(self, task: Task) -> None:
         self._reporter = PacedReporter(task.reporter)
         self._began = self._reporter.clock()

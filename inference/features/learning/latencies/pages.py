@@ -94,7 +94,6 @@ def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
 
 
 def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
-    """Latencies of loads and forwarded stores of a set."""
     row = get_object_or_404(latency_sets(), pk=pk)
     memory = [_with_text(timed) for timed in row.memory if not timed.get("condition")]
     stores = store_lines(row.memory)

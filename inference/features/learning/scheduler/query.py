@@ -107,8 +107,6 @@ class SchedulerView:
 
 @dataclass(frozen=True)
 class ListedBlock:
-    """A block of a record with its instructions as text."""
-
     part: DependentBlockPart
     text: str
 

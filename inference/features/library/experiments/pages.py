@@ -41,8 +41,6 @@ from inference.web.validation import number_parameter, row_parameter
 
 @dataclass(frozen=True)
 class Pinned:
-    """The selected prediction with its bucket figure."""
-
     prediction: MappingPrediction
     picture: Picture
     uops: Sequence[tuple[str, str, int, Any, Sequence[str]]]

@@ -210,7 +210,6 @@ class FormEvidence:
 
 
 def evidence_about(schemes: Sequence[InstructionScheme]) -> FormEvidence:
-    """The facts about some schemes of one instruction set."""
     readings: defaultdict[tuple[int | None, int, int], list[tuple[float, int]]] = defaultdict(list)
     sets_of_run: defaultdict[int, list[int]] = defaultdict(list)
     for machine, set_id, run, scheme, experiment, cycles in _alone_rows(schemes):

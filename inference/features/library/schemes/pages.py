@@ -59,7 +59,6 @@ def isas(request: HttpRequest) -> HttpResponse:
 
 
 def isa(request: HttpRequest, pk: int) -> HttpResponse:
-    """The scheme table of an instruction set."""
     row = get_object_or_404(instruction_sets(), pk=pk)
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "fit")

@@ -342,7 +342,6 @@ def _store_ahead(task: Task, upload: Preview) -> None:
 
 
 def _summary_line(upload: Preview) -> str:
-    """A summary of the parsed file for the log."""
     parsed = upload.parsed
     rows = len(parsed.measured)
     remarks = [f"{rows:,} experiments read" if rows else f"{len(parsed.schemes):,} schemes read"]

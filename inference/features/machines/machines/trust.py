@@ -93,7 +93,6 @@ class SetShares:
 
 
 def known_answers(machine: Machine) -> list[KnownAnswer]:
-    """The latest measurements of the machine's reference blocks."""
     checks = machine.facts.get("checks")
     answers = []
     for name, numbers in checks.items() if isinstance(checks, dict) else ():

@@ -159,7 +159,6 @@ class MeasuringPlan:
 
     @property
     def more(self) -> bool:
-        """Whether there are more schemes than the examples."""
         return self.schemes > len(self.examples)
 
 

@@ -134,7 +134,6 @@ def _script(row: Run, record: RunRecord) -> SafeString:
 
 
 def _live(row: Run, record: RunRecord) -> Json:
-    """Initial data of the page's script."""
     return {
         "socket": f"/ws/runs/{row.pk}/",
         "since": record.seq,

@@ -101,7 +101,6 @@ class CompiledProgram:
         return any(region.has(address) for region in self.regions)
 
     def relocations(self, region: int) -> Relocations:
-        """The relocations of a section of an object file."""
         if region not in self._relocations:
             tables = self._relocation_tables.get(region, ())
             self._relocations[region] = relocations_of(self.content, self.headers.sections, tables, region)

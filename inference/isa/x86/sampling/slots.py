@@ -99,7 +99,6 @@ def _address(instruction: Instruction) -> Address:
 
 
 def slots(scheme: Scheme, form: Form) -> EncodedSlots:
-    """The operands of a scheme that can alias."""
     needs = demands(scheme, form)
     registers = tuple(_registers(scheme, form, needs))
     holes = [hole for hole in form.holes if hole.kind == "memory" and hole.shape != "moffs"]

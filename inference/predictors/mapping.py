@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from inference.core.core_model.loop_branch import SLOT, LoopBranch, loop_branch
+from inference.core.core_model.prediction import SLOT, LoopBranch, loop_branch
 from inference.core.evaluator import PortMappingModel, ThroughputModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import R_MAX_RANGE, PortMapping, with_sums

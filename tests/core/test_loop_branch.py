@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core.core_model.loop_branch import SLOT, LoopBranch, jump_schemes, loop_branch
+from inference.core.core_model.prediction import SLOT, LoopBranch, jump_schemes, loop_branch
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput

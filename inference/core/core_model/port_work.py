@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from inference.core.core_model.loop_branch import SLOT, branch_of
 from inference.core.core_model.memory_bounds import shared_stores
 from inference.core.core_model.model import CoreModel
-from inference.core.core_model.prediction import CodeShape, CoreBound, is_portless
+from inference.core.core_model.prediction import SLOT, CodeShape, CoreBound, branch_of, is_portless
 from inference.core.mapping import PortMapping
 from inference.core.schedule import distribution
 from inference.isa.dependences import InstructionAccesses

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.core_model.dependences import ChainStep
-from inference.core.core_model.loop_branch import jump_schemes
 from inference.core.core_model.model import CoreModel, FrontEndLimits
 from inference.isa.blocks import LOOP, Block, moves_of, pairs_of, stores_of
 from inference.isa.code.block import default_copies
@@ -203,3 +202,67 @@ def is_portless(instruction: InstructionAccesses, model: CoreModel) -> bool:
     if instruction.scheme in model.moves:
         return True
     return instruction.same_register and instruction.scheme in model.portless
+
+
+SLOT = "the jump of the loop"
+"""Stands in an experiment for a jump that a mapping does not describe: it takes a slot and no port."""
+
+
+@dataclass(frozen=True)
+class LoopBranch:
+    """How the branch of a loop counts in a mapping.
+
+    Args:
+        scheme: The scheme that counts for the jump, "" where it is fused with the instruction before, which
+            counts.
+        replaced: The scheme that is fused with the jump and does not count beside it, "" for none.
+    """
+
+    scheme: str
+    replaced: str = ""
+
+
+def jump_schemes(block: Block) -> tuple[str, ...]:
+    """The schemes of the jump that closes a loop, for short and long distances; () of a straight block."""
+    scheme = None if block.closing is None else block.closing.scheme
+    if scheme is None:
+        return ()
+    mnemonic = scheme.partition(" ")[0]
+    return tuple(dict.fromkeys((scheme, f"{mnemonic} REL[8]", f"{mnemonic} REL[32]")))
+
+
+def loop_branch(block: Block, described: Collection[str], fused: Collection[str] | None) -> LoopBranch | None:
+    """How the branch of a loop counts, None of a straight block.
+
+    Args:
+        block: A block.
+        described: The schemes of the mapping.
+        fused: Pairs that the core fuses, as `FrontEndLimits.fused`; None where not measured: then comparison
+            and jump count separately.
+    """
+    if block.closing is None:
+        return None
+    compared = block.instructions[-1].scheme if block.instructions else None
+    return branch_of(pairs_of(block)[-1], jump_schemes(block), compared or "", described, fused)
+
+
+def branch_of(
+    pair: str, jumps: Sequence[str], compared: str, described: Collection[str], fused: Collection[str] | None
+) -> LoopBranch:
+    """As `loop_branch`.
+
+    Args:
+        pair: The pair of the jump and the instruction before it, as in `CodeShape.pairs`.
+        jumps: `jump_schemes`.
+        compared: The scheme of that instruction.
+        described: The schemes of the mapping.
+        fused: The pairs that the core fuses.
+    """
+    is_fused = bool(pair) and pair in (fused or ())
+    jump = next((scheme for scheme in jumps if scheme in described), "")
+    if not jump:
+        return LoopBranch("" if is_fused else SLOT)
+    # A comparison with memory keeps its load: the scheme of both stays, and the jump is a part of it.
+    if is_fused and "mem" in pair:
+        return LoopBranch("")
+    return LoopBranch(jump, compared if is_fused else "")

@@ -1,14 +1,23 @@
 """The analysis of a block on a core model.
 
 A property that the nearest scheme gives counts as measured: it is part of the bounds, and the instruction
-names the substitution. What is still unknown makes ranges of the bounds (`ranges`).
+names the substitution. What is still unknown is left out of the least cycles of a bound, and leaves the
+greatest ones open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
-from inference.core.core_model.dependences import DependenceGraph
+from inference.core.core_model.dependences import (
+    ASSUMED_BASIS,
+    AT_MOST_BASIS,
+    DependenceGraph,
+    Edge,
+    components,
+)
+from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.loop.instructions import instructions_of, unmapped_places
 from inference.core.loop.modelled import (
     ModelledBlock,
@@ -17,12 +26,12 @@ from inference.core.loop.modelled import (
     key_of_edge,
     location_name,
 )
-from inference.core.loop.ranges import loop_bounds, range_of
 from inference.core.loop.remedies import remedies_of
-from inference.core.loop.simulated import CannotSimulateError, simulated_block
-from inference.core.loop.values import Dependence, LoopAnalysis
-from inference.core.loop.waste import waste_note
+from inference.core.loop.simulated import CannotSimulateError, simulated_block, waste_note
+from inference.core.loop.values import CycleRange, Dependence, LoopAnalysis, LoopBound
 from inference.core.simulation.steady_state import simulate
+
+_CHAINS = (BoundKind.DEPENDENCES, BoundKind.MEMORY)
 
 
 def analyse(modelled: ModelledBlock) -> LoopAnalysis:
@@ -74,3 +83,94 @@ def _dependences(graph: DependenceGraph, critical: Collection[str]) -> tuple[Dep
                 key in critical,
             )
     return tuple(by_key.values())
+
+
+def loop_bounds(modelled: ModelledBlock, places: Collection[int]) -> tuple[LoopBound, ...]:
+    """The bounds of a block, the largest `usual` first.
+
+    Args:
+        modelled: The block.
+        places: Instructions whose ports are not known.
+    """
+    bounds = [_bound(modelled, bound, len(places)) for bound in modelled.prediction.bounds]
+    return tuple(sorted(bounds, key=lambda bound: -bound.usual))
+
+
+def range_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> CycleRange:
+    """The range of the largest bound; open where a core model lacks a whole part that was not left out."""
+    low = max((bound.cycles.low for bound in bounds), default=0.0)
+    highest = [bound.cycles.high for bound in bounds]
+    lacks_part = modelled.model.mapping is None and BoundKind.PORTS not in modelled.without
+    known = [high for high in highest if high is not None]
+    return CycleRange(low, None if lacks_part or len(known) < len(highest) else max(known, default=low))
+
+
+def _bound(modelled: ModelledBlock, bound: CoreBound, unmapped: int) -> LoopBound:
+    low = usual = bound.cycles
+    is_open = False
+    mapping = modelled.model.mapping
+    if bound.kind in _CHAINS:
+        low, is_open = _chain_range(modelled, bound)
+    elif bound.kind is BoundKind.PORTS:
+        is_open = unmapped > 0
+    elif bound.kind in (BoundKind.SLOTS, BoundKind.INSTRUCTIONS) and mapping is not None:
+        rate = mapping.issue_width if bound.kind is BoundKind.SLOTS else mapping.r_max
+        unknown = sum(
+            work is None and instruction.scheme not in modelled.model.alone
+            for work, instruction in zip(modelled.works, modelled.accesses, strict=False)
+        )
+        low = usual = bound.cycles + (unknown / rate if rate else 0.0)  # each takes one slot at least
+        is_open = unmapped > 0
+    cycles = CycleRange(min(low, usual), None if is_open else usual)
+    return LoopBound(bound.kind, cycles, usual, bound.why, bound.chain)
+
+
+def _chain_range(modelled: ModelledBlock, bound: CoreBound) -> tuple[float, bool]:
+    """The least cycles of a bound of chains, and whether an unknown latency may make it larger."""
+    graph = modelled.graph
+    through_memory = bound.kind is BoundKind.MEMORY
+    if not bound.chain and through_memory:
+        return bound.cycles, False
+    edges = [edge for edge in graph.edges if through_memory or not graph.is_through_memory(edge)]
+    inexact = _inexact_in_cycles(graph, edges)
+    if not inexact:
+        return bound.cycles, False
+    least = _least_of(modelled)
+    cycles = graph.bound([least(edge) if id(edge) in inexact else edge for edge in edges]).cycles
+    return cycles, any(inexact.values())
+
+
+def _inexact_in_cycles(graph: DependenceGraph, edges: Sequence[Edge]) -> dict[int, bool]:
+    """{id of an edge: its latency is unknown, rather than at most what it has}, of those that are part of a
+    chain from iteration to iteration.
+    """
+    inexact = {
+        id(edge): graph.is_assumed(edge)
+        for edge in edges
+        if graph.basis(edge).startswith((ASSUMED_BASIS, AT_MOST_BASIS))
+    }
+    if not inexact:
+        return {}
+    component = {
+        node: number for number, nodes in enumerate(components(len(graph.nodes), edges)) for node in nodes
+    }
+    inside = {id(edge) for edge in edges if component[edge.source] == component[edge.target]}
+    return {edge: is_unknown for edge, is_unknown in inexact.items() if edge in inside}
+
+
+def _least_of(modelled: ModelledBlock) -> Callable[[Edge], Edge]:
+    """A function that gives an edge its least cycles: of a load those of the cache, one of what is known to
+    need a port, else none.
+    """
+    model, graph = modelled.model, modelled.graph
+
+    def least(edge: Edge) -> Edge:
+        place, _ = graph.nodes[edge.target]
+        instruction = modelled.accesses[place]
+        if instruction.loads and edge.operand.endswith("address") and model.latencies:
+            cycles = model.memory.load
+        else:
+            cycles = 1.0 if modelled.works[place] and not instruction.same_register else 0.0
+        return replace(edge, cycles=min(cycles, edge.cycles))
+
+    return least

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.dependences import MEMORY, ChainStep, DependenceGraph, Edge
-from inference.core.core_model.loop_branch import jump_schemes
 from inference.core.core_model.memory_bounds import memory_bounds, store_bound
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
@@ -20,6 +19,7 @@ from inference.core.core_model.prediction import (
     CoreBound,
     CorePrediction,
     SchemeSubstitution,
+    jump_schemes,
     shape_of,
 )
 from inference.core.core_model.stored_values import last_write, with_single_page

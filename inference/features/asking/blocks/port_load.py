@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.core_model.loop_branch import jump_schemes, loop_branch
+from inference.core.core_model.prediction import jump_schemes, loop_branch
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule

@@ -10,23 +10,21 @@ from typing import Any, cast
 
 from django.http import HttpRequest
 
-from inference.core.core_model import Assumptions
-from inference.core.core_model.loop_branch import jump_schemes, loop_branch
+from inference.core.core_model.prediction import jump_schemes, loop_branch
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.features.asking.blocks.events import BlocksRecord
-from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
+from inference.features.asking.loop.answer import LoopAnswer, block_explanation
+from inference.features.asking.loop.cpus import cpus
 from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.features.running.runs.record import RunRecord
 from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of
 from inference.isa.code.block import Block
-from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.predictors.mapping import iteration_terms, with_branch_slot
 from inference.storage.core_models import fused_pairs
-from inference.storage.instruction_sets import code_isa
 from inference.storage.mappings import load_parts
 from inference.storage.rows import ids_of_schemes
 from inference.web.validation import number_parameter
@@ -105,8 +103,8 @@ class BlockView:
     result: Json
     loop_treatment: str
     """how a machine measures a loop, in words; "" for a block without a jump"""
-    reason: BlockReason | None
-    """the newest core model's explanation, None without a core model"""
+    explanation: LoopAnswer | None
+    """by the first CPU's core model, None where there is no CPU"""
 
 
 def block_views(
@@ -118,13 +116,12 @@ def block_views(
     mode: str,
 ) -> list[BlockView]:
     """Views of blocks numbered from `first`; `results` by number; `mode`: of the measurements and the
-    reasons."""
+    explanations."""
     scheme_ids = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, scheme_ids)
-    reasons = _reasons(blocks, mode)
+    choices = cpus(blocks[0].isa) if blocks else []
     views = []
-    rows = zip(blocks, predicted, reasons, strict=True)
-    for number, (block, predictions, reason) in enumerate(rows, start=first):
+    for number, (block, predictions) in enumerate(zip(blocks, predicted, strict=True), start=first):
         result = (results or {}).get(number, {})
         compared = [(prediction, _change(prediction.cycles, result)) for prediction in predictions]
         views.append(
@@ -136,17 +133,10 @@ def block_views(
                 block.obstacle(),
                 result,
                 "" if block.closing is None else iteration_of(block).loop_note,
-                reason,
+                block_explanation(block, mode, choices),
             )
         )
     return views
-
-
-def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]:
-    newest = usable_core_models().first() if blocks else None
-    if newest is None or code_isa(newest.isa) != blocks[0].isa:
-        return [None] * len(blocks)
-    return reasons_of(blocks, newest, Assumptions(in_loop=mode == LOOP))
 
 
 def rows_of(block: Block, scheme_ids: Mapping[str, int]) -> tuple[InstructionRow, ...]:

@@ -18,8 +18,7 @@ from inference.core.simulation.steady_state import compile_simulation
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.loop.answer import cpu_of, explained
 from inference.features.asking.loop.cpus import LoopCpu, cpus
-from inference.features.asking.loop.document import document_of
-from inference.features.asking.loop.explained_text import lines_of
+from inference.features.asking.loop.document import document_of, lines_of
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.timeline import FORMATS, timeline_for
 from inference.features.asking.predictors.modes import (

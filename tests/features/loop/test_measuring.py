@@ -130,6 +130,17 @@ def test_a_button_measures_what_is_missing_and_the_answer_follows(visitor: Clien
     assert "data-loop-changed" in ended
     assert "data-poll" not in ended
     assert 'id="loop-missing"' not in answer(visitor)
+    run = visitor.get(reverse("run", args=[Run.objects.get(kind="complete").pk])).text
+    assert ROL in run
+    assert f'href="{reverse("core-model", args=[model.pk])}"' in run
+
+
+def test_a_completion_that_failed_says_why_and_can_be_tried_again(visitor: Client, model) -> None:
+    visitor.post(reverse("loop-complete"), hidden_fields(answer(visitor), "loop-missing"))
+    Run.objects.update(state=Run.State.FAILED, error="the agent is gone\n\nTraceback")
+    page = answer(visitor)
+    assert "The last measurement failed: the agent is gone</p>" in page
+    assert "loop-missing-button" in page
 
 
 def test_what_could_not_be_measured_says_why_and_is_not_offered_again(visitor: Client, model) -> None:

@@ -7,11 +7,20 @@ import pytest
 from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.kinds import RUN_KINDS, Lane, RunKind
-from inference.runs.machines import batches
+from inference.runs.machines import batches, sessions
 from inference.runs.machines.batches import INTERACTIVE_TURNS
 from tests.runs.counting.job import CountJob
+from tests.runs.fixtures import wait_for
 from tests.runs.machines.answering import answers
-from tests.runs.machines.fixtures import batch_of, claim, connected, posting
+from tests.runs.machines.fixtures import (
+    AgentProcess,
+    batch_of,
+    claim,
+    connected,
+    posting,
+    state_of,
+    wait_until_online,
+)
 
 QUICK = RunKind("quick", "Quick", CountJob, "Quick", {}, lane=Lane.INTERACTIVE)
 
@@ -92,3 +101,23 @@ def test_a_worker_that_dies_loses_the_results_of_neither_run(home, machine):
         again = leases.claim("w", only=lease.run_id)
         with posting(again, machine) as board:
             assert board.earlier()[scheme].cycles == 1.0
+
+
+def test_both_runs_outlive_the_agent_and_the_web_process(home, machine, web):
+    doomed = AgentProcess(web, sessions.create_token(machine), "--after", "600")
+    wait_until_online(machine)
+    _, long_lease = claim(home, "long")
+    with posting(long_lease, machine) as long, posting(claimed_quick("quick"), machine) as quick:
+        posted = [long.post(batch_of("add R, R")), long.post(batch_of("mul R, R"))]
+        wait_for(lambda: state_of(posted[0]) == "leased")
+        short = quick.post(batch_of("add R, R", "mul R, R"))
+        doomed.stop()
+        web.kill()
+        web.start()
+        agent = AgentProcess(web, sessions.create_token(machine))
+        try:
+            number, results = quick.collect()
+            assert (number, [result.cycles for result in results]) == (short, [1.0, 1.0])
+            assert sorted(long.collect()[0] for _ in posted) == posted
+        finally:
+            agent.stop()

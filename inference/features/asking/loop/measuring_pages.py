@@ -73,7 +73,8 @@ def ask_tools(request: HttpRequest) -> HttpResponse:
     """Ask the tools that have not answered; the fragment for a script, else the page."""
     question, cpu, block = _compared(request)
     offers = tool_table(question, cpu, block).unasked
-    predictors = [row_for(offer.kind, offer.options or {}).pk for offer in offers]
+    # What is installed here, for this CPU: nothing that the visitor has chosen.
+    predictors = [row_for(offer.kind, offer.options or {}, may_choose=True).pk for offer in offers]
     config = {"predictors": predictors, "isa": block.isa, "blocks": [block.hex], "mode": question.mode}
     if predictors:
         start_run(request, ASK, {**config, "anew": False}, f"tools on {block.instructions[0].text}"[:90])

@@ -86,7 +86,8 @@ def missing_context(request: HttpRequest, answer: LoopAnswer) -> Context | None:
     pending = next((run for run in runs if run.state not in Run.FINAL), None)
     if not missing and pending is None:
         return None
-    return _context(row, missing, pending)
+    last_error = runs[0].error.partition("\n")[0] if runs and runs[0].state == Run.State.FAILED else ""
+    return {**_context(row, missing, pending), "missing_error": last_error}
 
 
 def _context(row: StoredCoreModel, missing: list[MissingScheme], pending: Run | None) -> Context:

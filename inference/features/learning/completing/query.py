@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from django.urls import reverse
 
 from inference.features.learning.completing.request import KIND, obstacle_to_completing
+from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
 from inference.isa.microarchitecture import flags_of
 from inference.isa.targets import code_target
-from inference.models import Machine, Run, StoredCoreModel
+from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.runs.machines.facts import estimated_seconds, obstacle_to_measuring, seconds_per_unit
 
 _MAX_RUNS = 50
 _CHAINS_PER_SCHEME, _FLOODS_PER_SCHEME, _FLOODS = 12, 40, 250
 """Estimates for machines without a history: those of 20 completions on a Zen 4."""
+
+
+def description(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a completion, item by item."""
+    config = run.config
+    yield DescriptionItem("Core model", links=links(StoredCoreModel, "core-model", [config["core_model"]]))
+    yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
+    schemes = InstructionScheme.objects.filter(pk__in=config["schemes"]).order_by("text")
+    yield DescriptionItem("Schemes", "; ".join(schemes.values_list("text", flat=True)))
+
+
+def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """{run id: the core model that got what was missing} (one query)."""
+    models = {run.pk: run.config["core_model"] for run in runs if run.state == Run.State.DONE}
+    names = dict(StoredCoreModel.objects.filter(pk__in=models.values()).values_list("pk", "name"))
+    return {
+        run: RunOutcome(names[model], reverse("core-model", args=[model]))
+        for run, model in models.items()
+        if model in names
+    }
 
 
 def completing_runs(row: StoredCoreModel) -> list[Run]:

@@ -75,7 +75,7 @@ class BlockDomain:
         return cls(SchemeSpace.of(schemes, among=among, uops=uops, isa=isa), settings)
 
     def restricted(self, texts: Iterable[str]) -> BlockDomain:
-        """The same domain over these schemes alone, such as those that all tools support."""
+        """This domain restricted to some schemes, such as those that all tools support."""
         return BlockDomain(self.space.restricted(texts), self.settings)
 
     def represent(self, block: SampledBlock) -> AbstractBlock:

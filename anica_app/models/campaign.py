@@ -58,7 +58,7 @@ class Campaign(Named):
 
     @cached_property
     def tools(self) -> list[Predictor]:
-        """Its predictors in the order of their answers (one query, none with prefetched seats)."""
+        """Predictors in the order of their answers (one query, none with prefetched seats)."""
         fetched = "seats" in getattr(self, "_prefetched_objects_cache", {})
         seats = self.seats.all() if fetched else self.seats.select_related("predictor")
         return [seat.predictor for seat in seats]

@@ -55,7 +55,7 @@ _CLEAR_ALL = bytes.fromhex("c5fc77")  # vzeroall
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the function, the state and the page that stands for all memory are."""
+    """Addresses of the function, the state, and the page that stands for all memory."""
 
     code: int
     state: int

@@ -71,7 +71,7 @@ REPORTED_FLAGS = frozenset(name for bits in _BITS.values() for name in bits.valu
 
 
 def flags() -> list[str] | None:
-    """Those of `REPORTED_FLAGS` that this processor has; None where machine code cannot be executed."""
+    """The `REPORTED_FLAGS` of this processor; None where machine code cannot be executed."""
     try:
         page = GuardedPages(1, executable=True)
     except CodePagesError:

@@ -83,7 +83,7 @@ class Bottleneck:
         )
 
     def as_json(self) -> Json:
-        """For a report: numbers, and experiments as text."""
+        """Numbers, and experiments as text, for a report."""
         return {
             "r_max": self.r_max,
             "highest": self.highest,

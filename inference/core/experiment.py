@@ -81,7 +81,7 @@ class OrderedExperiment(Experiment):
 
     @property
     def multiset(self) -> Experiment:
-        """The same experiment without an order."""
+        """The experiment without an order of its instructions."""
         return Experiment(self.terms)
 
 

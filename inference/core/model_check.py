@@ -237,7 +237,7 @@ class MixTally:
 
     @property
     def summary(self) -> MixSummary:
-        """Of all mixes added so far."""
+        """Summary of the mixes added so far."""
         scores = score(self.measured, self.modelled) if self.measured else None
         return MixSummary(self.length, self.requested, self._settled, scores, self._slower, self._faster)
 
@@ -322,7 +322,7 @@ class OrderTally:
 
     @property
     def summary(self) -> OrderSummary:
-        """Of all orders added so far."""
+        """Summary of the orders added so far."""
         ranges = [(str(e), min(cpi), max(cpi)) for e, cpi in self._cpi.items() if len(cpi) > 1]
         differences: Sequence[float] = [most - least for _, least, most in ranges]
         ranges.sort(key=lambda row: row[1] - row[2])

@@ -92,7 +92,7 @@ class WasteSource(Protocol):
     def fit(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> SchedulerFit:
-        """As `simulator`, with the error of the simulated times."""
+        """The simulator of `simulator`, and the relative error of its times."""
         ...
 
     def simulator(

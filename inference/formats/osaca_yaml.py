@@ -330,7 +330,7 @@ class _Model:
 
 
 def _cycles(number: float | None) -> str:
-    """With a decimal point: OSACA rounds sums with numbers that it read as integers."""
+    """Cycles written with a decimal point: OSACA rounds sums with numbers that it read as integers."""
     return "~" if number is None else f"{round(float(number), 3)}"
 
 

@@ -176,7 +176,7 @@ class ArchivedMapping(_ArchivedRow):
             yield from verdict.masks()
 
     def all_evaluations(self) -> list[ArchivedEvaluation]:
-        """Its evaluations, and those of its front."""
+        """Evaluations of the mapping and of its front."""
         return [*self.evaluations, *(point.judged for point in self.front if point.judged)]
 
 

@@ -95,7 +95,7 @@ class ChangedBlock(Protocol):
         """All registers and flags cut before each instruction that reads them."""
 
     def single_cuts_everywhere(self) -> list[BlockChange]:
-        """The same for one carrier at a time; [] for fewer than two."""
+        """The changes that cut one carrier at a time; [] for fewer than two carriers."""
 
     def loads_before_stores(self) -> list[BlockChange]:
         """The copies with all loads before all stores."""

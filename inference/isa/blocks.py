@@ -148,7 +148,7 @@ def att_of_bytes(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
 
 
 def plain_att_of_bytes(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
-    """The same without pseudo prefixes and numbers: an assembler may choose other encodings."""
+    """AT&T syntax without pseudo prefixes and numbers: an assembler may choose other encodings."""
     return block_reader(isa).plain_att_of_bytes(code)
 
 

@@ -53,7 +53,7 @@ class MemoryPlace(NamedTuple):
         return self.offset < other.offset + other.bits // 8 and other.offset < self.offset + self.bits // 8
 
     def in_previous_iteration(self) -> MemoryPlace | None:
-        """The same access one iteration earlier; None where its movement is unknown."""
+        """The access of the previous iteration; None where the movement of its address is unknown."""
         if self.step is None:
             return None
         page, offset = self.page, self.offset - self.step
@@ -62,7 +62,7 @@ class MemoryPlace(NamedTuple):
         return self._replace(page=page, offset=offset)
 
     def with_displacement(self, bytes_further: int) -> MemoryPlace:
-        """The same access `more` bytes further."""
+        """The access at an address `more` bytes higher."""
         return self._replace(displacement=self.displacement + bytes_further)
 
 

@@ -291,7 +291,7 @@ class BlockReader(CodeReader, Protocol):
         """The instructions for the GNU assembler, which makes the same bytes of them."""
 
     def plain_att_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The same without pseudo prefixes and numbers: other bytes may result."""
+        """AT&T syntax without pseudo prefixes and numbers: assembling may give other bytes."""
 
     def as_loop(self, code: bytes) -> bytes:
         """A loop unchanged; another block followed by a counter and a jump back."""
@@ -334,7 +334,7 @@ class AccessReader(Protocol):
         """The measured body of an experiment. Raises `CannotMeasureError`."""
 
     def loop_size(self, terms: Sequence[tuple[str, int]], options: Options = ...) -> LoopSize:
-        """Its size; much quicker than its reads and writes."""
+        """Size of the measured body; much quicker to compute than its accesses."""
 
     def name_of_location(self, location: str) -> str:
         """The usual name of a location."""

@@ -40,7 +40,7 @@ class LlvmSources:
 
     @property
     def target(self) -> Path:
-        """Where the files of X86 are."""
+        """Path of LLVM's files for X86."""
         return self.folder / TARGET
 
     @property

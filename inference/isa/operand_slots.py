@@ -181,7 +181,7 @@ class BlockScheme(Protocol):
 
     @property
     def slots(self) -> Slots:
-        """Its operands that can alias."""
+        """Operands that can alias."""
 
     @property
     def prefix(self) -> str:

@@ -58,7 +58,9 @@ def sampled_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Laten
         return 1.0 if link in single else float(dice.randint(1, 12))
 
     def _slowest(link: ChainLink) -> float:
-        """With equal registers, the destination waits for the source with the largest latency."""
+        """The largest latency of a link: with equal registers, the destination waits for the slowest
+        source.
+        """
         to_it = (other for other in maker.links_of(link.scheme) if other.destination == link.destination)
         return max(filter(None, map(latency_of, to_it)))
 

@@ -159,7 +159,9 @@ class _Decoded:
 
     @classmethod
     def of(cls, accesses: InstructionAccesses) -> _Decoded:
-        """Where memory is only addressed, as by `lea`, the address is the value."""
+        """Reads and writes of an instruction; if it only computes an address, as `lea` does, that is its
+        value.
+        """
         reads = [access for access in accesses.reads if access.memory is None]
         in_address = tuple(read.location for read in reads if read.operand.endswith(_IN_ADDRESS))
         values = tuple(read.location for read in reads if not read.operand.endswith(_IN_ADDRESS))

@@ -27,7 +27,7 @@ TOOL = ToolProgram(
 
 @dataclass(frozen=True)
 class DiffTuneSettings(McaSettings):
-    """As for llvm-mca; `program` is DiffTune's build."""
+    """The settings of llvm-mca, with DiffTune's build as `program`."""
 
     parameters: str = setting(
         "", "path of the learnt parameters, -parameters", "of its authors", chooses=FILE

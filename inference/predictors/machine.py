@@ -92,7 +92,7 @@ class MeasuredBlocks:
         return self.predict_from([(code, self._settings.options.start) for code in blocks])
 
     def predict_from(self, blocks: Sequence[tuple[bytes, StartValues]]) -> list[Answer]:
-        """As `predict`, of blocks that start with other values than those of the options."""
+        """Predicts as `predict` does, with start values that differ from those of the options."""
         answers: dict[int, Answer] = {}
         measurable: list[tuple[int, Block]] = []
         for index, (code, _) in enumerate(blocks):

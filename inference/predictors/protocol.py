@@ -69,7 +69,7 @@ class Predictor(Protocol):
 
     @property
     def name(self) -> str:
-        """For people, e.g. `llvm-mca 19 · haswell`."""
+        """Displayed name, e.g. `llvm-mca 19 · haswell`."""
         ...
 
     @property

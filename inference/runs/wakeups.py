@@ -219,7 +219,7 @@ class Wakeup:
 
     @contextmanager
     def sets(self, event: asyncio.Event) -> Iterator[None]:
-        """In the context, set an event of the running loop at every wake-up."""
+        """Sets an event of the running loop at every wake-up, while the context is open."""
         if self._socket is None:
             yield
             return

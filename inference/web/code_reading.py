@@ -167,7 +167,7 @@ def _ask(connection: socket.socket, request: bytes) -> tuple[bytes, bool, bytes]
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """So many bytes. Raises `EOFError` where the connection ends before."""
+    """Receives exactly `size` bytes. Raises `EOFError` if the connection ends earlier."""
     content = bytearray()
     while len(content) < size:
         part = connection.recv(min(size - len(content), 1 << 20))

@@ -41,7 +41,7 @@ class Aliasing:
         return general.must <= self.must and general.must_not <= self.must_not
 
     def without(self, pair: Pair) -> Aliasing:
-        """The same without a constraint on this pair."""
+        """A copy without the constraint on a pair."""
         return Aliasing(self.must - {pair}, self.must_not - {pair})
 
     def holds(self, block: Operands) -> bool:

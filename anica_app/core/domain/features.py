@@ -196,7 +196,7 @@ class FeatureTable:
 
     @cached_property
     def rows(self) -> tuple[tuple[Any, ...], ...]:
-        """Of each scheme, its values of the features."""
+        """Values of the features, by scheme."""
         return tuple(
             tuple(feature_value(name, member, self.space.uops) for name in self.vocabulary.names)
             for member in self.space.members
@@ -204,7 +204,7 @@ class FeatureTable:
 
     @cached_property
     def _schemes_by_value(self) -> tuple[Mapping[Any, Bits], ...]:
-        """Of each feature, {value: the schemes that have it}."""
+        """{value: schemes that have it}, by feature."""
         tables: list[dict[Any, Bits]] = []
         for position in range(len(self.vocabulary.names)):
             numbers = defaultdict(list)

@@ -186,7 +186,7 @@ class SchemeSpace:
         return len(self.texts)
 
     def restricted(self, texts: Iterable[str]) -> SchemeSpace:
-        """The same space with these schemes alone; unknown texts are ignored."""
+        """This space restricted to some schemes; unknown texts are ignored."""
         listed = frozenset(texts)
         return SchemeSpace(
             [member for member in self.members if member.scheme.text in listed], self.uops, self.isa
@@ -208,7 +208,7 @@ class SchemeSpace:
 
     @cached_property
     def uses(self) -> tuple[SchemeUse, ...]:
-        """Of each scheme, what its instructions read and write."""
+        """Reads and writes of the instructions of each scheme."""
         return tuple(map(scheme_use, self.slots))
 
 

@@ -60,5 +60,5 @@ class DiscoveryEvent(Event):
     seconds: float
 
     def line(self) -> str:
-        """Its number, and the abstract block in words."""
+        """Number of the discovery, and its abstract block in words."""
         return f"  {self.number}. {block_wording(self.abstract).line}"

@@ -92,7 +92,7 @@ class RoundCandidate:
 
     @property
     def kind(self) -> str:
-        """In which way it is interesting, see `BlockInterest.kind`."""
+        """Kind of interestingness; see `BlockInterest.kind`."""
         return self.witness.verdict.kind
 
 

@@ -138,7 +138,7 @@ class SamePrediction:
         self._tolerance = tolerance
 
     def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
-        """Of the first answer; the value is its relative difference from the target."""
+        """Verdict on the first answer alone; the value is its relative difference from the target."""
         answer, target = answers[0], self._target
         if answer.cycles is None or target.cycles is None:
             same = answer.failure == target.failure

@@ -110,7 +110,7 @@ class Command(RunCommand):
             check_against(run.result, options["junit"])
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """As usual, but for the exit status of a wrong option: 2 is for new families."""
+        """Exit status 1 for wrong options: 2 means new families."""
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
         return parser

@@ -81,7 +81,9 @@ class ComparedCampaigns:
 
     @property
     def pairs(self) -> list[tuple[Campaign, list[InclusionPair | None]]]:
-        """For each campaign, how many of its discoveries each other one covers; None for itself."""
+        """Each campaign with its pairs: how many of its discoveries each other one covers; None for
+        itself.
+        """
         return [(row, [self._pair(row, other) for other in self.rows]) for row in self.rows]
 
     def _pair(self, row: Campaign, other: Campaign) -> InclusionPair | None:

@@ -266,7 +266,7 @@ class CampaignStatus:
 
     @property
     def ratio(self) -> float | None:
-        """Of the fresh blocks, the share that is interesting."""
+        """Share of the random blocks that is interesting, 0 to 1."""
         return self.interesting / self.sampled if self.sampled else None
 
 

@@ -60,7 +60,7 @@ class StepCounterExample:
 
     @property
     def block(self) -> str:
-        """Its instructions in one line; the digits where the bytes are no instructions."""
+        """The block's instructions in one line; hexadecimal digits where they cannot be decoded."""
         return "; ".join(intel_or_digits(self.code))
 
     @property
@@ -76,7 +76,7 @@ class StepCounterExample:
 
 
 def counter_example(parts: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
-    """Of a rejected step, the shortest block that is not interesting, else one that is in another way.
+    """The shortest uninteresting block of a rejected step, else one that is interesting in another way.
 
     None where the criterion is unknown.
     """

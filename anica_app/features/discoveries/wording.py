@@ -144,7 +144,7 @@ def decision_text(node: Node) -> str:
 
 
 def decision_label(node: Node) -> str:
-    """The same abbreviated, for a box of the tree."""
+    """The decision in abbreviated form, for a box of the tree."""
     match node.expansion:
         case {"aliasing": [str(first), str(second)]}:
             return f"{_short(first)} , {_short(second)} free".replace(" ,", ",")

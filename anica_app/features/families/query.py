@@ -216,7 +216,7 @@ class FamilyParts:
 
     @cached_property
     def members(self) -> list[FamilyMemberRow]:
-        """Its discoveries, the shortest witness first (one query)."""
+        """Discoveries of the family, the shortest witness first (one query)."""
         facts: Json = self.family.facts.get("members", {})
         rulings: Json = self.family.facts.get("judge", {}).get("members", {})
         rows = self.family.discoveries.defer("foreign", "remarks", "note").order_by("number")

@@ -58,7 +58,7 @@ def function(frame: Frame, body: bytes) -> bytes:
 
 
 def _shift(body: int, closing: int) -> int:
-    """Where in its cache line the loop shall start."""
+    """Offset of the loop's start in its cache line, in bytes."""
     begin, end = body % _BRANCH_WINDOW, body % _BRANCH_WINDOW + closing
     return 0 if end < _BRANCH_WINDOW else _BRANCH_WINDOW - begin
 

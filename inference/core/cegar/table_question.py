@@ -131,7 +131,7 @@ class _Possible:
         return fact
 
     def _weakest(self, at: npt.NDArray[np.intp]) -> list[Fact]:
-        """Those of the facts that imply no other one of them."""
+        """The facts that imply no other fact."""
         facts = [self._fact(k) for k in at]
         facts.sort(key=lambda fact: (-fact[0], sum(fact[1])))
         weakest: list[Fact] = []

@@ -68,7 +68,7 @@ def surplus_by_time(base_cycles: float, cycles: float, width: int) -> float:
 
 
 def surplus_by_counters(counts: Mapping[str, float], ports: Sequence[str], copies: int) -> float:
-    """The same from counters of the ports (Alg. 6.1, lines 5 and 6)."""
+    """Surplus µops by counters of the ports (Alg. 6.1, lines 5 and 6)."""
     return sum(counts[port] for port in ports) - copies
 
 

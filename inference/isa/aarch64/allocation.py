@@ -85,7 +85,9 @@ class AArch64Demands:
 
 
 class AArch64Allocator:
-    """Chooses operands for one scheme after another; see the module's description."""
+    """Chooses registers and addresses for the operands of one scheme after another, so that no copy waits
+    for another.
+    """
 
     def __init__(self, copy: Sequence[AArch64Demands]) -> None:
         """`copy`: the schemes of one copy, which is repeated. Raises `AArch64AllocationError`."""

@@ -154,7 +154,7 @@ class Block:
 
     @property
     def name(self) -> BlockName:
-        """Its instruction set and machine code: the key of answers and measurements."""
+        """Instruction set and machine code: the key of answers and measurements."""
         return BlockName(self.isa, self.code)
 
     @property
@@ -183,7 +183,7 @@ class Block:
 
     @cached_property
     def terms(self) -> tuple[tuple[str, int], ...]:
-        """Its schemes as in an experiment: (text, multiplicity), sorted; without unknown instructions."""
+        """The block's schemes as (text, multiplicity), sorted; without unknown instructions."""
         return tuple(sorted(Counter(step.scheme for step in self.instructions if step.scheme).items()))
 
     @property

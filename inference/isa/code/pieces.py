@@ -78,7 +78,7 @@ class ProgramInstruction:
 
     @property
     def code(self) -> bytes:
-        """Its machine code, also for jumps."""
+        """Machine code of the instruction, jumps included."""
         return self.step.code
 
 

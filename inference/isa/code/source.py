@@ -36,7 +36,7 @@ def without_drawings(line: str) -> str:
 
 
 def lines_without_drawings(lines: list[str]) -> list[str]:
-    """The same for all lines; the same list where nothing changes."""
+    """Lines without drawings; the given list itself where nothing changes."""
     return lines if "".join(lines).isascii() else [without_drawings(line) for line in lines]
 
 

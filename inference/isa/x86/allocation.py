@@ -178,7 +178,9 @@ def _most_constrained_first(needed: tuple[set[int], list[RegisterChoice]]) -> in
 
 
 class Allocator:
-    """Chooses operands for one scheme after another; see the module's description."""
+    """Chooses registers and addresses for the operands of one scheme after another, so that no copy waits
+    for another.
+    """
 
     def __init__(self, copy: Iterable[Demands], written_lines: int = WRITTEN_LINES) -> None:
         """`copy`: the schemes of one copy, which is repeated; `written_lines`: lines that mere writes take

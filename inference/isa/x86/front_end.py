@@ -95,7 +95,9 @@ seven."""
 
 
 def _mix_codes() -> Iterator[FrontEndCode]:
-    """As many NOPs as short blocks have instructions; even and uneven lengths, since alignment matters."""
+    """Straight code of as many NOPs as short blocks have instructions, even and uneven, since alignment
+    matters.
+    """
     shortest, longest = _MEAN_BYTES
     for count in _MIX_LENGTHS:
         for size in range(shortest * count, longest * count + 1):

@@ -139,7 +139,7 @@ def check_processor(release: Release, cpu: str) -> None:
 
 @lru_cache(maxsize=256)
 def _probe_processor(mca: str, cpu: str, _changed: int) -> str:
-    """Its output for one no-op on this processor, or for `help`; cached until the file changes."""
+    """llvm-mca's output for one no-op on this processor, or for `help`; cached until the file changes."""
     try:
         outcome = run([mca, "-mtriple=x86_64", f"-mcpu={cpu}", "-iterations=1"], b"nop\n", limits=_LIMITS)
     except CannotStartError:

@@ -197,7 +197,7 @@ class Osaca:
 
 
 def _access(command: Sequence[str]) -> FileAccess:
-    """In addition to the usual files, the directory in which OSACA caches parsed models."""
+    """Accessible files, with the directory in which OSACA caches parsed models."""
     cache = Path.home() / ".osaca"
     with contextlib.suppress(OSError):  # it does without, and is slower to start
         cache.mkdir(mode=0o700, exist_ok=True)

@@ -108,7 +108,7 @@ class BlockFileImporter(UploadImporter):
         return block_file_of(file.read(BEGINNING)) is not None
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """Its format; for a table of blocks a preview too, for a listing its first loops.
+        """The format of a file, with a preview of a table of blocks, or the first loops of a listing.
 
         Raises `ExchangeError` or `ConfigError`.
         """

@@ -93,7 +93,8 @@ def name_with_mode(row: Predictor) -> str:
 
 
 def row_in_mode(row: Predictor, mode: str) -> Predictor:
-    """The same predictor for a mode; itself if that makes no difference, or if it was imported.
+    """The predictor's row for a mode; the given row if the mode makes no difference, or if it was
+    imported.
 
     Raises `PredictorError` if it cannot be used here.
     """

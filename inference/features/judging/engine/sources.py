@@ -105,7 +105,7 @@ class AnswerSource:
 
     @property
     def text(self) -> str:
-        """Its text, with the id of its row."""
+        """Text that names the source by the id of its row."""
         return f"{self.kind}:{self.name if self.row is None else self.row.pk}"
 
     @property

@@ -146,7 +146,7 @@ def requested_column(request: HttpRequest, columns: Sequence[ComparedColumn]) ->
 
 
 def requested_question(request: HttpRequest, row: Comparison, part: ComparisonPart) -> ViewQuestion:
-    """The question in the address: the column, and when two sources disagree."""
+    """The viewed column and the criterion of disagreement, from the address."""
     columns = columns_of(row)
     return ViewQuestion(row, columns, requested_column(request, columns), part, **_threshold(request))
 

@@ -38,7 +38,7 @@ def att_of_bytes(code: bytes) -> tuple[str, ...]:
 
 
 def plain_att_of_bytes(code: bytes) -> tuple[str, ...]:
-    """The same without pseudo prefixes and numbers: an assembler may choose other encodings."""
+    """AT&T syntax without pseudo prefixes and numbers: an assembler may choose other encodings."""
     return tuple(_formatter("att").format(instruction) for instruction in _decoded(code))
 
 

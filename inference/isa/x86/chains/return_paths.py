@@ -110,7 +110,7 @@ class ReturnPaths:
             yield self._through_address(self.families.target, times)
 
     def between_classes(self) -> ReturnPath:
-        """Where only the sum is known."""
+        """A return path between register classes: only the sum of both latencies is known."""
         banks = self.source.bank, self.target.bank
         if set(banks) == {"vector", MEMORY}:
             yield self._vector_in_memory()

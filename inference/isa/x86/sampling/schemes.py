@@ -31,14 +31,14 @@ class X86BlockScheme:
 
     @cached_property
     def independent_demands(self) -> Demands:
-        """Its demands without breakers, which blocks do not contain."""
+        """Demands without dependency breakers, which blocks do not contain."""
         all_demands = demands(self.scheme, self.form)
         choices = tuple(choice for choice in all_demands.choices if choice.part != "breaker")
         return replace(all_demands, choices=choices, breakers=())
 
     @cached_property
     def slots(self) -> EncodedSlots:
-        """Its operands that can alias."""
+        """Operands that can alias."""
         return slots(self.scheme, self.form)
 
     @property

@@ -157,7 +157,7 @@ def _run_llvm_mc(
 
 
 def _access(path: str) -> FileAccess:
-    """The program with its installation, and libraries of the system."""
+    """Read access to llvm-mc, its installation, and the system's libraries; nothing can be written."""
     return replace(LIBRARIES, reads=(*LIBRARIES.reads, *program_paths(path)))
 
 

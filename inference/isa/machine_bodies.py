@@ -90,7 +90,7 @@ class MachineCode(Protocol):
 
     @property
     def half_copies(self) -> int:
-        """Copies in the shorter one."""
+        """Copies of the experiment in the shorter loop, which is measured to compare."""
 
 
 class BodyContext(Protocol):

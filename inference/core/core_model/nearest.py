@@ -75,8 +75,6 @@ class _Match:
 
 
 class CoreModelBlocks:
-    """Predicts blocks by a core model under assumptions."""
-
     def __init__(self, model: CoreModel, assumed: Assumptions) -> None:
         self._assumed = assumed
         self._model = model
@@ -246,7 +244,10 @@ def _difference(
 def _shape_difference(
     scheme: Scheme, known: Scheme, mine: Sequence[str], theirs: Sequence[str], *, same: bool
 ) -> tuple[int, str] | None:
-    """As `_difference`, of operands, conditions and encodings; `same`: the operations are."""
+    """(penalty, description) of a difference in operands, condition or encoding; None if too different.
+
+    `same`: whether both have the same operation.
+    """
     differs = (scheme.encoding == "legacy") != (known.encoding == "legacy")
     shorter, longer = sorted((mine, theirs), key=len)
     pairs = {(a, b) for a, b in zip(mine, theirs, strict=False) if a != b}

@@ -78,7 +78,7 @@ class FitnessGate:
     def over(
         cls, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: PacedReporter
     ) -> FitnessGate:
-        """A gate for experiments that are in a table already."""
+        """A gate that uses a prepared table instead of copying the experiments into a new one."""
         judge = cls.__new__(cls)
         judge._set_up(table, measured, settings, pace)
         return judge

@@ -51,7 +51,7 @@ ADDRESS = "/sets/{set_id}/comparisons/{other_set_id}"
 
 
 class WithinOut(Schema):
-    """Number of experiments within a tolerance."""
+    """Number of experiments whose values in both sets differ by at most a tolerance."""
 
     tolerance: float = Field(description="Tolerance in per cent of the first set.", examples=[5.0])
     n: int = Field(examples=[4890])

@@ -136,7 +136,7 @@ class FrontPointOut(RowOut):
 
 
 class NewConversion(Input):
-    """Options of a conversion to a resource mapping."""
+    """A conversion to a resource mapping: more than `max_resources` resources are refused."""
 
     name: str = Field(min_length=1, max_length=NAME_LIMIT, examples=["Zen 3 as resources"])
     note: str = Field("", max_length=NOTE_LIMIT)

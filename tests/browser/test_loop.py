@@ -45,7 +45,7 @@ def test_the_answer_follows_the_keys_and_the_address_follows_too(loop: Page) -> 
     loop.goto("/")
     loop.goto(shared)
     expect(verdict).to_contain_text("6.0 cycles")
-    loop.get_by_text("Settings").click()
+    loop.get_by_text("Settings", exact=True).click()
     loop.get_by_label("Code without a jump").select_option("unrolled, straight")
     expect(loop).to_have_url(re.compile("mode=unrolled"))
 

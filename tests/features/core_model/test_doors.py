@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from anica_app.web.presentation import ticked
 from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.kinds import STORED_KINDS
@@ -75,11 +76,11 @@ def chain_of(model: StoredCoreModel) -> float:
 def test_the_page_of_blocks_says_why(visitor: Client, model: StoredCoreModel) -> None:
     page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": CODE})
     (each,) = page.context["shown"]
-    assert each.reason.row == model
-    assert each.reason.prediction.cycles == pytest.approx(chain_of(model), abs=0.01)
-    assert each.reason.sentence.startswith(f"{chain_of(model):.1f} cycles: the chain rax → ")
-    assert set(each.reason.chain) == {0, 1}
-    assert each.reason.sentence.capitalize()[:8] in page.text
+    assert each.explanation.cpu.row == model
+    assert each.explanation.analysis.usual == pytest.approx(chain_of(model), abs=0.01)
+    assert set(each.explanation.chain) == {0, 1}
+    assert f"{chain_of(model):.1f} cycles: " in page.text
+    assert reverse("loop") in page.text
 
 
 def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) -> None:
@@ -160,10 +161,10 @@ def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCor
         assert alone[pop] == alone[load] == 0.5
 
 
-def test_without_latencies_the_page_is_as_it_was(visitor: Client, db: None) -> None:
+def test_without_a_core_model_the_recorded_one_explains(visitor: Client, db: None) -> None:
     page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": CODE})
     (each,) = page.context["shown"]
-    assert each.reason is None
+    assert each.explanation.cpu.is_recorded
 
 
 def test_programs_are_told_the_bounds(visitor: Client, model: StoredCoreModel) -> None:
@@ -321,7 +322,7 @@ def test_a_part_that_is_deleted_is_lacking(visitor: Client, model: StoredCoreMod
     assert told.label == "1 core model"
     model.front_end.delete()
     page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": CODE})
-    assert page.context["shown"][0].reason.prediction.lacking == ("no front end",)
+    assert "front end" in " ".join(page.context["shown"][0].explanation.analysis.lacking)
 
 
 def test_the_page_of_a_question_has_the_verdict_and_leads_to_the_explanation(
@@ -331,9 +332,9 @@ def test_the_page_of_a_question_has_the_verdict_and_leads_to_the_explanation(
     run = lifecycle.submit("ask", asked, "why")
     page = visitor.get(reverse("asked-blocks", args=[run.pk]))
     why = page.context["why"]
-    assert why.verdict in page.text
+    assert ticked(why.verdict) in page.text
     explanation = visitor.get(why.question.address())
-    assert why.verdict in explanation.text
+    assert ticked(why.verdict) in explanation.text
     assert explanation.context["cpu"].name == "lab"
     bounds = why.analysis.bounds
     largest = bounds[0].usual

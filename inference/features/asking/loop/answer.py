@@ -15,6 +15,7 @@ from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces
 from inference.isa.code.block import Block
 from inference.isa.code.pasted_blocks import refuse_dropped
 from inference.isa.targets import DEFAULT
+from inference.measuring.blocks import LOOP, UNROLLED
 from inference.web.code_reading import read
 from inference.web.validation import RequestError
 
@@ -47,6 +48,12 @@ class LoopAnswer:
         return self.piece.block
 
     @property
+    def chain(self) -> dict[int, float]:
+        """{instruction: cycles that it adds to the critical chain}."""
+        rows = enumerate(self.analysis.instructions)
+        return {place: row.on_chain for place, row in rows if row.on_chain is not None}
+
+    @property
     def assumed(self) -> Assumptions:
         return self.question.assumed
 
@@ -74,6 +81,23 @@ def cpu_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopCpu:
         names = ", ".join(choice.name for choice in choices[:_NAMED_CPUS])
         raise RequestError("cpu", f"there is no core model {question.cpu!r}", f"one of {names}")
     return cpu
+
+
+def block_explanation(block: Block, mode: str, choices: Sequence[LoopCpu]) -> LoopAnswer | None:
+    """What the first CPU's core model says about a block; None where there is no CPU.
+
+    Args:
+        block: The block.
+        mode: The mode of other answers beside it; "" counts as `LOOP`.
+        choices: The CPUs of its instruction set.
+    """
+    cpu = chosen_cpu(choices, "")
+    if cpu is None:
+        return None
+    question = LoopQuestion(
+        isa=block.isa, code=block.hex, cpu=cpu.name, mode=UNROLLED if mode == UNROLLED else LOOP
+    )
+    return explained(question, cpu, BlocksOfText((Piece("", block, 1),)))
 
 
 def explained(question: LoopQuestion, cpu: LoopCpu, reading: BlocksOfText) -> LoopAnswer:

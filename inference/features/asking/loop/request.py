@@ -37,7 +37,7 @@ class LoopQuestion(BaseModel):
     cpu: str = Field("", max_length=200, description="Name of a core model; empty: the newest one.")
     piece: int = Field(0, ge=0, le=100_000, description="Block of the text, from 1; 0: the hottest loop.")
     mode: Literal["loop", "unrolled"] = Field(
-        LOOP, description="How copies of a block without a jump follow each other."
+        "loop", description="How copies of a block without a jump follow each other."
     )
     registers: Literal["alike", "apart"] = Field(
         "alike", description="Whether address registers that the block does not write hold the same address."

@@ -15,6 +15,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.port_load import describing_mappings, load_context, load_of
 from inference.features.asking.blocks.query import rows_of, scheme_rows
+from inference.features.asking.loop.answer import block_explanation
+from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.predictors.modes import mode_of_question
 from inference.features.asking.predictors.query import different_processors
 from inference.features.asking.questions.query import (
@@ -31,7 +33,7 @@ from inference.features.asking.questions.query import (
     question_predictors,
     reports_of,
 )
-from inference.features.asking.questions.why_section import block_explanation, with_closest_bounds
+from inference.features.asking.questions.why_section import with_closest_bounds
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.quoting import csv_text
 from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_of_fields
@@ -190,7 +192,8 @@ def _detail(
     block = block_of_bytes(name.code, name.isa)
     isa = ISA.objects.filter(name=name.isa).first()
     schemes = {} if isa is None else scheme_rows([block], isa)
-    why = block_explanation(block, mode_of_question(question.run, question.predictors.values()))
+    mode = mode_of_question(question.run, question.predictors.values())
+    why = block_explanation(block, mode, cpus(block.isa))
     lines = with_closest_bounds(subject.lines, why)
     memory = memory_run(name)
     panels = rendered_panels(request, PanelPlace.BLOCK, subject, invalid)

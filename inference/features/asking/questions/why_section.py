@@ -1,4 +1,4 @@
-"""The section of a block's page in which a core model explains its cycles, and a link to the whole."""
+"""Which bound of a core model is closest to a predictor's answer."""
 
 from __future__ import annotations
 
@@ -6,32 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inference.core.loop.values import LoopBound
-from inference.features.asking.loop.answer import LoopAnswer, explained
-from inference.features.asking.loop.cpus import chosen_cpu, cpus
-from inference.features.asking.loop.request import LoopQuestion
+from inference.features.asking.loop.answer import LoopAnswer
 from inference.features.asking.questions.query import PredictorAnswer
-from inference.isa.blocks import BlocksOfText, Piece
-from inference.isa.code.block import Block
-from inference.measuring.blocks import LOOP, UNROLLED
 
 SAME_WITHIN = 0.05
 """Relative difference up to which a number counts as equal to a bound."""
-
-
-def block_explanation(block: Block, mode: str) -> LoopAnswer | None:
-    """What the first CPU's core model says about a block; None where there is no CPU.
-
-    Args:
-        block: The block.
-        mode: The mode of the other predictors' answers.
-    """
-    cpu = chosen_cpu(cpus(block.isa), "")
-    if cpu is None:
-        return None
-    question = LoopQuestion(
-        isa=block.isa, code=block.hex, cpu=cpu.name, mode=UNROLLED if mode == UNROLLED else LOOP
-    )
-    return explained(question, cpu, BlocksOfText((Piece("", block, 1),)))
 
 
 def with_closest_bounds(

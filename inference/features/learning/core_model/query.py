@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.urls import reverse
 
-from inference.core.core_model import Assumptions, CoreBound, CoreModel, CoreOverview, CorePrediction
+from inference.core.core_model import Assumptions, CoreModel, CoreOverview, CorePrediction
 from inference.core.core_model.dependences import ChainStep
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.core_model.prediction import SchemeSubstitution
@@ -123,7 +123,7 @@ class BlockReason:
     """A core model's explanation of a block's time.
 
     `chain`: {index of an instruction: cycles that it adds to the critical chain}. `model`: restricted to the
-    block's schemes. `mode`: how the block is executed, as text.
+    block's schemes.
     """
 
     row: StoredCoreModel
@@ -131,18 +131,10 @@ class BlockReason:
     sentence: str
     chain: Mapping[int, float]
     model: CoreModel
-    assumed: Assumptions = field(default_factory=Assumptions)
-    mode: str = ""
 
     @property
     def sources(self) -> Mapping[str, str]:
         return self.model.sources
-
-    @property
-    def shares(self) -> list[tuple[CoreBound, float]]:
-        """The bounds with their share of the largest, in per cent."""
-        most = self.prediction.cycles
-        return [(bound, 100 * bound.cycles / most if most else 0.0) for bound in self.prediction.bounds]
 
     def as_json(self) -> Json:
         """The API's answer; instructions count from 1."""
@@ -193,18 +185,15 @@ def reasons_of(
     assumptions = assumed or Assumptions()
     texts = None if assumptions.nearest else {text for block in blocks for text, _ in block.terms}
     predictor = CoreModelBlocks(core_model_of(row, texts), assumptions)
-    return [_reason(block, row, predictor, assumptions) for block in blocks]
+    return [_reason(block, row, predictor) for block in blocks]
 
 
-def _reason(
-    block: Block, row: StoredCoreModel, predictor: CoreModelBlocks, assumed: Assumptions
-) -> BlockReason:
+def _reason(block: Block, row: StoredCoreModel, predictor: CoreModelBlocks) -> BlockReason:
     prediction = predictor.predict(block)
     chain: dict[int, float] = {}
     for step in prediction.chain:
         chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
-    mode = "as the loop that it is" if block.closing else "in a loop" if assumed.in_loop else "unrolled"
-    return BlockReason(row, prediction, sentence_of(block, prediction), chain, predictor.model, assumed, mode)
+    return BlockReason(row, prediction, sentence_of(block, prediction), chain, predictor.model)
 
 
 def sentence_of(block: Block, prediction: CorePrediction) -> str:

@@ -6,7 +6,9 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 |---|---|
 | `model` | the value, with the basis of each part |
 | `bounds` | all bounds together; those of ports, slots, width, front end and scheduler |
-| `dependences` | the dependence graph of a block, and its largest ratio of latency to iterations |
+| `dependences` | the dependence graph of a block |
+| `critical_cycles` | the largest ratio of latency to iterations in it |
+| `port_work` | the µops that each instruction gives to ports, the loop's own jump included |
 | `memory_bounds` | the throughput of loads and stores |
 | `stored_values` | how loads get values that the block stored |
 | `prediction` | code, bounds and prediction as values |
@@ -19,7 +21,7 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 """
 
 from inference.core.core_model.bounds import predict_core
-from inference.core.core_model.dependences import CriticalCycle, Edge, critical_cycle
+from inference.core.core_model.critical_cycles import CriticalCycle, Edge, critical_cycle
 from inference.core.core_model.model import (
     BypassTimes,
     CoreModel,

@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from inference.core.core_model.dependences import (
-    DependenceBound,
-    DependenceGraph,
-    Edge,
-    dependence_bounds,
-)
+from inference.core.core_model.critical_cycles import Edge
+from inference.core.core_model.dependences import DependenceBound, DependenceGraph, dependence_bounds
 from inference.core.core_model.memory_bounds import memory_bounds, store_bound
 from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits, LoopCode
 from inference.core.core_model.port_work import port_work, total_work

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 
-from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, DependenceGraph, Edge
+from inference.core.core_model.critical_cycles import Edge
+from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, DependenceGraph
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work, work_of_instruction
 from inference.core.mapping import PortMapping
@@ -92,15 +93,14 @@ def program_of(
         slots = _slots(block[place].scheme or "", mapping, width)
         first = len(uops)
         loads = [mask for mask in row if not mask & ~load_ports] if waits.loads_first(place) else []
-        others = [mask for mask in row if mask not in loads]
-        for mask in (*loads, *others) if loads and others else row or (0,):
+        computing = [mask for mask in row if mask not in loads]
+        for mask in (*loads, *computing) if loads and computing else row or (0,):
             uops.append(SimulatedUop(mask, place, slots, waits.latency(place)))
             slots = 0
-        if loads and others:
+        if loads and computing:
             loading[place] = range(first, first + len(loads))
         own = range(first + len(loading.get(place, ())), len(uops))
-        computing = [k for k in own if uops[k].ports & ~memory_ports]
-        results.append(computing or [*own])
+        results.append([k for k in own if uops[k].ports & ~memory_ports] or [*own])
     waiting_uops = [
         _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)))
         for number, uop in enumerate(uops)
@@ -242,9 +242,9 @@ class _Waits:
         place, destination = self._graph.nodes[node]
         if self._is_portless[place]:
             return 0.0
-        given = self._block[place].latency
-        if given is not None:
-            return min((edge.cycles for edge in self._entering[node]), default=given)
+        override = self._block[place].latency
+        if override is not None:
+            return min((edge.cycles for edge in self._entering[node]), default=override)
         measured = [
             cycles
             for (_, other), cycles in self._model.latencies.get(self._block[place].scheme or "", {}).items()

@@ -10,13 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from inference.core.core_model.dependences import (
-    ASSUMED_BASIS,
-    AT_MOST_BASIS,
-    DependenceGraph,
-    Edge,
-    components,
-)
+from inference.core.core_model.critical_cycles import Edge, components
+from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, DependenceGraph
 from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.loop.instructions import instructions_of, unmapped_places
 from inference.core.loop.modelled import (

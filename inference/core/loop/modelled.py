@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inference.core.core_model.bounds import predict_core
-from inference.core.core_model.dependences import MEMORY, ChainStep, DependenceGraph, Edge
+from inference.core.core_model.critical_cycles import Edge
+from inference.core.core_model.dependences import MEMORY, ChainStep, DependenceGraph
 from inference.core.core_model.memory_bounds import memory_bounds, store_bound
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
@@ -174,7 +175,7 @@ def _with_changes(
         key = dependence_key(last.writer, place, access.location)
         return access._replace(is_independent=True) if key in changes.without_dependences else access
 
-    given = {
+    latencies = {
         place: cycles
         for place, cycles in changes.latencies.items()
         if place < len(block) and not (changes.loads_hit and block[place].loads)
@@ -187,5 +188,5 @@ def _with_changes(
                 reads=tuple(changed(place, access) for access in row.reads),
                 writes=tuple(changed(place, access) for access in row.writes),  # for false dependencies
             )
-        result.append(row._replace(latency=given[place]) if place in given else row)
+        result.append(row._replace(latency=latencies[place]) if place in latencies else row)
     return tuple(result)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import islice
 
 from inference.core.core_model.bounds import busiest_ports, front_end_bound
-from inference.core.core_model.dependences import MEMORY, ChainStep, Edge
+from inference.core.core_model.critical_cycles import Edge
+from inference.core.core_model.dependences import MEMORY, ChainStep
 from inference.core.core_model.port_work import total_work
 from inference.core.core_model.prediction import BoundKind
 from inference.core.loop.modelled import ModelledBlock, critical_chain, critical_keys, key_of_edge
@@ -171,13 +172,13 @@ def _accumulates(modelled: ModelledBlock, step: ChainStep) -> str | None:
 
 def _of_loads(modelled: ModelledBlock, remaining: _Remaining) -> Iterator[Remedy]:
     """The block without the latencies that were given for its loads."""
-    given = [row for row in modelled.accesses if row.loads and row.latency is not None]
-    if not given:
+    loads = [row for row in modelled.accesses if row.loads and row.latency is not None]
+    if not loads:
         return
     accesses = tuple(row._replace(latency=None) if row.loads else row for row in modelled.accesses)
     hit = replace(modelled, accesses=accesses).prediction
-    loads = f"{len(given)} loads hit" if len(given) > 1 else "load hits"
-    yield Remedy(RemedyKind.LOADS, f"If the {loads} the first-level cache", hit.cycles)
+    text = f"{len(loads)} loads hit" if len(loads) > 1 else "load hits"
+    yield Remedy(RemedyKind.LOADS, f"If the {text} the first-level cache", hit.cycles)
 
 
 def _of_ports(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:
@@ -192,11 +193,11 @@ def _of_ports(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
     ]
     counts = Counter(modelled.mnemonic(place) for place in on_busiest)
     names = ", ".join(modelled.ports[port] for port in ports_in(busiest))
-    others = remaining.beside(BoundKind.PORTS, BoundKind.SCHEDULER)
+    beside = remaining.beside(BoundKind.PORTS, BoundKind.SCHEDULER)
     for name, count in counts.items():
         place = next(place for place in on_busiest if modelled.mnemonic(place) == name)
-        less = [work for other, work in enumerate(works) if other != place]
-        cycles = max(others, busiest_ports(total_work(less)))
+        less = [work for index, work in enumerate(works) if index != place]
+        cycles = max(beside, busiest_ports(total_work(less)))
         which = f"one `{name}` less" if count > 1 else f"no `{name}`"
         yield Remedy(RemedyKind.PORTS, f"With {which} on {names}", cycles)
 
@@ -204,14 +205,14 @@ def _of_ports(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
 def _of_front_end(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:
     """The loop, unrolled; the jump is taken half as often."""
     model, shape, block = modelled.model, modelled.shape, modelled.accesses
-    others = remaining.beside(BoundKind.FRONT_END)
+    beside = remaining.beside(BoundKind.FRONT_END)
     if model.front_end is None:
         return
     if shape.loop:
         jump = len(modelled.block.code) - len(modelled.block.body)
         twice = replace(shape, size=2 * shape.size - jump)
         unrolled = front_end_bound([*block, *block], twice, model, model.front_end).cycles / 2
-        yield Remedy(RemedyKind.FRONT_END, "Unrolled twice", max(others, unrolled))
+        yield Remedy(RemedyKind.FRONT_END, "Unrolled twice", max(beside, unrolled))
     yield from _of_slots(modelled, bound, remaining)
 
 
@@ -219,8 +220,8 @@ def _of_slots(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
     """The block with one instruction less."""
     count = len(modelled.block.listing)
     if count > 1 and bound.why.endswith(("slots", "slot", "instructions", "to decode")):
-        others = remaining.beside(BoundKind.FRONT_END, BoundKind.SLOTS, BoundKind.INSTRUCTIONS)
-        cycles = max(others, bound.usual * (count - 1) / count)
+        beside = remaining.beside(BoundKind.FRONT_END, BoundKind.SLOTS, BoundKind.INSTRUCTIONS)
+        cycles = max(beside, bound.usual * (count - 1) / count)
         yield Remedy(RemedyKind.FRONT_END, "With one instruction less", cycles)
 
 

@@ -10,7 +10,8 @@ from math import ceil
 
 import numpy as np
 
-from inference.core.core_model.dependences import DependenceGraph, Edge
+from inference.core.core_model.critical_cycles import Edge
+from inference.core.core_model.dependences import DependenceGraph
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.port_work import UOP_PARTS, Work, port_work, total_work
 from inference.core.core_model.prediction import BoundKind, own_jumps

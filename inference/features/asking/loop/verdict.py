@@ -132,11 +132,10 @@ def _ports_text(block: Block, bound: LoopBound, analysis: LoopAnalysis) -> str:
         for place, instruction in enumerate(analysis.instructions)
         if _uses_busiest(analysis, instruction)
     )
-    shown = [f"{count} × `{name}`" if count > 1 else f"`{name}`" for name, count in users.most_common()]
-    names = _joined(shown if len(shown) <= _MAX_NAMES else [*shown[: _MAX_NAMES - 1], "others"])
-    verb = "fills" if len(shown) == 1 and sum(users.values()) == 1 else "fill"
+    names = [f"{count} × `{name}`" if count > 1 else f"`{name}`" for name, count in users.most_common()]
+    verb = "fills" if sum(users.values()) == 1 else "fill"
     ports = _joined(busiest)
-    return f"{names} {verb} port{'s' if len(busiest) > 1 else ''} {ports}"
+    return f"{_joined(_first(names))} {verb} port{'s' if len(busiest) > 1 else ''} {ports}"
 
 
 def _uses_busiest(analysis: LoopAnalysis, instruction: InstructionAnalysis) -> bool:
@@ -149,12 +148,12 @@ def _uses_busiest(analysis: LoopAnalysis, instruction: InstructionAnalysis) -> b
 
 def _beside(analysis: LoopAnalysis) -> list[str]:
     """How near another bound is: that of ports, or else the largest; none where the cycles are open."""
-    largest, *others = analysis.bounds
-    if analysis.cycles.high is None or not others:
+    largest, *smaller_bounds = analysis.bounds
+    if analysis.cycles.high is None or not smaller_bounds:
         return []
-    shares = {bound.kind: bound.usual / largest.usual for bound in others}
+    shares = {bound.kind: bound.usual / largest.usual for bound in smaller_bounds}
     kind = max(shares, key=lambda kind: shares[kind])
-    if shares[kind] < _EQUAL_SHARE and BoundKind.PORTS in shares:
+    if shares[kind] < _EQUAL_SHARE and shares.get(BoundKind.PORTS):
         kind = BoundKind.PORTS
     if not shares[kind]:
         return []
@@ -217,10 +216,14 @@ def _mnemonic(block: Block, place: int) -> str:
     return (instruction.scheme or text).partition(" ")[0]
 
 
-def _names(instructions: Iterable[InstructionAnalysis]) -> list[str]:
+def _names(instructions: Iterable[InstructionAnalysis]) -> Sequence[str]:
     names = dict.fromkeys((row.scheme or row.text).partition(" ")[0] for row in instructions)
     quoted = [f"`{name}`" for name in names]
-    return quoted if len(quoted) <= _MAX_NAMES else [*quoted[: _MAX_NAMES - 1], "others"]
+    return _first(quoted)
+
+
+def _first(names: Sequence[str]) -> Sequence[str]:
+    return names if len(names) <= _MAX_NAMES else [*names[: _MAX_NAMES - 1], "others"]
 
 
 def _joined(words: Sequence[str]) -> str:

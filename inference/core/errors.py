@@ -54,6 +54,10 @@ class InterruptedRunError(CoreError):
 
 
 def as_written(value: object) -> str:
-    """A value as JSON writes it, a text in quotes: for error messages, at most 80 characters."""
+    """A value as JSON writes it, a text in quotes: for error messages, at most 80 characters.
+
+    >>> as_written({"ports": 4}), as_written("four")
+    ('{"ports": 4}', "'four'")
+    """
     text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text[:80]

@@ -217,7 +217,17 @@ def check_slots(scheme: str, number: int) -> None:
 
 
 def described(uops: Uops, ports: Sequence[str]) -> str:
-    """`2×[0,1,5,6] + 1×[2,3]`, or "no ports"."""
+    """µops as text.
+
+    Args:
+        uops: (mask of ports, count ≥ 1) pairs; () for a scheme that needs no port.
+        ports: Names by index; index = bit of the masks.
+
+    >>> described(((0b11, 2), (0b100, 1)), ("0", "1", "5"))
+    '2×[0,1] + 1×[5]'
+    >>> described((), ("0",))
+    'no ports'
+    """
     if not uops:
         return "no ports"
     return " + ".join(f"{count}×[{','.join(ports[k] for k in ports_in(mask))}]" for mask, count in uops)
@@ -249,10 +259,15 @@ class HiddenUops:
 
 
 def hidden_kinds(mapping: PortMapping) -> frozenset[int]:
-    """The port sets, as masks, of µops that no experiment over the mapping's schemes can show.
+    """The port sets of µops that no experiment over the mapping's schemes can show: the limits outside the
+    ports always take at least as long.
 
-    Of two limits each is examined by itself. A scheme with more than twelve kinds of µops counts as showing
-    all of them, since the number of unions grows exponentially.
+    Args:
+        mapping: Without `r_max` and `issue_width`, all its µops can be shown.
+
+    Returns:
+        Masks of ports. Of two limits each is examined by itself. A scheme with more than twelve kinds of
+            µops counts as showing all of them, since the number of unions grows exponentially.
     """
     hidden: set[int] = set()
     kinds = {mask for uops in mapping.usage.values() for mask, _ in uops}

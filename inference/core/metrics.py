@@ -80,9 +80,13 @@ def convert(cycles: npt.ArrayLike, lengths: npt.ArrayLike, unit: Unit | str) -> 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Agreement of `n` predictions with measurements; None where a number is undefined.
+    """Agreement of predictions with measurements; None where a number is undefined.
 
-    `mape` is in per cent of the measurement; `pearson` and `kendall` lie in [-1, 1].
+    Attributes:
+        n: Number of predictions.
+        mape: Mean absolute percentage error, in per cent of the measurement.
+        pearson: Pearson's r, from -1 to 1.
+        kendall: Kendall's τ_b, from -1 to 1.
     """
 
     n: int

@@ -18,7 +18,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point at which a search can be resumed: JSON facts and arrays, never pickled objects."""
+    """A point at which a search can be resumed; never pickled objects.
+
+    Attributes:
+        meta: Facts that JSON can represent.
+        arrays: Arrays by name, stored as npz.
+    """
 
     meta: Json
     arrays: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
@@ -43,7 +48,10 @@ class Reporter(Protocol):
 
 
 class Measurer(Protocol):
-    """Measures inverse throughputs: an agent on the target CPU, a simulated processor or recorded data."""
+    """Measures inverse throughputs: an agent on the target CPU, a simulated processor or recorded data.
+
+    Results are equal for equal identities and experiments, except for noise, so they may be cached by both.
+    """
 
     @property
     def identity(self) -> Json:

@@ -42,7 +42,13 @@ def work_of(mapping: PortMapping, experiment: Experiment) -> dict[int, int]:
 def inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float:
     """Cycles per execution of the experiment: `max(tp⁻¹, |e| / R_max, slots / issue width)`.
 
-    Limits that are not modelled are left out; 0.0 where no µop needs a port either.
+    Args:
+        mapping: Limits that it does not have are left out.
+        experiment: Schemes with multiplicities; its instructions are independent.
+
+    Returns:
+        Cycles ≥ 0, per execution of the whole experiment; 0.0 where no limit applies and no µop
+            needs a port.
 
     Raises:
         UnknownSchemeError: For schemes that the mapping does not describe.

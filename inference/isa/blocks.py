@@ -65,12 +65,27 @@ def block_reader(isa: str) -> BlockReader:
 
 
 def isa_of_fields(fields: Mapping[str, object]) -> str:
-    """The instruction set in the fields beside a block's digits; `DEFAULT` for records without it."""
+    """The instruction set of a stored block.
+
+    Args:
+        fields: Of the block's record; records of early versions have no `isa` and mean `DEFAULT`.
+
+    >>> isa_of_fields({"hex": "4801d8"})
+    'x86-64'
+    """
     return str(fields.get("isa") or DEFAULT)
 
 
 def block_of_bytes(code: bytes, isa: str = DEFAULT) -> Block:
-    """Decode machine code, at most `MAX_BYTES` bytes and `MAX_INSTRUCTIONS` instructions.
+    """Decode machine code.
+
+    Args:
+        code: 1 to `MAX_BYTES` bytes and at most `MAX_INSTRUCTIONS` instructions. A jump to the first byte at
+            the end makes it a loop.
+        isa: Name of the instruction set.
+
+    Raises:
+        BlockError: For undecodable bytes, a wrong length, or an instruction set without blocks.
 
     >>> [instruction.text for instruction in block_of_bytes(bytes.fromhex("4801d8")).instructions]
     ['add rax, rbx']
@@ -79,7 +94,11 @@ def block_of_bytes(code: bytes, isa: str = DEFAULT) -> Block:
 
 
 def block_of_hex(text: str, isa: str = DEFAULT) -> Block:
-    """Decode hexadecimal digits, with or without spaces between them."""
+    """Decode hexadecimal digits, with or without spaces between them. Raises `BlockError`.
+
+    >>> block_of_hex("48 01 d8").instructions[0].text
+    'add rax, rbx'
+    """
     return block_reader(isa).block_of_bytes(bytes_of_hex(text))
 
 

@@ -10,7 +10,12 @@ from inference.isa.targets import DEFAULT, code_target, target_of
 def obstacle_to_blocks(name: str, isa: str) -> str:
     """Why there are no blocks for a mapping or machine of this instruction set; "" where there are.
 
-    `name` is that of the mapping or machine, for the message.
+    Args:
+        name: Name of the mapping or machine, for the message.
+        isa: Name of its instruction set.
+
+    >>> obstacle_to_blocks("lab", "x86-64")
+    ''
     """
     target = target_of(isa)
     if target.blocks is not None:

@@ -50,9 +50,13 @@ class Flushable(Protocol):
 class Panel:
     """Predictors, each with a thread of its own, that answer for the same blocks.
 
-    `pulse` is called while they work; what it raises ends the wait. `judged`: number of blocks that all have
-    answered.
-    `failures`: {(number of the predictor, from 1; failure): count}.
+    Args:
+        predictors: In the order of the answers; the panel does not close them.
+        pulse: Called several times per second while they work; what it raises ends the wait.
+
+    Attributes:
+        judged: Number of blocks that all predictors have answered.
+        failures: {(number of the predictor, from 1; failure): count}.
     """
 
     def __init__(self, predictors: Sequence[Predictor], pulse: Callable[[], None] = lambda: None) -> None:

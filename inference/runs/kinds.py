@@ -19,7 +19,14 @@ from inference.runs.reporter import JournalReporter
 
 @dataclass(frozen=True)
 class Task:
-    """A claimed run, with the objects that its job works with; `checkpoint` is None in a first attempt."""
+    """A claimed run, with the objects that its job works with.
+
+    Attributes:
+        run: The run's row; its description is complete.
+        lease: The claim; every write of the attempt is conditional on it.
+        reporter: Takes events and checkpoints; `reporter.pulse()` raises when a stop was requested.
+        checkpoint: The last one of earlier attempts; None in a first attempt.
+    """
 
     run: Run
     lease: Lease
@@ -35,6 +42,11 @@ It is called in the transaction that marks the run done: the rows are written ex
 
 
 class Job(Protocol):
+    """Executes the runs of one kind: checks their descriptions, does the work, and writes the results.
+
+    A job has no state between runs. It is loaded in the process of a run, and where a run is submitted.
+    """
+
     def check(self, config: Json) -> Json:
         """The description of a run completed with defaults. Raises `ConfigError` naming the wrong field."""
         ...

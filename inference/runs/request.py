@@ -296,7 +296,17 @@ def is_id(pk: object) -> bool:
 
 
 def read_row(source: type[Row] | QuerySet[Row], field: str, pk: object, noun: str = "") -> Row:
-    """The row with this id. Raises `ConfigError`. `noun` replaces the model's name in the message."""
+    """The row that a field of a description refers to.
+
+    Args:
+        source: Model, or a query that limits the allowed rows.
+        field: Name of the field, with which the message begins.
+        pk: Value of the field, of any type.
+        noun: Replaces the model's name in the message; "" for that name.
+
+    Raises:
+        ConfigError: There is no such row, or `pk` is no id.
+    """
     rows = source if isinstance(source, QuerySet) else source._default_manager.all()
     row = rows.filter(pk=pk).first() if is_id(pk) else None
     if row is None:

@@ -46,6 +46,8 @@ class JudgedBlock:
 
 
 class InterestJudge(Protocol):
+    """Decides which blocks are interesting, by the answers alone: a resumed search decides again."""
+
     def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
         """The verdict on one block; `answers` has one answer per predictor."""
         ...
@@ -53,7 +55,18 @@ class InterestJudge(Protocol):
 
 @dataclass(frozen=True)
 class InterestSettings(AlgorithmSettings):
-    """When a block is interesting. Raises `InvalidInputError` for values out of range."""
+    """When a block is interesting.
+
+    Attributes:
+        metric: "relative": |a − b| by the mean of both; "absolute": |a − b| in cycles; "failure": only
+            failures count.
+        threshold: Blocks with a larger difference are interesting; no unit, or cycles.
+        failures: Kinds of failures that make a block interesting, separated by commas; others make it
+            uninteresting.
+
+    Raises:
+        InvalidInputError: For values out of range.
+    """
 
     NAME = "interestingness"
     metric: str = setting(
@@ -91,6 +104,9 @@ class Disagreement:
     """Interesting where two predictors differ, or where one fails in a way that counts.
 
     With a single predictor, or with the metric `FAILING`, only failures are interesting: a crash hunt.
+
+    Args:
+        settings: Metric, threshold, and the failures that count.
     """
 
     def __init__(self, settings: InterestSettings) -> None:

@@ -15,9 +15,14 @@ from inference.core.throughput import inverse_throughput
 _ALIKE = 0.15
 """Relative difference up to which delays of different floods count as equal."""
 
-_MIN_ALIKE = 4  # floods at least that are delayed equally
+_MIN_ALIKE = 4
+"""Different floods that must be delayed equally before microcode is the reason: fewer may share a port."""
+
 _RATE = 0.03
-_CLEAR = 0.5  # of the tolerance
+"""Relative difference from R_max up to which R_max, not the ports, limits a scheme alone."""
+
+_CLEAR = 0.5
+"""Share of the tolerance within which a surplus is close to an integer, so that one run is enough."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ def judge_run(
         if w.seen in (WitnessOutcome.USES, WitnessOutcome.EVADES)
     }
     usage = usage_from(surpluses, {w.blocker: w.mask for w in witnesses})
-    if usage is None:
+    if usage is None:  # no or several solutions: take each witness by itself
         usage = uops_of((w.mask, w.uops) for w in witnesses if w.seen is WitnessOutcome.USES)
     reason, text, facts = _doubtful(witnesses)
     if reason is NotCharacterised.NONE:
@@ -101,7 +106,7 @@ def delays_all_alike(witnesses: Sequence[Witness]) -> list[Witness]:
     delaying = [w for w in witnesses if w.seen not in (WitnessOutcome.FAILED, WitnessOutcome.UNDECIDED)]
     if len({w.mask for w in delaying}) < _MIN_ALIKE:
         return []
-    common = delaying[0].mask
+    common = delaying[0].mask  # a port of all floods would explain equal delays without microcode
     for witness in delaying:
         common &= witness.mask
     delays = sorted(_delay(w) for w in delaying)

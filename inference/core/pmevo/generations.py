@@ -38,10 +38,12 @@ class GenerationReporter:
         self._emit(state.generation, generation_statistics(state))
         self.report_population(state)
 
-    def report_islands(self, first: int, stories: GenerationStatistics, sizes: npt.NDArray[np.int64]) -> None:
-        """Report generations from `first` on of islands: `stories` float64[n_islands, n_generations, 8]."""
-        for k in range(stories.shape[1]):
-            self._emit(first + k, _combined(stories[:, k], sizes, self._judge.settings.volume_weight))
+    def report_islands(
+        self, first: int, by_island: GenerationStatistics, sizes: npt.NDArray[np.int64]
+    ) -> None:
+        """Report generations from `first` on of islands: `by_island` float64[n_islands, n_generations, 8]."""
+        for k in range(by_island.shape[1]):
+            self._emit(first + k, _combined(by_island[:, k], sizes, self._judge.settings.volume_weight))
 
     def report_population(self, state: Evolution, *, now: bool = False) -> None:
         """Report a sample of the population, at most every two seconds unless `now`."""
@@ -73,15 +75,15 @@ class GenerationReporter:
 
 
 def _combined(
-    stories: GenerationStatistics, sizes: npt.NDArray[np.int64], volume_weight: float
+    by_island: GenerationStatistics, sizes: npt.NDArray[np.int64], volume_weight: float
 ) -> list[float]:
     """The statistics of all islands together: the fittest of all, means over all mappings, extremes."""
-    fitness = np.zeros(len(stories))
+    fitness = np.zeros(len(by_island))
     summaries = []
     for part, weight in ((_ERRORS, 1.0), (_VOLUMES, volume_weight)):
-        best, mean, low, high = stories[:, part].T
+        best, mean, low, high = by_island[:, part].T
         span = high.max() - low.min()
         fitness += weight * best / span if span > 0 else 0.0
         summaries.append([mean @ sizes / sizes.sum(), low.min(), high.max()])
-    fittest = stories[int(np.argmin(fitness))]
+    fittest = by_island[int(np.argmin(fitness))]
     return [fittest[0], *summaries[0], fittest[4], *summaries[1]]

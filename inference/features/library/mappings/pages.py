@@ -51,8 +51,8 @@ def _facts(row: PortMapping, value: Mapping) -> Context:
     }
 
 
-def evaluated_on(evaluation: Evaluation) -> tuple[int | None, int | None]:
-    """Equal for evaluations with comparable scores."""
+def comparison_key(evaluation: Evaluation) -> tuple[int | None, int | None]:
+    """Equal for evaluations whose scores can be compared: same set, same experiments held out."""
     return evaluation.experiment_set_id, evaluation.held_out_by_id
 
 
@@ -65,7 +65,7 @@ def mappings(request: HttpRequest) -> HttpResponse:
     def context(page: Page[Any]) -> dict[str, Any]:
         newest = Evaluation.objects.select_related("experiment_set", "held_out_by").defer("heat_map")
         rows = listed_mappings(page.rows, newest)
-        sources = {evaluated_on(row.evaluation) for row in rows if row.evaluation}
+        sources = {comparison_key(row.evaluation) for row in rows if row.evaluation}
         return {
             "rows": rows,
             "on": on,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.core.core_model import Assumptions
-from inference.core.loop.values import Changes, LoopAnalysis
+from inference.core.loop.values import Changes, LoopAnalysis, LoopBound
 from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu
 from inference.features.asking.loop.query import analysis_of
 from inference.features.asking.loop.request import LoopQuestion
@@ -20,6 +20,8 @@ from inference.web.code_reading import read
 from inference.web.validation import RequestError
 
 MAX_PIECES = 1000
+SAME_WITHIN = 0.05
+"""Relative difference up to which a number counts as equal to a bound."""
 _NAMED_CPUS = 5
 
 
@@ -112,3 +114,13 @@ def explained(question: LoopQuestion, cpu: LoopCpu, reading: BlocksOfText) -> Lo
     analysis = analysis_of(piece.block, cpu.row, question.assumed, changes)
     linked = question.of_block(piece.block)
     return LoopAnswer(linked, cpu, reading, number, changes, analysis, verdict_of(piece.block, analysis))
+
+
+def closest_bound(bounds: Sequence[LoopBound], cycles: float | None) -> str:
+    """The closest bound as `dependencies, 4.00`, after "≈ " unless equal within `SAME_WITHIN`; "" without
+    any."""
+    if cycles is None or not bounds:
+        return ""
+    nearest = min(bounds, key=lambda bound: abs(bound.usual - cycles))
+    near = "" if abs(nearest.usual - cycles) <= SAME_WITHIN * cycles else "≈ "
+    return f"{near}{nearest.kind}, {nearest.usual:.2f}"

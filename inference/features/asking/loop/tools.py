@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from inference.core.core_model import Assumptions
 from inference.core.loop.values import LoopAnalysis
 from inference.core.protocols import Json
-from inference.features.asking.loop.answer import LoopAnswer
+from inference.features.asking.loop.answer import LoopAnswer, closest_bound
 from inference.features.asking.loop.cpus import LoopCpu
 from inference.features.asking.loop.measured import newest_measurement
 from inference.features.asking.loop.query import analysis_of
@@ -38,8 +38,6 @@ ASK = "ask"
 """The kind of runs that ask predictors."""
 
 _MOST_MODELS = 4
-_SAME_WITHIN = 0.05
-"""Relative difference up to which a number counts as that of a bound."""
 
 _FAILURES = {
     Failure.CRASH: "ends with an error for this loop",
@@ -210,13 +208,7 @@ def tool_table(question: ToolsQuestion, cpu: LoopCpu, block: Block) -> ToolTable
 
 def _row(name: str, cycles: float, analysis: LoopAnalysis, reference: float | None) -> ToolRow:
     percent = 100 * (cycles - reference) / reference if reference else None
-    return ToolRow(name, cycles, _closest_bound(cycles, analysis), percent)
-
-
-def _closest_bound(cycles: float, analysis: LoopAnalysis) -> str:
-    distances = [(abs(bound.usual - cycles), str(bound.kind)) for bound in analysis.bounds]
-    distance, kind = min(distances, default=(0.0, ""))
-    return kind if cycles and distance <= _SAME_WITHIN * cycles else ""
+    return ToolRow(name, cycles, closest_bound(analysis.bounds, cycles), percent)
 
 
 def _other_models(block: Block, cpu: LoopCpu, mode: str) -> Iterator[tuple[str, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +15,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.port_load import describing_mappings, load_context, load_of
 from inference.features.asking.blocks.query import rows_of, scheme_rows
-from inference.features.asking.loop.answer import block_explanation
+from inference.features.asking.loop.answer import block_explanation, closest_bound
 from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.predictors.modes import mode_of_question
 from inference.features.asking.predictors.query import different_processors
@@ -33,7 +33,6 @@ from inference.features.asking.questions.query import (
     question_predictors,
     reports_of,
 )
-from inference.features.asking.questions.why_section import with_closest_bounds
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.quoting import csv_text
 from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_of_fields
@@ -194,7 +193,8 @@ def _detail(
     schemes = {} if isa is None else scheme_rows([block], isa)
     mode = mode_of_question(question.run, question.predictors.values())
     why = block_explanation(block, mode, cpus(block.isa))
-    lines = with_closest_bounds(subject.lines, why)
+    bounds = () if why is None else why.analysis.bounds
+    lines = [replace(line, closest_bound=closest_bound(bounds, line.cycles)) for line in subject.lines]
     memory = memory_run(name)
     panels = rendered_panels(request, PanelPlace.BLOCK, subject, invalid)
     panel_runs = [run for panel in panels for run in panel.context.get("followed", ())]

@@ -45,7 +45,7 @@ class LatencyLine:
 
 
 @dataclass(frozen=True)
-class SchemeEvidence:
+class SchemeBasis:
     """What is known about a scheme.
 
     Args:
@@ -81,12 +81,12 @@ def loop_evidence(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/loop/evidence.html", context)
 
 
-def _evidence(text: str, row: StoredCoreModel, model: CoreModel) -> SchemeEvidence:
+def _evidence(text: str, row: StoredCoreModel, model: CoreModel) -> SchemeBasis:
     schemes = InstructionScheme.objects.select_related("isa")
     scheme = schemes.filter(isa__name=row.isa.name, text=text).first()
     is_stored = scheme is not None and row.pk is not None
     bases = model.bases.get(text, {})
-    return SchemeEvidence(
+    return SchemeBasis(
         text,
         scheme,
         _uops(model, row, text),

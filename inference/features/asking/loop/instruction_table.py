@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from inference.core.loop.simulated import TOLERANCE
 from inference.core.loop.values import InstructionAnalysis, LoopAnalysis, LoopBound, UnknownPart
 from inference.core.mapping import Uops, ports_in
 from inference.features.asking.loop.answer import LoopAnswer
@@ -49,7 +50,9 @@ def bounds_context(_request: HttpRequest, answer: LoopAnswer) -> Context:
         )
         for bound in analysis.bounds
     ]
-    return {"bounds": rows, "simulated_share": scale * (analysis.simulated or 0.0)}
+    simulated = analysis.simulated or 0.0
+    is_alike = abs(simulated - analysis.usual) <= TOLERANCE * analysis.usual
+    return {"bounds": rows, "simulated_share": scale * simulated, "simulated_alike": is_alike}
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ def test_pages_are_those_of_kinds_that_there_are() -> None:
         "import",
         "infer",
         "measure",
+        "quick-block",
     }
 
 

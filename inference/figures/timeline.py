@@ -61,7 +61,7 @@ def _sparse(kind: Int64s, cause: Int64s) -> list[tuple[int, int, int]]:
     ]
 
 
-_CELL, _ROW, _GAP, _HEAD, _LEGEND = 13.0, 16, 6, 46, 44
+_CELL, _ROW, _GAP, _HEAD, _LEGEND, _NAMES = 13.0, 16, 6, 46, 44, 76
 _LETTER = 7.3
 """Width of a letter of code, rounded up."""
 _MAX_TEXT_LENGTH = 48
@@ -86,7 +86,7 @@ def timeline_drawing(loop: LoopTimeline) -> SvgDrawing:
     """All iterations of a timeline, with a legend."""
     timeline = loop.timeline
     texts = [_shortened(text) for text in loop.instructions]
-    left = 70 + _LETTER * max(map(len, texts))
+    left = _NAMES + 10 + _LETTER * max(map(len, texts))
     cell = min(_CELL, _MAX_WIDTH / timeline.span)
     body = [*_axis(timeline.span, left, cell)]
     y = float(_HEAD)
@@ -100,7 +100,7 @@ def timeline_drawing(loop: LoopTimeline) -> SvgDrawing:
         y += _GAP / 2
         for places in loop.uops:
             instruction = timeline.program.uops[places[0]].instruction
-            body.append(f'<text class="code" x="60" y="{y + 12:g}">{escape(texts[instruction])}</text>')
+            body.append(f'<text class="code" x="{_NAMES}" y="{y + 12:g}">{escape(texts[instruction])}</text>')
             for place in places:
                 body += _uop(loop, iteration, place, left, y, cell)
                 y += _ROW

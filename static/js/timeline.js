@@ -10,6 +10,7 @@ const [MIN_CELL, MAX_CELL] = [0.25, 32];
 const USUAL_CELL = 14;
 const [MIN_ROW, MAX_ROW] = [4, 20];
 
+const REST = 1200; // ms
 const HINT = "Point at a µop, or use the arrow keys, to see what it waits for.";
 
 /** What stays from one answer to the next. */
@@ -42,16 +43,23 @@ class TimelineView {
     this.frame.toggleAttribute("data-pending", true);
     this.listen();
     this.sight = new IntersectionObserver((entries) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      this.sight.disconnect();
-      this.ask();
+      if (entries.some((entry) => entry.isIntersecting)) this.begin();
     }, { rootMargin: "600px" });
     this.sight.observe(container);
+    this.rest = setTimeout(() => this.begin(), REST);
     this.sizes = new ResizeObserver(() => this.redraw());
     this.sizes.observe(this.frame);
   }
 
+  /** Ask at once in sight, and out of it once nobody types any more. */
+  begin() {
+    clearTimeout(this.rest);
+    this.sight.disconnect();
+    this.ask();
+  }
+
   close() {
+    clearTimeout(this.rest);
     this.closing.abort();
     this.asking?.abort();
     this.sight.disconnect();

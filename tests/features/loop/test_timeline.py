@@ -15,7 +15,7 @@ from inference.core.core_model import CoreModel
 from inference.core.loop.simulated import CannotSimulateError
 from inference.features.asking.loop import query
 from inference.features.asking.loop.answer import LoopAnswer
-from inference.features.asking.loop.timeline import FORMATS, timeline_for
+from inference.features.asking.loop.document import TIMELINE_FORMATS, timeline_for
 from inference.formats.timeline_files import write_timeline_text
 from tests.features.loop.test_sections import CHAIN, DOT, answer_to
 from tests.rows.library import visitor
@@ -68,7 +68,7 @@ def test_a_dependence_that_is_left_out_is_not_waited_for(visitor: Client) -> Non
 
 
 def test_every_format_is_a_file_of_its_kind(visitor: Client) -> None:
-    for extension, row in FORMATS.items():
+    for extension, row in TIMELINE_FORMATS.items():
         fields: dict[str, Any] = {"code": CHAIN, "iterations": 2}
         answer = visitor.get(reverse("loop-timeline", args=[extension]), fields)
         assert answer.status_code == 200
@@ -104,7 +104,7 @@ def test_forms_send_the_piece_and_line_breaks_of_their_own(visitor: Client) -> N
 def test_what_cannot_be_asked_is_refused_with_the_reason(
     visitor: Client, fields: dict[str, object], reason: str
 ) -> None:
-    for extension in FORMATS:
+    for extension in TIMELINE_FORMATS:
         status, text = asked(visitor, extension, **fields)
         assert status == 400
         assert reason.lower() in json.loads(text)["problem"].lower()
@@ -131,7 +131,7 @@ def test_a_core_without_ports_or_width_says_so(
     assert full.mapping is not None
     poor = model or replace(full, scheduler=None, front_end=None, mapping=replace(full.mapping, r_max=None))
     monkeypatch.setattr(
-        "inference.features.asking.loop.timeline.modelled_block", lambda *_: replace(block, model=poor)
+        "inference.features.asking.loop.document.modelled_block", lambda *_: replace(block, model=poor)
     )
     with pytest.raises(CannotSimulateError, match=reason):
         timeline_for(answer)

@@ -1,20 +1,26 @@
-"""The answer about a loop as one document, for API and shell, and as text. Instructions count from 1."""
+"""The answer about a loop as one document, for API and shell, as text, and its timeline in file formats.
+
+Instructions count from 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
 from inference.core.loop.simulated import CannotSimulateError
+from inference.core.loop.timeline import LoopTimeline, timeline_of_block
 from inference.core.loop.values import CycleRange, InstructionAnalysis, LoopAnalysis, UnknownPart
 from inference.core.protocols import Json
+from inference.core.simulation.timeline import DEFAULT_ITERATIONS
 from inference.features.asking.loop.answer import LoopAnswer
 from inference.features.asking.loop.measured import newest_measurement
-from inference.features.asking.loop.query import sources_of
-from inference.features.asking.loop.timeline import timeline_for
+from inference.features.asking.loop.query import modelled_block, sources_of
 from inference.features.learning.core_model.query import step_json, substitution_json
-from inference.figures.timeline import timeline_json
+from inference.figures.timeline import timeline_drawing, timeline_json
+from inference.formats.timeline_files import write_timeline_text, write_timeline_trace
 from inference.isa.code.annotations import InstructionLine
 from inference.web.api.shapes import uops_json
 
@@ -224,3 +230,30 @@ def _pressures(instruction: InstructionAnalysis, ports: Sequence[int]) -> list[s
 def _line(text: str, chain: str, latency: str, ports: Sequence[str], note: str) -> str:
     cells = "".join(f"{cell:>7}" for cell in ports)
     return f"  {text[:_CODE_WIDTH]:<{_CODE_WIDTH}}{chain:>8}{latency:>9}{cells}  {note}".rstrip()
+
+
+@dataclass(frozen=True)
+class TimelineFormat:
+    """A file format: `write` makes its text."""
+
+    name: str
+    content_type: str
+    write: Callable[[LoopTimeline], str]
+
+
+TIMELINE_FORMATS = {
+    "json": TimelineFormat(
+        "JSON", "application/json", lambda loop: json.dumps(timeline_json(loop), separators=(",", ":"))
+    ),
+    "svg": TimelineFormat("SVG", "image/svg+xml", lambda loop: timeline_drawing(loop).file()),
+    "trace.json": TimelineFormat("Trace for Perfetto and Chrome", "application/json", write_timeline_trace),
+    "txt": TimelineFormat("Text, as llvm-mca's timeline", "text/plain", write_timeline_text),
+}
+"""By the ends of file names."""
+
+
+def timeline_for(answer: LoopAnswer, iterations: int = DEFAULT_ITERATIONS) -> LoopTimeline:
+    """The timeline of the explained block. Raises `CannotSimulateError`, as `timeline_of_block` does."""
+    block = modelled_block(answer.block, answer.cpu.row, answer.assumed, answer.changes)
+    title = f"{answer.piece.name} on {answer.cpu.label}"
+    return timeline_of_block(block, answer.analysis, title, iterations)

@@ -10,8 +10,8 @@ from inference.core.loop.simulated import CannotSimulateError
 from inference.core.simulation.timeline import DEFAULT_ITERATIONS, MAX_ITERATIONS
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
 from inference.features.asking.loop.cpus import cpus
+from inference.features.asking.loop.document import TIMELINE_FORMATS, timeline_for
 from inference.features.asking.loop.request import LoopQuestion
-from inference.features.asking.loop.timeline import FORMATS, timeline_for
 from inference.isa.code.block import BlockError
 from inference.web.contributions import Context
 from inference.web.file_answers import file_answer
@@ -28,7 +28,7 @@ def timeline_context(_: HttpRequest, answer: LoopAnswer) -> Context:
     question = {**answer.question.model_dump(exclude_defaults=True), "code": answer.question.code}
     return {
         "fields": {**question, "cpu": answer.cpu.name, "piece": answer.number},
-        "formats": {key: row.name for key, row in FORMATS.items() if key != "json"},
+        "formats": {key: row.name for key, row in TIMELINE_FORMATS.items() if key != "json"},
         "iterations": DEFAULT_ITERATIONS,
         "most": MAX_ITERATIONS,
     }
@@ -36,8 +36,8 @@ def timeline_context(_: HttpRequest, answer: LoopAnswer) -> Context:
 
 def loop_timeline(request: HttpRequest, extension: str) -> HttpResponse:
     """The timeline in a format; where there is none, `problem` says why."""
-    if extension not in FORMATS:
-        raise Http404(f"a timeline has no format {extension}: choose {', '.join(FORMATS)}")
+    if extension not in TIMELINE_FORMATS:
+        raise Http404(f"a timeline has no format {extension}: choose {', '.join(TIMELINE_FORMATS)}")
     fields = (request.POST if request.method == "POST" else request.GET).dict()
     fields.pop("csrfmiddlewaretoken", None)
     fields["code"] = fields.get("code", "").replace("\r\n", "\n")  # forms send these
@@ -52,7 +52,7 @@ def loop_timeline(request: HttpRequest, extension: str) -> HttpResponse:
         # The page shows the reason in place of the drawing: nothing is wrong with its request.
         problem = f"{error}; measure what is missing to see it"
         return _without_timeline(problem, status=200 if extension == "json" else 400)
-    chosen = FORMATS[extension]
+    chosen = TIMELINE_FORMATS[extension]
     if extension == "json":
         return HttpResponse(chosen.write(loop), content_type=chosen.content_type)
     return file_answer(chosen.write(loop), chosen.content_type, f"timeline {loop.title}", extension)

@@ -18,9 +18,8 @@ from inference.core.simulation.steady_state import compile_simulation
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.loop.answer import cpu_of, explained
 from inference.features.asking.loop.cpus import LoopCpu, cpus
-from inference.features.asking.loop.document import document_of, lines_of
+from inference.features.asking.loop.document import TIMELINE_FORMATS, document_of, lines_of, timeline_for
 from inference.features.asking.loop.request import LoopQuestion
-from inference.features.asking.loop.timeline import FORMATS, timeline_for
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     add_mode_option,
@@ -200,7 +199,7 @@ class Command(PredictExperiment):
                 loop = timeline_for(answers[0])
             except CannotSimulateError as error:
                 raise CommandError(f"there is no timeline: {error}") from error
-            write_file(timeline, FORMATS[ending].write(loop).encode())
+            write_file(timeline, TIMELINE_FORMATS[ending].write(loop).encode())
 
     def _write_csv(
         self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]

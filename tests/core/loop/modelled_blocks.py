@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from dataclasses import replace
 from functools import cache
@@ -17,7 +18,7 @@ from inference.isa.blocks import Block, read_blocks
 from inference.isa.targets import DEFAULT, target_of
 from tests.core.core_model.test_bounds import CORE
 
-RECORDED = Path("inference/features/library/example/data/zen4_core_model.json")
+RECORDED = Path("inference/features/library/gallery/cores/zen-4.json.gz")
 CMP, JNE = "cmp GPR[64]:R, GPR[64]:R", "jne REL[8]"
 PAIR = "cmp reg, reg + je"
 
@@ -68,7 +69,7 @@ _INSTRUCTIONS = (
 
 @cache
 def recorded_core() -> CoreModel:
-    return read_core_model(RECORDED.read_bytes()).model()
+    return read_core_model(gzip.decompress(RECORDED.read_bytes())).model()
 
 
 def block_of(code: str) -> Block:

@@ -32,7 +32,7 @@ from inference.features.asking.loop.instruction_table import (
     uops_text,
 )
 from inference.features.asking.loop.request import LoopQuestion
-from inference.features.library.example.query import RECORDED_NAME, recorded_core
+from inference.features.library.gallery.query import recorded_core
 from inference.figures.dependency_graph import edge_text
 from inference.isa.blocks import block_of_text
 from inference.isa.code.annotations import InstructionLine, SourcePlace
@@ -56,7 +56,9 @@ REQUEST = RequestFactory().get("/loop/")
 
 
 def answer_to(code: str, **fields: object) -> LoopAnswer:
-    cpu = LoopCpu(RECORDED_NAME, "Zen 4, as recorded", recorded_core(), is_recorded=True)
+    core = recorded_core("Recorded Zen 4")
+    assert core is not None
+    cpu = LoopCpu(core.name, core.label, core.row, is_recorded=True)
     return answer_of(LoopQuestion.model_validate({"code": code, **fields}), [cpu])
 
 

@@ -1,4 +1,4 @@
-"""The CPUs that a loop can be explained for: the core models, and the recorded one."""
+"""The CPUs that a loop can be explained for: the core models, and the recorded ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inference.features.learning.core_model.query import usable_core_models
-from inference.features.library.example.query import recorded_core
+from inference.features.library.gallery.query import recorded_cores
 from inference.isa.targets import DEFAULT
 from inference.models import Machine, StoredCoreModel
 from inference.storage.instruction_sets import code_isa, core_of
@@ -31,14 +31,19 @@ class LoopCpu:
 
 
 def cpus(isa: str = DEFAULT) -> list[LoopCpu]:
-    """The CPUs of an instruction set: those of this computer, others, the recorded one (one query)."""
+    """The CPUs of an instruction set: those of this computer, others, the recorded ones (one query)."""
     rows = usable_core_models().select_related("machine__isa", "isa")[:MAX_CPUS]
     measured = _with_distinct_labels([_cpu(row) for row in rows if code_isa(row.isa) == isa])
     measured.sort(key=lambda cpu: not cpu.is_here)
-    recorded = recorded_core()
-    if recorded.isa.name != isa or any(cpu.name == recorded.name for cpu in measured):
-        return measured
-    return [*measured, LoopCpu(recorded.name, "Zen 4, as recorded", recorded, is_recorded=True)]
+    taken_names = {cpu.name for cpu in measured}
+    return [
+        *measured,
+        *(
+            LoopCpu(core.name, core.label, core.row, is_recorded=True)
+            for core in recorded_cores()
+            if core.isa == isa and core.name not in taken_names
+        ),
+    ]
 
 
 def chosen_cpu(choices: Sequence[LoopCpu], name: str) -> LoopCpu | None:

@@ -18,7 +18,7 @@ from inference.features.asking.loop.answer import LoopAnswer, answer_of
 from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
 from inference.features.asking.loop.sections import HEAD_SECTIONS, SECTIONS
-from inference.features.library.example.query import RECORDED_ON
+from inference.features.library.gallery.query import recorded_core
 from inference.isa.blocks import Piece, block_of_hex, ranked_pieces
 from inference.isa.code.block import BlockError
 from inference.models import Machine
@@ -81,7 +81,11 @@ def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Se
         return context | {"problem": _sentence(str(error)), "problems": [_marked(error)]}
     dropped = [BlockError(f"{line.reason}: not in any block", line.line) for line in answer.reading.dropped]
     if answer.cpu.is_recorded:
-        context |= {"recorded_on": RECORDED_ON, "profile_url": _profile_url()}
+        context |= {
+            "recorded": recorded_core(answer.cpu.name),
+            "profile_url": _profile_url(),
+            "is_profiled": any(not cpu.is_recorded for cpu in choices),
+        }
     return context | {
         "answer": answer,
         "head": [section.render(request, answer) for section in HEAD_SECTIONS],

@@ -9,7 +9,7 @@ from inference.core.core_model.differences import ComparedCore, CoreNumber, core
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
 from inference.features.learning.core_model.query import cached_overview, core_models
-from inference.features.library.example.query import recorded_core
+from inference.features.library.gallery.query import recorded_cores
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of, overview_of
 from inference.storage.result_names import processor_name
@@ -60,11 +60,11 @@ def core_label(row: StoredCoreModel) -> str:
 
 
 def comparable_cores(row: StoredCoreModel) -> list[StoredCoreModel]:
-    """The core models that a core model can be compared with, the recorded one last."""
+    """The core models that a core model can be compared with, the recorded ones last."""
     rows = [other for other in core_models().filter(isa=row.isa_id)[:MAX_CHOICES] if other.pk != row.pk]
-    recorded = recorded_core()
-    taken = {other.name for other in (row, *rows)}
-    return [*rows, recorded] if recorded.isa.name == row.isa.name and recorded.name not in taken else rows
+    names = {other.name for other in (row, *rows)}
+    recorded = (core for core in recorded_cores() if core.isa == row.isa.name and core.name not in names)
+    return [*rows, *(core.row for core in recorded)]
 
 
 def compare_cores(first: StoredCoreModel, second: StoredCoreModel) -> CoreComparison:

@@ -75,14 +75,15 @@ def contents_of(rows: Sequence[StoredCoreModel]) -> list[CoreModelContents]:
     timed = SchemeLatencies.objects.filter(latency_set__in={row.latencies_id for row in rows}).order_by()
     with_latencies = dict(timed.values_list("latency_set").annotate(n=Count("pk")))
     return [
-        _of_document(documents[row.pk])
+        document_contents(documents[row.pk])
         if row.pk in documents
         else _of_parts(row, described.get(row.mapping_id, 0), with_latencies.get(row.latencies_id, 0))
         for row in rows
     ]
 
 
-def _of_document(document: Json) -> CoreModelContents:
+def document_contents(document: Json) -> CoreModelContents:
+    """The content of a core model that is a document."""
     mapping = document["mapping"]
     return CoreModelContents(
         0 if mapping is None else len(mapping["usage"]),

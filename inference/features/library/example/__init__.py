@@ -15,8 +15,4 @@ these multiplies, three loads of which two take vectors, four vector pipes, two 
 and `vpshufb`, and a divider.
 
 The mapping's issue slots are the counted ones.
-
-`zen4_core_model.json` is a profile of the same kind of computer, measured on 2026-11-30 by `manage.py know
---schemes starter` and written by `manage.py export model NAME --output FILE`. `query.py` reads it without the
-database, so that a site on which nothing was measured can explain a loop.
 """

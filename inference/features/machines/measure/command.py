@@ -47,7 +47,8 @@ class Command(RunCommand):
             mixes="N: with --plan mixes: how many",
             length="L: with --plan mixes: instructions in each",
             seed="S: chooses the mixes",
-            unroll=f"N: instructions of a loop body, about: {MIN_BODY_LENGTH} to {MAX_BODY_LENGTH} (%(default)s)",
+            unroll=f"N: instructions of a loop body, about: {MIN_BODY_LENGTH} to {MAX_BODY_LENGTH} "
+            "(%(default)s)",
             values="initial values of registers and memory (%(default)s)",
         )
         parser.add_argument(

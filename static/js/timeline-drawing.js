@@ -159,7 +159,9 @@ export class TimelineDrawing {
         const right = this.view.width - 8;
         const width = this.context.measureText(words).width;
         const y = this.y(row) + this.view.row / 2 + 1;
-        if (width < this.view.width - left - 16) this.#label(words, right, y, width);
+        const place = this.rows.at(row)?.place === null ? this.data.size - 1 : 0;
+        const end = this.x(body.retired[iteration * this.data.size + place] + 1);
+        if (Math.max(end, left) < right - width - 8) this.#label(words, right, y, width);
       }
     }
   }

@@ -22,6 +22,7 @@ from inference.core.core_model.prediction import (
     fused_jumps,
     fused_moves,
     is_portless,
+    is_timed_nop,
     own_jumps,
     paired_nops,
 )
@@ -71,7 +72,9 @@ def predict_core(
         without_ports = {
             instruction.scheme or "an instruction of no scheme"
             for instruction in block
-            if instruction.scheme not in usage and instruction.scheme not in moves
+            if not (
+                instruction.scheme in usage or instruction.scheme in moves or is_timed_nop(instruction, model)
+            )
         }
         unknown = sorted(without_ports - model.alone.keys())
         if by_time := sorted(without_ports & model.alone.keys()):
@@ -257,7 +260,11 @@ def _mapping_bounds(
     ]
     bounds.append(max([ports, *by_time], key=lambda bound: bound.cycles))
     known = mapping.usage, model.moves, model.alone
-    counted = [instruction for instruction in block if any(instruction.scheme in part for part in known)]
+    counted = [
+        instruction
+        for instruction in block
+        if any(instruction.scheme in part for part in known) or is_timed_nop(instruction, model)
+    ]
     jumps = own_jumps(shape, model) - paired_nops(block, model) - fused_moves(shape, model.front_end)
     if mapping.issue_width is not None:
         slots = sum(mapping.slots_of(instruction.scheme or "") for instruction in counted) + jumps

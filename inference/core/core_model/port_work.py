@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from inference.core.core_model.memory_bounds import shared_stores
 from inference.core.core_model.model import CoreModel
-from inference.core.core_model.prediction import SLOT, CodeShape, CoreBound, branch_of, is_portless
+from inference.core.core_model.prediction import (
+    SLOT,
+    CodeShape,
+    CoreBound,
+    branch_of,
+    is_portless,
+    is_timed_nop,
+)
 from inference.core.mapping import PortMapping
 from inference.core.schedule import distribution
 from inference.isa.dependences import InstructionAccesses
@@ -66,7 +73,9 @@ def work_of_instruction(
     if is_portless(instruction, model):
         return {}
     uops = mapping.usage.get(instruction.scheme or "")
-    return None if uops is None else dict(uops)
+    if uops is None:
+        return {} if is_timed_nop(instruction, model) else None
+    return dict(uops)
 
 
 def port_pressures(

@@ -180,7 +180,7 @@ def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float
     """
     if model.front_end is None or not model.front_end.pairs_nops:
         return 0
-    nops = [(instruction.scheme or "").partition(" ")[0] == "nop" for instruction in block]
+    nops = [is_nop(instruction) for instruction in block]
     portless = [
         is_nop or is_portless(instruction, model) for is_nop, instruction in zip(nops, block, strict=True)
     ]
@@ -195,6 +195,15 @@ def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float
             pairs += min(nops_of_run, run // 2)
             run = nops_of_run = 0
     return pairs
+
+
+def is_nop(instruction: InstructionAccesses) -> bool:
+    return (instruction.scheme or "").partition(" ")[0] == "nop"
+
+
+def is_timed_nop(instruction: InstructionAccesses, model: CoreModel) -> bool:
+    """Whether it is a NOP, of which the core's rate is known: it needs slots alone."""
+    return is_nop(instruction) and model.front_end is not None and model.front_end.nops is not None
 
 
 def is_portless(instruction: InstructionAccesses, model: CoreModel) -> bool:

@@ -94,11 +94,13 @@ def program_of(
         first = len(uops)
         loads = [mask for mask in row if not mask & ~load_ports] if waits.loads_first(place) else []
         computing = [mask for mask in row if mask not in loads]
-        for mask in (*loads, *computing) if loads and computing else row or (0,):
-            uops.append(SimulatedUop(mask, place, slots, waits.latency(place)))
-            slots = 0
         if loads and computing:
             loading[place] = range(first, first + len(loads))
+        for mask in (*loads, *computing) if loads and computing else row or (0,):
+            is_load = len(uops) in loading.get(place, ())
+            latency = waits.load_latency(place) if is_load else waits.latency(place)
+            uops.append(SimulatedUop(mask, place, slots, min(latency, MAX_LATENCY)))
+            slots = 0
         own = range(first + len(loading.get(place, ())), len(uops))
         results.append([k for k in own if uops[k].ports & ~memory_ports] or [*own])
     waiting_uops = [

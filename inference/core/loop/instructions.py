@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from inference.core.core_model.dependences import ChainStep, DependenceGraph
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work
-from inference.core.core_model.prediction import SchemeSubstitution, own_jumps, paired_nops
+from inference.core.core_model.prediction import SchemeSubstitution, is_nop, own_jumps, paired_nops
 from inference.core.loop.modelled import ModelledBlock
 from inference.core.loop.values import InstructionAnalysis, UnknownPart
 from inference.core.mapping import Uops, uops_of
-from inference.isa.blocks import fused_places
 from inference.isa.dependences import InstructionAccesses
 
 FUSED = "fused with the next"
@@ -29,10 +28,7 @@ def instructions_of(
     block, model, works = modelled.accesses, modelled.model, modelled.works
     pressures, loads = modelled.pressures, modelled.port_loads
     assumed = _places_of_unknown_latency(modelled.graph)
-    fused = frozenset[int]()
-    if model.front_end is not None and model.front_end.fused:
-        fused = fused_places(modelled.block, model.front_end.fused)
-    slots = _slots(modelled, fused)
+    fused, slots = modelled.fused, _slots(modelled)
     rows = []
     for place, (instruction, text) in enumerate(modelled.block.listing):
         accesses = block[place] if place < len(block) else None
@@ -134,11 +130,11 @@ def _note(accesses: InstructionAccesses, model: CoreModel) -> str:
     return ""
 
 
-def _slots(modelled: ModelledBlock, fused: frozenset[int]) -> list[float | None]:
+def _slots(modelled: ModelledBlock) -> list[float | None]:
     """Issue slots of each instruction of the listing."""
     model, mapping, block = modelled.model, modelled.model.mapping, modelled.accesses
     slots: list[float | None] = []
-    nops = [place for place, row in enumerate(block) if (row.scheme or "").partition(" ")[0] == "nop"]
+    nops = [place for place, row in enumerate(block) if is_nop(row)]
     per_nop = 1.0 - paired_nops(block, model) / len(nops) if nops else 1.0
     for place, instruction in enumerate(block):
         is_known = mapping is not None and (
@@ -146,7 +142,7 @@ def _slots(modelled: ModelledBlock, fused: frozenset[int]) -> list[float | None]
         )
         if not is_known or mapping is None:
             slots.append(None)
-        elif place in fused and place < len(block) - 1:
+        elif place in modelled.fused and place < len(block) - 1:
             slots.append(0.0)
         elif place in nops:
             slots.append(per_nop)

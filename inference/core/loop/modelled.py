@@ -25,7 +25,7 @@ from inference.core.core_model.prediction import (
 )
 from inference.core.core_model.stored_values import last_write, with_single_page
 from inference.core.loop.values import Changes
-from inference.isa.blocks import Block, accesses_of, name_of_location
+from inference.isa.blocks import Block, accesses_of, fused_places, name_of_location
 from inference.isa.dependences import InstructionAccesses, OperandAccess
 
 
@@ -70,6 +70,12 @@ class ModelledBlock:
     def stores(self) -> CoreBound | None:
         """The bound of the block's stores."""
         return store_bound(self.accesses, self.model.memory)
+
+    @cached_property
+    def fused(self) -> frozenset[int]:
+        """The places of instructions that share the slot of the one behind them."""
+        front_end = self.model.front_end
+        return frozenset() if front_end is None else fused_places(self.block, front_end.fused or ())
 
     @cached_property
     def memory_throughput(self) -> float:

@@ -14,7 +14,7 @@ from inference.core.core_model.critical_cycles import Edge
 from inference.core.core_model.dependences import DependenceGraph
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.port_work import UOP_PARTS, Work, port_work, total_work
-from inference.core.core_model.prediction import BoundKind, own_jumps
+from inference.core.core_model.prediction import BoundKind, is_nop, own_jumps, paired_nops
 from inference.core.core_model.scheduler_inference import dispatch_width
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
 from inference.core.loop.modelled import ModelledBlock
@@ -93,8 +93,20 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
         )
     except UndescribedSchemeError as error:
         raise CannotSimulateError(str(error)) from None
+    program = _with_shared_slots(modelled, program)
     policy = _PLAIN_POLICY if scheduler is None else scheduler.policy
     return SimulatedBlock(program, policy, scheduler is not None)
+
+
+def _with_shared_slots(modelled: ModelledBlock, program: SimulatedProgram) -> SimulatedProgram:
+    """The program without the slots of moves that are fused and of NOPs that share one."""
+    block, model = modelled.accesses, modelled.model
+    nops = [place for place, row in enumerate(block) if is_nop(row)]
+    without = {*nops[: int(paired_nops(block, model))], *modelled.fused - {len(block) - 1}}
+    if not without:
+        return program
+    uops = tuple(replace(uop, slots=0) if uop.instruction in without else uop for uop in program.uops)
+    return replace(program, uops=uops)
 
 
 def _on_optimal_ports(works: Sequence[Work | None], ports: int) -> list[Work | None]:

@@ -241,6 +241,26 @@ def test_idioms_and_eliminated_moves_have_no_ports() -> None:
     assert [row.uops for row in found.instructions] == [(), (), ((0b0011, 1),)]
 
 
+def test_nops_of_a_measured_rate_need_slots_alone() -> None:
+    found = analysis("nop\nadd rax, rbx", recorded_core())
+    assert found.instructions[0].unknown == ()
+    assert found.instructions[0].uops == ()
+    assert found.cycles.is_exact
+    assert found.simulated is not None
+    assert UnknownPart.PORTS in analysis("nop\nadd rax, rbx", CORE).instructions[0].unknown
+
+
+def test_fused_moves_take_no_slot_in_table_and_simulation() -> None:
+    core = recorded_core()
+    assert core.front_end is not None
+    fusing = replace(core.front_end, fused=frozenset({"mov reg, reg + add reg, reg"}))
+    code = "\n".join(f"mov r{k}, rbx\nadd r{k}, rcx" for k in range(8, 12))
+    found = analysis(code, replace(core, front_end=fusing))
+    assert [row.slots for row in found.instructions] == [0.0, 1.0] * 4
+    assert {row.note for row in found.instructions[::2]} == {"fused with the next"}
+    assert found.simulated == pytest.approx(found.usual, rel=0.03)
+
+
 def test_accumulators_are_advised_where_a_sum_is_all_that_waits() -> None:
     code = ".L:\nadd rsi, 8\nvaddsd xmm0, xmm0, qword ptr [rsi]\ncmp rsi, rdi\njne .L"
     found = analysis(code, recorded_core(), nearest=True)

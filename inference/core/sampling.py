@@ -80,7 +80,15 @@ def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.N
 def held_out_experiments(
     experiments: Iterable[Experiment], share: float, seed: int, train_up_to: int = 0
 ) -> set[Experiment]:
-    """The seeded share of the distinct experiments that training never sees; see `held_out_indices`."""
+    """The distinct experiments that training never sees.
+
+    Args:
+        experiments: Repetitions count once.
+        share: Share of the distinct experiments, from 0 to 1.
+        seed: Equal arguments and seeds give equal results.
+        train_up_to: Experiments with at most so many different schemes all stay in training; 0 for no such
+            rule.
+    """
     distinct = list(dict.fromkeys(experiments))
     singletons = np.array([experiment.is_singleton for experiment in distinct], dtype=bool)
     n_schemes = np.array([len(experiment.terms) for experiment in distinct], dtype=np.int64)

@@ -113,7 +113,17 @@ def _parse_bool(name: str, text: str) -> bool:
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> None:
-    """Raise `InvalidInputError` unless the value is an integer from `low` to `high`; a bool is none."""
+    """Check an integer setting.
+
+    Args:
+        name: Name of the setting, for the message.
+        value: Of any type; a bool is no integer here.
+        low: Smallest allowed value.
+        high: Largest allowed value.
+
+    Raises:
+        InvalidInputError: For another type, or a value outside of the range.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidInputError(
             f"{name} must be a whole number from {low} to {high}, not {as_written(value)}"
@@ -121,7 +131,11 @@ def check_integer(name: str, value: object, low: int, high: int) -> None:
 
 
 def check_number(name: str, value: object, low: float, high: float) -> None:
-    """Raise `InvalidInputError` unless the value is a finite number from `low` to `high`; a bool is none."""
+    """Check a setting that is a number, with arguments as for `check_integer`.
+
+    Raises:
+        InvalidInputError: For another type, a bool, NaN, infinity, or a value outside of the range.
+    """
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -138,7 +152,12 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def choice(default: str, allowed: tuple[str, ...], description: str, paper: Any) -> Any:
-    """A dataclass field like `setting` with a fixed set of words, which is `metadata["choices"]`."""
+    """A dataclass field of a tunable with a fixed set of words; other arguments as for `setting`.
+
+    Args:
+        allowed: The words, stored as `metadata["choices"]`. The dataclass itself checks its values, with
+            `check_choice`.
+    """
     return dataclasses.field(
         default=default, metadata={"help": description, "paper": paper, "choices": allowed}
     )

@@ -91,7 +91,15 @@ def _usage(
 def write_mapping_json(
     mapping: PortMapping, *, name: str, isa: str, note: str = "", source: str = ""
 ) -> dict[str, Any]:
-    """The mapping as a document; `read_mapping_json` reads it back unchanged."""
+    """The mapping as a document of pmweb's own format; `read_mapping_json` reads it back unchanged.
+
+    Args:
+        mapping: The mapping.
+        name: Its name; the default name of an import.
+        isa: Name of its instruction set.
+        note: Free text; "" for none.
+        source: Where the mapping comes from; "" if unknown.
+    """
     return {
         "format": FORMAT_NAME,
         "version": VERSION,

@@ -98,7 +98,13 @@ class BlockOptions:
 
 
 def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None) -> str:
-    """Why a block cannot be measured on a CPU with these flags (None: unknown flags), "" where it can."""
+    """Why a block cannot be measured; "" where it can.
+
+    Args:
+        block: The block.
+        options: The harness; its number of copies limits the size of the block.
+        flags: Features of the CPU by their names in /proc/cpuinfo; None if unknown, which excludes nothing.
+    """
     if reason := block.obstacle():
         return reason
     catalogue = target_of(block.isa).schemes

@@ -315,7 +315,12 @@ def read_row(source: type[Row] | QuerySet[Row], field: str, pk: object, noun: st
 
 
 def needed_row(source: type[Row] | QuerySet[Row], pk: int | None, noun: str = "") -> Row:
-    """A row that existed when the run was submitted; `noun` replaces the model's name in the message.
+    """A row that existed when the run was submitted.
+
+    Args:
+        source: Model, or a query.
+        pk: Id in the run's description; None counts as deleted.
+        noun: Replaces the model's name in the message; "" for that name.
 
     Raises:
         JobError: The row has been deleted since.

@@ -51,7 +51,16 @@ class Simulation:
 
 
 def simulate(program: SimulatedProgram, policy: SchedulerPolicy, seed: int = 0) -> Simulation:
-    """Execute a loop body until its time per iteration is steady. Equal seeds give equal results."""
+    """Execute a loop body until its time per iteration is steady.
+
+    Args:
+        program: At least one µop; the body of the loop.
+        policy: The scheduler.
+        seed: Of the policy's random choices; equal seeds give equal results.
+
+    Returns:
+        Cycles per iteration, counted over at least `COUNTED_UOPS` µops after a warm-up of `WARM_UP_UOPS`.
+    """
     n = len(program.uops)
     warm_up = max(_MIN_ITERATIONS, -(-WARM_UP_UOPS // n))
     counted = max(_MIN_ITERATIONS, -(-COUNTED_UOPS // n))

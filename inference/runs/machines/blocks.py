@@ -28,7 +28,16 @@ MeasureBlocks = Callable[..., Iterator[tuple[int, Result]]]
 def open_block_measurer(
     task: Task, machine: Machine, options: BlockOptions
 ) -> Iterator[tuple[Json, MeasureBlocks]]:
-    """The identity of the measuring machine, and a function that measures blocks.
+    """Open a measurer of basic blocks for a run.
+
+    Args:
+        task: The run; its lease fences the results, and its reporter is asked for stops.
+        machine: With an agent, or simulated.
+        options: The harness around the blocks.
+
+    Yields:
+        The identity of machine and harness, which belongs to the key of cached results; and a function that
+            measures blocks.
 
     Raises:
         JobError: The machine's agent is too old for basic blocks.

@@ -152,9 +152,15 @@ def seconds_per_unit(machine: Machine, kind: str, result_field: str, **config: A
 
 
 def read_machine(field: str, pk: object, isa: str = "") -> Machine:
-    """The machine with this id, able to measure and of the instruction set `isa` ("": any).
+    """The machine that a field of a description refers to.
 
-    Raises `ConfigError`; its message begins with `field`.
+    Args:
+        field: Name of the field, with which the message begins; "" for the field `machine` itself.
+        pk: Value of the field, of any type.
+        isa: Name of the instruction set that the machine must have; "" for any.
+
+    Raises:
+        ConfigError: There is no such machine, it cannot measure now, or it has another instruction set.
     """
     machine = read_row(Machine, f"{field} machine".strip(), pk)
     if reason := obstacle_to_measuring(machine):

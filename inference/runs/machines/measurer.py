@@ -129,8 +129,11 @@ def agent_measurer(
 def options_for(machine: Machine, before: datetime, options: Options = DEFAULTS) -> Options:
     """Options for loop bodies, adapted to the machine's measured caches and front end.
 
-    Only measurements from before a run's creation count: a resumed run must use the same bodies, and the
-    bodies of its measurements must be reproducible.
+    Args:
+        machine: Without such measurements, its options are the given ones.
+        before: Creation time of the run. Later measurements do not count: a resumed run must use the same
+            bodies, and the bodies of its measurements must be reproducible.
+        options: The options that the user chose.
     """
     options = replace(options, written_lines=written_lines_of(machine, before=before))
     row = newest_front_end(machine, before=before)

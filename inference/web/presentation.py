@@ -195,10 +195,10 @@ def number(value: int | None) -> str:
 
 @register.filter
 def decimals(value: float | None, places: int = 2) -> str:
-    """3.14159|decimals:3 → 3.142; a dash for unknown and non-finite numbers."""
+    """3.14159|decimals:3 → 3.142, -0.001 → 0.00; a dash for unknown and non-finite numbers."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
-    return f"{value:,.{places}f}".replace("-", MINUS)
+    return f"{value:z,.{places}f}".replace("-", MINUS)
 
 
 @register.filter

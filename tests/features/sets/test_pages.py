@@ -241,7 +241,7 @@ def test_a_set_leads_to_its_machine_and_tells_how_it_was_measured(
     assert answer.context["harness"] == [
         ("Kind", "machine"),
         ("Harness", "0.1.0"),
-        ("Settings: max passes", "7"),
+        ("Most passes", "7"),
     ]
     assert "How it was measured" in answer.text
 

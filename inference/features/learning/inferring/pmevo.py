@@ -42,6 +42,7 @@ class PMEvo(Algorithm):
         "volume_weight": "Volume weight",
         "waste": "Correct times by waste",
         "climb_share": "Share improved by local search",
+        "migrate_every": "Migration interval",
     }
     choices = {
         "search": pmevo_settings.SEARCHES,

@@ -85,9 +85,37 @@ def _rows(page: Page[Measurement]) -> tuple[list[MeasurementRow], list[str]]:
     return rows, tools
 
 
+_HARNESS_LABELS = {
+    "cpu": "CPU",
+    "settings: tolerance": "Tolerance of passes, cycles per instruction",
+    "settings: min_passes": "Fewest passes",
+    "settings: max_passes": "Most passes",
+    "settings: repetitions": "Samples per pass",
+    "settings: sample_us": "Length of a sample, µs",
+    "settings: patience": "Longest wait for an undisturbed pass, s",
+    "settings: timeout": "Time limit of an experiment, s",
+    "frame: isa": "Instruction set",
+    "frame: avx": "AVX",
+    "frame: memory_bytes": "Memory, bytes",
+    "frame: memory_register": "Memory register",
+    "frame: counter_register": "Loop counter",
+    "frame: vector": "Start value of vectors",
+    "frame: memory": "Start value of memory",
+}
+"""{key in the identity: label}; others are written as they are."""
+
+
 def harness_of(identity: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(label, value) of the settings that affect a set's measurements."""
-    return [(label.replace("_", " ").capitalize(), text) for label, text in _flat(identity, "")]
+    return [
+        (
+            _HARNESS_LABELS.get(
+                key, key.replace("_", " ").replace("frame: registers: ", "start value of ").capitalize()
+            ),
+            text,
+        )
+        for key, text in _flat(identity, "")
+    ]
 
 
 def _flat(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:

@@ -72,7 +72,7 @@ def sources_of(row: StoredCoreModel) -> Mapping[str, str]:
 
 
 def _cached(row: StoredCoreModel) -> _CachedModel:
-    parts = row.mapping_id, row.latencies_id, row.front_end_id
+    parts = row.mapping_id, row.latencies_id, row.front_end_id, hash(repr(row.scheduler))
     key = (row.pk, row.created, parts) if row.pk is not None else id(row.document)
     with _cache_lock:
         cached = _cache.pop(key, None)

@@ -87,7 +87,7 @@ def test_a_picked_point_is_a_mapping_of_its_own_judged_as_the_run_judged_it(row,
     point = row.front.get(place=2)
     made, fresh = pick(point)
     assert fresh
-    assert made.name == f"found, {point.kinds} kinds"
+    assert made.name == f"found · {point.kinds} kinds of µops"
     assert load_mapping(made) == made_by_hand(VALUE, 0.05)[2].mapping
     assert made.report["front_point"]["mapping"] == row.pk
     assert made.report["final_error"] == point.error

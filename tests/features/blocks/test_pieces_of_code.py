@@ -14,6 +14,7 @@ from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import block_of_hex
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.kinds import KINDS
+from inference.web import code_reading
 from tests.features.blocks.test_pages import FIELDS
 from tests.rows.library import isa, mapping, visitor
 
@@ -149,6 +150,7 @@ def test_the_mapping_s_page_gets_no_process(visitor: Client, mapping: PortMappin
     def never(*args, **more):
         raise AssertionError("reading code starts no program")
 
+    code_reading.read("nop", 1)  # the process that reads stays
     monkeypatch.setattr(subprocess, "Popen", never)
     assert visitor.get(reverse("blocks"), {"isa": "x86-64", "code": COMPILED}).status_code == 200
 

@@ -72,6 +72,15 @@ def test_changes_of_the_question_change_the_answer(reader: Program) -> None:
     assert not {"dependencies", "memory"} & omitted["bounds"].keys()
 
 
+def test_versions_stand_beside_the_loop(reader: Program) -> None:
+    _, plain = explained(reader)
+    assert plain["versions"] == []
+    _, answer = explained(reader, unroll=2, other="another", before=HASH.replace("xor", "add"))
+    assert [version["label"] for version in answer["versions"]] == ["A: before", "B: now", "Unrolled ×2"]
+    assert answer["versions"][1]["bounds"] == answer["bounds"] == plain["bounds"]
+    assert answer["notes"] == ["There is no core model 'another' to compare with."]
+
+
 def test_a_timeline_has_the_requested_iterations(reader: Program) -> None:
     _, answer = explained(reader, timeline=3)
     assert answer["timeline"]["iterations"] == 3

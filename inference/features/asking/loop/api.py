@@ -121,6 +121,16 @@ class LoopChangesOut(Schema):
     )
 
 
+class LoopVersionOut(Schema):
+    """A version of the loop, in cycles per iteration of the loop itself."""
+
+    label: str = Field(examples=["Unrolled ×2"])
+    note: str = Field(examples=["per original iteration"])
+    cycles: float = Field(examples=[4.0])
+    range: CycleRangeOut
+    bounds: dict[str, float] = Field(examples=[{"dependencies": 4.0, "ports": 1.25}])
+
+
 class LoopMeasurementOut(Schema):
     """A machine's measurement of the loop, in cycles per iteration."""
 
@@ -190,6 +200,10 @@ class LoopExplanationOut(NamedBlock):
     dependencies: list[DependencyOut]
     remedies: list[RemedyOut] = Field(description="The most effective first.")
     changes: LoopChangesOut
+    versions: list[LoopVersionOut] = Field(
+        description="The loop and its changed versions, if `before`, `other`, `unroll`, `without` or `loads` "
+        "ask for one."
+    )
     unknown: list[str] = Field(description="Schemes that the port mapping does not describe.", examples=[[]])
     taken: list[SubstitutionOut] = Field(description="Schemes that were replaced by the nearest ones.")
     lacking: list[str] = Field(description="Missing parts of the model.", examples=[[]])

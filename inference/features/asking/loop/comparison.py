@@ -105,10 +105,7 @@ class WhatIfView:
 def comparison_context(_request: HttpRequest, answer: LoopAnswer) -> Context:
     question = answer.question
     choices = cpus(question.isa)
-    problems: list[str] = []
-    earlier = _earlier(answer, choices, problems)
-    versions = [*_versions_of_code(answer, earlier), *_unrolled_version(answer, problems)]
-    versions += _other_version(answer, choices, problems)
+    versions, earlier, problems = compared(answer, choices)
     closes = answer.block.closing is not None
     has_latencies = bool(answer.piece.latencies)
     view = WhatIfView(
@@ -125,6 +122,17 @@ def comparison_context(_request: HttpRequest, answer: LoopAnswer) -> Context:
         "keep": question.address(before=question.code),
         "drop": question.address(before=""),
     }
+
+
+def compared(
+    answer: LoopAnswer, choices: Sequence[LoopCpu]
+) -> tuple[list[LoopVersion], LoopAnswer | None, list[str]]:
+    """The versions of a loop, the answer for its earlier code, and what cannot be compared, as sentences."""
+    problems: list[str] = []
+    earlier = _earlier(answer, choices, problems)
+    versions = [*_versions_of_code(answer, earlier), *_unrolled_version(answer, problems)]
+    versions += _other_version(answer, choices, problems)
+    return versions, earlier, problems
 
 
 def _earlier(answer: LoopAnswer, choices: Sequence[LoopCpu], problems: list[str]) -> LoopAnswer | None:

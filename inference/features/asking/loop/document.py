@@ -16,6 +16,8 @@ from inference.core.loop.values import CycleRange, InstructionAnalysis, LoopAnal
 from inference.core.protocols import Json
 from inference.core.simulation.timeline import DEFAULT_ITERATIONS
 from inference.features.asking.loop.answer import LoopAnswer
+from inference.features.asking.loop.comparison import LoopVersion, compared
+from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.measured import newest_measurement
 from inference.features.asking.loop.query import modelled_block, sources_of
 from inference.features.learning.core_model.query import step_json, substitution_json
@@ -36,13 +38,14 @@ def document_of(answer: LoopAnswer, iterations: int = 0) -> Json:
         iterations: Of the timeline; 0 for none.
     """
     analysis, block = answer.analysis, answer.block
+    versions, _, problems = compared(answer, cpus(answer.question.isa))
     largest = analysis.bounds[0] if analysis.bounds else None
     undescribed = _undescribed(analysis)
     return {
         **block.name.as_json(),
         "name": answer.piece.name,
         "kind": block.kind,
-        "notes": list(answer.piece.notes),
+        "notes": [*answer.piece.notes, *problems],
         "pieces": [piece.name for piece in answer.reading.pieces],
         "model": answer.cpu.name,
         "cpu": answer.cpu.label,
@@ -98,6 +101,7 @@ def document_of(answer: LoopAnswer, iterations: int = 0) -> Json:
             "loads_hit": answer.changes.loads_hit,
             "latencies": {str(place + 1): cycles for place, cycles in answer.changes.latencies.items()},
         },
+        "versions": [_version_json(version) for version in versions] if len(versions) > 1 else [],
         "unknown": undescribed,
         "taken": [
             substitution_json(substitution)
@@ -137,6 +141,17 @@ def _measurement_json(answer: LoopAnswer) -> Json | None:
     name = answer.block.name
     measurement = newest_measurement(name.hex, name.isa, answer.question.mode, machine)
     return None if measurement is None else asdict(measurement)
+
+
+def _version_json(version: LoopVersion) -> Json:
+    analysis = version.analysis
+    return {
+        "label": version.label,
+        "note": version.note,
+        "cycles": _rounded(analysis.usual / version.iterations),
+        "range": _range_json(version.cycles_of(analysis.cycles)),
+        "bounds": {str(bound.kind): _rounded(bound.usual / version.iterations) for bound in analysis.bounds},
+    }
 
 
 def _range_json(cycles: CycleRange) -> Json:

@@ -181,7 +181,6 @@ class BlockScheme(Protocol):
 
     @property
     def slots(self) -> Slots:
-        """Operands that can alias."""
 
     @property
     def prefix(self) -> str:

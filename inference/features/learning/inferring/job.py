@@ -106,8 +106,10 @@ class InferJob(Job):
                 source = enumerated(row_names(ExperimentSet, sets))
             case SimulatedSource(simulate=mapping):
                 source = result_name(*row_names(PortMapping, [mapping]), "simulated")
-        is_whole = request.schemes == "all" and request.sample is None
-        schemes = "" if is_whole else selection_name(request.schemes, request.scheme_filter, request.sample)
+        is_unrestricted = request.schemes == "all" and request.sample is None
+        schemes = (
+            "" if is_unrestricted else selection_name(request.schemes, request.scheme_filter, request.sample)
+        )
         seed = "" if request.seed == DEFAULT_SEED else f"seed {request.seed}"
         return result_name(source, schemes, ALGORITHMS[request.algorithm].title, seed)
 

@@ -38,7 +38,6 @@ class X86BlockScheme:
 
     @cached_property
     def slots(self) -> EncodedSlots:
-        """Operands that can alias."""
         return slots(self.scheme, self.form)
 
     @property

@@ -139,7 +139,7 @@ def test_code_pasted_where_that_of_x86_64_is_expected(visitor: Client, db: None,
 
 @pytest.mark.parametrize("text", [CODE, "ldr x0, [x1]", "ldr x0, [x1]; ret"])
 def test_code_in_the_search_box(visitor: Client, db: None, text: str) -> None:
-    assert plain(visitor.get(reverse("search"), {"q": text}).text)
+    assert plain(visitor.get(reverse("search"), {"q": text}, follow=True).text)
     found = pasted_code(text)
     assert found is not None
     assert not found.blocks

@@ -21,6 +21,8 @@ OTHER = {
     "inference/front_end/": "of the front end, by the code that each line names",
     "inference/core_model/core_model.html": "of parts of the model, not of a block",
     "inference/core_model/scheduler.html": "of experiments of a scheduler, loops by their nature",
+    "pmweb/doors.html": "of instructions, by experiments",
+    "inference/loop/": "of sections below the verdict, which says it",
     "inference/experiments/": EXPERIMENTS,
     "inference/comparing/": EXPERIMENTS,
     "inference/evaluations/": EXPERIMENTS,

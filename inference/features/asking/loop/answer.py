@@ -50,6 +50,13 @@ class LoopAnswer:
         return self.piece.block
 
     @property
+    def mode_text(self) -> str:
+        """How the block is executed."""
+        if self.block.closing is not None:
+            return "as the loop that it is"
+        return "in a loop" if self.assumed.in_loop else "unrolled"
+
+    @property
     def chain(self) -> dict[int, float]:
         """{instruction: cycles that it adds to the critical chain}."""
         rows = enumerate(self.analysis.instructions)

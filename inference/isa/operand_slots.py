@@ -181,6 +181,7 @@ class BlockScheme(Protocol):
 
     @property
     def slots(self) -> Slots:
+        """Register and memory operands that can alias, in the order of the text; immediates are none."""
 
     @property
     def prefix(self) -> str:

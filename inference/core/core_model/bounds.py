@@ -157,7 +157,6 @@ def _supply_bound(
 
 
 def _counted(count: float, noun: str) -> str:
-    """`1 slot`, `3.03 slots`."""
     number = round(count, 2)
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 

@@ -31,9 +31,9 @@ _CHAINS = (BoundKind.DEPENDENCES, BoundKind.MEMORY)
 def remedies_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> tuple[Remedy, ...]:
     """Changes of what the largest bound rests on, the most effective first.
 
-    A bound that is open may be larger than what would remain: where the largest is, there are none.
+    There are none where a bound is open: it may be larger than what would remain.
     """
-    if not bounds or bounds[0].cycles.high is None or not bounds[0].usual:
+    if not bounds or not bounds[0].usual or any(bound.cycles.high is None for bound in bounds):
         return ()
     largest = bounds[0]
     remaining = _Remaining(modelled, bounds)
@@ -192,14 +192,15 @@ def _of_ports(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
         place for place, work in enumerate(works) if work and any(not mask & ~busiest for mask in work)
     ]
     counts = Counter(modelled.mnemonic(place) for place in on_busiest)
-    names = ", ".join(modelled.ports[port] for port in ports_in(busiest))
+    names = [modelled.ports[port] for port in ports_in(busiest)]
+    on_ports = f"on port{'s' if len(names) > 1 else ''} {', '.join(names)}"
     beside = remaining.beside(BoundKind.PORTS, BoundKind.SCHEDULER)
     for name, count in counts.items():
         place = next(place for place in on_busiest if modelled.mnemonic(place) == name)
         less = [work for index, work in enumerate(works) if index != place]
         cycles = max(beside, busiest_ports(total_work(less)))
         which = f"one `{name}` less" if count > 1 else f"no `{name}`"
-        yield Remedy(RemedyKind.PORTS, f"With {which} on {names}", cycles)
+        yield Remedy(RemedyKind.PORTS, f"With {which} {on_ports}", cycles)
 
 
 def _of_front_end(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:

@@ -287,7 +287,9 @@ def test_no_accumulators_are_advised_elsewhere(code: str) -> None:
 
 def test_for_busy_ports_and_front_ends_remedies_are_computed() -> None:
     busy = analysis("imul rax, rbx\nimul rcx, rbx\nimul rdx, rbx\nimul rsi, rbx\nadd rdi, rbx", CORE)
-    assert [(remedy.text, remedy.cycles) for remedy in busy.remedies] == [("With one `imul` less on 0", 3.0)]
+    assert [(remedy.text, remedy.cycles) for remedy in busy.remedies] == [
+        ("With one `imul` less on port 0", 3.0)
+    ]
     code = ".L:\nadd rax, rbx\njmp .L"
     slow = replace(CORE, front_end=replace(JUMPING.front_end, taken=0.5))  # type: ignore[type-var]
     jump = analyse(on_core(block_of(code), slow))

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import path, reverse
 
 from inference.core.loop.values import Remedy
 from inference.core.protocols import Json
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
+from inference.features.asking.loop.comparison import comparison_context
+from inference.features.asking.loop.confidence import confidence_context
 from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
+from inference.features.asking.loop.dependency_graph import graph_context
+from inference.features.asking.loop.instruction_table import bounds_context, instructions_context
+from inference.features.asking.loop.measured import measured_context
+from inference.features.asking.loop.missing import missing_context
 from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
-from inference.features.asking.loop.sections import HEAD_SECTIONS, SECTIONS
+from inference.features.asking.loop.timeline_pages import timeline_context
+from inference.features.asking.loop.tools import tools_context
 from inference.features.library.gallery.query import recorded_core
 from inference.isa.blocks import Piece, block_of_hex, ranked_pieces
 from inference.isa.code.block import BlockError
@@ -39,6 +47,20 @@ _COOKIE_SECONDS = 365 * 24 * 3600
 _DIGITS = re.compile(r"(?:[0-9a-f]{2})+", re.IGNORECASE)
 _MAX_LISTED = 50
 """Pieces of a text in the list."""
+
+_Sections = tuple[tuple[str, Callable[[HttpRequest, LoopAnswer], Context | None]], ...]
+"""(name of a template, its context from request and answer; None: not shown), in the order of the page."""
+_HEAD_SECTIONS: _Sections = (("measured", measured_context), ("confidence", confidence_context))
+"""Beside the verdict."""
+_SECTIONS: _Sections = (
+    ("missing", missing_context),
+    ("bounds", bounds_context),
+    ("instructions", instructions_context),
+    ("graph", graph_context),
+    ("timeline", timeline_context),
+    ("comparison", comparison_context),
+    ("tools", tools_context),
+)
 
 
 def loop_page(request: HttpRequest) -> HttpResponse:
@@ -88,12 +110,21 @@ def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Se
         }
     return context | {
         "answer": answer,
-        "head": [section.render(request, answer) for section in HEAD_SECTIONS],
-        "sections": [section.render(request, answer) for section in SECTIONS],
+        "head": _rendered(request, answer, _HEAD_SECTIONS),
+        "sections": _rendered(request, answer, _SECTIONS),
         "pieces": _listed_pieces(answer, question),
         "remedies": _listed_remedies(answer),
         "problems": [_marked(error, "warning") for error in dropped],
     }
+
+
+def _rendered(request: HttpRequest, answer: LoopAnswer, sections: _Sections) -> list[str]:
+    contexts = ((name, context(request, answer)) for name, context in sections)
+    return [
+        render_to_string(f"inference/loop/{name}.html", {"answer": answer, **context}, request=request)
+        for name, context in contexts
+        if context is not None
+    ]
 
 
 def _profile_url() -> str:

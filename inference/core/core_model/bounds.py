@@ -34,6 +34,8 @@ from inference.core.throughput import port_bound
 from inference.isa.dependences import InstructionAccesses, reads_of_preserved_flags
 from inference.isa.machine_bodies import LoopSize
 
+BUSIEST_PORTS = "the busiest ports"
+"""Reason of a bound of ports that follows from the mapping."""
 UNMEASURED_LOOP_SIZE = "no loop of this size was measured: fetching may limit it"
 _SIMULATION_MARGIN = 1.01
 """Multiple of the largest other bound up to which a simulated loop takes equally long."""
@@ -250,7 +252,7 @@ def _mapping_bounds(
     )
     bounds = []
     work = total_work(port_work(block, shape, model, mapping, stores))
-    ports = CoreBound(BoundKind.PORTS, busiest_ports(work), "the busiest ports")
+    ports = CoreBound(BoundKind.PORTS, busiest_ports(work), BUSIEST_PORTS)
     by_time = [
         CoreBound(
             BoundKind.PORTS, count * model.alone[scheme], f"{scheme} takes {model.alone[scheme]:.2f} alone"

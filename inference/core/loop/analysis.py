@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from inference.core.core_model.bounds import BUSIEST_PORTS
 from inference.core.core_model.critical_cycles import Edge, components
 from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, DependenceGraph
 from inference.core.core_model.prediction import BoundKind, CoreBound
@@ -117,7 +118,10 @@ def _bound(modelled: ModelledBlock, bound: CoreBound, unmapped: int) -> LoopBoun
         low = usual = bound.cycles + (unknown / rate if rate else 0.0)  # each takes one slot at least
         is_open = unmapped > 0
     cycles = CycleRange(min(low, usual), None if is_open else usual)
-    return LoopBound(bound.kind, cycles, usual, bound.why, bound.chain)
+    why, ports = bound.why, modelled.busiest_ports
+    if why == BUSIEST_PORTS and ports:
+        why = f"port{'s' if len(ports) > 1 else ''} {', '.join(ports)}"
+    return LoopBound(bound.kind, cycles, usual, why, bound.chain)
 
 
 def _chain_range(modelled: ModelledBlock, bound: CoreBound) -> tuple[float, bool]:

@@ -28,6 +28,9 @@ from inference.core.loop.values import Changes
 from inference.isa.blocks import Block, accesses_of, fused_places, name_of_location
 from inference.isa.dependences import InstructionAccesses, OperandAccess
 
+_FULL = 0.99
+"""Share of the largest load from which on a port is as busy."""
+
 
 @dataclass(frozen=True)
 class ModelledBlock:
@@ -101,6 +104,13 @@ class ModelledBlock:
     def port_loads(self) -> tuple[float, ...]:
         """The sums of `pressures` over the instructions."""
         return self._distributed[1]
+
+    @property
+    def busiest_ports(self) -> tuple[str, ...]:
+        """The names of the ports with the largest load; () where no port has any."""
+        most = max(self.port_loads, default=0.0)
+        loads = zip(self.ports, self.port_loads, strict=True)
+        return tuple(port for port, load in loads if most and load >= _FULL * most)
 
     @cached_property
     def _distributed(self) -> tuple[list[tuple[float, ...] | None], tuple[float, ...]]:

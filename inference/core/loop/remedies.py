@@ -14,7 +14,6 @@ from inference.core.core_model.port_work import total_work
 from inference.core.core_model.prediction import BoundKind
 from inference.core.loop.modelled import ModelledBlock, critical_chain, critical_keys, key_of_edge
 from inference.core.loop.values import LoopBound, Remedy, RemedyKind
-from inference.core.mapping import ports_in
 from inference.isa.blocks import reduction_of
 
 MAX_REMEDIES = 4
@@ -186,13 +185,13 @@ def _of_ports(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
     ports = modelled.port_loads
     if not ports or max(ports) < _FULL * bound.usual:  # of a scheme of which the time alone is known
         return
-    busiest = sum(1 << port for port, load in enumerate(ports) if load >= _FULL * max(ports))
+    names = modelled.busiest_ports
+    busiest = sum(1 << modelled.ports.index(name) for name in names)
     works = modelled.works
     on_busiest = [
         place for place, work in enumerate(works) if work and any(not mask & ~busiest for mask in work)
     ]
     counts = Counter(modelled.mnemonic(place) for place in on_busiest)
-    names = [modelled.ports[port] for port in ports_in(busiest)]
     on_ports = f"on port{'s' if len(names) > 1 else ''} {', '.join(names)}"
     beside = remaining.beside(BoundKind.PORTS, BoundKind.SCHEDULER)
     for name, count in counts.items():

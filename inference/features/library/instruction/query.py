@@ -110,7 +110,7 @@ def card_of(request: InstructionRequest) -> InstructionCard:
         raise RequestError("isa", f"there is no instruction set {request.isa!r}", f"one of {right}")
     schemes = _forms(isa, request.mnemonic)
     mnemonic = schemes[0].mnemonic
-    all_forms, schemes = len(schemes), [form for form in schemes if _has_operands(form, request.operands)]
+    listed_schemes = [form for form in schemes if _has_operands(form, request.operands)]
     evidence = evidence_about(schemes)
     values = dict(_values(isa, schemes, {mapping for mapping, _ in evidence.verdicts}))
     cpus = _cpus(isa, values, evidence)
@@ -121,7 +121,7 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     residuals = residuals_of([row.pk for row in mappings], texts)
     facts = _CardFacts(values, evidence, residuals, grounds)
     forms, silent = [], []
-    for scheme in schemes:
+    for scheme in listed_schemes:
         cells = tuple(facts.cell(scheme, cpu) for cpu in chosen)
         if all(cell.is_empty for cell in cells):
             silent.append(scheme)
@@ -132,7 +132,7 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     return InstructionCard(
         isa=isa,
         mnemonic=mnemonic,
-        forms_left_out=all_forms - len(schemes),
+        forms_left_out=len(schemes) - len(listed_schemes),
         cpus=chosen,
         further=tuple(cpu for cpu in cpus if cpu not in chosen),
         forms=tuple(forms),

@@ -35,13 +35,13 @@ def cpus(isa: str = DEFAULT) -> list[LoopCpu]:
     rows = usable_core_models().select_related("machine__isa", "isa")[:MAX_CPUS]
     measured = _with_distinct_labels([_cpu(row) for row in rows if code_isa(row.isa) == isa])
     measured.sort(key=lambda cpu: not cpu.is_here)
-    taken_names = {cpu.name for cpu in measured}
+    measured_names = {cpu.name for cpu in measured}
     return [
         *measured,
         *(
             LoopCpu(core.name, core.label, core.row, is_recorded=True)
             for core in recorded_cores()
-            if core.isa == isa and core.name not in taken_names
+            if core.isa == isa and core.name not in measured_names
         ),
     ]
 

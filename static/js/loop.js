@@ -4,7 +4,7 @@ import { MAX_CODE_LENGTH, codeOfFragment, loopAddress } from "./loop-address.js"
 import { CodeEditor } from "./loop-editor.js";
 import { replaceRegion } from "./regions.js";
 
-const DELAY = 120; // ms after the last key
+const DELAY = 100; // ms after the last key
 const REGIONS = ["loop-pieces", "loop-problem", "loop-answer"];
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("loop-form"));

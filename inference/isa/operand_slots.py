@@ -181,7 +181,7 @@ class BlockScheme(Protocol):
 
     @property
     def slots(self) -> Slots:
-        """Register and memory operands that can alias, in the order of the text; immediates are none."""
+        """The operands that can alias: by overlapping registers, or by equal addresses."""
 
     @property
     def prefix(self) -> str:

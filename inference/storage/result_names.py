@@ -18,7 +18,7 @@ _LIMIT = NAME_LIMIT - 20
 
 _MIN_PART_LENGTH = 20  # characters
 
-_BRAND_NOISE = re.compile(r"\((?:R|TM|C)\)|\s+(?:\d+-Core )?Processor\b|\s+CPU\b|\s*@.*$", re.IGNORECASE)
+_BRAND_NOISE = re.compile(r"\((?:R|TM|C)\)| (?:\d+-Core )?Processor\b| CPU\b", re.IGNORECASE)
 """What brand strings have beside the product's name: "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz"."""
 
 _SELECTIONS = {
@@ -100,7 +100,9 @@ def processor_name(machine: Machine | int) -> str:
 
 def _core_or_product(isa: str, facts: dict[str, Any], cpu: str) -> str:
     core = code_target(isa).schemes.core_of(facts)
-    return _BRAND_NOISE.sub("", cpu).strip() if core is None else core.name
+    return (
+        _BRAND_NOISE.sub("", " ".join(cpu.partition("@")[0].split())).strip() if core is None else core.name
+    )
 
 
 def selection_name(schemes: str | Sequence[int], search: str = "", sample: int | None = None) -> str:

@@ -115,7 +115,10 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (form(AccessLevel.MEMBER, recent=True), "api-token-make"),
     (button(AccessLevel.MEMBER), "session-end sessions-end-others api-token-revoke"),
     # what readers see
-    (page(), "start help help-page glossary tour search search-suggestions publish api api-client predictors"),
+    (
+        page(),
+        "start help help-page glossary tour search search-suggestions publish api api-client predictors",
+    ),
     (page(), "ws-runs ws-run ws-nothing"),
     (page(), "isas isa scheme instruction experiments experiment experiment-snippet"),
     (page(), "sets set set-conflicts sets-compare"),

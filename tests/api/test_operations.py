@@ -35,7 +35,7 @@ WHOLE = {"get_archive", "export_campaign"}
 READING = [name for name, (method, _, _) in OPERATIONS.items() if method == "GET" and name not in WHOLE]
 MAX_QUERIES = 18
 QUERY = {
-    "compare_core_models": "?with=Recorded%20Zen%204",
+    "compare_core_models": "?other=Recorded%20Zen%204",
     "predict_experiment": f"?experiment=2*{ADD}",
     "get_snippet": f"?experiment={ADD}",
     "get_accuracy": "?reference=one",

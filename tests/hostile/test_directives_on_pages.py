@@ -19,7 +19,9 @@ def test_the_loop_of_a_mapping_refuses_directives(visitor: Client, mapping: Port
             watch.expect_silence(page.text)
 
 
-def test_the_search_box_takes_directives_for_words_or_for_code(visitor: Client, mapping: PortMapping, tmp_path):
+def test_the_search_box_takes_directives_for_words_or_for_code(
+    visitor: Client, mapping: PortMapping, tmp_path
+):
     with watching(tmp_path) as watch:
         for spelling in SPELLINGS:  # the API's test, with the same search, has them behind an instruction
             page = visitor.get(reverse("search"), {"q": written(spelling, watch.file)}, follow=True)

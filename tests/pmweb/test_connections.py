@@ -33,7 +33,10 @@ ASK = b"GET /health/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 @pytest.fixture(scope="module")
 def web(migrated: Path, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Web]:
-    """A web process at which one address holds at most `MAX_CONNECTIONS` connections; few files are allowed at first."""
+    """A web process at which one address holds at most `MAX_CONNECTIONS` connections.
+
+    Few files are allowed at first.
+    """
     with opened(migrated, tmp_path_factory.mktemp("site"), django_db_blocker) as site:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PMWEB_CONNECTIONS_PER_ADDRESS", str(MAX_CONNECTIONS))

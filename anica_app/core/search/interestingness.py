@@ -58,7 +58,7 @@ class InterestSettings(AlgorithmSettings):
     """When a block is interesting.
 
     Attributes:
-        metric: "relative": |a − b| by the mean of both; "absolute": |a − b| in cycles; "failure": only
+        metric: "relative": the difference by the mean of both; "absolute": in cycles; "failure": only
             failures count.
         threshold: Blocks with a larger difference are interesting; no unit, or cycles.
         failures: Kinds of failures that make a block interesting, separated by commas; others make it

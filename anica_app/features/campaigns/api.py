@@ -346,9 +346,7 @@ CAMPAIGNS = NamedRows(
     CampaignOut,
     lambda rows: [_campaign(row) for row in rows],
 )
-CAMPAIGNS.add_changes(
-    "Delete a campaign with its discoveries and sampled blocks, unless it is running."
-)
+CAMPAIGNS.add_changes("Delete a campaign with its discoveries and sampled blocks, unless it is running.")
 
 
 @router.get("/campaigns", response=PageOf[CampaignOut])

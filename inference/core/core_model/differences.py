@@ -60,18 +60,18 @@ def core_numbers(first: ComparedCore, second: ComparedCore) -> list[CoreNumber]:
 
 
 def _numbers(first: ComparedCore, second: ComparedCore) -> Iterator[CoreNumber]:
-    one, other = first.overview, second.overview
-    yield CoreNumber("issue", "instructions", "per cycle", one.instructions, other.instructions)
-    yield CoreNumber("issue", "slots", "per cycle", one.slots, other.slots)
+    a, b = first.overview, second.overview
+    yield CoreNumber("issue", "instructions", "per cycle", a.instructions, b.instructions)
+    yield CoreNumber("issue", "slots", "per cycle", a.slots, b.slots)
     for aspect, unit, name in _FRONT_END:
-        numbers = _limit(one.front_end, name), _limit(other.front_end, name)
+        numbers = _limit(a.front_end, name), _limit(b.front_end, name)
         yield CoreNumber("front end", aspect, unit, *numbers)
     yield CoreNumber("memory", "load latency", "cycles", _load(first.memory), _load(second.memory))
     forwarding = _forwarding(first.memory), _forwarding(second.memory)
     yield CoreNumber("memory", "store to load, 64 bits", "cycles", *forwarding)
-    kinds = {kind.name: kind for kind in (*one.kinds, *other.kinds)}
+    kinds = {kind.name: kind for kind in (*a.kinds, *b.kinds)}
     for name in kinds:
-        pair = _kind(one, name), _kind(other, name)
+        pair = _kind(a, name), _kind(b, name)
         yield CoreNumber(name, "ports", "", *(None if kind is None else len(kind.ports) for kind in pair))
         cycles = (None if kind is None else kind.cycles for kind in pair)
         yield CoreNumber(name, "quickest alone", "cycles", *cycles)

@@ -139,7 +139,7 @@ _PLACE = re.compile(
 )
 """`dot.c:5:     s += a[i];` of GCC, `dot.c:5:9` of clang, `/home/dot.c:5 (discriminator 3)` of objdump."""
 
-_MICROSOFT = re.compile(r";\s*(?:Line\s+(\d+)\s*$|(\d+)\s*:(?:\s+(.*))?$|File\s+(\S.*))", re.IGNORECASE)
+_MICROSOFT = re.compile(r";\s*(?:Line\s+(\d+)\s*$|(\d+)\s*:(?:\s(.*))?$|File\s+(\S.*))", re.IGNORECASE)
 _INTEL = re.compile(r"\s*(\d{1,7})\.(\d{1,4})\s*")
 """Line and column, at the end of each instruction's line by Intel's classic compilers."""
 
@@ -171,7 +171,7 @@ class SourceComments:
             if microsoft[4]:
                 self._file = microsoft[4].strip()
                 return None
-            self._set(self._file, int(microsoft[1] or microsoft[2]), microsoft[3] or "")
+            self._set(self._file, int(microsoft[1] or microsoft[2]), (microsoft[3] or "").strip())
         else:
             return None
         own = self.place if has_instruction else None
@@ -191,7 +191,7 @@ class SourceComments:
 
 _HEADING = re.compile(
     r"Disassembly of |.*:\s+file format |Percent\b|Dump of |End of |Source code |"
-    r"(?!case\b).*\(.*\)(?: const)?:$|\.\.\.$"
+    r"(?!case\b)[^(]*\(.*\)(?: const)?:$|\.\.\.$"
 )
 _NUMBERED = re.compile(r"\s*(\d{1,7})\t(.*)")
 _BRACES = re.compile(r"[{}();,\s]+")

@@ -37,7 +37,10 @@ def test_differences_come_first(visitor: Client, cores: tuple[StoredCoreModel, S
     assert "Recorded Zen 4" in names
     assert page.context["comparison"] is None
     comparison = visitor.get(address, {"with": narrow.name}).context["comparison"]
-    assert comparison.summary == "wide against narrow: ALU ports 3 against 2, ALU quickest alone 0.333 against 0.5"
+    assert (
+        comparison.summary
+        == "wide against narrow: ALU ports 3 against 2, ALU quickest alone 0.333 against 0.5"
+    )
     assert [number.aspect for number in comparison.differing] == ["ports", "quickest alone"]
 
 
@@ -51,6 +54,6 @@ def test_the_recorded_core_is_one_of_them(visitor: Client, cores: tuple[StoredCo
 def test_an_unknown_core_is_refused(visitor: Client, cores: tuple[StoredCoreModel, StoredCoreModel]):
     wide = cores[0]
     assert visitor.get(reverse("core-model-compare", args=[wide.pk]), {"with": "wide"}).status_code == 404
-    answer = visitor.get(f"/api/v1/core-models/{wide.pk}/differences", {"with": "Zen 17"})
+    answer = visitor.get(f"/api/v1/core-models/{wide.pk}/differences", {"other": "Zen 17"})
     assert answer.status_code == 404
     assert "narrow" in answer.text

@@ -19,9 +19,9 @@ from django.urls import reverse
 from anica_app.web.presentation import ticked
 from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.asking.loop.answer import closest_bound
 from inference.features.asking.predictors.kinds import STORED_KINDS
 from inference.features.asking.predictors.query import row_for
-from inference.features.asking.loop.answer import closest_bound
 from inference.features.learning.core_model.query import contents_of
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.features.library.uploads.query import receive

@@ -34,9 +34,7 @@ def mapping(isa: ISA) -> PortMapping:
     """A Zen 4's core model, with µops of two schemes."""
     machine = Machine.objects.create(name="lab", kind="agent", isa=isa, facts=ZEN4)
     value = Value(ports=("0", "1", "5"), usage={ADD: ((0b011, 1),), IMUL: ((0b100, 1),)})
-    row = store_mapping(
-        "Zen 4 ports", isa, value, origin=PortMapping.Origin.RUN, machine=machine
-    )
+    row = store_mapping("Zen 4 ports", isa, value, origin=PortMapping.Origin.RUN, machine=machine)
     StoredCoreModel.objects.create(
         name="Zen 4 core", isa=isa, machine=machine, mapping=row, port_names={"5": "MUL0"}
     )

@@ -22,7 +22,7 @@ SHADES = 4
 """Colour steps of the pressure on a port, from little to that of the busiest port."""
 _ROUNDING = 1e-6
 """Cycles by which loads of ports may differ and count as equal."""
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBERED = re.compile(r"(|.*\D)(\d+)")
 
 
 @dataclass(frozen=True)

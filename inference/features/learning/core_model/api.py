@@ -177,7 +177,7 @@ class CoreComparisonOut(Schema):
 def compare_core_models(
     request: HttpRequest,
     core_model_id: Id,
-    other: str = parameter(..., alias="with", max_length=200, examples=["Recorded Zen 4"]),
+    other: str = parameter(..., max_length=200, examples=["Recorded Zen 4"]),
 ) -> Any:
     """Compare a core model with another one, or with the recorded one, by its name, number by number."""
     row = CORE_MODELS.row(core_model_id)
@@ -185,7 +185,9 @@ def compare_core_models(
     second = next((choice for choice in choices if choice.name == other), None)
     if second is None:
         names = ", ".join(choice.name for choice in choices) or "none: there is no other core model"
-        raise ProblemError(404, f"no core model {other!r} of {row.isa.name}", where="with", right=names)
+        raise ProblemError(
+            404, f"no core model {other!r} of {row.isa.name}", where="query other", right=names
+        )
     return compare_cores(row, second).as_json()
 
 

@@ -103,8 +103,8 @@ def loops_in(
     total = sum(candidate.size for candidate in chosen)
     if total > MAX_CODE_BYTES:
         raise BinaryFileError(
-            f"these functions have {total / 1e6:,.1f} MB of machine code, and {MAX_CODE_BYTES / 1e6:,.1f} MB are "
-            "the most: choose functions by their names, e.g. `mat*`"
+            f"these functions have {total / 1e6:,.1f} MB of machine code, and {MAX_CODE_BYTES / 1e6:,.1f} MB "
+            "are the most: choose functions by their names, e.g. `mat*`"
         )
     for function in chosen:
         for steps in steps_in(program, function, reader):

@@ -21,7 +21,7 @@ _SOURCE_LINE = ("source line", "line")
 _MAX_LINES_BEFORE = 40
 _DASHES = re.compile(r"-{2,}(?: +-{2,})+ *")
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
-_METRIC = re.compile(r"([\d,]*\.?\d+(?:e[+-]?\d+)?)\s*(?:%|[mun]?s)?", re.IGNORECASE)
+_METRIC = re.compile(r"((?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|[mun]?s)?", re.IGNORECASE)
 _BLOCK = re.compile(r"(Block \d+):?")
 
 Cells = Callable[[str], Sequence[str]]

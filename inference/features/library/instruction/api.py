@@ -95,14 +95,16 @@ class InstructionCardOut(Schema):
 
 
 @router.get("/isas/{isa_id}/instructions/{mnemonic}", response=InstructionCardOut)
-def get_instruction(request: HttpRequest, isa_id: Id, mnemonic: str, cpus: str = "") -> Any:
+def get_instruction(request: HttpRequest, isa_id: Id, mnemonic: str, cpus: str = "", forms: str = "") -> Any:
     """Ports, cycles and latency of every form of an instruction, on several CPUs.
 
     Alternative names of assemblers are accepted: `cmovnz`. `cpus`: keys of up to 8 CPUs, separated by commas;
-    by default the three with most facts.
+    by default the three with most facts. `forms`: only forms with these operands, as a search abbreviates
+    them, such as `r64` or `xmm, m128`.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
-    card_request = read(InstructionRequest, {"mnemonic": mnemonic, "isa": isa.name, "cpus": cpus})
+    parameters = {"mnemonic": mnemonic, "isa": isa.name, "cpus": cpus, "forms": forms}
+    card_request = read(InstructionRequest, parameters)
     try:
         return card_as_json(card_of(card_request))
     except UnknownInstructionError as error:

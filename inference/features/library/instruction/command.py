@@ -22,6 +22,9 @@ class Command(DataCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("mnemonic", metavar="MNEMONIC", help="the assembler's name: imul, cmovnz")
         parser.add_argument(
+            "operands", metavar="OPERAND", nargs="*", help="only forms with these operands: r64 m64, xmm/m128"
+        )
+        parser.add_argument(
             "--isa", metavar="NAME", default=DEFAULT, help="instruction set (default: %(default)s)"
         )
         parser.add_argument(
@@ -32,15 +35,19 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints the forms, each with a line per CPU."""
-        card = self._card(options["mnemonic"], options["isa"], options["on"])
+        parameters = {
+            "mnemonic": options["mnemonic"],
+            "isa": options["isa"],
+            "forms": " ".join(options["operands"]),
+        }
+        card = self._card(parameters, options["on"])
         if options["json"]:
             self.stdout.write(json.dumps(card_as_json(card), ensure_ascii=False))
             return
         for line in _lines(card):
             self.stdout.write(line)
 
-    def _card(self, mnemonic: str, isa: str, names: list[str]) -> InstructionCard:
-        parameters = {"mnemonic": mnemonic, "isa": isa}
+    def _card(self, parameters: dict[str, str], names: list[str]) -> InstructionCard:
         card = card_of(read(InstructionRequest, parameters))
         keys_by_name = {cpu.name: cpu.key for cpu in (*card.cpus, *card.further)}
         unknown = [name for name in names if name not in keys_by_name]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from django.urls import URLPattern, URLResolver, get_resolver
 
 TOKEN = "S3cr-et_Token"
-WORDS = {"action", "file", "isa", "kind", "mnemonic", "name"}
+WORDS = {"action", "extension", "file", "isa", "kind", "mnemonic", "name", "slug"}
 """Parts of addresses that are words, none of them a secret."""
 
 _TEXT = re.compile(r"<(?:str:|path:|slug:|uuid:)?(\w+)>")

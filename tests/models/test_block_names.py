@@ -19,11 +19,12 @@ from anica_app.features.discoveries.query import stored_answers
 from anica_app.features.explanations.panel import explanations_of
 from anica_app.models import Campaign
 from inference.features.asking.predictors.opening import DatabaseAnswers, open_predictor
+from inference.features.asking.questions import form
 from inference.features.asking.questions.job import AskJob
 from inference.features.asking.questions.query import memory_run
 from inference.formats.block_sets import BlockSetOptions
 from inference.isa import targets
-from inference.isa.blocks import BlockName, block_of_bytes, isa_of_fields
+from inference.isa.blocks import BlockName, block_of_bytes, isa_of_fields, read
 from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.protocol import Answer, PredictorError
@@ -139,7 +140,10 @@ def test_an_unknown_set_is_refused() -> None:
             store(BytesIO(f"# instruction set: {isa}\nbb\n0100\n".encode()), "f", "f", BlockSetOptions())
 
 
-def test_an_address_without_a_set_leads_to_that_of_x86_64(admin_client: Client) -> None:
+def test_an_address_without_a_set_leads_to_that_of_x86_64(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(form, "read", read)  # a process of its own knows no toy
     old = admin_client.get(reverse("blocks"), {"code": "0100", "registers": "0x1000"})
     assert old.status_code == 302
     assert old.headers["Location"] == f"{reverse('blocks')}?isa=x86-64&code=0100&registers=0x1000"
@@ -215,11 +219,13 @@ PARENTS = {
     "inference/features/learning/front_end/query.py": {"code": "the front end"},
     "inference/formats/scheduler_json.py": {"block": "the core model"},
     "inference/storage/core_models.py": {"code": "the front end"},
+    "inference/web/code_reading.py": {"code": "the question to the process that reads"},
     "inference/core/latency/idioms.py": {"code": "the latencies"},
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},
     "anica_app/features/discoveries/pages.py": {"hex": "the campaign, for its template"},
     "anica_app/features/discoveries/steps.py": {"hex": "the campaign, for its template"},
+    "inference/features/asking/block_files/importer.py": {"code": "the program"},
     "inference/features/asking/block_files/job.py": {"code": "the program"},
     "anica_app/features/explanations/job.py": {"block": "the description"},
     "anica_app/features/families/pages.py": {"hex": "the campaign, for its template"},

@@ -101,7 +101,7 @@ def test_exports_edits_uploads_and_tokens_are_noted(ada: Client, mapping: PortMa
         ("exported", "port mapping", "three ports"),
         ("changed", "port mapping", "three ports"),
         ("uploaded", "upload", "a.csv"),
-        ("started", "run", "Read a.csv"),
+        ("started", "run", "a.csv · preview"),
         ("tokens", "machine", "lab"),
     ]
 

@@ -81,7 +81,7 @@ ADMINISTRATORS_PAGES = {
     "pmweb/audit.html",
     "pmweb/storage.html",
 }
-ANYBODYS_FORMS = {"pmweb/login.html", "pmweb/login_link.html"}
+ANYBODYS_FORMS = {"pmweb/login.html", "pmweb/login_link.html", "inference/loop/timeline.html"}
 
 
 @dataclass(frozen=True)

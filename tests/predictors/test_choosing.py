@@ -276,11 +276,13 @@ DOORS: Mapping[str, set[str]] = {
         f"{ASKING}/predictors/modes.py",  # stored options, in another mode
         f"{ASKING}/questions/query.py",  # stored options, with one switch more
         f"{ASKING}/questions/command.py",
+        f"{ASKING}/loop/measuring_pages.py",  # what is installed, for the CPU that is explained
         *(f"{JUDGING}/{name}/command.py" for name in ("accuracy_checks", "column_accuracy", "engine")),
         *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),
     },
     "predictor": {
         *(f"{ASKING}/predictors/{name}.py" for name in ("query", "opening", "kinds")),
+        f"{ASKING}/loop/tools.py",  # what is installed, for the CPU that is explained
         f"{JUDGING}/engine/judge_jobs.py",  # a core model
         f"{JUDGING}/engine/sources.py",  # of what is stored, by its name
         "inference/predictors/panel.py",  # what a run shares out

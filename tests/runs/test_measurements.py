@@ -43,7 +43,7 @@ def test_the_set_is_named_after_the_run_and_made_with_the_first_results(lease, i
     assert not ExperimentSet.objects.exists()
     store.remember([Measured(A, 1.0)])
     made = ExperimentSet.objects.get()
-    assert (made.name, made.origin, made.run_id) == ("my run measurements", "run", lease.run_id)
+    assert (made.name, made.origin, made.run_id) == ("my run · measurements", "run", lease.run_id)
     assert made.identity == {"seed": 1}
     assert store.experiment_set == made
 
@@ -74,8 +74,8 @@ def test_the_sets_of_a_run_are_told_apart_by_their_purpose(lease, isa):
     assert mixes.known([A]) == {}
     mixes.remember([Measured(A, 2.0)])
     assert set(ExperimentSet.objects.values_list("name", flat=True)) == {
-        "my run measurements",
-        "my run five-scheme mixes",
+        "my run · measurements",
+        "my run · five-scheme mixes",
     }
 
 

@@ -84,7 +84,7 @@ class SizeOut(Schema):
     k: int = Field(examples=[2])
     covered: int = Field(examples=[180])
     proven: bool = Field(
-        description="Whether it is proved that no other selection covers more.", examples=[True]
+        description="Whether the solver showed that no other selection covers more.", examples=[True]
     )
 
 

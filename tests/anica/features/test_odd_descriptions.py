@@ -112,7 +112,7 @@ def _odd(good: dict[str, tuple[Json, list[str]]]) -> Iterator[tuple[str, Json]]:
 def _is_described(kind: RunKind) -> bool:
     """Whether its description is about blocks, predictors or campaigns."""
     rooms = ("anica_app.", "inference.features.asking.", "inference.features.judging.")
-    elsewhere = ("block", "evaluate", "check-model")
+    elsewhere = ("block", "quick-block", "evaluate", "check-model")
     return kind.job.__module__.startswith(rooms) and kind.name not in elsewhere
 
 

@@ -52,6 +52,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "static/js/run.js": ("✓",),
     "static/js/generalisation-drawing.js": ("✓",),
     "static/css/components.css": ("✓",),  # done, settled, saved; and `word-strong` of partials/word.html
+    "static/css/loop-answer.css": ("✓",),  # `grounds.word` of a scheme
     "static/css/machines.css": ("✓",),
     "static/css/instruction.css": ("✓",),  # of the words that the function gave
 }

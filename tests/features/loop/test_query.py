@@ -12,7 +12,7 @@ from inference.isa.blocks import block_of_text
 from inference.models import StoredCoreModel
 from inference.storage.instruction_sets import store_isa
 
-RECORDED = recorded_cores()[-1].row
+RECORDED = next(core.row for core in recorded_cores() if core.core == "Zen 4")
 BLOCK = block_of_text("imul rax, rbx\nimul eax, ecx")
 
 

@@ -207,10 +207,15 @@ def test_who_judges_is_asked_as_the_tools_are(machine: Machine) -> None:
 def test_the_shell_asks_in_the_mode_that_it_is_told(machine: Machine) -> None:
     assert [row.name for row in command._chosen([MODEL], mode=LOOP)] == ["core model lab · loop"]
     for names in ([], [MODEL], ["core-model:model=lab,mode=loop"]):
-        assert command._core_model(names, LOOP)[1].in_loop
-        assert not command._core_model(names, UNROLLED)[1].in_loop
-    assert [command._core_model(names, "")[1].in_loop for names in ([], [MODEL])] == [False, False]
-    assert command._core_model(["core-model:model=lab,mode=loop"], "")[1].in_loop
+        assert _mode_of_question(names, LOOP) == LOOP
+        assert _mode_of_question(names, UNROLLED) == UNROLLED
+    assert [_mode_of_question(names, "") for names in ([], [MODEL])] == [UNROLLED, UNROLLED]
+    assert _mode_of_question(["core-model:model=lab,mode=loop"], "") == LOOP
+
+
+def _mode_of_question(names: list[str], mode: str) -> str:
+    question, _ = command._question({"predictor": names, "cpu": "", "mode": mode, "isa": "x86-64"})
+    return question.mode
 
 
 def test_every_command_that_names_predictors_takes_a_mode() -> None:

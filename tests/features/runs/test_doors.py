@@ -105,6 +105,7 @@ WITHOUT = {
     "block": "`manage.py measure-block` takes assembly, the page a block that was asked about",
     "campaign": "predictors are chosen by name and made where they are missing",
     "columns": "as a campaign",
+    "complete": "of the page that explains a loop and of the API; a command profiles the whole core",
     "compare-sets": AT_ONCE,
     "comparison": BY_SOURCES,
     "judge": "the command names sources by words, the page by kinds of rows",
@@ -116,6 +117,7 @@ WITHOUT = {
     "loops": AT_ONCE,
     "matrix": BY_SOURCES,
     "merge-sets": AT_ONCE,
+    "quick-block": "of the page that explains a loop and of the API; `manage.py measure-block` for the shell",
     "read": "of pages and API alone: what a file is",
     "scheduler": "no page starts one",
 }

@@ -46,7 +46,7 @@ def rows(
     tools = [Predictor.objects.create(name=f"tool {name}", kind="planted", key=name * 64).pk for name in "cd"]
     discovery.abstract = discovery.abstract or {"instructions": [{}]}
     discovery.save()
-    core = StoredCoreModel.objects.create(name="core", isa=machine.isa, mapping=mapping).pk
+    core = StoredCoreModel.objects.create(name="core", isa=machine.isa, machine=machine, mapping=mapping).pk
     return {
         **dict(zip(("first", "second"), sets, strict=True)),
         "sets": sets,
@@ -87,6 +87,9 @@ def test_an_example_is_accepted_with_rows_that_there_are(
     if kind in REFERENCES:
         column = block_set.columns.earliest("position").pk
         rows["reference"] = {**rows, "column": column}[REFERENCES[kind]]
+    if kind == "complete":
+        machine = Machine.objects.get(pk=rows["machine"])
+        rows["schemes"] = list(machine.isa.schemes.values_list("pk", flat=True)[:2])
     complete = job(kind).check(with_rows(CONFIGS[kind], rows))
     left_out = CONFIGS[kind].keys() - complete.keys()
     assert left_out <= {"settings"}, "what `settings` say stands in groups by then"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
@@ -54,7 +55,12 @@ KINDS = (
     ),
 )
 
-PRESENTATIONS = {"block": _presentation, "quick-block": _presentation}
+
+def _quick_presentation() -> KindPresentation:
+    return replace(_presentation(), archived=None)
+
+
+PRESENTATIONS = {"block": _presentation, "quick-block": _quick_presentation}
 
 
 def _results() -> RecordPart:

@@ -10,11 +10,9 @@ function suggest(field) {
   list.hidden = true;
   list.setAttribute("role", "group");
   list.setAttribute("aria-label", "Suggestions");
-  field.after(list);
   const status = document.createElement("span");
   status.className = "visually-hidden";
   status.setAttribute("role", "status");
-  list.after(status);
   let timer = 0;
   /** @type {AbortController | null} */
   let pending = null;
@@ -37,6 +35,7 @@ function suggest(field) {
     } catch {
       return; // a newer request took its place, or the site is away: the field works without
     }
+    if (!list.isConnected) field.after(list, status);
     list.hidden = !field.parentElement.contains(document.activeElement);
     status.textContent = `${list.querySelectorAll("a").length} suggestions, reached by the arrow keys`;
   };

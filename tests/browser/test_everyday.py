@@ -87,8 +87,8 @@ def test_the_search_box_finds_names_and_leads_pasted_code_to_its_page(page: Page
     expect(field).to_be_focused()
     page.keyboard.insert_text("add rax, rbx\nimul rcx, rdx")  # as a paste does: its line break stays
     page.keyboard.press("Enter")
-    page.wait_for_url("**/blocks/**")
-    expect(page.get_by_label("Basic blocks", exact=True)).to_have_value("add rax, rbx\nimul rcx, rdx")
+    page.wait_for_url("**/loop/**")
+    expect(page.locator("#loop-answer")).to_contain_text("imul rcx, rdx")
     page.set_viewport_size({"width": 390, "height": 844})
     page.get_by_role("link", name="Find anything").click()
     expect(page.locator("#search-here")).to_be_visible()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 def test_the_start_page_lists_the_first_steps_and_loads_the_example(page: Page):
     page.goto("/")
     steps = page.locator("ol.checklist > li")
-    expect(steps).to_have_count(9)
+    expect(steps).to_have_count(7)
     page.get_by_role("button", name="Load the example").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Zen 4")
     page.goto("/")

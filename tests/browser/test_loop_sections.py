@@ -15,7 +15,7 @@ CHAIN = ".l:\nimul rax, rbx\nadd rax, rcx\nsub rdx, 1\njne .l"
 
 
 def explain(page: Page, **fields: str) -> None:
-    page.goto(f"/loop/?{urlencode({'code': CHAIN, **fields})}")
+    page.goto(f"/loop/?{urlencode({'code': CHAIN, 'cpu': 'Recorded Zen 4', **fields})}")
     expect(page.locator("#loop-graph svg")).to_be_visible()
 
 

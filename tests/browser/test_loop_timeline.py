@@ -28,7 +28,7 @@ FILES = [("SVG", ".svg", "<svg"), ("Trace", ".trace.json", "traceEvents"), ("Tex
 
 
 def open_timeline(page: Page, code: str, **fields: str) -> None:
-    visit(page, f"/loop/?{urlencode({'code': code, **fields})}")
+    visit(page, f"/loop/?{urlencode({'code': code, 'cpu': 'Recorded Zen 4', **fields})}")
     page.locator("#loop-timeline").scroll_into_view_if_needed()
 
 

@@ -59,7 +59,6 @@ def test_pages_are_those_of_kinds_that_there_are() -> None:
         "import",
         "infer",
         "measure",
-        "quick-block",
     }
 
 

@@ -66,7 +66,7 @@ def run(quick: bool) -> Iterator[Result]:
             times = _times(page, _QUICK_KEYS if quick else _KEYS)
     for case, limit, values in (
         ("answer", ANSWER_MILLISECONDS, [answered for answered, _ in times]),
-        ("timeline", TIMELINE_MILLISECONDS, [drawn for _, drawn in times]),
+        ("timeline", TIMELINE_MILLISECONDS, [timeline for _, timeline in times]),
     ):
         more = {"p50": round(statistics.median(values)), "worst": round(max(values)), "keys": len(values)}
         yield Result(case, round(percentile(values, 0.95)), "ms", limit, more)

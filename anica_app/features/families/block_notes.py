@@ -15,7 +15,7 @@ from inference.models import Predictor
 from inference.storage.instruction_sets import code_isa, of_isa
 from inference.web.contributions import BlockNote
 
-_MOST_CAMPAIGNS = 10
+_MAX_CAMPAIGNS = 10
 """Campaigns whose families are compared with a block: the newest."""
 
 ToolKey = tuple[str, str]
@@ -43,7 +43,7 @@ def notes_on_block(isa: str, code: bytes, predictors: Sequence[Predictor]) -> li
 
 def _campaigns(isa: str, keys: Collection[ToolKey]) -> list[Campaign]:
     rows = Campaign.objects.filter(of_isa(isa), families__isnull=False).distinct()
-    rows = rows.prefetch_related("seats__predictor").order_by("-pk")[:_MOST_CAMPAIGNS]
+    rows = rows.prefetch_related("seats__predictor").order_by("-pk")[:_MAX_CAMPAIGNS]
     return [row for row in rows if code_isa(row.isa) == isa and any(_key(tool) in keys for tool in row.tools)]
 
 

@@ -76,13 +76,7 @@ def program_of(
     assert mapping is not None, "a program needs ports"
     if works is None:
         works = [work_of_instruction(instruction, model, mapping) for instruction in block]
-    masks = [_masks(work) for work in works]
-    jump_masks = masks[len(block)] if len(masks) > len(block) else None
-    masks = masks[: len(block)]
-    if undescribed := [block[k].scheme or "" for k, row in enumerate(masks) if row is None]:
-        raise UndescribedSchemeError(undescribed)
-    excluded = 0 if simulated_ports is None else ~simulated_ports
-    described = [tuple(mask for mask in row or () if not mask & excluded) for row in masks]
+    described, jump_masks = _described_masks(block, works, simulated_ports)
     waits = _Waits(
         DependenceGraph(block, model, copies), block, model, [not row for row in described], edges_of
     )
@@ -112,6 +106,21 @@ def program_of(
         for number, mask in enumerate(jump_masks or (0,) * jumps)
     ]
     return SimulatedProgram((*waiting_uops, *jump_uops), len(mapping.ports), width, interval)
+
+
+def _described_masks(
+    block: Sequence[InstructionAccesses], works: Sequence[Work | None], simulated_ports: int | None
+) -> tuple[list[tuple[int, ...]], tuple[int, ...] | None]:
+    """The port sets of each instruction's simulated µops, and those of the loop's jump, None where `works`
+    has none. Raises `UndescribedSchemeError`.
+    """
+    masks = [_masks(work) for work in works]
+    jump_masks = masks[len(block)] if len(masks) > len(block) else None
+    masks = masks[: len(block)]
+    if undescribed := [block[k].scheme or "" for k, row in enumerate(masks) if row is None]:
+        raise UndescribedSchemeError(undescribed)
+    excluded = 0 if simulated_ports is None else ~simulated_ports
+    return [tuple(mask for mask in row or () if not mask & excluded) for row in masks], jump_masks
 
 
 def _slots(scheme: str, mapping: PortMapping, width: int) -> int:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKind, Items
 from inference.core.tables import ExperimentTable
 from inference.features.asking.loop import measuring_pages, tools
-from inference.features.asking.loop.confidence import LEAST_BLOCKS, confidence_in
+from inference.features.asking.loop.confidence import MIN_BLOCKS, confidence_in
 from inference.features.asking.loop.measured import KIND, LoopMeasurement, newest_measurement
 from inference.features.asking.loop.tools import ToolOffer
 from inference.models import (
@@ -291,10 +291,10 @@ def checked(model: StoredCoreModel, errors: list[float], lengths: list[int], bou
 def test_confidence_is_that_of_similar_blocks(visitor: Client, model: StoredCoreModel) -> None:
     assert confidence_in(model, 4, "ports") is None
     assert "Not checked yet." in answer(visitor)
-    similar = [0.01, -0.02] * LEAST_BLOCKS
-    errors = [*similar, *[0.5] * LEAST_BLOCKS, *[-0.3] * 5]
-    lengths = [*[5] * len(similar), *[40] * LEAST_BLOCKS, *[5] * 5]
-    bounds = [*["ports"] * len(similar), *["ports"] * LEAST_BLOCKS, *["memory"] * 5]
+    similar = [0.01, -0.02] * MIN_BLOCKS
+    errors = [*similar, *[0.5] * MIN_BLOCKS, *[-0.3] * 5]
+    lengths = [*[5] * len(similar), *[40] * MIN_BLOCKS, *[5] * 5]
+    bounds = [*["ports"] * len(similar), *["ports"] * MIN_BLOCKS, *["memory"] * 5]
     run = checked(model, errors, lengths, bounds)
     confidence = confidence_in(model, 4, "ports")
     assert confidence is not None

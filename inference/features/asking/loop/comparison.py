@@ -89,7 +89,7 @@ class WhatIfView:
         code: Both versions of the code, side by side; empty unless there is an earlier one.
         problems: Why a version cannot be shown, as sentences.
         unrollings: (factor, page with it), empty for a block that is no loop.
-        others: CPUs to compare with.
+        other_cpus: CPUs to compare with.
         loads: The page where the latencies given for loads count or not; "" without any.
     """
 
@@ -98,7 +98,7 @@ class WhatIfView:
     code: tuple[CodePair, ...]
     problems: tuple[str, ...]
     unrollings: tuple[tuple[int, str], ...]
-    others: tuple[LoopCpu, ...]
+    other_cpus: tuple[LoopCpu, ...]
     loads: str
 
 

@@ -20,7 +20,7 @@ from inference.web.contributions import Context
 CHECK = "accuracy-check"
 """The kind of runs that measure blocks and compare predictions with them."""
 
-LEAST_BLOCKS = 20
+MIN_BLOCKS = 20
 """Similar blocks of which a median says something; with fewer, blocks of other lengths and bounds count."""
 
 _LENGTH_FACTOR = 2
@@ -99,7 +99,7 @@ def _similar(checked: CheckedBlocks, length: int, bound: str) -> tuple[Bools, st
     limited = "" if number is None else f"limited by {bound}"
     size = f"{-(-length // _LENGTH_FACTOR)} to {length * _LENGTH_FACTOR} instructions"
     for chosen, words in ((same & as_long, (limited, size)), (same, (limited,)), (as_long, (size,))):
-        if chosen.sum() >= LEAST_BLOCKS:
+        if chosen.sum() >= MIN_BLOCKS:
             return chosen, ", ".join(filter(None, words))
     return every, ""
 

@@ -12,7 +12,14 @@ from itertools import zip_longest
 
 from inference.core.loop.simulated import CannotSimulateError
 from inference.core.loop.timeline import LoopTimeline, timeline_of_block
-from inference.core.loop.values import CycleRange, InstructionAnalysis, LoopAnalysis, UnknownPart
+from inference.core.loop.values import (
+    CycleRange,
+    Dependence,
+    InstructionAnalysis,
+    LoopAnalysis,
+    Remedy,
+    UnknownPart,
+)
 from inference.core.protocols import Json
 from inference.core.simulation.timeline import DEFAULT_ITERATIONS
 from inference.features.asking.loop.answer import LoopAnswer
@@ -74,28 +81,8 @@ def document_of(answer: LoopAnswer, iterations: int = 0) -> Json:
                 zip_longest(analysis.instructions, answer.piece.lines), start=1
             )
         ],
-        "dependencies": [
-            {
-                "key": edge.key,
-                "producer": edge.producer + 1,
-                "consumer": edge.consumer + 1,
-                "through": edge.location,
-                "iterations": edge.iterations,
-                "cycles": None if edge.cycles is None else _rounded(edge.cycles),
-                "basis": edge.basis or MEASURED_BASIS,
-                "critical": edge.is_critical,
-            }
-            for edge in analysis.dependences
-        ],
-        "remedies": [
-            {
-                "kind": str(remedy.kind),
-                "text": remedy.text,
-                "cycles": _rounded(remedy.cycles),
-                "dependency": remedy.dependence,
-            }
-            for remedy in analysis.remedies
-        ],
+        "dependencies": [_dependency_json(edge) for edge in analysis.dependences],
+        "remedies": [_remedy_json(remedy) for remedy in analysis.remedies],
         "changes": {
             "without": sorted(answer.changes.without_dependences),
             "loads_hit": answer.changes.loads_hit,
@@ -111,6 +98,28 @@ def document_of(answer: LoopAnswer, iterations: int = 0) -> Json:
         ],
         "lacking": list(analysis.lacking),
         "sources": dict(sources_of(answer.cpu.row)),
+    }
+
+
+def _dependency_json(edge: Dependence) -> Json:
+    return {
+        "key": edge.key,
+        "producer": edge.producer + 1,
+        "consumer": edge.consumer + 1,
+        "through": edge.location,
+        "iterations": edge.iterations,
+        "cycles": None if edge.cycles is None else _rounded(edge.cycles),
+        "basis": edge.basis or MEASURED_BASIS,
+        "critical": edge.is_critical,
+    }
+
+
+def _remedy_json(remedy: Remedy) -> Json:
+    return {
+        "kind": str(remedy.kind),
+        "text": remedy.text,
+        "cycles": _rounded(remedy.cycles),
+        "dependency": remedy.dependence,
     }
 
 

@@ -37,7 +37,7 @@ RECORDED_PROCESSOR = "Zen 4"
 ASK = "ask"
 """The kind of runs that ask predictors."""
 
-_MOST_MODELS = 4
+_MAX_MODELS = 4
 
 _FAILURES = {
     Failure.CRASH: "ends with an error for this loop",
@@ -216,7 +216,7 @@ def _other_models(block: Block, cpu: LoopCpu, mode: str) -> Iterator[tuple[str, 
     processor = processor_of(cpu)
     rows = usable_core_models().filter(isa__name=cpu.row.isa.name).exclude(pk=cpu.row.pk)
     same = [row for row in rows if row.machine is not None and processor_of_machine(row.machine) == processor]
-    for row in same[:_MOST_MODELS]:
+    for row in same[:_MAX_MODELS]:
         analysis = analysis_of(block, row, Assumptions(nearest=True, in_loop=mode == LOOP))
         if analysis.bounds:
             yield row.name, analysis.usual

@@ -18,10 +18,7 @@ def gallery(request: HttpRequest) -> HttpResponse:
     """All recorded cores: where their numbers come from, how good they are, and what is missing."""
     cores = recorded_cores()
     opened = _opened(cores)
-    rows = [
-        (core, document_contents(core.document.model_dump(mode="json")), opened.get(core.name))
-        for core in cores
-    ]
+    rows = [(core, document_contents(core.row.document or {}), opened.get(core.name)) for core in cores]
     return render(request, "inference/core_model/gallery.html", {"rows": rows})
 
 

@@ -16,8 +16,6 @@ from inference.models import ISA, StoredCoreModel
 from inference.storage.core_models import document_row
 
 CORES = Path(__file__).parent / "cores"
-MAX_BYTES = 5 * 2**20
-"""Size of all files together."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,7 @@ class RecordedCore:
         measured: What was measured, and by what.
         accuracy: How well it predicts, with what it is compared.
         lacks: What is missing; "" for nothing that is known to be.
+        isa: The instruction set.
     """
 
     slug: str
@@ -84,6 +83,7 @@ def store_recording(core: RecordedCore, document: dict[str, object]) -> list[Pat
         "measured": core.measured,
         "accuracy": core.accuracy,
         "lacks": core.lacks,
+        "isa": core.isa,
     }
     lines = [f"{key} = {_toml(value)}" for key, value in facts.items() if value]
     model, origin = CORES / f"{core.slug}.json.gz", CORES / f"{core.slug}.toml"

@@ -42,7 +42,7 @@ from inference.web.published_page import (
 _KINDS = (KIND, "block", "quick-block")
 _MAX_BLOCKS = 10
 _ITERATIONS = 12
-_LEAST_LOAD = 0.005
+_MIN_LOAD = 0.005
 """Cycles below which a port's load counts as none."""
 
 
@@ -160,7 +160,7 @@ def _sections(answer: LoopAnswer, label: str) -> Iterator[PublishedTable | Publi
 
 
 def _instruction_table(analysis: LoopAnalysis, key: str, title: str) -> PublishedTable:
-    used = [place for place, load in enumerate(analysis.port_loads) if load >= _LEAST_LOAD]
+    used = [place for place, load in enumerate(analysis.port_loads) if load >= _MIN_LOAD]
     columns = (
         PublishedColumn("Instruction", CellKind.CODE),
         PublishedColumn("µops", CellKind.UOPS, ports=analysis.ports),

@@ -34,7 +34,7 @@ class _Shape:
 
 
 def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool = False) -> SvgDrawing:
-    """The diagram. `names`: {port: vendor's name}. `narrow`: two boxes per row, for narrow pages."""
+    """The diagram. `names`: {port: the name to show}. `narrow`: two boxes per row, for narrow pages."""
     shape = _Shape(2, _NARROW_BOX) if narrow else _wide(len(core.ports))
     parts: list[str] = []
     y = float(_MARGIN)
@@ -47,7 +47,7 @@ def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool =
         shapes, height = _row(row, names, y, shape)
         parts.append(shapes)
         y += height
-    for line in _wrapped(_legend(core), shape):
+    for line in _wrapped(_legend(core, names), shape):
         y += _LINE
         parts.append(f'<text class="quiet" x="{_MARGIN}" y="{y:g}">{escape(line)}</text>')
     if rows:
@@ -127,14 +127,14 @@ def _port(
     port: PortOfCore, names: Mapping[str, str], x: float, y: float, height: float, shape: _Shape
 ) -> str:
     tint = port.place % len(LIGHT)
-    vendor = names.get(port.name, "")
-    title = f"{port.name} · {vendor}" if vendor else port.name
+    title = names.get(port.name, port.name)
+    hover = "" if title == port.name else f"<title>{escape(f'port {port.name} of the mapping')}</title>"
     shapes = [
         f'<rect class="plot" x="{x:g}" y="{y:g}" width="{shape.box:g}" height="{height:g}" rx="4"/>',
         f'<rect class="port-fill port-{tint} fill-{tint}" x="{x:g}" y="{y:g}" width="{shape.box:g}" '
         f'height="{_HEAD - 4}" rx="4"/>',
         f'<text class="on-port on-port-{tint} ink-{tint}" x="{x + shape.box / 2:g}" y="{y + 16:g}" '
-        f'text-anchor="middle">{escape(_cut(title, shape.box - 8))}</text>',
+        f'text-anchor="middle">{escape(_cut(title, shape.box - 8))}{hover}</text>',
     ]
     for line, kind_on_port in enumerate(port.kinds):
         shapes.append(_kind_line(kind_on_port, x, y + _HEAD + 12 + _LINE * line, shape))
@@ -181,7 +181,7 @@ def _rails(rows: Sequence[Sequence[PortOfCore]], ends: Sequence[float], shape: _
     return f'<path class="edge" d="{"".join(lines)}"/>'
 
 
-def _legend(core: CoreOverview) -> str:
+def _legend(core: CoreOverview, names: Mapping[str, str]) -> str:
     sentences = []
     if any(kind.latencies is not None for kind in core.kinds):
         sentences.append("Right of a kind: its latencies in cycles.")
@@ -191,13 +191,14 @@ def _legend(core: CoreOverview) -> str:
         sentences.append(f"Without a port: {', '.join(without_port)}.")
     if core.idle:
         plural = "s" if len(core.idle) > 1 else ""
-        sentences.append(f"No described scheme needs port{plural} {', '.join(core.idle)}.")
+        idle = ", ".join(names.get(port, port) for port in core.idle)
+        sentences.append(f"No described scheme needs port{plural} {idle}.")
     return " ".join(sentences)
 
 
 def _label(core: CoreOverview, names: Mapping[str, str]) -> str:
     ports = "; ".join(
-        f"port {port.name}{f' ({names[port.name]})' if port.name in names else ''}: "
+        f"port {names.get(port.name, port.name)}: "
         + (", ".join(k.kind.name for k in port.kinds if k.most) or "no named kind")
         for port in core.ports
     )

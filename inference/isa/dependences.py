@@ -91,6 +91,7 @@ class InstructionAccesses(NamedTuple):
         keeps_flags: That shift leaves the flags unchanged, although `writes` contains them.
         latency: Cycles from its sources to its results by assumption, of a load those from its address; None
             for the core's own.
+        by_values: Its time, alone too, depends on the values that it computes with.
     """
 
     scheme: str | None
@@ -102,6 +103,7 @@ class InstructionAccesses(NamedTuple):
     immediate: int | None = None
     keeps_flags: bool = False
     latency: float | None = None
+    by_values: bool = False
 
     @property
     def in_memory(self) -> bool:

@@ -184,6 +184,17 @@ UNIT_CLASSES = tuple(
 )
 """All unit classes, in the order of plots."""
 
+_ELIMINATED = frozenset((_INTEGER["move"], _INTEGER["nop"], _VECTOR["move"]))
+_GROUPS = (
+    ("ALU", _INTEGER.values()),
+    ("FP", {*_FLOATING.values(), *_VECTOR.values()} - {_CROSSING}),
+    ("LD", LOADS),
+    ("ST", STORES),
+    ("BR", (_INTEGER["branch"], _INTEGER["call"])),
+)
+UNIT_GROUPS = {kind: group for group, kinds in _GROUPS for kind in kinds if kind not in _ELIMINATED}
+"""{unit class: the group of units that ports are named after}, of the classes that show a port's group."""
+
 _X86_FLOATING = re.compile(r"(?!v?p)\w*[ps][sdh]")
 _MASK_REGISTER = re.compile(r"(?<![A-Z])K(?![A-Z])")
 

@@ -113,6 +113,10 @@ class Scheme:
     starter: bool
 
 
+TIMED_BY_VALUES = frozenset({"divide", "square-root"})
+"""Categories of schemes whose time, alone too, depends on the values that they compute with."""
+
+
 def memory_use(operands: Iterable[Operand]) -> MemoryUse:
     """The use of memory by the operands of a scheme, implicit ones included."""
     in_memory = [operand for operand in operands if operand.kind in {"memory", "address"}]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 
 from django.db import transaction
 from django.db.models import Q
@@ -14,6 +16,7 @@ from django.db.models import Q
 from inference.core.core_model import CoreModel, CoreOverview, FrontEndLimits, MemoryTimes, core_overview
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
+from inference.core.core_model.overview import unit_port_names
 from inference.core.explain import NotCharacterised
 from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind
@@ -21,10 +24,10 @@ from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.formats.core_model_json import CoreModelDocument
 from inference.formats.scheduler_json import SchedulerRecord
-from inference.isa.domains import STORES, UNIT_CLASSES, unit_class
+from inference.isa.domains import STORES, UNIT_CLASSES, UNIT_GROUPS, unit_class
 from inference.isa.front_end import Aspect, CodeReading, FrontEndCode, TimedCode
 from inference.isa.scheme import LEGACY_SSE
-from inference.isa.targets import code_target
+from inference.isa.targets import code_target, target_of
 from inference.models import (
     ISA,
     InstructionScheme,
@@ -323,10 +326,84 @@ def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOve
     """Kinds of instructions by port (one query if `model`, the row's value, is given)."""
     model = core_model_of(row) if model is None else model
     mapped_schemes = () if model.mapping is None else model.mapping.usage
-    schemes = InstructionScheme.objects.filter(isa__name=row.isa.name)  # a recorded core has no row of it
+    return core_overview(model, _kinds(row.isa.name, mapped_schemes), UNIT_CLASSES, STORES)
+
+
+def _kinds(isa: str, texts: Collection[str]) -> dict[str, str]:
+    """{scheme: kind} (one query)."""
+    schemes = InstructionScheme.objects.filter(isa__name=isa)  # a recorded core has no row of it
     facts = schemes.values_list("text", "mnemonic", "category", "memory")
-    kinds = {text: unit_class(text, *columns) for text, *columns in facts if text in mapped_schemes}
-    return core_overview(model, kinds, UNIT_CLASSES, STORES)
+    return {text: unit_class(text, *columns) for text, *columns in facts if text in texts}
+
+
+def _kinds_in_catalogue(isa: str, texts: Collection[str]) -> dict[str, str]:
+    """{scheme: kind} without a query, for an instruction set whose schemes come with the software."""
+    found = filter(None, map(target_of(isa).schemes.scheme_of, texts))
+    return {
+        scheme.text: unit_class(scheme.text, scheme.mnemonic, scheme.category, scheme.memory)
+        for scheme in found
+    }
+
+
+_CACHED_NAMES = 64
+_READABLE = re.compile(r"[A-Za-z]\w*")
+
+
+def port_labels(row: StoredCoreModel) -> dict[str, str]:
+    """{port of the mapping: the name that pages show}: the one that a user gave, else the mapping's own where
+    it is the vendor's, else one by what runs there (`ALU0`, `FP1`, `LD0`).
+    """
+    if row.document is None:
+        return {} if row.mapping is None else _labels(_NumberedPorts.of_mapping(row.mapping), row.port_names)
+    key = id(row.document) if row.pk is None else (row.pk, row.created)
+    return _labels(_NumberedPorts(key, row), row.port_names)
+
+
+def mapping_port_labels(rows: Iterable[PortMappingRow]) -> dict[int, dict[str, str]]:
+    """{id of a mapping: {port: the name that pages show}}, the same as of the core models with the mapping
+    (one query, and a few for each mapping that is not cached).
+    """
+    mappings = {row.pk: row for row in rows}
+    named = StoredCoreModel.objects.filter(mapping__in=mappings.keys()).exclude(port_names={})
+    names = dict(named.order_by("pk").values_list("mapping", "port_names"))
+    return {pk: _labels(_NumberedPorts.of_mapping(row), names.get(pk, {})) for pk, row in mappings.items()}
+
+
+def _labels(ports: _NumberedPorts, given: Mapping[str, str]) -> dict[str, str]:
+    taken = {*given.values()}
+    return {
+        port: given.get(port) or (port if name in taken else name)
+        for port, name in _default_names(ports).items()
+    }
+
+
+@dataclass(frozen=True)
+class _NumberedPorts:
+    """The source of a mapping; equal `key`: the same mapping. It lives as long as its names are cached."""
+
+    key: Hashable
+    source: StoredCoreModel | PortMappingRow = field(compare=False)
+
+    @classmethod
+    def of_mapping(cls, row: PortMappingRow) -> _NumberedPorts:
+        return cls(("mapping", row.pk, row.created), row)
+
+
+@lru_cache(maxsize=_CACHED_NAMES)
+def _default_names(ports: _NumberedPorts) -> dict[str, str]:
+    row = ports.source
+    if isinstance(row, PortMappingRow):
+        if row.origin == PortMappingRow.Origin.IMPORT:
+            return {port: port for port in row.ports}
+        mapping = load_mapping(row)
+    else:
+        value = core_model_of(row).mapping
+        if value is None:
+            return {}
+        mapping = value
+    kinds = _kinds_in_catalogue(row.isa.name, mapping.usage) or _kinds(row.isa.name, mapping.usage)
+    names = unit_port_names(mapping, kinds, UNIT_GROUPS, STORES)
+    return {port: port if _READABLE.fullmatch(port) else name for port, name in names.items()}
 
 
 def unsettled_kinds(row: StoredCoreModel) -> Counter[str]:

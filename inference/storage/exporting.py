@@ -34,7 +34,7 @@ from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.core_models import core_model_of, overview_of, unsettled_kinds
+from inference.storage.core_models import core_model_of, overview_of, port_labels, unsettled_kinds
 from inference.storage.export_values import evidence_of, exported_mapping, provenance_of, tool_names_of
 from inference.storage.judging import conflicts_of
 from inference.storage.mappings import load_mapping, load_resource_mapping
@@ -180,11 +180,11 @@ def _resource_json(row: ResourceMapping) -> str:
 
 
 def _diagram(row: StoredCoreModel) -> str:
-    return write_diagram(row.name, overview_of(row), row.port_names)
+    return write_diagram(row.name, overview_of(row), port_labels(row))
 
 
 def _kinds_csv(row: StoredCoreModel) -> str:
-    return write_kinds_csv(row.name, overview_of(row), row.port_names, unsettled_kinds(row))
+    return write_kinds_csv(row.name, overview_of(row), port_labels(row), unsettled_kinds(row))
 
 
 def _core_model_json(row: StoredCoreModel) -> str:

@@ -38,7 +38,7 @@ def test_every_port_has_a_box_inside_the_picture(ports: int, narrow: bool) -> No
             0 <= float(shape.get("y")) <= float(shape.get("y")) + float(shape.get("height")) <= drawing.height
         )
     texts = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
-    assert any("0 · A<L>U" in text for text in texts)
+    assert any(text.startswith("A<L>U") for text in texts)
     assert any("16 bytes per cycle" in text for text in texts)
     assert any("4,096" in text for text in texts)
     if narrow:
@@ -47,7 +47,7 @@ def test_every_port_has_a_box_inside_the_picture(ports: int, narrow: bool) -> No
 
 def test_the_words_name_the_ports_and_what_they_run() -> None:
     assert (
-        "port 0 (ALU0): kind <s0>, kind <all>; port 1: kind <s1>"
+        "port ALU0: kind <s0>, kind <all>; port 1: kind <s1>"
         in core_drawing(overview(2), {"0": "ALU0"}).label
     )
 

@@ -242,23 +242,10 @@ def _mapping_bounds(
     `stores`: the bound of the block's stores, whose µops share ports with others less than the mapping
     implies.
     """
-    undescribed = [instruction for instruction in block if instruction.scheme not in mapping.usage]
-    alone = Counter(
-        instruction.scheme or ""
-        for instruction in undescribed
-        if instruction.scheme in model.alone
-        and instruction.scheme not in model.moves
-        and not _waits_as_store(instruction, model, stores)
-    )
     bounds = []
     work = total_work(port_work(block, shape, model, mapping, stores))
     ports = CoreBound(BoundKind.PORTS, busiest_ports(work), BUSIEST_PORTS)
-    by_time = [
-        CoreBound(
-            BoundKind.PORTS, count * model.alone[scheme], f"{scheme} takes {model.alone[scheme]:.2f} alone"
-        )
-        for scheme, count in alone.items()
-    ]
+    by_time = times_alone(block, model, stores)
     bounds.append(max([ports, *by_time], key=lambda bound: bound.cycles))
     known = mapping.usage, model.moves, model.alone
     counted = [
@@ -276,6 +263,27 @@ def _mapping_bounds(
             CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, _counted(count, "instruction"))
         )
     return bounds
+
+
+def times_alone(
+    block: Sequence[InstructionAccesses], model: CoreModel, stores: CoreBound | None
+) -> list[CoreBound]:
+    """A bound for each scheme whose ports are not known and whose time alone is."""
+    described = model.mapping.usage if model.mapping is not None else {}
+    counts = Counter(
+        instruction.scheme or ""
+        for instruction in block
+        if instruction.scheme in model.alone
+        and instruction.scheme not in described
+        and instruction.scheme not in model.moves
+        and not _waits_as_store(instruction, model, stores)
+    )
+    return [
+        CoreBound(
+            BoundKind.PORTS, count * model.alone[scheme], f"{scheme} takes {model.alone[scheme]:.2f} alone"
+        )
+        for scheme, count in counts.items()
+    ]
 
 
 def busiest_ports(work: Mapping[int, float]) -> float:

@@ -35,7 +35,7 @@ MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 IN_ADDRESS = ("address", "base", "index")
 """Endings of the names of operands that an address is computed from."""
-_MOVES = ("mov", "vmov", "lddqu", "vlddqu", "pop ")
+MOVES = ("mov", "vmov", "lddqu", "vlddqu", "pop ")
 """Beginnings of schemes whose result is the loaded value itself."""
 
 
@@ -256,7 +256,7 @@ class DependenceGraph:
 
     def _loaded(self, scheme: str) -> float:
         """Cycles from an address to the result, where that was not measured."""
-        return self._model.memory.load + (0.0 if scheme.startswith(_MOVES) else UNKNOWN_LATENCY)
+        return self._model.memory.load + (0.0 if scheme.startswith(MOVES) else UNKNOWN_LATENCY)
 
     def _through_memory(self, place: int, read: MemoryPlace, last: LastWrite, destination: str) -> float:
         vector = self._block[place].vector or self._block[last.writer].vector
@@ -267,7 +267,7 @@ class DependenceGraph:
     def _operation(self, place: int, destination: str) -> float | None:
         """Cycles that an instruction takes beyond its load; None where they are not known."""
         instruction = self._block[place]
-        if (instruction.scheme or "").startswith(_MOVES):
+        if (instruction.scheme or "").startswith(MOVES):
             return 0.0
         own = [
             (source, cycles)

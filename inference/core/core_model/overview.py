@@ -1,15 +1,16 @@
-"""A core for a diagram: slots, ports, and the kinds of instructions that each port runs."""
+"""A core for a diagram: slots, ports with their names, and the kinds of instructions that each port runs."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from inference.core.core_model.model import CoreModel, FrontEndLimits, chained_latency
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping, Uops
-from inference.core.throughput import inverse_throughput
+from inference.core.mapping import MAX_PORTS, PortMapping, Uops, ports_in
+from inference.core.throughput import inverse_throughput, port_bound
 
 MIN_UNIT_SHARE = 0.5
 """Share of the schemes of a kind with a µop on a port, from which the port counts as one of its units."""
@@ -20,7 +21,8 @@ class UnitKind:
     """A kind of instructions. `schemes`: number of described schemes; `ports`: ports that run most of them.
 
     `cycles`: the inverse throughput of its quickest scheme alone. `latencies`: cycles of the quickest and the
-    slowest scheme in a chain; None where none is known.
+    slowest scheme in a chain; None where none is known. `typical`: a scheme with `uops`, the
+    characteristic µops that most of its schemes have.
     """
 
     name: str
@@ -28,6 +30,8 @@ class UnitKind:
     ports: tuple[str, ...]
     cycles: float
     latencies: tuple[float, float] | None
+    typical: str = ""
+    uops: Uops = ()
 
 
 @dataclass(frozen=True)
@@ -86,24 +90,21 @@ def core_overview(
         return CoreOverview((), (), (), None, None, model.front_end)
     # Eliminated moves wait for issue slots, which an inference may take for ports.
     usage = {scheme: () if scheme in model.moves else uops for scheme, uops in mapping.usage.items()}
-    members: defaultdict[str, list[str]] = defaultdict(list)
-    for scheme in usage:
-        if name := kinds.get(scheme, ""):
-            members[name].append(scheme)
-    users = {}
-    for name in (kind for kind in order if kind in members):
-        masks = (_ports_of(usage[scheme], all_uops=name in all_uops) for scheme in members[name])
-        users[name] = _count_by_port(masks, mapping)
+    members = _members(usage, kinds)
+    users = {
+        name: _users(mapping, usage, members[name], all_uops=name in all_uops)
+        for name in order
+        if name in members
+    }
     any_kind = _count_by_port((_ports_of(uops, all_uops=True) for uops in usage.values()), mapping)
     units = {}
     for name, counts in users.items():
-        needing = sum(bool(usage[scheme]) for scheme in members[name])
-        ports_of_kind = tuple(
-            port
-            for port, schemes in zip(mapping.ports, counts, strict=True)
-            if schemes and schemes >= MIN_UNIT_SHARE * needing
-        )
-        units[name] = _kind(model, mapping, name, members[name], ports_of_kind)
+        is_unit = _is_unit(counts, usage, members[name])
+        ports_of_kind = tuple(port for port, here in zip(mapping.ports, is_unit, strict=True) if here)
+        uops_of = {
+            scheme: _characteristic(usage[scheme], all_uops=name in all_uops) for scheme in members[name]
+        }
+        units[name] = _kind(model, mapping, name, uops_of, ports_of_kind)
     ports = tuple(
         PortOfCore(
             port,
@@ -124,14 +125,83 @@ def core_overview(
     )
 
 
+def unit_port_names(
+    mapping: PortMapping, kinds: Mapping[str, str], groups: Mapping[str, str], all_uops: Collection[str]
+) -> dict[str, str]:
+    """{port: its name by the groups of units that it has}: `ALU0`, `ALU/FP1`, `LD0`; `P0` for an idle one.
+
+    Ports of one name are numbered in the mapping's order. Names follow from the mapping alone: they are the
+    same wherever it is shown.
+
+    Args:
+        mapping: Ports and µops.
+        kinds: {scheme: kind}.
+        groups: {kind: group of units}, in the order in which a name has them; of kinds that tell units apart.
+        all_uops: As of `core_overview`.
+    """
+    members = _members(mapping.usage, kinds)
+    on_port = [Counter[str]() for _ in mapping.ports]
+    beside = [Counter[str]() for _ in mapping.ports]  # of less than half of a kind
+    for kind, group in groups.items():
+        counts = _users(mapping, mapping.usage, members[kind], all_uops=kind in all_uops)
+        for place, is_unit in enumerate(_is_unit(counts, mapping.usage, members[kind])):
+            (on_port if is_unit else beside)[place][group] += counts[place]
+    order = [*dict.fromkeys(groups.values())]
+    stems = [_stem(+most or +some, order) for most, some in zip(on_port, beside, strict=True)]
+    numbers = Counter[str]()
+    names = {}
+    for port, stem in zip(mapping.ports, stems, strict=True):
+        names[port] = f"{stem}{numbers[stem]}"
+        numbers[stem] += 1
+    return names
+
+
+COMPUTING, MEMORY, BRANCHES = ("ALU", "FP"), ("LD", "ST"), "BR"
+"""Groups of units in the names of ports."""
+
+
+def _stem(counts: Counter[str], order: Sequence[str]) -> str:
+    """The name of a port by the number of schemes of each group. Branches count where nothing else runs:
+    they share ports with arithmetic.
+    """
+    if not counts:
+        return "P"
+    sides = [tuple(name for name in order if name in side and counts[name]) for side in (COMPUTING, MEMORY)]
+    chosen = max(sides, key=lambda side: sum(counts[name] for name in side))
+    return "/".join(chosen) or BRANCHES
+
+
+def _members(usage: Mapping[str, Uops], kinds: Mapping[str, str]) -> defaultdict[str, list[str]]:
+    """{kind: its schemes}."""
+    members: defaultdict[str, list[str]] = defaultdict(list)
+    for scheme in usage:
+        if name := kinds.get(scheme, ""):
+            members[name].append(scheme)
+    return members
+
+
+def _users(
+    mapping: PortMapping, usage: Mapping[str, Uops], members: Iterable[str], *, all_uops: bool
+) -> list[int]:
+    """How many members of a kind each port characterises."""
+    return _count_by_port((_ports_of(usage[scheme], all_uops=all_uops) for scheme in members), mapping)
+
+
+def _is_unit(counts: Sequence[int], usage: Mapping[str, Uops], members: Iterable[str]) -> list[bool]:
+    """For each port, whether it is one of the units of a kind."""
+    needing = sum(bool(usage[scheme]) for scheme in members)
+    return [schemes > 0 and schemes >= MIN_UNIT_SHARE * needing for schemes in counts]
+
+
+def _characteristic(uops: Uops, *, all_uops: bool) -> Uops:
+    """The µops that characterise a scheme."""
+    fewest = min((mask.bit_count() for mask, _ in uops), default=0)
+    return uops if all_uops else tuple(uop for uop in uops if uop[0].bit_count() == fewest)
+
+
 def _ports_of(uops: Uops, *, all_uops: bool) -> int:
     """The ports of the µops that characterise a scheme, as a mask."""
-    fewest = min((mask.bit_count() for mask, _ in uops), default=0)
-    ports = 0
-    for mask, _ in uops:
-        if all_uops or mask.bit_count() == fewest:
-            ports |= mask
-    return ports
+    return _all_ports(_characteristic(uops, all_uops=all_uops))
 
 
 def _count_by_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
@@ -144,15 +214,102 @@ def _count_by_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
 
 
 def _kind(
-    model: CoreModel, mapping: PortMapping, name: str, members: Sequence[str], ports: tuple[str, ...]
+    model: CoreModel,
+    mapping: PortMapping,
+    name: str,
+    members: Mapping[str, Uops],
+    ports: tuple[str, ...],
 ) -> UnitKind:
+    """A kind; `members`: {scheme: the µops that characterise it}."""
     # Of many schemes few have other µops than those before.
     distinct = {(mapping.usage[scheme], mapping.slots_of(scheme)): scheme for scheme in members}
     latencies = [latency for member in members if (latency := chained_latency(model, member)) is not None]
+    usual = Counter(members.values()).most_common(1)[0][0]
     return UnitKind(
         name,
         len(members),
         ports,
         min(inverse_throughput(mapping, Experiment.of([scheme])) for scheme in distinct.values()),
         (min(latencies), max(latencies)) if latencies else None,
+        min(scheme for scheme, uops in members.items() if uops == usual),
+        usual,
     )
+
+
+@dataclass(frozen=True)
+class KindGroup:
+    """Kinds whose typical schemes have the same µops, by the names of the kinds and of the ports."""
+
+    names: tuple[str, ...]
+    typical: str
+    ports: tuple[str, ...]
+    uops: Uops
+
+
+@dataclass(frozen=True)
+class KindPair:
+    """Two groups of kinds that compete.
+
+    `shared`: the ports that both can use. `together`: cycles of as many schemes of each as take one cycle
+    alone; 1 where they do not delay each other, 2 where they take turns.
+    """
+
+    first: KindGroup
+    second: KindGroup
+    shared: tuple[str, ...]
+    together: float
+
+
+@dataclass(frozen=True)
+class KindCompetition:
+    """Groups of kinds that need ports, and for each two of them how they compete: `pairs[i][j]`."""
+
+    groups: tuple[KindGroup, ...]
+    pairs: tuple[tuple[KindPair, ...], ...]
+
+    @property
+    def strongest(self) -> list[KindPair]:
+        """The pairs of different groups that delay each other, the strongest first."""
+        pairs = [pair for place, row in enumerate(self.pairs) for pair in row[:place] if pair.together > 1]
+        return sorted(pairs, key=lambda pair: -pair.together)
+
+
+def kind_competition(core: CoreOverview) -> KindCompetition:
+    """How the kinds of a core compete for its ports, by their typical schemes; other limits do not count."""
+    kinds: defaultdict[Uops, list[UnitKind]] = defaultdict(list)
+    for kind in core.kinds:
+        if kind.uops:
+            kinds[kind.uops].append(kind)
+    names = {port.place: port.name for port in core.ports}
+    groups = tuple(
+        KindGroup(
+            tuple(kind.name for kind in members),
+            members[0].typical,
+            tuple(names[port] for port in ports_in(_all_ports(uops))),
+            uops,
+        )
+        for uops, members in kinds.items()
+    )
+    pairs = tuple(tuple(_pair(first, second) for second in groups) for first in groups)
+    return KindCompetition(groups, pairs)
+
+
+def _all_ports(uops: Uops) -> int:
+    ports = 0
+    for mask, _ in uops:
+        ports |= mask
+    return ports
+
+
+def _pair(first: KindGroup, second: KindGroup) -> KindPair:
+    # Work is in whole µops: each side is multiplied by the other's cycles, so that both take as long.
+    cycles = [
+        Fraction(port_bound(dict(group.uops))).limit_denominator(MAX_PORTS) for group in (first, second)
+    ]
+    unit = cycles[0].denominator * cycles[1].denominator
+    work: Counter[int] = Counter()
+    for group, others in ((first, cycles[1]), (second, cycles[0])):
+        for mask, count in group.uops:
+            work[mask] += int(count * others * unit)
+    shared = tuple(port for port in first.ports if port in second.ports)
+    return KindPair(first, second, shared, port_bound(work) / float(cycles[0] * cycles[1] * unit))

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from inference.core.core_model.bounds import BUSIEST_PORTS
+from inference.core.core_model.bounds import BUSIEST_PORTS, busiest_ports, times_alone
 from inference.core.core_model.critical_cycles import Edge, components
-from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, DependenceGraph
+from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, MOVES, DependenceGraph
+from inference.core.core_model.port_work import total_work
 from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.loop.instructions import instructions_of, unmapped_places
 from inference.core.loop.modelled import (
@@ -57,6 +58,8 @@ def analyse(modelled: ModelledBlock) -> LoopAnalysis:
         note,
         remedies_of(modelled, bounds),
         modelled.prediction.lacking,
+        _lacks_part(modelled) or any(bound.is_unknown for bound in bounds),
+        () if modelled.model.mapping is None else modelled.model.mapping.ports,
     )
 
 
@@ -93,22 +96,39 @@ def loop_bounds(modelled: ModelledBlock, places: Collection[int]) -> tuple[LoopB
 
 
 def range_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> CycleRange:
-    """The range of the largest bound; open where a core model lacks a whole part that was not left out."""
-    low = max((bound.cycles.low for bound in bounds), default=0.0)
+    """The range of the largest bound; open where a core model lacks a whole part that was not left out.
+
+    A simulation says what a scheduler usually needs, not at least: of an open range it is no end.
+    """
     highest = [bound.cycles.high for bound in bounds]
-    lacks_part = modelled.model.mapping is None and BoundKind.PORTS not in modelled.without
     known = [high for high in highest if high is not None]
-    return CycleRange(low, None if lacks_part or len(known) < len(highest) else max(known, default=low))
+    is_open = _lacks_part(modelled) or len(known) < len(highest)
+    least = [bound.cycles.low for bound in bounds if not (is_open and bound.kind is BoundKind.SCHEDULER)]
+    low = max(least, default=0.0)
+    return CycleRange(low, None if is_open else max(known, default=low))
+
+
+def _lacks_part(modelled: ModelledBlock) -> bool:
+    model, without = modelled.model, modelled.without
+    return (model.mapping is None and BoundKind.PORTS not in without) or (
+        model.front_end is None and BoundKind.FRONT_END not in without
+    )
 
 
 def _bound(modelled: ModelledBlock, bound: CoreBound, unmapped: int) -> LoopBound:
     low = usual = bound.cycles
     is_open = False
+    by_values: list[int] = []
     mapping = modelled.model.mapping
     if bound.kind in _CHAINS:
         low, is_open = _chain_range(modelled, bound)
+        places = {step.instruction for step in bound.chain}
+        by_values = [place for place in sorted(places) if modelled.accesses[place].by_values]
     elif bound.kind is BoundKind.PORTS:
         is_open = unmapped > 0
+        if any(instruction.by_values for instruction in modelled.accesses):
+            low = _certain_ports(modelled)
+            by_values = _port_users_by_values(modelled)
     elif bound.kind in (BoundKind.SLOTS, BoundKind.INSTRUCTIONS) and mapping is not None:
         rate = mapping.issue_width if bound.kind is BoundKind.SLOTS else mapping.r_max
         unknown = sum(
@@ -117,11 +137,39 @@ def _bound(modelled: ModelledBlock, bound: CoreBound, unmapped: int) -> LoopBoun
         )
         low = usual = bound.cycles + (unknown / rate if rate else 0.0)  # each takes one slot at least
         is_open = unmapped > 0
-    cycles = CycleRange(min(low, usual), None if is_open else usual)
+    cycles = CycleRange(min(low, usual), None if is_open or by_values else usual)
     why, ports = bound.why, modelled.busiest_ports
     if why == BUSIEST_PORTS and ports:
         why = f"port{'s' if len(ports) > 1 else ''} {', '.join(ports)}"
-    return LoopBound(bound.kind, cycles, usual, why, bound.chain)
+    return LoopBound(bound.kind, cycles, usual, why, bound.chain, tuple(by_values), is_open)
+
+
+def _certain_ports(modelled: ModelledBlock) -> float:
+    """The cycles of the ports at least: instructions whose time depends on values may need one µop of each
+    kind, where a measurement with other values shows more, and need not take as long as they did alone.
+    """
+    block, works = modelled.accesses, [*modelled.works]
+    for place, instruction in enumerate(block):
+        work = works[place]
+        if instruction.by_values and work is not None:
+            works[place] = {mask: min(uops, 1.0) for mask, uops in work.items()}
+    steady = [instruction for instruction in block if not instruction.by_values]
+    alone = times_alone(steady, modelled.model, modelled.stores)
+    return max([busiest_ports(total_work(works)), *(bound.cycles for bound in alone)])
+
+
+def _port_users_by_values(modelled: ModelledBlock) -> list[int]:
+    """The instructions whose time depends on values and that occupy a port for more than a cycle."""
+    alone = modelled.model.alone
+    return [
+        place
+        for place, instruction in enumerate(modelled.accesses)
+        if instruction.by_values
+        and (
+            any(uops > 1 for uops in (modelled.works[place] or {}).values())
+            or (modelled.works[place] is None and instruction.scheme in alone)
+        )
+    ]
 
 
 def _chain_range(modelled: ModelledBlock, bound: CoreBound) -> tuple[float, bool]:
@@ -159,7 +207,7 @@ def _inexact_in_cycles(graph: DependenceGraph, edges: Sequence[Edge]) -> dict[in
 
 def _least_of(modelled: ModelledBlock) -> Callable[[Edge], Edge]:
     """A function that gives an edge its least cycles: of a load those of the cache, one of what is known to
-    need a port, else none.
+    need a port, else none. Nor of moves: an inference may take the slots of eliminated ones for ports.
     """
     model, graph = modelled.model, modelled.graph
 
@@ -169,7 +217,9 @@ def _least_of(modelled: ModelledBlock) -> Callable[[Edge], Edge]:
         if instruction.loads and edge.operand.endswith("address") and model.latencies:
             cycles = model.memory.load
         else:
-            cycles = 1.0 if modelled.works[place] and not instruction.same_register else 0.0
+            is_move = (instruction.scheme or "").startswith(MOVES)
+            takes_part = modelled.works[place] and not instruction.same_register and not is_move
+            cycles = 1.0 if takes_part else 0.0
         return replace(edge, cycles=min(cycles, edge.cycles))
 
     return least

@@ -44,7 +44,7 @@ def instructions_of(
                 slots[place],
                 sum(steps) if steps else None,
                 _latency(accesses, model) if accesses is not None else None,
-                _unknown_parts(modelled, place, assumed),
+                _unknown_parts(modelled, place, assumed, slots[place]),
                 _substitution(modelled, scheme, accesses),
                 FUSED if place in fused else _note(accesses, model) if accesses is not None else "",
             )
@@ -60,10 +60,12 @@ def _places_of_unknown_latency(graph: DependenceGraph) -> frozenset[int]:
     )
 
 
-def _unknown_parts(modelled: ModelledBlock, place: int, assumed: frozenset[int]) -> tuple[UnknownPart, ...]:
+def _unknown_parts(
+    modelled: ModelledBlock, place: int, assumed: frozenset[int], slots: float | None
+) -> tuple[UnknownPart, ...]:
     parts = []
     if place in unmapped_places(modelled):
-        parts += [UnknownPart.PORTS, UnknownPart.SLOTS]
+        parts += [UnknownPart.PORTS] if slots is not None else [UnknownPart.PORTS, UnknownPart.SLOTS]
     if place in assumed:
         parts.append(UnknownPart.LATENCY)
     return tuple(parts)
@@ -126,7 +128,8 @@ def _note(accesses: InstructionAccesses, model: CoreModel) -> str:
     if is_idiom and scheme in model.free:
         return "waits for nothing: equal registers"
     if model.mapping is not None and scheme not in model.mapping.usage and scheme in model.alone:
-        return f"takes {model.alone[scheme]:.2f} cycles alone"
+        values = ", with the values measured" if accesses.by_values else ""
+        return f"takes {model.alone[scheme]:.2f} cycles alone{values}"
     return ""
 
 

@@ -43,7 +43,7 @@ class ModelledBlock:
         model: The core, extended by the substitutions.
         substitutions: {scheme: those of it}.
         without: Bounds that are left out.
-        ports: Names of the ports, the vendor's where known.
+        ports: Names of the ports, as pages show them.
         may_compile: Whether the simulation may be compiled first, which takes half a minute.
     """
 
@@ -133,7 +133,7 @@ def modelled(
         nearest: Substitutes undescribed schemes of the model; None to leave them unknown.
         assumed: Its `nearest` is ignored.
         changes: Hypothetical changes of the block.
-        port_names: {port: the vendor's name}.
+        port_names: {port: its name}; others are called as in the mapping.
     """
     accesses = accesses_of(block, equal_start=assumed.alike)
     if model.memory.serves_other_pages:

@@ -30,9 +30,9 @@ _CHAINS = (BoundKind.DEPENDENCES, BoundKind.MEMORY)
 def remedies_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> tuple[Remedy, ...]:
     """Changes of what the largest bound rests on, the most effective first.
 
-    There are none where a bound is open: it may be larger than what would remain.
+    There are none where something unknown may make a bound larger than what would remain.
     """
-    if not bounds or not bounds[0].usual or any(bound.cycles.high is None for bound in bounds):
+    if not bounds or not bounds[0].usual or any(bound.is_unknown for bound in bounds):
         return ()
     largest = bounds[0]
     remaining = _Remaining(modelled, bounds)

@@ -50,7 +50,9 @@ class LoopBound:
     """Cycles that a resource takes at least.
 
     `chain`: for dependencies, the critical cycle. `usual`: the bound with the best guess for each unknown
-    property (nearest scheme, else 1 cycle); it lies in `cycles`.
+    property (nearest scheme, else 1 cycle); it lies in `cycles`. `by_values`: instructions that it rests on
+    and whose time depends on values. `is_unknown`: an unknown property may make it larger. In both cases
+    `cycles` has no upper end.
     """
 
     kind: BoundKind
@@ -58,6 +60,8 @@ class LoopBound:
     usual: float
     why: str
     chain: tuple[ChainStep, ...] = ()
+    by_values: tuple[int, ...] = ()
+    is_unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ class LoopAnalysis:
         bounds: The largest `usual` first.
         cycles: The range of the prediction, from the ranges of the bounds.
         usual: The prediction: the largest `usual`.
-        ports: Names of the ports, the vendor's where known.
+        ports: Names of the ports, as pages show them.
         port_loads: Cycles of each port.
         instructions: As in the listing.
         dependences: The edges of the dependency graph.
@@ -162,6 +166,8 @@ class LoopAnalysis:
         simulation_note: Why `simulated` and `usual` differ by more than 3 %; "" where they do not.
         remedies: The most effective first.
         lacking: Unknown properties of the core, as sentences.
+        is_unknown: An unknown property may make the block slower.
+        mapping_ports: The ports as the mapping names them, in the order of `ports`.
     """
 
     bounds: tuple[LoopBound, ...]
@@ -175,3 +181,5 @@ class LoopAnalysis:
     simulation_note: str = ""
     remedies: tuple[Remedy, ...] = ()
     lacking: tuple[str, ...] = ()
+    is_unknown: bool = False
+    mapping_ports: tuple[str, ...] = ()

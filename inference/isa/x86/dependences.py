@@ -16,7 +16,7 @@ from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 from inference.isa.code.block import Block
 from inference.isa.code.control_flow import LOOP
 from inference.isa.dependences import CODE, STACK, InstructionAccesses, MemoryPlace, OperandAccess
-from inference.isa.scheme import Scheme
+from inference.isa.scheme import TIMED_BY_VALUES, Scheme
 from inference.isa.x86.addresses import InstructionAddresses, addresses_of
 from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.forms import MNEMONICS
@@ -172,6 +172,7 @@ class _AccessReader:
             same_register,
             vector,
             immediate=self._immediate(),
+            by_values=self._scheme.category in TIMED_BY_VALUES,
         )
 
     def _immediate(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inference.core.core_model import CoreModel, FrontEndLimits, core_overview
+from inference.core.core_model.overview import unit_port_names
 from inference.core.mapping import PortMapping
 
 MAPPING = PortMapping(
@@ -77,3 +78,40 @@ def test_ports_without_schemes_and_eliminated_moves_are_no_units():
     assert [(port.name, port.place) for port in overview.ports] == [("0", 0)]
     assert overview.idle == ("1", "2")
     assert [kind.ports for kind in overview.kinds] == [("0",), ()]
+
+
+GROUPS = {"ALU": "ALU", "multiply": "ALU", "FMA": "FP", "load": "LD", "store": "ST", "branch": "BR"}
+
+
+def names(ports: int, **uses: tuple[str, int]) -> list[str]:
+    """The names of ports; `uses`: {scheme: (kind, mask)}."""
+    usage = {scheme: ((mask, 1),) if mask else () for scheme, (_, mask) in uses.items()}
+    kinds = {scheme: kind for scheme, (kind, _) in uses.items()}
+    mapping = PortMapping(tuple(f"{port}′" for port in range(ports)), usage)
+    found = unit_port_names(mapping, kinds, GROUPS, ("store",))
+    assert list(found) == list(mapping.ports)
+    assert len({*found.values()}) == ports, "names are distinct"
+    return list(found.values())
+
+
+def test_ports_are_named_after_the_units_that_they_have() -> None:
+    assert names(
+        8,
+        add=("ALU", 0b000011),
+        mul=("multiply", 0b000010),
+        fma=("FMA", 0b000110),
+        jne=("branch", 0b1000001),
+        load=("load", 0b011000),
+        store=("store", 0b101000),
+    ) == ["ALU0", "ALU/FP0", "FP0", "LD/ST0", "LD0", "ST0", "BR0", "P0"]  # fmt: skip
+
+
+def test_a_stray_scheme_does_not_name_a_port() -> None:
+    strays = {f"add{k}": ("ALU", 0b01) for k in range(4)}
+    assert names(2, **strays, odd=("ALU", 0b11), fma=("FMA", 0b10)) == ["ALU0", "FP0"]
+    assert names(2, **strays, odd=("ALU", 0b11)) == ["ALU0", "ALU1"], "unless nothing else runs there"
+
+
+def test_ports_have_names_without_anything_that_tells_them_apart() -> None:
+    assert names(2) == ["P0", "P1"]
+    assert names(2, nothing=("ALU", 0), other=("", 0b10)) == ["P0", "P1"]

@@ -363,7 +363,7 @@ def test_the_page_draws_the_core_and_its_ports_can_be_named(
 ) -> None:
     page = visitor.get(reverse("core-model", args=[model.pk]))
     shown = {each.kind.name: [name for _, name, _ in each.chips] for each in page.context["kinds"]}
-    assert shown == {"ALU": ["0", "1"], "multiply": ["0"]}
+    assert shown == {"ALU": ["ALU0", "ALU1"], "multiply": ["ALU0"]}
     assert [name for name, _ in page.context["diagram"]] == ["wide", "narrow"]
 
     address = reverse("core-model-ports", args=[model.pk])
@@ -372,15 +372,15 @@ def test_the_page_draws_the_core_and_its_ports_can_be_named(
     assert visitor.post(address, {"port_0": " ALU0 ", "port_1": ""}).status_code == 302
     model.refresh_from_db()
     assert model.port_names == {"0": "ALU0"}
-    assert "0 · ALU0" in visitor.get(reverse("core-model", args=[model.pk])).text
+    assert ">ALU0<" in visitor.get(reverse("core-model", args=[model.pk])).text
 
     svg = visitor.get(reverse("core-model-export", args=[model.pk]), {"format": "diagram-svg"})
     assert svg["Content-Type"].startswith("image/svg+xml")
-    assert "0 · ALU0" in svg.content.decode()
+    assert ">ALU0<" in svg.content.decode()
     file = tmp_path / "kinds.csv"
     call_command("export", "model", "lab", "--format", "kinds-csv", "--output", str(file), stdout=StringIO())
     rows = [line for line in file.read_text().splitlines() if not line.startswith("#")]
-    assert rows[1].startswith("ALU,ALU0 1,2,1,0.5,")
+    assert rows[1].startswith("ALU,ALU0 ALU1,2,1,0.5,")
 
 
 def test_a_patch_of_llvm_needs_the_sources_that_the_operator_names(

@@ -26,10 +26,13 @@ def test_a_row_that_is_not_stored_answers_without_the_database() -> None:
     assert analysis_of(BLOCK, RECORDED).usual == pytest.approx(6.0, abs=0.1)
 
 
-def test_ports_have_the_vendors_names(row: StoredCoreModel) -> None:
-    assert "10" in analysis_of(BLOCK, row).ports
+def test_ports_have_names_and_a_persons_names_take_precedence(row: StoredCoreModel) -> None:
+    before = analysis_of(BLOCK, row)
+    assert dict(zip(before.mapping_ports, before.ports, strict=True))["10"] == "ALU2"
     row.port_names = {"10": "ALU1"}
-    assert "ALU1" in analysis_of(BLOCK, row).ports
+    names = dict(zip(before.mapping_ports, analysis_of(BLOCK, row).ports, strict=True))
+    assert names["10"] == "ALU1"
+    assert names["9"] == "9", "its usual name belongs to another port now"
 
 
 def test_assumptions_do_not_change_later_answers(row: StoredCoreModel) -> None:

@@ -17,7 +17,7 @@ from inference.features.library.instruction.evidence import FormOnCpu
 from inference.features.library.instruction.query import facts_about
 from inference.isa.targets import DEFAULT
 from inference.models import InstructionScheme, StoredCoreModel
-from inference.storage.core_models import core_model_of
+from inference.storage.core_models import core_model_of, port_labels
 from inference.web.validation import RequestError, read
 
 
@@ -102,11 +102,11 @@ def _evidence(text: str, row: StoredCoreModel, model: CoreModel) -> SchemeBasis:
 
 
 def _uops(model: CoreModel, row: StoredCoreModel, text: str) -> str:
-    """The µops by the vendor's names of ports, "" where they are not known."""
+    """The µops by the names of ports, "" where they are not known."""
     if model.mapping is None or text not in model.mapping.usage:
         return ""
-    names = [row.port_names.get(port) or port for port in model.mapping.ports]
-    return uops_text(model.mapping.usage[text], names)
+    labels = port_labels(row)
+    return uops_text(model.mapping.usage[text], [labels[port] for port in model.mapping.ports])
 
 
 urlpatterns = [path("loop/evidence/", loop_evidence, name="loop-evidence")]

@@ -14,7 +14,7 @@ from inference.core.simulation.steady_state import is_compiled
 from inference.isa.code.block import Block
 from inference.isa.targets import code_target
 from inference.models import StoredCoreModel
-from inference.storage.core_models import core_model_of
+from inference.storage.core_models import core_model_of, port_labels
 
 _MAX_MODELS = 8
 
@@ -61,7 +61,7 @@ def modelled_block(
     with cached.lock:
         nearest = cached.nearest if assumptions.nearest else None
         value = modelled(
-            block, cached.model, nearest, assumptions, changes or Changes(), port_names=row.port_names
+            block, cached.model, nearest, assumptions, changes or Changes(), port_names=port_labels(row)
         )
     return replace(value, may_compile=False)
 

@@ -40,11 +40,20 @@ def verdict_of(block: Block, analysis: LoopAnalysis) -> str:
         return "Nothing is known: all bounds are left out."
     if not analysis.usual:
         return _sentence("The cycles are not known", [], _lacking(analysis))
-    is_open = analysis.cycles.high is None  # then only the least cycles have a reason
-    certain = max(analysis.bounds, key=lambda bound: bound.cycles.low)
-    reason = _reason(block, certain if is_open else analysis.bounds[0], analysis)
+    reason = _reason(block, _told_bound(analysis), analysis)
     clauses = [reason, *_beside(analysis)] if reason else _beside(analysis)
     return _sentence(_cycles(analysis), clauses, _lacking(analysis))
+
+
+def _told_bound(analysis: LoopAnalysis) -> LoopBound:
+    """The bound that a verdict is about: of cycles with something unknown, the one that they take at least,
+    unless a time that depends on values is larger.
+    """
+    largest = analysis.bounds[0]
+    if not analysis.is_unknown or (largest.by_values and largest.usual > analysis.cycles.low):
+        return largest
+    certain = [bound for bound in analysis.bounds if bound.cycles.low >= analysis.cycles.low]
+    return certain[0]
 
 
 def _sentence(beginning: str, clauses: Sequence[str], lacking: str) -> str:
@@ -60,14 +69,19 @@ def number_text(cycles: float) -> str:
 
 
 def _cycles(analysis: LoopAnalysis) -> str:
-    """The cycles as far as they are known; "about" where they rest on other schemes."""
+    """The cycles as far as they are known; "about" where they rest on other schemes or on some values."""
     low, high = number_text(analysis.cycles.low), analysis.cycles.high
-    if high is None:
-        return f"At least {low} cycles"
-    if low != number_text(high):
-        return f"{low} to {number_text(high)} cycles"
-    about = "About " if _substituted(analysis, analysis.bounds[0]) else ""
-    return f"{about}{number_text(analysis.usual)} cycles"
+    bound = _told_bound(analysis)
+    usual = number_text(analysis.usual)
+    if high is not None:
+        if low != number_text(high):
+            return f"{low} to {number_text(high)} cycles"
+        return f"{'About ' if _substituted(analysis, bound) else ''}{usual} cycles"
+    if bound.by_values and bound.usual > analysis.cycles.low:
+        return f"About {usual} cycles with the values measured"
+    if bound.by_values and not analysis.is_unknown:
+        return f"{usual} cycles with the quickest values"
+    return f"About {low} cycles or more" if _substituted(analysis, bound) else f"At least {low} cycles"
 
 
 def _substituted(analysis: LoopAnalysis, bound: LoopBound) -> list[InstructionAnalysis]:
@@ -125,7 +139,9 @@ def _ports_text(block: Block, bound: LoopBound, analysis: LoopAnalysis) -> str:
     loads = analysis.port_loads
     most = max(loads, default=0.0)
     if most < _BUSY_SHARE * bound.usual:
-        return bound.why
+        schemes = [row.scheme for row in analysis.instructions if row.scheme]
+        scheme = next((text for text in schemes if bound.why.startswith(f"{text} takes ")), "")
+        return f"`{scheme.partition(' ')[0]}`{bound.why.removeprefix(scheme)}" if scheme else bound.why
     busiest = [name for name, load in zip(analysis.ports, loads, strict=True) if load >= _BUSY_SHARE * most]
     users = Counter(
         _mnemonic(block, place)
@@ -149,7 +165,7 @@ def _uses_busiest(analysis: LoopAnalysis, instruction: InstructionAnalysis) -> b
 def _beside(analysis: LoopAnalysis) -> list[str]:
     """How near another bound is: that of ports, or else the largest; none where the cycles are open."""
     largest, *smaller_bounds = analysis.bounds
-    if analysis.cycles.high is None or not smaller_bounds:
+    if analysis.is_unknown or not smaller_bounds:
         return []
     shares = {bound.kind: bound.usual / largest.usual for bound in smaller_bounds}
     kind = max(shares, key=lambda kind: shares[kind])
@@ -165,27 +181,39 @@ def _beside(analysis: LoopAnalysis) -> list[str]:
 
 def _lacking(analysis: LoopAnalysis) -> str:
     """What is not measured, or taken from other schemes, of what the cycles rest on."""
-    if analysis.cycles.high is not None:
-        names = _names(_substituted(analysis, analysis.bounds[0]))
-        part = "latency" if analysis.bounds[0].chain else "ports"
-        return f"{part} of {_joined(names)} as of the nearest scheme" if names else ""
+    bound = _told_bound(analysis)
+    clauses = []
+    if names := _names(_substituted(analysis, bound)):
+        part = "latency" if bound.chain else "ports"
+        clauses.append(f"{part} of {_joined(names)} as of the nearest scheme")
+    if not analysis.is_unknown:
+        return "; ".join([*clauses, *_times_by_values(analysis, bound)])
     unmapped = [row for row in analysis.instructions if UnknownPart.PORTS in row.unknown]
     late = [
         analysis.instructions[place]
         for place in _open_places(analysis)
         if UnknownPart.PORTS not in analysis.instructions[place].unknown
     ]
-    clauses = []
-    if unmapped:
-        names = _names(unmapped)
+    if names := _names(row for row in unmapped if UnknownPart.SLOTS in row.unknown):
         clauses.append(f"{_joined(names)} {'is' if len(names) == 1 else 'are'} not measured")
+    if names := _names(row for row in unmapped if UnknownPart.SLOTS not in row.unknown):
+        clauses.append(f"the ports of {_joined(names)} are not known")
     if late:
         names = _names(late)
         clauses.append(
             f"the latenc{'y' if len(names) == 1 else 'ies'} of {_joined(names)} "
             f"{'is' if len(names) == 1 else 'are'} not measured"
         )
-    return "; ".join(clauses)
+    if not any(other.kind is BoundKind.FRONT_END for other in analysis.bounds) and not clauses:
+        clauses.append("the front end is not measured")
+    return "; ".join([*clauses, *_times_by_values(analysis, bound)])
+
+
+def _times_by_values(analysis: LoopAnalysis, told: LoopBound) -> list[str]:
+    """Which other times depend on values, where the beginning of the sentence does not say it."""
+    places = {place for bound in analysis.bounds for place in bound.by_values} - {*told.by_values}
+    names = _names(analysis.instructions[place] for place in sorted(places))
+    return [f"the time of {_joined(names)} depends on the values"] if names else []
 
 
 def _open_places(analysis: LoopAnalysis) -> list[int]:

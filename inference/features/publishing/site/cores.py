@@ -23,7 +23,7 @@ from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import CITATION
 from inference.formats.quoting import json_by_line
 from inference.models import Evaluation, MeasuredFrontEnd, PortMapping, StoredCoreModel
-from inference.storage.core_models import core_model_of, overview_of, settled_readings
+from inference.storage.core_models import core_model_of, overview_of, port_labels, settled_readings
 from inference.storage.evaluations import evaluations_of
 from inference.storage.export_values import exported_mapping
 from inference.web.published_page import (
@@ -89,7 +89,7 @@ def core_page(pk: int) -> PublishedPage:
     about = "" if row.machine is None else row.machine.cpu
     overview = overview_of(row, model)
     if overview.ports:
-        core = replace(core, diagram=core_drawing(overview, row.port_names))
+        core = replace(core, diagram=core_drawing(overview, port_labels(row)))
     document = core_model_json(
         replace(model, sources={}), name=_NAME, isa=core.isa, port_names=row.port_names
     )

@@ -100,9 +100,30 @@ def processor_name(machine: Machine | int) -> str:
 
 def _core_or_product(isa: str, facts: dict[str, Any], cpu: str) -> str:
     core = code_target(isa).schemes.core_of(facts)
-    return (
-        _BRAND_NOISE.sub("", " ".join(cpu.partition("@")[0].split())).strip() if core is None else core.name
-    )
+    return _product(cpu) if core is None else core.name
+
+
+def _product(cpu: str) -> str:
+    """A brand string without its noise."""
+    return _BRAND_NOISE.sub("", " ".join(cpu.partition("@")[0].split())).strip()
+
+
+def machine_label(machine: Machine) -> str:
+    """What a machine is and which one: "Zen 5 (AMD EPYC 9R14), this computer", "Zen 4 (AMD EPYC), lab".
+
+    Takes no query where `machine.isa` has been read.
+    """
+    if machine.is_simulated:
+        return f"{machine.name}, simulated"
+    core = code_target(machine.isa.name).schemes.core_of(machine.facts)
+    product = _product(machine.cpu)
+    if core is None:
+        name = product
+    else:
+        name = f"{core.name} ({product})" if product and product != core.name else core.name
+    if not name or machine.kind == Machine.Kind.PUBLISHED:
+        return machine.name
+    return f"{name}, this computer" if machine.local else f"{name}, {machine.name}"
 
 
 def selection_name(schemes: str | Sequence[int], search: str = "", sample: int | None = None) -> str:

@@ -16,7 +16,7 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `simulated_program` | a block on the core's simulated scheduler |
 | `scheduler_experiments`, `scheduler_inference`, `scheduled_times` | inferring a core's scheduler |
 | `loop_code`, `memory_reading` | a core's fetching and its memory, read from measurements |
-| `overview` | which kinds of instructions each port runs |
+| `overview` | which kinds of instructions each port runs, and how they compete |
 | `differences` | two cores side by side |
 """
 
@@ -35,7 +35,15 @@ from inference.core.core_model.model import (
     known_latencies,
 )
 from inference.core.core_model.nearest import NearestSchemes, nearest_scheme
-from inference.core.core_model.overview import CoreOverview, KindOnPort, PortOfCore, UnitKind, core_overview
+from inference.core.core_model.overview import (
+    CoreOverview,
+    KindCompetition,
+    KindOnPort,
+    PortOfCore,
+    UnitKind,
+    core_overview,
+    kind_competition,
+)
 from inference.core.core_model.prediction import (
     Assumptions,
     BoundKind,
@@ -58,6 +66,7 @@ __all__ = [
     "CriticalCycle",
     "Edge",
     "FrontEndLimits",
+    "KindCompetition",
     "KindOnPort",
     "LatencyBases",
     "LatencyEnd",
@@ -70,6 +79,7 @@ __all__ = [
     "chained_latency",
     "core_overview",
     "critical_cycle",
+    "kind_competition",
     "known_latencies",
     "nearest_scheme",
     "predict_core",

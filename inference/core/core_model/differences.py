@@ -8,16 +8,54 @@ from dataclasses import dataclass
 from inference.core.core_model.model import FrontEndLimits, MemoryTimes
 from inference.core.core_model.overview import CoreOverview, UnitKind
 
+_WORDS = (64, 64, 0, False)
+"""A word that is stored and loaded by general-purpose registers."""
 SAME_WITHIN = 0.03
 """Relative difference up to which two measured numbers count as equal."""
-_FRONT_END = (
-    ("slots in loops", "per cycle", "slots"),
-    ("longest quick loop", "instructions", "loop_capacity"),
-    ("straight code", "instructions per cycle", "straight_instructions"),
-    ("straight code", "bytes per cycle", "straight_bytes"),
-    ("taken branches", "per cycle", "taken"),
-    ("NOPs in loops", "per cycle", "nops"),
-)
+
+
+@dataclass(frozen=True)
+class CoreQuantity:
+    """A number of one core with its unit; None where it was not measured."""
+
+    aspect: str
+    unit: str
+    value: float | None
+
+
+def front_end_quantities(limits: FrontEndLimits | None) -> list[CoreQuantity]:
+    """The rates of a front end, always in the same order."""
+    known = FrontEndLimits() if limits is None else limits
+    return [
+        CoreQuantity("slots in loops", "per cycle", known.slots),
+        CoreQuantity("longest quick loop", "instructions", known.loop_capacity),
+        CoreQuantity("straight code", "instructions per cycle", known.straight_instructions),
+        CoreQuantity("straight code", "bytes per cycle", known.straight_bytes),
+        CoreQuantity("taken branches", "per cycle", known.taken),
+        CoreQuantity("NOPs in loops", "per cycle", known.nops),
+    ]
+
+
+def memory_quantities(memory: MemoryTimes | None) -> list[CoreQuantity]:
+    """The times of loads and stores, always in the same order."""
+    known = MemoryTimes() if memory is None else memory
+    forwarded = {} if known.renaming is None else known.renaming.forwarded
+    return [
+        CoreQuantity("load latency", "cycles", None if memory is None else known.load),
+        CoreQuantity("store to load, 64 bits", "cycles", known.forwarded.get(_WORDS)),
+        CoreQuantity(
+            "the same, not renamed",
+            "cycles",
+            forwarded.get(_WORDS),
+        ),
+        CoreQuantity("load of more than a store wrote", "cycles", known.blocked),
+        CoreQuantity("stores to one line", "per cycle", _rate(known.to_one_line)),
+        CoreQuantity("stores to other lines", "per cycle", _rate(known.to_another_line)),
+    ]
+
+
+def _rate(cycles: float | None) -> float | None:
+    return 1 / cycles if cycles else None
 
 
 @dataclass(frozen=True)
@@ -63,12 +101,12 @@ def _numbers(first: ComparedCore, second: ComparedCore) -> Iterator[CoreNumber]:
     a, b = first.overview, second.overview
     yield CoreNumber("issue", "instructions", "per cycle", a.instructions, b.instructions)
     yield CoreNumber("issue", "slots", "per cycle", a.slots, b.slots)
-    for aspect, unit, name in _FRONT_END:
-        numbers = _limit(a.front_end, name), _limit(b.front_end, name)
-        yield CoreNumber("front end", aspect, unit, *numbers)
-    yield CoreNumber("memory", "load latency", "cycles", _load(first.memory), _load(second.memory))
-    forwarding = _forwarding(first.memory), _forwarding(second.memory)
-    yield CoreNumber("memory", "store to load, 64 bits", "cycles", *forwarding)
+    for subject, quantities in (
+        ("front end", zip(front_end_quantities(a.front_end), front_end_quantities(b.front_end), strict=True)),
+        ("memory", zip(memory_quantities(first.memory), memory_quantities(second.memory), strict=True)),
+    ):
+        for own, other in quantities:
+            yield CoreNumber(subject, own.aspect, own.unit, own.value, other.value)
     kinds = {kind.name: kind for kind in (*a.kinds, *b.kinds)}
     for name in kinds:
         pair = _kind(a, name), _kind(b, name)
@@ -80,18 +118,6 @@ def _numbers(first: ComparedCore, second: ComparedCore) -> Iterator[CoreNumber]:
                 None if kind is None or kind.latencies is None else kind.latencies[place] for kind in pair
             )
             yield CoreNumber(name, aspect, "cycles", *latencies)
-
-
-def _limit(limits: FrontEndLimits | None, name: str) -> float | None:
-    return None if limits is None else getattr(limits, name)
-
-
-def _load(memory: MemoryTimes | None) -> float | None:
-    return None if memory is None else memory.load
-
-
-def _forwarding(memory: MemoryTimes | None) -> float | None:
-    return None if memory is None else memory.forwarded.get((64, 64, 0, False))
 
 
 def _kind(core: CoreOverview, name: str) -> UnitKind | None:

@@ -21,7 +21,7 @@ from inference.predictors.protocol import Failure
 _SITE_IDS = {"against": ("campaign", ("gone", "unseen"), "family"), "judge": ("predictor", (), "")}
 """{object of the facts: (key of its id, keys of lists, key of the id in their objects)}."""
 
-Mark = Literal["", "known", "reported", "fixed"]
+Mark = Literal["", "known", "reported", "fixed", "no-fault"]
 
 
 def facts_without_ids(facts: Json) -> Json:

@@ -25,6 +25,7 @@ class Discovery(models.Model):
         KNOWN = "known", "known"
         REPORTED = "reported", "reported"
         FIXED = "fixed", "fixed"
+        NO_FAULT = "no-fault", "not a fault"
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="discoveries")
     number = models.PositiveIntegerField(help_text="in the order of their discovery, from 0")

@@ -99,6 +99,11 @@ class RepeatedFinding(_Part):
         return self.condition == NOT_AGAIN
 
     @property
+    def other_values(self) -> int:
+        """The number of other choices of values that were measured."""
+        return sum(reading.holds is not None for reading in self.readings[1:])
+
+    @property
     def sentence(self) -> str:
         operands = self.readings[0].operands_text
         start = f"Found with {operands}" if operands else "The block reads no values"
@@ -106,7 +111,7 @@ class RepeatedFinding(_Part):
             return f"{start}; measured again with the same values, it does not hold."
         if self.condition:
             return f"{start}; it holds {self.condition}."
-        count = sum(reading.holds is not None for reading in self.readings[1:])
+        count = self.other_values
         if not count:  # it reads none; or its condition is of a version before that said so
             return f"{start}; other values could not be measured." if operands else f"{start}."
         return f"{start}; it holds with all {count} other choices of values that were measured."

@@ -20,7 +20,9 @@ Mark = Annotated[str, AllowedTexts(Discovery.Mark.values)]
 class Judgement(Input):
     """A mark and a note; an absent one is not changed."""
 
-    mark: Mark | None = Field(None, description="known, reported, fixed, or empty.", examples=["reported"])
+    mark: Mark | None = Field(
+        None, description="known, reported, fixed, no-fault, or empty.", examples=["reported"]
+    )
     note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["https://github.com/llvm/…"])
 
     def store(self, row: Discovery | Family) -> None:
@@ -31,7 +33,9 @@ class Judgement(Input):
 
 def store_judgement(request: HttpRequest, row: Discovery | Family) -> None:
     """Store the form of a page; errors become a message."""
-    stated = {name: value for name, value in request.POST.items() if name != "csrfmiddlewaretoken"}
+    stated = {
+        name: value for name, value in request.POST.items() if name not in ("csrfmiddlewaretoken", "back")
+    }
     try:
         Judgement.model_validate({"mark": "", "note": "", **stated}).store(row)
         messages.success(request, "Saved.")

@@ -55,6 +55,12 @@ def asm(code: bytes | str, isa: ISA | str | None = None) -> str:
     return "; ".join(intel_or_digits(machine_code, isa_of(isa)))
 
 
+@register.filter
+def asm_lines(code: bytes | str, isa: ISA | str | None = None) -> str:
+    """Return machine code as `asm` does, with an instruction on each line."""
+    return asm(code, isa).replace("; ", "\n")
+
+
 register.filter("repetitions", repeated_findings)
 
 

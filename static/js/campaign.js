@@ -37,7 +37,7 @@ function isUsed(id) {
 async function refresh() {
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (!fresh) return;
-  for (const id of ["campaign-standing", "campaign-chart"]) replaceRegion(fresh, id);
+  for (const id of ["campaign-standing", "campaign-counters", "campaign-chart"]) replaceRegion(fresh, id);
   for (const id of ["campaign-actions", "campaign-answer", "campaign-discoveries"]) if (!isUsed(id)) replaceRegion(fresh, id);
   showConnection();
 }

@@ -21,6 +21,7 @@ from anica_app.features.campaigns.form import configuration_items
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     DISCOVERY_ORDERS,
+    campaign_doing,
     campaign_status,
     campaigns,
     discoveries,
@@ -43,11 +44,13 @@ from anica_app.features.coverage.query import (
 )
 from anica_app.features.discoveries.query import BY_BLOCK, BY_LENGTH, sample_page
 from anica_app.features.discoveries.wording import discoveries_csv
+from anica_app.features.families.evidence import Grade, RankedFamilies, ranked_families
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
 from anica_app.figures.campaign_charts import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
 from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
+from inference.features.asking.predictors.offers import Offer, offers
 from inference.features.asking.predictors.query import different_processors
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.samples import unpack
@@ -136,6 +139,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     tools = row.tools
     run = row.run if row.origin == Campaign.Origin.RUN else None
     live = run is not None and run.state not in Run.FINAL
+    status = campaign_status(row, run)
     context: dict[str, Any] = {
         "campaign": row,
         "run": run,
@@ -144,11 +148,13 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "stoppable": Run.UNFINISHED,
         "predictors": tools,
         "processors": different_processors(tools),
-        "status": campaign_status(row, run),
+        "status": status,
+        "doing": campaign_doing(row, run, status) if live and run is not None else None,
         "chart": chart_of(row),
         **_families(row, run, live=live),
         "tabs": TABS.items(),
         "tab": tab,
+        "views_open": bool(request.GET) or not (live or row.families.exists()),
         "tab_template": f"anica/campaigns/tab_{_TAB_FILES.get(tab, tab)}.html",
     }
     parts = {
@@ -165,14 +171,24 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
 def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
     """The top of the page: the families, or while the campaign runs, the families so far."""
     answer = answer_of(row)
+    ranked = None if answer is None else ranked_families(row, answer.families)
     return {
         "answer": answer,
+        "ranked": ranked,
+        "machines": _machines(ranked),
+        "marks": Discovery.Mark.choices,
         "cells": [] if answer is None else treemap_of(answer),
         "grouping": (None, None) if live else grouping_runs(row),
         "can_group": row.kind == Campaign.Kind.CAMPAIGN,
         "growing": growing_families(run) if live and run is not None else [],
         "fresh": newest_disagreements(row) if live else [],
     }
+
+
+def _machines(ranked: RankedFamilies | None) -> list[Offer]:
+    """The machines that can measure a witness that none has measured; [] where all are measured."""
+    rows = () if ranked is None else (*ranked.worst, *ranked.others)
+    return offers().machines if any(row.grade is Grade.UNMEASURED for row in rows) else []
 
 
 def _discoveries(request: HttpRequest, row: Campaign, _tools: list[str]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.domains import SUPPORT
 from anica_app.storage.findings import interesting_samples, judge_of
 from inference.core.protocols import Json
+from inference.core.texts import count_of as count_of_things
 from inference.features.asking.predictors.query import common_isa
 from inference.features.library.search.query import group, with_words
 from inference.formats.archived_parts import StrictJsonError, load
@@ -43,6 +44,7 @@ from inference.storage.instruction_sets import code_isa_row
 from inference.web.contributions import Dependent, Hit, SearchHits
 from inference.web.deleting import DELETED, count_of
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
+from inference.web.presentation import duration
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {
     "newest": "id",
@@ -306,6 +308,58 @@ def campaign_status(campaign: Campaign, run: Run | None) -> CampaignStatus:
         seconds=seconds,
         failures=tuple(sorted(facts.get("failures", {}).items(), key=lambda item: -item[1])),
     )
+
+
+@dataclass(frozen=True)
+class CampaignDoing:
+    """What a running campaign does now, and what comes then; "" where nothing does."""
+
+    now: str
+    then: str
+
+
+_NOW = {
+    "support": "Finding the schemes that every predictor supports",
+    "judge": "Predicting fresh blocks, which weigh the families",
+    "families": "Looking for causes, and grouping the discoveries",
+}
+"""{phase of the run's progress, or of the last stage: what it does}."""
+
+
+def campaign_doing(campaign: Campaign, run: Run, status: CampaignStatus) -> CampaignDoing:
+    """The progress of a running campaign as sentences (one query)."""
+    progress = run.progress
+    phase = progress.get("phase", "")
+    searching = phase not in _NOW
+    generalising = status.generalising
+    now = _NOW.get(phase) or (
+        f"Generalising {count_of_things(generalising, 'block')} on which they disagree"
+        if generalising
+        else "Drawing random blocks"
+    )
+    if total := progress.get("total"):
+        now += f": {progress.get('done', 0):,.0f} of {total:,.0f} {progress.get('unit', '')}"
+    if progress.get("eta") is not None and total:
+        now += f", about {duration(progress['eta'])} left"
+    if phase == "families":
+        return CampaignDoing(now, "")
+    steps = ["predicts fresh blocks"] if campaign.config.get("evaluate") and phase != "judge" else []
+    tail = _seconds_after_search(campaign)
+    known = tail is not None and searching
+    usual = f" The last campaign of this pair took {duration(tail)} for that." if known else ""
+    then = " and ".join([*steps, "groups the discoveries by cause"])
+    start = "Then it searches, " if phase == "support" else "Then it "
+    return CampaignDoing(now, f"{start}{then}.{usual} You can close the page meanwhile.")
+
+
+def _seconds_after_search(campaign: Campaign) -> float | None:
+    """How long the newest finished campaign of the same tools took after its search; None without one."""
+    pace = pace_of([tool.pk for tool in campaign.tools])
+    rows = Run.objects.filter(campaign=None if pace is None else pace.campaign.pk, state=Run.State.DONE)
+    run = rows.only("started", "finished").first()
+    if pace is None or run is None or run.started is None or run.finished is None:
+        return None
+    return max(0.0, (run.finished - run.started).total_seconds() - pace.campaign.seconds)
 
 
 def _last_counted(run: Run) -> CountersEvent | None:

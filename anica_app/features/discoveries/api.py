@@ -194,7 +194,7 @@ def get_discovery(request: HttpRequest, discovery_id: Id) -> Any:
 
 @router.patch("/discoveries/{discovery_id}", response=DiscoveryInFull)
 def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> Any:
-    """Mark a discovery as known, reported or fixed, and store a note."""
+    """Mark a discovery as known, reported, fixed or no fault, and store a note."""
     parts = discovery_or_404(discovery_id)
     data.store(parts.discovery)
     access.log_action(request, AuditAction.CHANGED, parts.discovery)

@@ -16,6 +16,7 @@ from inference.features.asking.predictors.modes import name_with_mode
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.blocks import att_of_bytes, block_of_bytes, intel_or_digits, reads_of, schemes_of_bytes
 from inference.isa.start_values import StartValues
+from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine, nanobench
@@ -41,17 +42,29 @@ _MAX_MNEMONICS = 3
 _KINDS = tuple(
     (letter, re.compile(pattern))
     for letter, pattern in (
+        ("m8", r"byte ptr.*"),
+        ("m16", r"word ptr.*"),
+        ("m32", r"dword ptr.*"),
+        ("m64", r"qword ptr.*"),
+        ("m128", r"xmmword ptr.*"),
+        ("m256", r"ymmword ptr.*"),
+        ("m512", r"zmmword ptr.*"),
         ("m", r"[^\[]*\[.*"),
-        ("i", r"-?(0x[0-9a-fA-F]+|[0-9][0-9a-fA-F]*h?)"),
-        ("x", r"xmm\d+"),
-        ("y", r"ymm\d+"),
-        ("z", r"zmm\d+"),
+        ("imm", r"-?(0x[0-9a-fA-F]+|[0-9][0-9a-fA-F]*h?)"),
+        ("xmm", r"xmm\d+"),
+        ("ymm", r"ymm\d+"),
+        ("zmm", r"zmm\d+"),
         ("k", r"k\d"),
         ("mm", r"mm\d"),
         ("st", r"st.*"),
+        ("cl", r"cl"),
+        ("r64", r"r([a-ds][xip]|[sdb][ip]|\d+)"),
+        ("r32", r"e([a-d]x|[sdb][ip])|r\d+d"),
+        ("r16", r"[a-d]x|[sdb][ip]|r\d+w"),
+        ("r8", r"[a-d][lh]|[sdb][ip]l|r\d+b"),
     )
 )
-"""Operands in short; everything else is a register, `r`."""
+"""Operands as manuals abbreviate them; everything else is a register, `r`."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +78,10 @@ def measures(row: Predictor) -> bool:
     return row.sort in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
 
 
-def short_form(code: bytes) -> str:
-    """The instructions with operands abbreviated by kind, such as `bsf r, m`."""
-    lines = intel_or_digits(code)
-    forms = [_short(line) for line in lines[:_MAX_INSTRUCTIONS]]
+def short_form(code: bytes, isa: str = DEFAULT) -> str:
+    """The instructions with operands abbreviated by kind and width, such as `bsf r32, m32`."""
+    lines = intel_or_digits(code, isa)
+    forms = [_short(line) if isa == DEFAULT else line for line in lines[:_MAX_INSTRUCTIONS]]
     return "; ".join([*forms, "…"] if len(lines) > _MAX_INSTRUCTIONS else forms)
 
 
@@ -100,7 +113,7 @@ def mnemonics(code: bytes) -> list[str]:
 
 
 def title_of(code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = ()) -> str:
-    """`llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)`.
+    """`llvm-mca 22 predicts 8 cycles for `bsf r32, m32` on haswell (14: 1)`.
 
     Args:
         code: The block.
@@ -120,6 +133,28 @@ def title_of(code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[Too
     core_phrase = f" on {tool[2]}" if tool is not None and tool[2] else ""
     notes = f" ({'; '.join(comparisons)})" if comparisons else ""
     return f"{_tool_name(row)} {verb_phrase} `{short_form(code)}`{core_phrase}{notes}"
+
+
+def finding_sentence(
+    code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = (), isa: str = DEFAULT
+) -> str:
+    """``llvm-mca 22 predicts 8 cycles for `bsf r32, m32`, llvm-mca 14 1; machine lab measured 1``.
+
+    The tool that the report is about comes first, measurements last; "" without answers.
+    """
+    if not own:
+        return ""
+    everybody = [*own, *other_answers]
+    subject, answer = report_subject(own, measurement_among(everybody))
+    start = f"{_tool_name(subject)} {_verb(answer)} `{short_form(code, isa)}`"
+    predicted = [(row, reply) for row, reply in own if row is not subject and not measures(row)]
+    rivals = [f"{_tool_name(row)} {_number(reply)}" for row, reply in predicted]
+    measured = [
+        f"{name_with_mode(row)} measured {_number(reply)}"
+        for row, reply in everybody
+        if row is not subject and measures(row) and reply.cycles is not None
+    ]
+    return "; ".join([", ".join([start, *rivals]), *measured[:1]])
 
 
 def _verb(answer: Answer) -> str:

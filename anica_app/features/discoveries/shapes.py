@@ -74,7 +74,7 @@ class DiscoveryOut(NamedBlock):
     )
     subsumed_by: Id | None = Field(description="Id of a discovery that includes it.", examples=[None])
     covered: int | None = Field(description="Evaluated blocks that it includes.", examples=[120])
-    mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
+    mark: str = Field(description="known, reported, fixed, no-fault, or empty.", examples=["reported"])
     condition: str = Field(
         description="Operand values with which a machine's measurement shows the finding; empty: with "
         "all measured values.",

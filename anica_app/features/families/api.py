@@ -79,7 +79,7 @@ class FamilyOut(Schema):
         description="Comparison with an earlier campaign: new, unsure (not known then), there, or empty.",
         examples=["there"],
     )
-    mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
+    mark: str = Field(description="known, reported, fixed, no-fault, or empty.", examples=["reported"])
     judge: dict[str, Any] | None = Field(
         description="Verdicts of the judge on the explained blocks: number of `blocks`, how often "
         "each tool is `right`, or `neither`; null without a judge.",
@@ -177,7 +177,7 @@ class IssueSearchOut(Schema):
 class FamilyReportOut(Schema):
     """A family as an issue: title, body, test and snippet."""
 
-    title: str = Field(examples=["llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)"])
+    title: str = Field(examples=["llvm-mca 22 predicts 8 cycles for `bsf r32, m32` on haswell (14: 1)"])
     body: str = Field(description="Text of the issue in Markdown.", examples=["# llvm-mca 22 predicts …"])
     test: str = Field(description="A test file for llvm-mca; empty if llvm-mca is not among the tools.")
     snippet: str = Field(
@@ -225,7 +225,7 @@ def get_family(request: HttpRequest, family_id: Id) -> Any:
 
 @router.patch("/families/{family_id}", response=FamilyInFull)
 def judge_family(request: HttpRequest, family_id: Id, data: Judgement) -> Any:
-    """Mark a family as known, reported or fixed, and store a note."""
+    """Mark a family as known, reported, fixed or no fault, and store a note."""
     parts = _family_parts(family_id)
     data.store(parts.family)
     access.log_action(request, AuditAction.CHANGED, parts.family)

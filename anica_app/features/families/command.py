@@ -42,7 +42,10 @@ class Command(RunCommand):
         )
         stored.add_argument("--list", action="store_true", help="show them, with their numbers")
         stored.add_argument(
-            "--mark", metavar="N=MARK", default="", help="mark family N: known, reported, fixed, or nothing"
+            "--mark",
+            metavar="N=MARK",
+            default="",
+            help="mark family N: known, reported, fixed, no-fault, or nothing",
         )
         stored.add_argument("--note", metavar="TEXT", help="with --mark: what is worth remembering")
         stored.add_argument(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from anica_app.features.discoveries.bug_report import markdown
-from anica_app.features.discoveries.wording import wording_of
+from anica_app.features.discoveries.wording import discovery_title, wording_of
+from anica_app.features.families.evidence import evidence_of, next_worst
 from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping
 from anica_app.models import Campaign, Discovery, Family
@@ -19,7 +20,6 @@ from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import predictor_row
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import answers_about
-from inference.isa.blocks import intel_or_digits
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
@@ -42,10 +42,13 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign": parts.campaign,
         "parts": parts,
         "tools": parts.tools,
-        "lines": intel_or_digits(parts.code),
+        "entry": evidence_of(parts.campaign, [row])[0],
+        "next": next_worst(row),
         "hex": parts.code.hex(),
-        "answers": parts.answers,
-        "members": [(member, wording_of(member.discovery.abstract)) for member in parts.members],
+        "members": [
+            (member, wording_of(member.discovery.abstract), discovery_title(member.discovery))
+            for member in parts.members
+        ],
         "later": later,
         "machines": offers().machines,
         "marks": Discovery.Mark.choices,
@@ -82,7 +85,10 @@ def family_snippet(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    store_judgement(request, get_object_or_404(Family, pk=pk))
+    row = get_object_or_404(Family, pk=pk)
+    store_judgement(request, row)
+    if request.POST.get("back") == "campaign":
+        return redirect(f"{reverse('campaign', args=[row.campaign_id])}#finding-{pk}")
     return redirect("family", pk=pk)
 
 

@@ -263,6 +263,13 @@ class FamilyParts:
         )
 
 
+def answers_of_witness(row: Family) -> Sequence[Answer]:
+    """The answers of the campaign's tools for a family's witness; () where they are not stored."""
+    members: Json = row.facts.get("members", {})
+    digits = bytes(row.code).hex()
+    return _answers(next((member for member in members.values() if member["block"] == digits), None))
+
+
 def _answers(member: Json | None) -> Sequence[Answer]:
     if not member:
         return ()

@@ -253,7 +253,7 @@ def test_while_it_runs_the_newest_counters_are_shown(visitor: Client, tools: lis
     text = page(visitor, row)
     assert "1,234" in text
     assert "321" in text
-    assert "generalising 2 blocks" in text
+    assert "Generalising 2 blocks on which they disagree" in text
     assert "js/campaign.js" in text
     Run.objects.filter(pk=row.run_id).update(state="done")
     assert "1,234" not in page(visitor, row)

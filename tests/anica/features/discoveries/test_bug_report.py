@@ -113,10 +113,14 @@ def release(number: int, cpu: str = "haswell") -> Predictor:
 @pytest.mark.parametrize(
     ("cycles", "others", "title"),
     [
-        ((1.0, 8.0), [], "llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)"),
-        ((8.0, 1.0), [], "llvm-mca 22 predicts 1 cycle for `bsf r, m` on haswell (14: 8)"),
-        ((8.0, 1.0), [1.0], "llvm-mca 14 predicts 8 cycles for `bsf r, m` on haswell (22: 1; measured: 1)"),
-        ((3.5, None), [], "llvm-mca 22 crashes on `bsf r, m` on haswell (14: 3.5)"),
+        ((1.0, 8.0), [], "llvm-mca 22 predicts 8 cycles for `bsf r32, m32` on haswell (14: 1)"),
+        ((8.0, 1.0), [], "llvm-mca 22 predicts 1 cycle for `bsf r32, m32` on haswell (14: 8)"),
+        (
+            (8.0, 1.0),
+            [1.0],
+            "llvm-mca 14 predicts 8 cycles for `bsf r32, m32` on haswell (22: 1; measured: 1)",
+        ),
+        ((3.5, None), [], "llvm-mca 22 crashes on `bsf r32, m32` on haswell (14: 3.5)"),
     ],
 )
 def test_a_title_says_who_is_wrong_by_how_much(cycles, others, title):
@@ -131,10 +135,10 @@ def test_a_title_says_who_is_wrong_by_how_much(cycles, others, title):
 @pytest.mark.parametrize(
     ("code", "short"),
     [
-        ("c46201539d80010000", "vpdpwssds x, x, m"),  # {vex3}, as the listing has it
-        ("66352a01", "xor r, i"),
-        ("f0480108", "lock add m, r"),
-        ("80dcbc", "sbb r, i"),
+        ("c46201539d80010000", "vpdpwssds xmm, xmm, m128"),  # {vex3}, as the listing has it
+        ("66352a01", "xor r16, imm"),
+        ("f0480108", "lock add m32, r32"),
+        ("80dcbc", "sbb r8, imm"),
     ],
 )
 def test_a_title_names_instructions_and_kinds_of_operands_alone(code, short):
@@ -154,7 +158,7 @@ def test_another_tool_is_called_by_its_name():
     ]
     assert (
         title_of(SCAN_OF_MEMORY, own)
-        == "OSACA predicts 4.25 cycles for `bsf r, m` on znver2 (llvm-mca 22: 1)"
+        == "OSACA predicts 4.25 cycles for `bsf r32, m32` on znver2 (llvm-mca 22: 1)"
     )
 
 

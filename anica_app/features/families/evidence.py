@@ -1,0 +1,272 @@
+"""What families come to: a sentence with the numbers of all sides, the operand values, what machines say."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from anica_app.core.families.league import NEITHER, correct_tool
+from anica_app.features.discoveries.report_parts import (
+    ToolAnswer,
+    finding_sentence,
+    measurement_among,
+    measures,
+    operand_values_text,
+)
+from anica_app.features.families.query import answers_of_witness
+from anica_app.models import Campaign, Discovery, Family
+from anica_app.storage.findings import (
+    RepeatedFinding,
+    findings_of_block,
+    joined_conditions,
+    lost_on,
+    witness_of,
+)
+from inference.core.protocols import Json
+from inference.core.texts import count_of
+from inference.features.asking.predictors.modes import name_with_mode
+from inference.features.asking.predictors.query import different_processors
+from inference.isa.code.block import BlockError
+from inference.models import AnswerCache, Predictor
+from inference.models.block_set import block_key
+from inference.predictors.protocol import Answer
+from inference.storage.instruction_sets import code_isa
+
+WORST = 3
+"""Families that a campaign's page shows in full."""
+
+
+class Grade(StrEnum):
+    """What measurements say of a family's witness."""
+
+    MEASURED = "measured"
+    SOME_VALUES = "with some values"
+    NOT_REPEATED = "not repeated"
+    UNMEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class NumberBar:
+    """The cycles of a predictor for a witness; `width`: in per cent of the largest."""
+
+    name: str
+    answer: Answer
+    is_measured: bool
+    width: float
+
+
+@dataclass(frozen=True)
+class FamilyEvidence:
+    """A family with all that is known about its witness.
+
+    `answers`: those of the campaign's tools; `measured`: those of other machines. `judge`: name of the
+    campaign's judge and its cycles for the witness. `strangers`: names of measuring predictors whose
+    processor is not the one that the tools predict for.
+    """
+
+    family: Family
+    isa: str
+    answers: Sequence[ToolAnswer]
+    measured: Sequence[ToolAnswer] = ()
+    judge: tuple[str, float] | None = None
+    strangers: frozenset[str] = frozenset()
+
+    @cached_property
+    def witness(self) -> Discovery | None:
+        return witness_of(self.family)
+
+    @cached_property
+    def repeated(self) -> list[RepeatedFinding]:
+        """Measurements of the witness with other operand values."""
+        return [] if self.witness is None else findings_of_block(self.witness, bytes(self.family.code))
+
+    @property
+    def sentence(self) -> str:
+        """The numbers of all sides, with assembly in backticks; the family's name without any."""
+        code = bytes(self.family.code)
+        return finding_sentence(code, self.answers, self.measured, self.isa) or self.family.name
+
+    @property
+    def values(self) -> str:
+        """`rax = 0x62345600`: the operand values that the block ran with; "" where no machine took part."""
+        if self.repeated:
+            return self.repeated[0].readings[0].operands_text
+        code = bytes(self.family.code)
+        texts = (operand_values_text(row, code) for row, _ in (*self.answers, *self.measured))
+        try:
+            return next(filter(None, texts), "")
+        except BlockError:
+            return ""
+
+    @cached_property
+    def measurement(self) -> tuple[str, float] | None:
+        """Who measured the witness, and the cycles; None without a measurement."""
+        answer = measurement_among([*self.answers, *self.measured])
+        if answer is None or not answer[1].cycles:
+            return self.judge
+        return name_with_mode(answer[0]), answer[1].cycles
+
+    @property
+    def grade(self) -> Grade:
+        if lost_on(self.repeated):
+            return Grade.NOT_REPEATED
+        if self.measurement is None:
+            return Grade.UNMEASURED
+        return Grade.SOME_VALUES if joined_conditions(self.repeated) else Grade.MEASURED
+
+    @property
+    def hardware(self) -> str:
+        """What machines say, as a sentence."""
+        if lost := lost_on(self.repeated):
+            return f"{lost[0]} measured it again with the same values, and the tools agree: do not report it."
+        if self.measurement is None:
+            return "No machine has measured the block."
+        name, cycles = self.measurement
+        return f"{name} measured {cycles:.2f} cycles{self._who_is_right(cycles)}{self._with_values()}."
+
+    def _who_is_right(self, cycles: float) -> str:
+        """`: llvm-mca 14 is right`, by the error of each prediction; "" where one tool is a machine."""
+        predictions = [(row, answer) for row, answer in self.answers if not measures(row)]
+        if len(predictions) < 2:
+            return ""
+        right = correct_tool([answer for _, answer in predictions], cycles)
+        if right == NEITHER:
+            return ": neither tool is within 25 %"
+        return f": {name_with_mode(predictions[right - 1][0])} is right"
+
+    @property
+    def tally(self) -> str:
+        """How often the judge found each tool right on the family's blocks; "" without a judge."""
+        judge: Json = self.family.facts.get("judge") or {}
+        if not judge.get("blocks"):
+            return ""
+        names = [name_with_mode(row) for row, _ in self.answers]
+        right = ", ".join(f"{name} {count}" for name, count in zip(names, judge["right"], strict=False))
+        blocks = count_of(judge["blocks"], "measured block")
+        return f"Right on {blocks} of the family: {right}, neither {judge['neither']}."
+
+    def _with_values(self) -> str:
+        if condition := joined_conditions(self.repeated):
+            return f"; the difference shows {condition}"
+        others = max((finding.other_values for finding in self.repeated), default=0)
+        choices = count_of(others, "other choice", "other choices")
+        return f"; the same with {choices} of operand values" if others else ""
+
+    @property
+    def bars(self) -> list[NumberBar]:
+        """The numbers of all sides, those of the campaign's tools first."""
+        answers = [*self.answers, *self.measured]
+        longest = max((answer.cycles or 0.0 for _, answer in answers), default=0.0)
+        return [
+            NumberBar(
+                name_with_mode(row),
+                answer,
+                measures(row),
+                100 * answer.cycles / longest if answer.cycles and longest else 0.0,
+            )
+            for row, answer in answers
+        ]
+
+    @property
+    def stranger(self) -> str:
+        """The measuring predictor whose processor the tools do not predict for; "" if they fit."""
+        names = [row.name for row, _ in (*self.answers, *self.measured) if measures(row)]
+        return next((name for name in names if name in self.strangers), "")
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it is no mistake of a tool, as far as is known: not repeated, or marked as no fault."""
+        return self.grade is Grade.NOT_REPEATED or self.family.mark == Discovery.Mark.NO_FAULT
+
+
+@dataclass(frozen=True)
+class RankedFamilies:
+    """The families of a campaign: the worst in full, the others, and those that are no mistakes."""
+
+    worst: Sequence[FamilyEvidence]
+    others: Sequence[FamilyEvidence]
+    doubtful: Sequence[FamilyEvidence]
+
+    @property
+    def sentence(self) -> str:
+        """`Of 9 families, a machine measured 7; 1 shows with some operand values only; 1 not measured.`"""
+        everybody = [*self.worst, *self.others, *self.doubtful]
+        counts = Counter(row.grade for row in everybody)
+        parts = [
+            f"{counts[grade]} {words}"
+            for grade, words in (
+                (Grade.MEASURED, "measured by a machine"),
+                (Grade.SOME_VALUES, "measured, with some operand values only"),
+                (Grade.NOT_REPEATED, "not shown again when measured again"),
+                (Grade.UNMEASURED, "not measured"),
+            )
+            if counts[grade]
+        ]
+        marked = sum(row.family.mark == Discovery.Mark.NO_FAULT for row in everybody)
+        parts += [f"{marked} marked as not a fault"] if marked else []
+        return f"Are they real? Of {count_of(len(everybody), 'family', 'families')}: {'; '.join(parts)}."
+
+
+def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEvidence]:
+    """The evidence for families of a campaign, whose discoveries are prefetched (a bounded number of
+    queries).
+    """
+    isa, tools = code_isa(campaign.isa), campaign.tools
+    codes = [bytes(row.code) for row in families]
+    measured = _measured(isa, codes, {tool.pk for tool in tools}) if families else {}
+    machines = {row.pk: row for answers in measured.values() for row, _ in answers}
+    machines |= {tool.pk: tool for tool in tools if measures(tool)}
+    predicting = [tool for tool in tools if not measures(tool)]
+    strangers = frozenset(
+        row.name for row in machines.values() if different_processors([*predicting[:1], row])
+    )
+    judge = (campaign.facts.get("families") or {}).get("judge") or {}
+    return [
+        FamilyEvidence(
+            row,
+            isa,
+            list(zip(tools, answers_of_witness(row), strict=False)),
+            measured.get(bytes(row.code), ()),
+            _judged(row, str(judge.get("name", ""))),
+            strangers,
+        )
+        for row in families
+    ]
+
+
+def ranked_families(campaign: Campaign, families: Sequence[Family]) -> RankedFamilies:
+    """The families in their order, those that are no mistakes apart."""
+    rows = evidence_of(campaign, families)
+    mistakes = [row for row in rows if not row.is_doubtful]
+    doubtful = [row for row in rows if row.is_doubtful]
+    return RankedFamilies(mistakes[:WORST], mistakes[WORST:], doubtful)
+
+
+def next_worst(row: Family) -> Family | None:
+    """The family after this one in the order of its campaign, those that are marked as no fault left out."""
+    later = Family.objects.filter(campaign=row.campaign_id, number__gt=row.number)
+    return later.exclude(mark=Discovery.Mark.NO_FAULT).only("name").order_by("number").first()
+
+
+def _measured(isa: str, codes: Iterable[bytes], but: set[int]) -> Mapping[bytes, list[ToolAnswer]]:
+    """{block: stored measurements of it} by predictors other than these (two queries)."""
+    keys = {block_key(code): code for code in codes}
+    rows = {row.pk: row for row in Predictor.objects.exclude(pk__in=but).order_by("name") if measures(row)}
+    answers = AnswerCache.objects.filter(
+        predictor__in=list(rows), isa=isa, block__in=list(keys), cycles__isnull=False
+    )
+    measured: dict[bytes, list[ToolAnswer]] = defaultdict(list)
+    for predictor, key, cycles in answers.values_list("predictor_id", "block", "cycles"):
+        measured[keys[bytes(key)]].append((rows[predictor], Answer(cycles=cycles)))
+    return measured
+
+
+def _judged(row: Family, name: str) -> tuple[str, float] | None:
+    """The judge's name and its cycles for the witness; None without them."""
+    ruling = (row.facts.get("judge") or {}).get("members", {})
+    witness = witness_of(row)
+    cycles = None if witness is None else ruling.get(str(witness.number), {}).get("cycles")
+    return (name, float(cycles)) if name and cycles else None
